@@ -1,0 +1,38 @@
+"""The errors a person sees: one sentence, one hint, one exit code.
+
+Exit codes: 0 done; 1 failed; 2 wrong use; 3 done in part (a result was written, some hosts or
+pairs are missing and were named on stderr).
+"""
+
+from __future__ import annotations
+
+EXIT_FAILED = 1
+EXIT_WRONG_USE = 2
+EXIT_PARTIAL = 3
+
+
+class PlinkError(Exception):
+    """Something failed. The message is one sentence without a full stop.
+
+    Args:
+        message: what went wrong, naming the file, line or host.
+        hint: what the user can do about it, or None.
+    """
+
+    exit_code = EXIT_FAILED
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class WrongUseError(PlinkError):
+    """The user asked for something that cannot be: a bad option, or a file that is not valid."""
+
+    exit_code = EXIT_WRONG_USE
+
+
+class PartialResultError(PlinkError):
+    """A result was written, but some hosts or pairs are missing from it."""
+
+    exit_code = EXIT_PARTIAL

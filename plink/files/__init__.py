@@ -1,0 +1,1 @@
+"""The files that plink's verbs read and write."""

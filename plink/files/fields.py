@@ -1,0 +1,141 @@
+"""Checked access to the fields of a parsed JSON object: every refusal names file and field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.errors import WrongUseError
+from plink.files.document import finite_number
+
+
+class Fields:
+    """A JSON object from a file that is hostile until parsed.
+
+    Args:
+        values: the object.
+        place: where it stands, for error messages: the file's name and the path in it.
+
+    Every method raises `WrongUseError` naming the place, the field and what was expected.
+    """
+
+    def __init__(self, values: Mapping[str, Any], place: str) -> None:
+        self.values = values
+        self.place = place
+
+    def names(self) -> list[str]:
+        """The names of the fields, in file order."""
+        return list(self.values)
+
+    def error(self, name: str, expected: str) -> WrongUseError:
+        """The error that says what field `name` should have been."""
+        if name not in self.values:
+            return WrongUseError(f"{self.place}: {name} is missing (expected {expected})")
+        found = repr(self.values[name])
+        brief = found if len(found) <= 40 else found[:37] + "..."
+        return WrongUseError(f"{self.place}: {name} is {brief}, expected {expected}")
+
+    def text(self, name: str) -> str:
+        """A text that is not empty."""
+        value = self.values.get(name)
+        if not isinstance(value, str) or not value:
+            raise self.error(name, "a text")
+        return value
+
+    def optional_text(self, name: str) -> str | None:
+        """A text, or None where the field is absent or null."""
+        return None if self.values.get(name) is None else self.text(name)
+
+    def texts(self, name: str) -> list[str]:
+        """A list of texts; empty where the field is absent."""
+        value = self.values.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.error(name, "a list of texts")
+        return value
+
+    def integer(self, name: str, low: int, high: int, default: int | None = None) -> int:
+        """A whole number between `low` and `high`."""
+        value = self.values.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self.error(name, f"a whole number from {low} to {high}")
+        return value
+
+    def optional_integer(self, name: str, low: int, high: int) -> int | None:
+        """A whole number, or None where the field is absent or null."""
+        return None if self.values.get(name) is None else self.integer(name, low, high)
+
+    def number(self, name: str, low: float, high: float) -> float:
+        """A finite number between `low` and `high`."""
+        number = finite_number(self.values.get(name))
+        if number is None or not low <= number <= high:
+            raise self.error(name, f"a number from {low:g} to {high:g}")
+        return number
+
+    def optional_number(self, name: str, low: float, high: float) -> float | None:
+        """A finite number, or None where the field is absent or null."""
+        return None if self.values.get(name) is None else self.number(name, low, high)
+
+    def object(self, name: str) -> Fields:
+        """A nested object."""
+        value = self.values.get(name)
+        if not isinstance(value, dict):
+            raise self.error(name, "an object")
+        return Fields(value, f"{self.place}: {name}")
+
+    def optional_object(self, name: str) -> Fields | None:
+        """A nested object, or None where the field is absent or null."""
+        return None if self.values.get(name) is None else self.object(name)
+
+    def objects(self, name: str, *, optional: bool = False) -> list[Fields]:
+        """A list of nested objects; empty where the field is absent and `optional`."""
+        value = self.values.get(name, [] if optional else None)
+        if not isinstance(value, list):
+            raise self.error(name, "a list")
+        items = []
+        for index, item in enumerate(value):
+            place = f"{self.place}: {name}[{index}]"
+            if not isinstance(item, dict):
+                raise WrongUseError(f"{place}: expected an object")
+            items.append(Fields(item, place))
+        return items
+
+    def matrix(self, name: str, size: int, high: float) -> npt.NDArray[np.float64]:
+        """A square matrix of numbers from 0 to `high`; null becomes NaN, the diagonal too."""
+        rows = self._rows(name, size)
+        matrix = np.full((size, size), np.nan)
+        for i, row in enumerate(rows):
+            for j, value in enumerate(row):
+                if value is None or i == j:
+                    continue
+                number = finite_number(value)
+                if number is None or not 0.0 <= number <= high:
+                    raise WrongUseError(
+                        f"{self.place}: {name}[{i}][{j}] is {value!r}, "
+                        f"expected null or a number from 0 to {high:g}"
+                    )
+                matrix[i, j] = number
+        return matrix
+
+    def counts(self, name: str, size: int) -> npt.NDArray[np.int64]:
+        """A square matrix of whole numbers from 0."""
+        rows = self._rows(name, size)
+        for i, row in enumerate(rows):
+            for j, value in enumerate(row):
+                is_whole = isinstance(value, int) and not isinstance(value, bool)
+                if not is_whole or not 0 <= value < 1 << 53:
+                    raise WrongUseError(
+                        f"{self.place}: {name}[{i}][{j}] is {value!r}, expected a whole number"
+                    )
+        return np.array(rows, dtype=np.int64).reshape(size, size)
+
+    def _rows(self, name: str, size: int) -> Sequence[Sequence[Any]]:
+        rows = self.values.get(name)
+        if not isinstance(rows, list) or len(rows) != size:
+            raise self.error(name, f"{size} rows, one per host")
+        for i, row in enumerate(rows):
+            if not isinstance(row, list) or len(row) != size:
+                raise WrongUseError(f"{self.place}: {name}[{i}]: expected {size} values")
+        return rows

@@ -1,0 +1,1 @@
+"""The echo tool: our own small UDP agent on every host."""

@@ -1,0 +1,27 @@
+"""Errors of this package. The type says whose fault it is."""
+
+from __future__ import annotations
+
+
+class ProbesError(Exception):
+    """Base class. The message is one sentence; `hint` says what to do, or is None."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class HostListError(ProbesError):
+    """The host list is wrong: the message names the source and the line."""
+
+
+class OptionError(ProbesError):
+    """The caller asked for something that cannot be done (a key file that is not there, ...)."""
+
+
+class HostError(ProbesError):
+    """One host failed. The message is the reason, without the host's name; `host` is its name."""
+
+    def __init__(self, host: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.host = host

@@ -1,0 +1,1 @@
+"""fping as a measuring tool."""

@@ -1,0 +1,24 @@
+"""Hosts: as a list names them, and as a run reaches them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ListedHost:
+    """A host as the host list names it.
+
+    Args:
+        name: the name, alias or address as written, without user and port.
+        user: the SSH user, or None to leave it to the SSH configuration.
+        port: the SSH port, or None to leave it to the SSH configuration.
+        slots: the number of ranks it takes.
+        place: where it is listed (`hosts.txt:3`), for error messages.
+    """
+
+    name: str
+    user: str | None = None
+    port: int | None = None
+    slots: int = 1
+    place: str = ""

@@ -1,0 +1,1 @@
+"""SSH: configuration, connections, remote commands."""

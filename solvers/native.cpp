@@ -1,0 +1,3 @@
+#include <nanobind/nanobind.h>
+
+NB_MODULE(_native, module) { module.doc() = "Native solvers; use them through their Python modules."; }

@@ -1,0 +1,1 @@
+"""Ring orders: search, proven bound, and the plain Python twin they must equal."""
