@@ -39,6 +39,7 @@ class Agents:
         self._hosts = hosts
         self._cache_folder = cache_folder
         self._processes: dict[int, RemoteProcess] = {}
+        self._readers: list[threading.Thread] = []
         self._said: queue.Queue[tuple[int, Event | Ended]] = queue.Queue()
 
     def __enter__(self) -> Agents:
@@ -51,6 +52,8 @@ class Agents:
         for process in self._processes.values():
             process.wait_for_exit(max(0.0, deadline - time.monotonic()))
             process.close()
+        for reader in self._readers:
+            reader.join(max(0.1, deadline - time.monotonic()))
 
     def start(self, concurrency: int) -> list[tuple[int, HostError]]:
         """Deploy and start everywhere, `concurrency` hosts at a time; returns those that fail."""
@@ -64,7 +67,9 @@ class Agents:
                 failures.append((index, error))
                 continue
             self._processes[index] = process
-            threading.Thread(target=self._read, args=(index, process), daemon=True).start()
+            reader = threading.Thread(target=self._read, args=(index, process), daemon=True)
+            reader.start()
+            self._readers.append(reader)
         return failures
 
     def tell(self, index: int, text: str) -> None:

@@ -64,7 +64,6 @@ int Agent::run() {
     std::stable_sort(run_.pairs.begin(), run_.pairs.end(),
                      [](const Pair& a, const Pair& b) { return a.round < b.round; });
     done_.assign(run_.pairs.size(), false);
-    current_ = run_.pairs.size();
     samples_ns_.reserve(run_.count);
     if (!run_.granted) {
         for (size_t position = 0; position < run_.pairs.size(); ++position) meet(position, false);
@@ -104,7 +103,7 @@ void Agent::meet(size_t position, bool greeted) {
     }
     if (met != Meeting::met && pair.probes) report_lost(pair, met);
     done_[position] = true;
-    current_ = run_.pairs.size();
+    current_ = kNoPair;
     std::printf("over %u %u\n", pair.round, pair.partner);
 }
 

@@ -17,6 +17,8 @@ class Agent {
   private:
     enum class Meeting { met, silent, gave_up, gone };
 
+    static constexpr size_t kNoPair = SIZE_MAX;
+
     bool open_socket();
     void meet(size_t position, bool greeted);
     Meeting greet_follower(const Pair& pair);
@@ -37,7 +39,7 @@ class Agent {
     void send(Message message, const Packet& to);
     void send(Message message, const Pair& pair, uint32_t sequence = 0);
     bool leads(const Pair& pair) const { return run_.index < pair.partner; }
-    bool is_idle() const { return current_ >= run_.pairs.size(); }
+    bool is_idle() const { return current_ == kNoPair; }
     bool is_gone(const Pair& pair) const { return run_.peers.find(pair.partner)->gone; }
     int64_t silence_ns() const { return int64_t{run_.silence_ms} * 1000000; }
     size_t position_of(uint32_t round) const;
@@ -45,10 +47,10 @@ class Agent {
     Run run_;
     Control control_;
     int socket_ = -1;
-    std::vector<bool> done_;   // by position in run_.pairs
-    size_t current_ = 0;       // the pair being met, or run_.pairs.size()
-    int64_t received_ns_ = 0;  // when the last packet arrived
-    int64_t control_ns_ = 0;   // when the coordinator was last heard
+    std::vector<bool> done_;    // by position in run_.pairs
+    size_t current_ = kNoPair;  // the pair being met, by position
+    int64_t received_ns_ = 0;   // when the last packet arrived
+    int64_t control_ns_ = 0;    // when the coordinator was last heard
     std::vector<uint32_t> samples_ns_;
 };
 
