@@ -16,9 +16,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 # The words of the hostfile's grammar (Open MPI 4.1, orte/util/hostfile/hostfile_lex.l) that
 # are also names by the rule above.
 _KEYWORDS = frozenset(
-    ["boards", "cores", "cores-per-socket", "count", "count-max", "cpu", "cpu-max", "cpu-set"]
-    + ["max-count", "max-cpu", "max-slots", "rank", "slot", "slots", "slots-max", "sockets"]
-    + ["sockets-per-board", "user-name", "username"]
+    [
+        *["boards", "cores", "cores-per-socket", "count", "count-max", "cpu", "cpu-max", "cpu-set"],
+        *["max-count", "max-cpu", "max-slots", "rank", "slot", "slots", "slots-max", "sockets"],
+        *["sockets-per-board", "user-name", "username"],
+    ]
 )
 
 
