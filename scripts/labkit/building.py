@@ -9,7 +9,7 @@ from ipaddress import IPv4Network
 
 from labkit import namespaces, texts, wiring
 from labkit.errors import LabError
-from labkit.state import State
+from labkit.login import Login
 from labkit.system import run
 from labkit.topology import Topology
 
@@ -22,16 +22,14 @@ def taken_networks() -> list[IPv4Network]:
     ]
 
 
-def refuse_strangers(lab: str, elements: list[str]) -> None:
-    """Make sure that nothing stands yet where the lab will.
+def refuse_strangers(lab: str) -> None:
+    """Make sure that nothing carries the lab's name yet, so that later all that does is the lab's.
 
     Raises:
         LabError: a namespace or the interface exists, made by somebody else.
     """
-    for element in elements:
-        name = wiring.namespace(lab, element)
-        if (namespaces.FOLDER / name).exists():
-            raise LabError(f"network namespace {name} exists and is no lab's", "choose a --name")
+    for name in _standing(lab):
+        raise LabError(f"network namespace {name} exists and is no lab's", "choose a --name")
     links = json.loads(run(["ip", "-json", "link", "show"]))
     if wiring.machine_interface(lab) in {link["ifname"] for link in links}:
         raise LabError(
@@ -39,7 +37,22 @@ def refuse_strangers(lab: str, elements: list[str]) -> None:
         )
 
 
-def build(topology: Topology, congestion_control: str | None) -> None:
+def require_permission() -> None:
+    """Make sure that network namespaces can be made at all.
+
+    Raises:
+        LabError: the kernel says no.
+    """
+    try:
+        run(["unshare", "--net", "--mount", "true"])
+    except LabError as error:
+        raise LabError(
+            f"this machine does not let us make network namespaces: {error}",
+            "in a container, give it the right to: docker run --privileged",
+        ) from error
+
+
+def build(topology: Topology, login: Login, congestion_control: str | None) -> None:
     """Make every namespace and cable, with addresses, bridges and rates."""
     run(["ip", "-batch", "-"], texts.creation_batch(topology))
     ports: dict[str, list[str]] = defaultdict(list)
@@ -49,8 +62,6 @@ def build(topology: Topology, congestion_control: str | None) -> None:
             (cable.lower, cable.lower_rate_bits),
             (cable.upper, cable.upper_rate_bits),
         ):
-            if end.element is None:
-                continue
             ports[end.element].append(end.interface)
             if rate_bits is not None:
                 rates[end.element].append(texts.shaping_command(end.interface, rate_bits))
@@ -60,33 +71,39 @@ def build(topology: Topology, congestion_control: str | None) -> None:
             namespaces.configure_if_known("ipv6/conf/default/disable_ipv6", "1")
             namespaces.configure_if_known("bridge/bridge-nf-call-iptables", "0")
             run(["ip", "-batch", "-"], texts.switch_batch(ports[element]))
-            shape(rates[element])
+            _shape(rates[element])
     for host in topology.hosts:
         with namespaces.inside(wiring.namespace(topology.lab, host.name)):
             if congestion_control is not None:
                 namespaces.configure("ipv4/tcp_congestion_control", congestion_control)
+            if login.nested:
+                # The user's sshd and fping have no privilege in this namespace.
+                namespaces.configure("ipv4/ip_unprivileged_port_start", "0")
+                namespaces.configure("ipv4/ping_group_range", "0 0")
             run(["ip", "link", "set", "lo", "up"])
             run(
                 ["ip", "-batch", "-"],
                 texts.station_batch(topology, wiring.HOST_INTERFACE, host.address),
             )
-            shape(rates[host.name])
+            _shape(rates[host.name])
     interface = wiring.machine_interface(topology.lab)
     run(["ip", "-batch", "-"], texts.station_batch(topology, interface, topology.machine_address))
 
 
-def shape(commands: list[str]) -> None:
-    """Run `tc` in the present namespace."""
-    if commands:
-        run(["tc", "-batch", "-"], "\n".join(commands) + "\n")
-
-
-def demolish(state: State) -> None:
-    """End the lab's processes and remove what there is of its namespaces and interface."""
-    names = [wiring.namespace(state.name, element) for element in wiring.elements(state.topology)]
+def demolish(lab: str) -> None:
+    """End a lab's processes and remove what there is of its namespaces and interface."""
     # Removed first and by name: with its namespace it would go too, but a moment later.
     with contextlib.suppress(LabError):
-        run(["ip", "link", "delete", wiring.machine_interface(state.name)])
+        run(["ip", "link", "delete", wiring.machine_interface(lab)])
+    names = _standing(lab)
     namespaces.end_processes_in(names)
-    standing = [name for name in names if (namespaces.FOLDER / name).exists()]
-    run(["ip", "-batch", "-"], "".join(f"netns delete {name}\n" for name in standing))
+    run(["ip", "-batch", "-"], "".join(f"netns delete {name}\n" for name in names))
+
+
+def _standing(lab: str) -> list[str]:
+    return sorted(path.name for path in namespaces.FOLDER.glob(wiring.namespace(lab, "*")))
+
+
+def _shape(commands: list[str]) -> None:
+    if commands:
+        run(["tc", "-batch", "-"], "".join(f"{command}\n" for command in commands))

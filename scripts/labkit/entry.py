@@ -1,4 +1,4 @@
-"""Being on a host: its network, its host name, its /etc/hosts."""
+"""Being on a host: its network, its host name, its /etc/hosts, and as its user."""
 
 from __future__ import annotations
 
@@ -22,5 +22,13 @@ def host_command(state: State, host: str, argv: Sequence[str]) -> list[str]:
         *(path_of("ip"), "netns", "exec", namespace(state.name, host)),
         *(path_of("unshare"), "--uts"),
         *("/bin/sh", "-c", _SETTLE, "lab", host, str(hosts_file)),
-        *argv,
+        *machine_command(state, argv),
     ]
+
+
+def machine_command(state: State, argv: Sequence[str]) -> list[str]:
+    """The command line that runs `argv` on the machine itself, as the user of the lab."""
+    if not state.login.nested:
+        return list(argv)
+    user, group = f"--map-user={state.login.uid}", f"--map-group={state.login.gid}"
+    return [path_of("unshare"), "--user", user, group, "--", *argv]

@@ -26,3 +26,7 @@ class WrongUseError(LabError):
     """The user asked for something that cannot be."""
 
     exit_code = EXIT_WRONG_USE
+
+
+class UnreadableStateError(LabError):
+    """What is kept about a lab is damaged, or was written by another version."""

@@ -13,16 +13,19 @@ def summary(state: State) -> str:
     """What stands, and how to use it, in a few lines."""
     topology = state.topology
     racks = len({host.rack for host in topology.hosts})
+    inside = f"lab exec --name {state.name} . -- " if state.login.nested else ""
     return (
         f"lab {state.name}: {len(topology.hosts)} hosts in {racks} racks on {topology.subnet}\n"
-        f"plink probe {state.directory}/hosts.txt -F {state.directory}/ssh_config"
+        f"{inside}plink probe {state.directory}/hosts.txt -F {state.directory}/ssh_config"
     )
 
 
-def table(state: State) -> str:
-    """A lab, a line a switch and a host."""
+def table(state: State, whole: bool) -> str:
+    """A lab, a line a switch and a host. `whole` is whether all of it stands."""
     topology = state.topology
     lines = [f"lab {state.name} in {state.directory}, {topology.subnet}, seed {topology.seed}"]
+    if not whole:
+        lines.append(f"not whole, after a crash or a restart: lab down --name {state.name}")
     in_rack = defaultdict(list)
     for host in sorted(topology.hosts, key=lambda host: host.name):
         in_rack[host.rack].append(host)
@@ -35,11 +38,12 @@ def table(state: State) -> str:
     return "\n".join(lines)
 
 
-def as_json(state: State) -> dict[str, Any]:
+def as_json(state: State, whole: bool) -> dict[str, Any]:
     """The same for programs."""
     topology = state.topology
     return {
         "name": state.name,
+        "whole": whole,
         "dir": str(state.directory),
         "subnet": topology.subnet,
         "seed": topology.seed,

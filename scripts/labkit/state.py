@@ -9,7 +9,8 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import LabError, WrongUseError
+from labkit.errors import UnreadableStateError, WrongUseError
+from labkit.login import Login
 from labkit.topology import Host, Switch, Topology
 from labkit.wiring import MAX_LAB_NAME
 
@@ -28,6 +29,7 @@ class State:
         identity: differs from every other lab's, also of the same name.
         directory: where its files are, absolute.
         made_directory: whether the folder is the lab's own, to be removed with it.
+        login: who one is on its hosts.
         topology: the lab itself, with its present rates.
         stopped: hosts that are silent at present.
     """
@@ -35,6 +37,7 @@ class State:
     identity: str
     directory: Path
     made_directory: bool
+    login: Login
     topology: Topology
     stopped: tuple[str, ...] = ()
 
@@ -71,6 +74,7 @@ def to_json(state: State) -> str:
         "identity": state.identity,
         "directory": str(state.directory),
         "made_directory": state.made_directory,
+        "login": asdict(state.login),
         "stopped": list(state.stopped),
         "topology": asdict(state.topology),
     }
@@ -81,21 +85,33 @@ def from_json(text: str, origin: str) -> State:
     """Read a state back; nothing in it may lead `down` to what is not the lab's.
 
     Raises:
-        LabError: not a state, or of another version.
+        UnreadableStateError: not a state, or of another version.
     """
     try:
         document = json.loads(text)
         if document["format"] != FORMAT or document["version"] != VERSION:
-            raise LabError(f"{origin} is of a version that this lab does not know")
+            raise UnreadableStateError(f"{origin} is of a version that this lab does not know")
         return State(
             identity=str(document["identity"]),
             directory=_absolute(document["directory"]),
             made_directory=document["made_directory"] is True,
+            login=_login(
+                document.get("login", {"name": "root", "uid": 0, "gid": 0, "nested": False})
+            ),
             topology=_topology(document["topology"]),
             stopped=tuple(map(_element, document["stopped"])),
         )
-    except (ValueError, KeyError, TypeError) as error:
-        raise LabError(f"{origin} is no description of a lab: {error}") from error
+    except (ValueError, KeyError, TypeError, WrongUseError) as error:
+        raise UnreadableStateError(f"{origin} is no description of a lab: {error}") from error
+
+
+def _login(fields: dict[str, Any]) -> Login:
+    return Login(
+        name=str(fields["name"]),
+        uid=int(fields["uid"]),
+        gid=int(fields["gid"]),
+        nested=fields["nested"] is True,
+    )
 
 
 def _topology(fields: dict[str, Any]) -> Topology:

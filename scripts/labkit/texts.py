@@ -16,6 +16,7 @@ from labkit.topology import Host, Topology
 QUEUE_MS = 50
 # A day: a switch that forgot an idle host would flood every link to find it.
 AGEING_CENTISECONDS = 24 * 3600 * 100
+BRIDGE_OPTIONS = f"stp_state 0 mcast_snooping 0 ageing_time {AGEING_CENTISECONDS}"
 
 SSHD_CONFIG = """\
 AuthorizedKeysFile {private}/authorized_keys
@@ -36,8 +37,8 @@ Subsystem sftp internal-sftp
 def creation_batch(topology: Topology) -> str:
     """For `ip -batch` on the machine: every namespace and every cable."""
     lab = topology.lab
-    address_of: dict[str | None, str] = {host.name: host.address for host in topology.hosts}
-    address_of[None] = topology.machine_address
+    address_of = {host.name: host.address for host in topology.hosts}
+    address_of[wiring.MACHINE] = topology.machine_address
     lines = [f"netns add {wiring.namespace(lab, name)}" for name in wiring.elements(topology)]
     for cable in wiring.cables(topology):
         lower, upper = cable.lower, cable.upper
@@ -52,11 +53,11 @@ def creation_batch(topology: Topology) -> str:
 
 def switch_batch(ports: list[str]) -> str:
     """For `ip -batch` in a switch's namespace: a bridge over all its ports."""
+    bridge = wiring.BRIDGE
     lines = [
-        f"link add name {wiring.BRIDGE} type bridge"
-        f" stp_state 0 mcast_snooping 0 ageing_time {AGEING_CENTISECONDS}",
-        f"link set dev {wiring.BRIDGE} up",
-        *(f"link set dev {port} master {wiring.BRIDGE} up" for port in ports),
+        f"link add name {bridge} type bridge {BRIDGE_OPTIONS}",
+        f"link set dev {bridge} up",
+        *(f"link set dev {port} master {bridge} up" for port in ports),
     ]
     return _joined(lines)
 
@@ -83,10 +84,8 @@ def station_batch(topology: Topology, interface: str, address: str) -> str:
     return _joined(lines)
 
 
-def shaping_command(interface: str, rate_bits: int | None) -> str:
-    """For `tc`: shape what leaves an interface. Unshaped is what an interface has by default."""
-    if rate_bits is None:
-        return f"qdisc delete dev {interface} root"
+def shaping_command(interface: str, rate_bits: int) -> str:
+    """For `tc`: shape what leaves an interface."""
     return (
         f"qdisc replace dev {interface} root tbf rate {rate_bits}bit"
         f" burst {burst_bytes(rate_bits)} latency {QUEUE_MS}ms"
@@ -158,7 +157,7 @@ def sshd_options(host: Host, private: Path) -> list[str]:
 
 
 def _place(lab: str, end: wiring.End) -> str:
-    return "" if end.element is None else f" netns {wiring.namespace(lab, end.element)}"
+    return "" if end.element == wiring.MACHINE else f" netns {wiring.namespace(lab, end.element)}"
 
 
 def _joined(lines: list[str]) -> str:

@@ -13,7 +13,8 @@ MAX_LAB_NAME = 12
 # In the machine's own namespace an interface carries the lab's name; within a namespace of the lab
 # it needs not.
 MACHINE_INTERFACE_PREFIX = "pl-"
-MACHINE_PORT = "machine"
+# The machine that the lab runs on takes part, in its own namespace.
+MACHINE = "machine"
 HOST_INTERFACE = "eth0"
 BRIDGE = "br0"
 UP_PORT = "uplink"
@@ -21,9 +22,9 @@ UP_PORT = "uplink"
 
 @dataclass(frozen=True)
 class End:
-    """One end of a cable: a namespace's element (`None`: the machine itself) and an interface."""
+    """One end of a cable: the host or switch it is plugged into, and the interface there."""
 
-    element: str | None
+    element: str
     interface: str
 
 
@@ -65,7 +66,7 @@ def elements(topology: Topology) -> list[str]:
 
 def cables(topology: Topology) -> Iterator[Cable]:
     """Every cable of the lab, the machine's own included."""
-    yield Cable(End(None, machine_interface(topology.lab)), End(SPINE, MACHINE_PORT), None, None)
+    yield Cable(End(MACHINE, machine_interface(topology.lab)), End(SPINE, MACHINE), None, None)
     for switch in topology.switches:
         yield from _way_up(switch)
     for host in topology.hosts:
@@ -79,9 +80,17 @@ def host_cable(host: Host) -> Cable:
     )
 
 
-def uplink_ends(switch: Switch) -> tuple[End, End]:
-    """The two shaped ends of a switch's way up: its own port, and its parent's port."""
-    return End(switch.name, UP_PORT), End(switch.parent, switch.name)
+def shaped_ends(topology: Topology, element: str) -> tuple[End, End]:
+    """Both ends of a host's cable, or of the way up of a rack or row.
+
+    Raises:
+        WrongUseError: there is no such host, rack or row.
+    """
+    for switch in topology.switches:
+        if switch.name == element:
+            return End(switch.name, UP_PORT), End(switch.parent, switch.name)
+    cable = host_cable(topology.host(element))
+    return cable.lower, cable.upper
 
 
 def hardware_address(address: str) -> str:
