@@ -64,11 +64,12 @@ def _up(arguments: argparse.Namespace) -> int:
         congestion_control=arguments.congestion_control,
     )
     state = lifecycle.up(registry, request)
-    print(report.summary(state), flush=True)
-    if arguments.hold:
-        try:
+    try:
+        print(report.summary(state), flush=True)
+        if arguments.hold:
             hold()
-        finally:
+    finally:
+        if arguments.hold:
             lifecycle.down_if_same(registry, state)
     return 0
 
