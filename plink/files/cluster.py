@@ -100,6 +100,21 @@ def percentile_name(percentile: float) -> str:
     return f"p{percentile:g}"
 
 
+def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> tuple[float, Matrix]:
+    """The percentile asked for, or else the one that stands for a pair, and its matrix in µs.
+
+    Raises:
+        WrongUseError: the measurement does not hold it; `source` names the file.
+    """
+    chosen = rtt.reading if percentile is None else percentile
+    if chosen not in rtt.rtt_us:
+        held = ", ".join(percentile_name(known) for known in sorted(rtt.rtt_us))
+        raise WrongUseError(
+            f"{source}: holds no {percentile_name(chosen)}", f"choose a --percentile of {held}"
+        )
+    return chosen, rtt.rtt_us[chosen]
+
+
 def read(path: str) -> tuple[Cluster, str]:
     """A cluster file and the hash of its content.
 
@@ -117,7 +132,11 @@ def write(path: str, cluster: Cluster) -> None:
 
 def parse(content: bytes, source: str) -> Cluster:
     """The cluster in the JSON text `content`; `source` names it in errors."""
-    data = document.parse(content, source)
+    return from_json(document.parse(content, source), source)
+
+
+def from_json(data: Mapping[str, Any], source: str) -> Cluster:
+    """The cluster that a JSON object stands for; `source` names it in errors."""
     document.check_format(data, source, FORMAT, VERSION)
     fields = Fields(data, source)
     hosts = [_parse_host(item) for item in fields.objects("hosts")]
