@@ -73,7 +73,7 @@ def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
     unit = _unit(heading[0], unit, source)
     if len(rows) - 1 != len(names):
         raise WrongUseError(
-            f"{source}: has {len(rows) - 1} rows for the {len(names)} hosts that row 1 names"
+            f"{source}: expected {len(names)} rows below row 1, one per host, found {len(rows) - 1}"
         )
     matrix = np.full((len(names), len(names)), np.nan)
     unused_diagonal = 0

@@ -57,8 +57,9 @@ def time_text(iso: str) -> str:
     try:
         # Python 3.10 does not read the `Z`.
         moment = datetime.fromisoformat(iso.replace("Z", "+00:00"))
-    except ValueError:
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(timezone.utc)
+    except (ValueError, OverflowError):
         return printable(iso)
-    if moment.tzinfo is None:
-        return moment.strftime("%Y-%m-%d %H:%M:%S")
-    return moment.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    zone = "" if moment.tzinfo is None else " UTC"
+    return f"{moment:%Y-%m-%d %H:%M:%S}{zone}"
