@@ -49,14 +49,14 @@ def failures(title: str, items: Sequence[Failure]) -> list[Fact]:
     return [(title, lines)]
 
 
-def table(rows: Sequence[Fact]) -> Table:
-    """Facts in two columns."""
+def table(rows: Sequence[Fact], separator: str = "\n") -> Table:
+    """Facts in two columns; `separator` stands between the lines of one fact."""
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
     for label, lines in rows:
         # Text, not markup: brackets in a host's name or a reason are just brackets.
-        grid.add_row(Text(label), Text("\n".join(lines)))
+        grid.add_row(Text(label), Text(separator.join(lines)))
     return grid
 
 

@@ -93,17 +93,12 @@ def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
             text.append("▌", Style(color=colour(first), bgcolor=colour(second)))
         text.append(f" {rtt_text(scale.high_us)}")
     else:
-        for step, character in enumerate(shades[:-1], start=1):
-            bound = rtt_text(scale.at(step / len(shades)))
-            text.append(f"{character * 2} < {bound}  ")
-        text.append("blank: farther")
+        bounds = [rtt_text(scale.at(step / len(shades))) for step in range(1, len(shades))]
+        levels = (f"{mark * 2} {bound}" for mark, bound in zip(shades, bounds, strict=False))
+        text.append(f"up to {' '.join(levels)}, blank: more")
     if has_gaps:
-        text.append("  ")
-        if shades is None:
-            text.append("██", _MISSING_COLOUR)
-        else:
-            text.append(_MISSING * 2)
-        text.append(" not measured")
+        mark = ("██", _MISSING_COLOUR) if shades is None else (_MISSING * 2, "")
+        text.append("  ").append(*mark).append(" not measured")
     return text
 
 

@@ -52,9 +52,10 @@ def _print_picture(
     )
     room = console.width - picture.width - _GUTTER
     is_beside = room >= _MIN_FACTS_WIDTH
-    facts_width = min(room if is_beside else console.width, _MAX_FACTS_WIDTH)
-    histogram = histogram_line(values, facts_width - facts.LABEL_WIDTH - 1)
-    table = facts.table([("distances", [histogram]), *rows])
+    facts_width = min(room, _MAX_FACTS_WIDTH) if is_beside else console.width
+    histogram_width = min(facts_width, _MAX_FACTS_WIDTH) - facts.LABEL_WIDTH - 1
+    histogram = histogram_line(values, histogram_width)
+    table = facts.table([("distances", [histogram]), *rows], "\n" if is_beside else " · ")
     lines = Group(*picture.lines)
     console.print(_side_by_side(lines, picture.width, table, facts_width) if is_beside else lines)
     has_gaps = values.size < len(names) * (len(names) - 1)
