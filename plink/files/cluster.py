@@ -100,6 +100,17 @@ def percentile_name(percentile: float) -> str:
     return f"p{percentile:g}"
 
 
+def measured_rtt(cluster: Cluster, source: str) -> RttMeasurement:
+    """The cluster's round-trip times.
+
+    Raises:
+        WrongUseError: it holds none; `source` names the file.
+    """
+    if cluster.rtt is None:
+        raise WrongUseError(f"{source}: holds no round-trip times", "measure them with plink probe")
+    return cluster.rtt
+
+
 def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> tuple[float, Matrix]:
     """The percentile asked for, or else the one that stands for a pair, and its matrix in µs.
 

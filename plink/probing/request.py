@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plink.errors import WrongUseError
-from plink.files.cluster import Cluster, RttMeasurement
+from plink.files.cluster import Cluster, RttMeasurement, measured_rtt
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
 from probes.ssh.options import SshOptions
 
 STANDARD_PERCENTILES = (10.0, 50.0, 99.0)
 DEFAULT_READING = 10.0
-MAX_COUNT = 10_000
 
 
 @dataclass(frozen=True)
@@ -62,9 +61,7 @@ def check_resumable(earlier: Cluster, source: str, *, tool: str, reading: float)
     Raises:
         WrongUseError: it was made in another way, so that the readings would not compare.
     """
-    rtt = earlier.rtt
-    if rtt is None:
-        raise WrongUseError(f"{source}: holds no measurement to resume")
+    rtt = measured_rtt(earlier, source)
     if rtt.tool != tool:
         hint = f"use --tool {rtt.tool}" if rtt.tool in ("echo", "fping") else "measure anew"
         raise WrongUseError(f"{source}: was measured with {rtt.tool}, not {tool}", hint)

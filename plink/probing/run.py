@@ -9,8 +9,9 @@ from datetime import datetime, timezone
 from typing import Any, Protocol
 
 from plink.errors import PlinkError
-from plink.files.cluster import Cluster, Failure, Host
+from plink.files.cluster import Cluster, Failure, Host, RttMeasurement
 from plink.probing.collector import Collector
+from plink.probing.limits import DEFAULT_COUNTS
 from plink.probing.request import ProbeRequest
 from plink.probing.tools import TOOLS, ToolOptions
 from probes.concurrency import most_pairs, shared_machines
@@ -37,13 +38,13 @@ class ProbeResult:
 
     Args:
         cluster: what to write.
-        wanted: directed pairs that were to be measured in this run.
+        measurement: the measurement in it.
         measured: directed pairs of the cluster that have a reading, all in all.
         interrupted: the user stopped it before it was complete.
     """
 
     cluster: Cluster
-    wanted: int
+    measurement: RttMeasurement
     measured: int
     interrupted: bool
 
@@ -93,7 +94,7 @@ def _measure(request: ProbeRequest, reached: Reached, progress: Progress) -> Pro
     interrupted = False
     try:
         if wanted:
-            TOOLS[request.tool].measure(reached.hosts, wanted, options, collector)
+            TOOLS[request.tool](reached.hosts, wanted, options, collector)
     except KeyboardInterrupt:
         if collector.readings == 0:
             raise
@@ -113,12 +114,12 @@ def _measure(request: ProbeRequest, reached: Reached, progress: Progress) -> Pro
         unreachable=[_to_failure(error) for error in reached.failures],
         made_from=request.made_from,
     )
-    return ProbeResult(cluster, len(wanted), collector.readings, interrupted)
+    return ProbeResult(cluster, measurement, collector.readings, interrupted)
 
 
 def _tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOptions:
     return ToolOptions(
-        count=request.count or TOOLS[request.tool].default_count,
+        count=request.count or DEFAULT_COUNTS[request.tool],
         percentiles=request.percentiles,
         timeout_s=request.timeout_s,
         concurrency=request.concurrency or most_pairs([host.facts for host in hosts]),

@@ -35,17 +35,8 @@ class ToolOptions:
     remote_cache: str | None = None
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A measuring tool.
-
-    Args:
-        default_count: probes per direction where the user does not say.
-        measure: measures the wanted directed pairs into a sink.
-    """
-
-    default_count: int
-    measure: Callable[[Sequence[ReachedHost], Wanted, ToolOptions, Sink], None]
+# Measures the wanted directed pairs into a sink.
+Tool = Callable[[Sequence[ReachedHost], Wanted, ToolOptions, Sink], None]
 
 
 def _measure_with_echo(
@@ -74,7 +65,4 @@ def _measure_with_fping(
     )
 
 
-TOOLS = {
-    "echo": Tool(default_count=300, measure=_measure_with_echo),
-    "fping": Tool(default_count=30, measure=_measure_with_fping),
-}
+TOOLS: dict[str, Tool] = {"echo": _measure_with_echo, "fping": _measure_with_fping}
