@@ -23,6 +23,10 @@ def main() -> int:
         return table[arguments.command](arguments)
     except LabError as error:
         return _complain(str(error), error.hint, error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output left; a second write at shutdown would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
     except OSError as error:
         return _complain(str(error), None, EXIT_FAILED)
     except KeyboardInterrupt:

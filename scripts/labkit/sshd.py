@@ -14,6 +14,7 @@ from labkit.system import path_of
 
 # Where sshd confines its unprivileged half; Debian makes it only when the service starts.
 SEPARATION_FOLDER = Path("/run/sshd")
+SHADOW = Path("/etc/shadow")
 PARALLEL_KEYGENS = 8
 
 
@@ -44,6 +45,23 @@ def make_keys(state: State, private: Path) -> dict[str, str]:
             raise LabError(f"ssh-keygen could not write into {private}")
     (private / "authorized_keys").write_text(own.with_suffix(".pub").read_text())
     return {name: _public_key(path) for name, path in paths.items()}
+
+
+def shadow_of_locked(state: State) -> str | None:
+    """A password file for the hosts, None where the machine's own will do.
+
+    Without PAM `sshd` turns away an account whose password is locked (`!`), as root's is on some
+    systems, even with a key. In this file no account is locked and none has a password.
+    """
+    try:
+        lines = SHADOW.read_text().splitlines()
+    except OSError:
+        # An ordinary user's `sshd` cannot read it either.
+        return None
+    entries = [line.split(":") for line in lines if ":" in line]
+    if not any(name == state.login.name and word.startswith("!") for name, word, *_ in entries):
+        return None
+    return "".join(":".join([name, "*", *rest]) + "\n" for name, _, *rest in entries)
 
 
 def start_all(state: State, private: Path) -> None:

@@ -101,6 +101,7 @@ def lab_cluster(
     uplink_rate: str = "400mbit",
     hops: int = 4,
     seed: int = 1,
+    topology: Path | None = None,
     options: Sequence[str] = (),
 ) -> Iterator[Lab]:
     """Put a lab up for a while. It goes down with this process, however that ends.
@@ -112,6 +113,7 @@ def lab_cluster(
         uplink_rate: of every rack's uplink.
         hops: extra switches on each rack's way to the spine.
         seed: shuffles names, addresses and the given order.
+        topology: a file instead of all the above but the seed.
         options: further options of `lab up`.
     """
     if os.geteuid() != 0:
@@ -119,10 +121,13 @@ def lab_cluster(
     _clear_remains()
     name = f"t{os.getpid()}-{next(_numbers)}"
     directory = Path(tempfile.gettempdir(), f"plink-lab-{name}")
-    shape = [] if racks is None else ["--racks", str(racks)]
-    shape += ["--hosts", str(hosts), "--host-rate", host_rate, "--uplink-rate", uplink_rate]
-    shape += ["--hops", str(hops), "--seed", str(seed)]
-    with _held(name, ["--dir", str(directory), *shape, *options]):
+    if topology is not None:
+        shape = ["--topology", str(topology)]
+    else:
+        shape = [] if racks is None else ["--racks", str(racks)]
+        shape += ["--hosts", str(hosts), "--host-rate", host_rate, "--uplink-rate", uplink_rate]
+        shape += ["--hops", str(hops)]
+    with _held(name, ["--dir", str(directory), "--seed", str(seed), *shape, *options]):
         truth = json.loads((directory / "truth.json").read_text())
         yield Lab(name, directory, truth)
 
