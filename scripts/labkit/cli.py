@@ -10,12 +10,13 @@ from typing import NoReturn
 from labkit import commands, rootless
 from labkit.arguments import parser
 from labkit.errors import EXIT_FAILED, EXIT_INTERRUPTED, LabError
+from labkit.lifecycle import INTERRUPTIONS
 
 
 def main() -> int:
     """Run the command line; return the exit code."""
     arguments = parser().parse_args()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in INTERRUPTIONS:
         signal.signal(number, _interrupted)
     outside = os.geteuid() != 0 and arguments.inside is None
     table = rootless.COMMANDS if outside else commands.COMMANDS

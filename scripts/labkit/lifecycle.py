@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from labkit.state import State
 from labkit.system import require_programs
 from labkit.topology import place
 
+INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FILES = ("hosts.txt", "ssh_config", "known_hosts", "id_ed25519", "id_ed25519.pub", "truth.json")
 
 
@@ -48,11 +50,16 @@ def up(registry: Registry, request: Request) -> State:
     building.require_permission()
     state = _claim(registry, request)
     try:
+        state.directory.mkdir(parents=True, exist_ok=True)
+        registry.write(state)
         building.build(state.topology, request.login, request.congestion_control)
         _write_files(state)
         sshd.start_all(state, state.directory / PRIVATE_FOLDER)
     except BaseException:
+        # A second Ctrl-C must not leave half a lab.
+        signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)
         down(registry, state)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTIONS)
         raise
     return state
 
@@ -102,7 +109,6 @@ def _claim(registry: Registry, request: Request) -> State:
         subnet = subnets.choose(lab, shape.host_count, taken)
         topology = place(lab, shape, request.seed, subnet)
         made_directory = not directory.exists()
-        directory.mkdir(parents=True, exist_ok=True)
         state = State(secrets.token_hex(8), directory, made_directory, request.login, topology)
         registry.write(state)
     return state

@@ -61,11 +61,10 @@ class Lab:
 
     @property
     def racks(self) -> dict[str, list[str]]:
-        """Rack to its hosts."""
-        racks: dict[str, list[str]] = {}
-        for host, rack in sorted(self.truth["hosts"].items()):
-            racks.setdefault(rack, []).append(host)
-        return racks
+        """Rack to its hosts: r1, r2, ..."""
+        rack_of: dict[str, str] = self.truth["hosts"]
+        names = sorted(set(rack_of.values()), key=lambda rack: int(rack.removeprefix("r")))
+        return {rack: sorted(host for host in rack_of if rack_of[host] == rack) for rack in names}
 
     def exec(
         self, host: str, argv: Sequence[str], *, text: str = "", check: bool = True

@@ -33,7 +33,7 @@ def traces(name: str) -> Traces:
         namespaces=[path.name for path in Path("/run/netns").glob(f"plink.{name}.*")],
         interfaces=[link["ifname"] for link in links if link["ifname"] == f"pl-{name}"],
         processes=processes,
-        registered=Path("/run/plink-lab", name).exists(),
+        registered=Path("/run/plink-lab", name, "state.json").exists(),
     )
 
 
