@@ -10,12 +10,13 @@ from typing import NoReturn
 from labkit import commands, rootless
 from labkit.arguments import parser
 from labkit.errors import EXIT_FAILED, EXIT_INTERRUPTED, LabError
+from labkit.lifecycle import INTERRUPTIONS
 
 
 def main() -> int:
     """Run the command line; return the exit code."""
     arguments = parser().parse_args()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in INTERRUPTIONS:
         signal.signal(number, _interrupted)
     outside = os.geteuid() != 0 and arguments.inside is None
     table = rootless.COMMANDS if outside else commands.COMMANDS
@@ -23,6 +24,10 @@ def main() -> int:
         return table[arguments.command](arguments)
     except LabError as error:
         return _complain(str(error), error.hint, error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output left; a second write at shutdown would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
     except OSError as error:
         return _complain(str(error), None, EXIT_FAILED)
     except KeyboardInterrupt:

@@ -110,6 +110,7 @@ def _login(fields: dict[str, Any]) -> Login:
         name=str(fields["name"]),
         uid=int(fields["uid"]),
         gid=int(fields["gid"]),
+        home=str(fields.get("home", "/root")),
         nested=fields["nested"] is True,
     )
 
