@@ -106,6 +106,7 @@ void register_ring(nb::module_& module) {
             },
             "distance"_a, "candidates"_a, "order"_a, "seed"_a)
         .def("run", &Search::run, "kicks"_a, "seconds"_a, unlocked)
+        .def_prop_ro("is_settled", &Search::is_settled)
         .def_prop_ro("best", &Search::best)
         .def_prop_ro("best_cost", &Search::best_cost)
         .def_prop_ro("kicks", &Search::kicks)

@@ -7,7 +7,7 @@ namespace plink::ring {
 namespace {
 
 // How many links are tried at each depth: wide where a chain starts, then the best one only.
-constexpr std::array<int, 3> kBreadth = {5, 3, 2};
+constexpr std::array<int, 3> kBreadth = {5, 3, 1};
 
 int breadth(int depth) { return depth < static_cast<int>(kBreadth.size()) ? kBreadth[depth] : 1; }
 
@@ -25,18 +25,6 @@ void LinKernighan::wake(int city) {
     if (is_queued_[city]) return;
     is_queued_[city] = 1;
     queue_.push_back(city);
-}
-
-double LinKernighan::improve() {
-    gained_ = 0.0;
-    while (!queue_.empty()) {
-        const int city = queue_.back();
-        queue_.pop_back();
-        is_queued_[city] = 0;
-        while (improve_at(city)) {
-        }
-    }
-    return gained_;
 }
 
 void LinKernighan::reverse(int first, int last) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "ring/matrix.hpp"
@@ -20,8 +21,22 @@ class LinKernighan {
     /// Look again at what surrounds `city`.
     void wake(int city);
 
-    /// Improve until no queued city can; returns by how much the ring became cheaper.
-    double improve();
+    /// Improve until no queued city can, or until `is_over()`; returns whether none can.
+    template <typename IsOver>
+    bool improve(const IsOver& is_over) {
+        while (!queue_.empty()) {
+            if (is_over()) return false;
+            const int city = queue_.back();
+            queue_.pop_back();
+            is_queued_[city] = 0;
+            while (improve_at(city)) {
+            }
+        }
+        return true;
+    }
+
+    /// By how much the ring became cheaper since this was last asked.
+    double take_gain() { return std::exchange(gained_, 0.0); }
 
     /// Reverse a path of the tour in a way that `undo` can take back.
     void reverse(int first, int last);
@@ -54,7 +69,7 @@ class LinKernighan {
     void apply(const Link& link, int t1, int t2);
     void wake_all(const Link& link);
 
-    static constexpr int kDepth = 10;
+    static constexpr int kDepth = 6;
 
     const Matrix& distance_;
     const std::vector<std::vector<int>>& candidates_;

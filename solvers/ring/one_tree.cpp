@@ -9,10 +9,16 @@ namespace plink::ring {
 
 namespace {
 
-// The step halves after so many iterations without a better bound, and the ascent ends when the
-// steps have become too small to matter.
+// Steps shrink after so many iterations without a better bound, and the ascent ends when they have
+// become too small to matter.
 constexpr int kPatience = 20;
+constexpr double kShrink = 0.7;
+constexpr double kFirstScale = 2.0;
 constexpr double kLeastScale = 1e-3;
+
+// Steps aim this far above the known ring: towards the ring itself they come out too short on
+// matrices of racks, where the bound then ends 0.1 % lower.
+constexpr double kAim = 1.05;
 
 // Volgenant and Jonker 1982: some of the last direction damps the zigzag.
 constexpr double kMomentum = 0.3;
@@ -104,6 +110,7 @@ OneTree minimum_one_tree(const Matrix& distance, const std::vector<double>& pena
 Ascent::Ascent(Matrix distance, double upper)
     : distance_(std::move(distance)),
       upper_(upper),
+      scale_(kFirstScale),
       penalty_(distance_.size(), 0.0),
       best_(distance_.size(), 0.0) {}
 
@@ -116,8 +123,7 @@ bool Ascent::run(int iterations) {
             stale_ = 0;
         } else if (++stale_ >= kPatience) {
             stale_ = 0;
-            scale_ *= 0.5;
-            penalty_ = best_;
+            scale_ *= kShrink;
         }
         step(tree);
     }
@@ -127,11 +133,10 @@ bool Ascent::run(int iterations) {
 void Ascent::step(const OneTree& tree) {
     double norm = 0.0;
     for (const int degree : tree.degree) norm += (degree - 2) * (degree - 2);
-    const double room = upper_ - tree.length;
     // Every degree 2: the 1-tree is a ring, hence optimal.
-    done_ = norm == 0.0 || room <= 0.0 || scale_ < kLeastScale;
+    done_ = norm == 0.0 || tree.length >= upper_ || scale_ < kLeastScale;
     if (done_) return;
-    const double size = scale_ * room / norm;
+    const double size = scale_ * (kAim * upper_ - tree.length) / norm;
     if (previous_.empty()) previous_ = tree.degree;
     for (std::size_t i = 0; i < penalty_.size(); ++i) {
         penalty_[i] += size * ((1.0 - kMomentum) * (tree.degree[i] - 2) +

@@ -45,7 +45,7 @@ class Ascent {
     Matrix distance_;
     double upper_;
     double bound_ = 0.0;
-    double scale_ = 2.0;
+    double scale_;
     int stale_ = 0;
     bool done_ = false;
     std::vector<double> penalty_;

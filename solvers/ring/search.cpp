@@ -8,10 +8,14 @@ namespace plink::ring {
 
 namespace {
 
-// Segments of a kick: short, so that what it breaks can be repaired near by.
-constexpr int kLongestSegment = 30;
+using Clock = std::chrono::steady_clock;
+
+// Segments of a kick: short, so that what it breaks is repaired near by and soon. At 512 hosts,
+// 10 gives rings closer to the best known after a second than 3 or 30 do.
+constexpr int kLongestSegment = 10;
 
 constexpr double kRounding = 1e-9;
+constexpr double kMostSeconds = 3600.0;
 
 }  // namespace
 
@@ -25,23 +29,25 @@ Search::Search(Matrix distance, std::vector<std::vector<int>> candidates, std::v
       cost_(ring_cost(distance_, order)),
       best_(std::move(order)),
       best_cost_(cost_) {
-    wake_all();
-    cost_ -= local_.improve();
-    local_.keep();
-    settle();
-}
-
-void Search::wake_all() {
     for (const int city : best_) local_.wake(city);
 }
 
 void Search::run(long kicks, double seconds) {
-    using Clock = std::chrono::steady_clock;
-    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    const auto end =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                           std::chrono::duration<double>(std::clamp(seconds, 0.0, kMostSeconds)));
+    if (!is_settled_) {
+        is_settled_ = local_.improve([end] { return Clock::now() >= end; });
+        local_.take_gain();
+        local_.keep();
+        settle();
+        if (!is_settled_) return;
+    }
     for (; kicks > 0 && Clock::now() < end; --kicks) {
         ++kicks_;
         kick();
-        const double cost = cost_ + kick_cost_ - local_.improve();
+        local_.improve([] { return false; });
+        const double cost = cost_ + kick_cost_ - local_.take_gain();
         if (cost > cost_ * (1.0 + kRounding)) {
             local_.undo();
             continue;

@@ -19,10 +19,13 @@ class Search {
     Search(const Search&) = delete;
     Search& operator=(const Search&) = delete;
 
-    /// Kick until `kicks` are done or `seconds` are over. What is found depends only on how many
-    /// kicks were done, not on how they were cut into calls.
+    /// Improve the first order, then kick until `kicks` are done or `seconds` (at most an hour)
+    /// are over. What is found depends only on how many kicks were done, not on how they were cut
+    /// into calls.
     void run(long kicks, double seconds);
 
+    /// Whether the first order was improved as far as it goes, so that kicking began.
+    bool is_settled() const { return is_settled_; }
     const std::vector<int>& best() const { return best_; }
     double best_cost() const { return best_cost_; }
     long kicks() const { return kicks_; }
@@ -30,7 +33,6 @@ class Search {
     long idle_kicks() const { return kicks_ - best_kick_; }
 
   private:
-    void wake_all();
     void kick();
     void settle();
 
@@ -43,6 +45,7 @@ class Search {
     std::vector<int> best_;
     double best_cost_;
     double kick_cost_ = 0.0;
+    bool is_settled_ = false;
     long kicks_ = 0;
     long best_kick_ = 0;
 };
