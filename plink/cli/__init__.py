@@ -75,15 +75,12 @@ def run(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output left; a second write at shutdown would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     return result if isinstance(result, int) else 0
 
 
 def complain(error: PlinkError) -> None:
     """Write an error and its hint to standard error."""
-    click.echo(f"{click.style('error:', fg='red')} {error}", err=True)
+    color = False if os.environ.get("NO_COLOR") else None
+    click.echo(f"{click.style('error:', fg='red')} {error}", err=True, color=color)
     if error.hint:
-        click.echo(f"{click.style('hint:', fg='cyan')} {error.hint}", err=True)
+        click.echo(f"{click.style('hint:', fg='cyan')} {error.hint}", err=True, color=color)
