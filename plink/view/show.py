@@ -7,6 +7,7 @@ import click
 from plink.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files import order as order_file
+from plink.ordering import doubt
 from plink.view.order import print_order
 from plink.view.page import print_cluster
 from plink.view.paper import paper
@@ -62,3 +63,6 @@ def _show_order(found: order_file.Order, width: int | None, as_json: bool) -> No
     page = paper(width)
     print_order(page.console, found, with_hosts=False)
     print_ranks(page, found)
+    sceptical = doubt(found)
+    if sceptical:
+        click.echo(f"note: {sceptical}", err=True)

@@ -149,6 +149,14 @@ def test_an_order_that_cannot_be(
     assert re.search(f"error: o.json: {message}", capsys.readouterr().err)
 
 
+def test_an_order_without_structure_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order.write("o.json", solve_ring(racks(1, 8).cluster, None, seed=1, time_limit_s=0.5))
+    assert run(["show", "o.json"]) == 0
+    assert "note: no structure found" in capsys.readouterr().err
+
+
 def test_an_order_has_no_percentile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     order.write("o.json", solve_ring(racks(2, 2).cluster, None, seed=1, time_limit_s=0.5))
     assert run(["show", "o.json", "--percentile", "50"]) == 2

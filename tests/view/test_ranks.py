@@ -13,7 +13,6 @@ from plink.view.ranks import print_ranks, rank_labels
 from plink.view.scale import SHADES
 from view.racks import racks
 
-
 TEMPLATE = solve_ring(racks(1, 3).cluster, None, seed=1, time_limit_s=0.1)
 
 
