@@ -64,8 +64,9 @@ def solve_ring(
         lower_bound_us=solution.lower_bound,
         solver=Solver(
             name="dynamic-programming" if solution.ended_by == "exact" else "lin-kernighan",
-            options={"time_limit_s": time_limit_s, "kicks": solution.kicks},
+            options={"time_limit_s": time_limit_s},
             seed=seed,
+            steps=solution.kicks,
             ended_by=solution.ended_by,
         ),
         seconds=time.monotonic() - start,

@@ -15,21 +15,24 @@ from plink.files.fields import Fields
 FORMAT = "plink.order"
 VERSION = 1
 
-_MAX_RANDOM_ORDERS = 1 << 30
 _MAX_SECONDS = 1e9
-_MAX_SEED = (1 << 63) - 1
+_MAX_COUNT = (1 << 63) - 1
 
 # Costs are sums of rounded readings, added up in another order by another program perhaps.
 _TOLERANCE = 1e-6
 
+# A bound is lowered by what rounding may have added to it.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Solver:
-    """What found an order: its name, options and seed, and what ended it (`docs/order.md`)."""
+    """What found an order: its name, options and seed, its steps, what ended it (`docs/order.md`)."""
 
     name: str
     options: Mapping[str, Any]
     seed: int
+    steps: int
     ended_by: str
 
 
@@ -80,7 +83,7 @@ class Order:
     @property
     def gap(self) -> float:
         """The share of the cost by which any order could be cheaper at most, 0 to 1."""
-        if self.cost_us <= self.lower_bound_us:
+        if self.cost_us <= self.lower_bound_us * (1.0 + _ROUNDING):
             return 0.0
         return (self.cost_us - self.lower_bound_us) / self.cost_us
 
@@ -121,12 +124,13 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
         cost_us=fields.number("cost_us", 0.0, highest),
         cost_given_us=fields.number("cost_given_us", 0.0, highest),
         cost_random_us=fields.number("cost_random_us", 0.0, highest),
-        random_orders=fields.integer("random_orders", 1, _MAX_RANDOM_ORDERS),
+        random_orders=fields.integer("random_orders", 1, _MAX_COUNT),
         lower_bound_us=fields.number("lower_bound_us", 0.0, highest),
         solver=Solver(
             name=solver.word("name"),
             options=solver.settings("options"),
-            seed=solver.integer("seed", 0, _MAX_SEED),
+            seed=solver.integer("seed", 0, _MAX_COUNT),
+            steps=solver.integer("steps", 0, _MAX_COUNT),
             ended_by=solver.word("ended_by"),
         ),
         seconds=fields.number("seconds", 0.0, _MAX_SECONDS),
@@ -159,6 +163,7 @@ def to_json(order: Order) -> dict[str, Any]:
             "name": order.solver.name,
             "options": dict(order.solver.options),
             "seed": order.solver.seed,
+            "steps": order.solver.steps,
             "ended_by": order.solver.ended_by,
         },
         "seconds": round(order.seconds, 3),

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from plink.files.order import Order
 from plink.view import facts
-from plink.view.text import counted, options_text, printable, rtt_text, share_text
+from plink.view.text import counted, printable, rtt_text, share_text
 
 _SHOWN_HOSTS = 64
 
@@ -31,9 +31,11 @@ def _hosts(order: Order) -> str:
 
 def _how(order: Order) -> str:
     solver = order.solver
-    parts = [printable(solver.name), f"seed {solver.seed}", options_text(solver.options)]
-    parts += [f"ended by {printable(solver.ended_by)}", f"{order.seconds:.2f} s"]
-    return " · ".join(part for part in parts if part)
+    parts = [printable(solver.name), f"seed {solver.seed}"]
+    if solver.steps:
+        parts.append(counted(solver.steps, "step"))
+    parts += [f"{order.seconds:.2f} s", f"ended by {printable(solver.ended_by)}"]
+    return " · ".join(parts)
 
 
 def _costs(order: Order) -> Table:
