@@ -37,25 +37,18 @@ _OPTIONS = (
 
 
 def with_ssh_options(function: Function) -> Function:
-    """Add the options. The command receives them by name; `from_values` gathers them."""
+    """Add the options. The command receives them by name; `take_ssh_options` gathers them."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
 
 
-def from_values(
-    ssh_config: str | None,
-    identity: str | None,
-    user: str | None,
-    *,
-    accept_new_host_keys: bool,
-    ssh_concurrency: int,
-) -> SshOptions:
-    """The options' values as what the SSH layer takes."""
+def take_ssh_options(values: dict[str, Any]) -> SshOptions:
+    """Take the options' values out of a command's, as what the SSH layer takes."""
     return SshOptions(
-        config_file=ssh_config,
-        identity_file=identity,
-        user=user,
-        accept_new_host_keys=accept_new_host_keys,
-        concurrency=ssh_concurrency,
+        config_file=values.pop("ssh_config"),
+        identity_file=values.pop("identity"),
+        user=values.pop("user"),
+        accept_new_host_keys=values.pop("accept_new_host_keys"),
+        concurrency=values.pop("ssh_concurrency"),
     )

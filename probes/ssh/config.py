@@ -113,7 +113,7 @@ def parse_jump(text: str) -> ListedHost:
         OptionError: not of that form.
     """
     match = re.fullmatch(
-        r"(?:ssh://)?(?:(?P<user>[^@]+)@)?(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:\[\]]+))"
+        r"(?:ssh://)?(?:(?P<user>[^@]+)@)?(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^@:\s\[\]]+))"
         r"(?::(?P<port>\d{1,5}))?",
         text,
     )
