@@ -114,7 +114,7 @@ def _listed(path: str, listed: Sequence[str], names: Sequence[str]) -> NamedOrde
 
 
 def _random_orders(count: int, size: int, seed: int) -> list[NamedOrder]:
-    generator = random.Random(seed)  # noqa: S311
+    generator = random.Random(seed)
     return [
         NamedOrder(f"random-{number}", tuple(generator.sample(range(size), size)))
         for number in range(1, count + 1)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from plink.bench.clients.base import Workload
+from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.orders import NamedOrder
 from plink.bench.statistics import spearman, spread
 
@@ -18,7 +18,7 @@ class Setting:
 
     Args:
         client: `gloo`, `openmpi` or `mpich`.
-        versions: of the client, as it names itself.
+        facts: the client's versions and settings.
         workload: what ran in each launch.
         rounds: how often every order was to be launched.
         seed: what decided the random orders, plink's search and the sequence of launches.
@@ -27,7 +27,7 @@ class Setting:
     """
 
     client: str
-    versions: Mapping[str, str]
+    facts: ClientFacts
     workload: Workload
     rounds: int
     seed: int
@@ -113,7 +113,8 @@ def to_json(result: BenchResult) -> dict[str, Any]:
     workload = setting.workload
     return {
         "client": setting.client,
-        "versions": dict(setting.versions),
+        "versions": dict(setting.facts.versions),
+        "settings": dict(setting.facts.settings),
         "algorithm": workload.algorithm,
         "size_bytes": workload.size_bytes,
         "warmups": workload.warmups,

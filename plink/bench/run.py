@@ -30,18 +30,16 @@ def run_rounds(
     orders: Sequence[NamedOrder],
     rounds: int,
     seed: int,
-    on_launch: Callable[[str], None] = lambda label: None,  # noqa: ARG005
     on_done: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Launch every order once a round; an error or Ctrl-C keeps what was measured before it.
 
-    `on_launch` is called with an order's label before its launch, `on_done` after it.
+    `on_done` is called after each launch.
     """
     samples_s: list[list[float]] = [[] for _ in orders]
     try:
         for launch in schedule(len(orders), rounds, seed):
             entry = orders[launch.order_index]
-            on_launch(entry.label)
             samples_s[launch.order_index] += client.measure(entry.order)
             on_done()
     except HostError as error:

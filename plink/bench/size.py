@@ -32,7 +32,8 @@ def parse_size(text: str) -> int:
     whole, _, fraction = match[1].partition(".")
     # Integer arithmetic: a float would turn 0.3GB into 299999999 bytes.
     scaled = int(whole + fraction) * unit
-    size_bytes, rest = divmod(scaled, 10 ** len(fraction))
+    divisor = int(10 ** len(fraction))
+    size_bytes, rest = divmod(scaled, divisor)
     if rest or size_bytes == 0:
         raise WrongUseError(f"{text!r} is not a whole number of bytes above 0")
     return size_bytes

@@ -10,32 +10,30 @@ from rich.text import Text
 
 from plink.bench.result import BenchResult, Row
 from plink.bench.size import format_size
+from plink.view.text import counted, printable, rtt_text
 
 
 def render(result: BenchResult) -> Group:
     """The rows as a table, with what ran above it and the correlation below."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("order")
-    for title in ("median", "fastest to slowest", "bus Mbit/s", "vs given", "vs random"):
-        table.add_column(title, justify="right")
-    table.add_column("predicted", justify="right")
+    table.add_column("order", overflow="fold")
+    for title in ("median", "fastest", "slowest", "vs given", "vs random", "predicted"):
+        table.add_column(title, justify="right", no_wrap=True)
     best_s = min(row.median_s for row in result.rows)
     for row in result.rows:
         table.add_row(*_cells(row), style="green" if row.median_s == best_s else "")
-    return Group(
-        Text(_heading(result)), Text(), table, Text(), Text(_closing(result), overflow="fold")
-    )
+    return Group(Text(_heading(result)), Text(), table, Text(), Text(_closing(result)))
 
 
 def _cells(row: Row) -> list[str]:
     return [
-        row.order,
+        printable(row.order),
         _seconds(row.median_s),
-        f"{_seconds(row.min_s)} to {_seconds(row.max_s)}",
-        f"{row.bus_mbit:.0f}",
+        _seconds(row.min_s),
+        _seconds(row.max_s),
         _speedup(row.speedup_over_given),
         _speedup(row.speedup_over_random),
-        f"{row.predicted_us:.0f} µs",
+        rtt_text(row.predicted_us),
     ]
 
 
@@ -50,20 +48,22 @@ def _closing(result: BenchResult) -> str:
     setting = result.setting
     counts = Counter(setting.congestion_control.values())
     control = ", ".join(name for name, _ in counts.most_common())
+    versions = ", ".join(f"{part} {version}" for part, version in setting.facts.versions.items())
     correlation = "not defined" if result.spearman is None else f"{result.spearman:.2f}"
-    launches = max(len(row.samples_s) for row in result.rows)
-    return (
-        f"Spearman rank correlation of predicted and measured: {correlation}\n"
-        f"Up to {launches} repetitions an order over {setting.rounds} rounds, "
-        f"TCP {control}, seed {setting.seed}\n"
-        "A repetition takes as long as its slowest rank; a speedup above 1 is faster"
+    most = max(len(row.samples_s) for row in result.rows)
+    rounds = counted(setting.rounds, "round")
+    ran = f"{counted(most, 'repetition')} an order in {rounds}, seed {setting.seed}"
+    return "\n".join(
+        [
+            f"Spearman rank correlation of predicted and measured: {correlation}",
+            f"{ran}, TCP {printable(control)}, {printable(versions)}",
+            "A repetition takes as long as its slowest rank; above 1x is faster",
+        ]
     )
 
 
 def _seconds(seconds: float) -> str:
-    if seconds >= 0.1:
-        return f"{seconds:.3f} s"
-    return f"{seconds * 1e3:.2f} ms"
+    return rtt_text(seconds * 1e6)
 
 
 def _speedup(ratio: float | None) -> str:

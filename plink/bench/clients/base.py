@@ -40,6 +40,19 @@ class Workload:
         return self.timeout_s * (self.warmups + self.repetitions)
 
 
+@dataclass(frozen=True)
+class ClientFacts:
+    """For the record: what runs, and how.
+
+    Args:
+        versions: of its parts (`torch`: `2.13.0`).
+        settings: the switches that it was given, by its own names for them.
+    """
+
+    versions: Mapping[str, str]
+    settings: Mapping[str, str]
+
+
 class Client(Protocol):
     """A client on all hosts of a cluster; host i is the cluster's host i.
 
@@ -47,8 +60,8 @@ class Client(Protocol):
     `plink.errors.PlinkError` where no single host is at fault.
     """
 
-    def start(self) -> Mapping[str, str]:
-        """Bring it up on every host; return the versions of what runs (`torch`: `2.13.0`)."""
+    def start(self) -> ClientFacts:
+        """Bring it up on every host."""
 
     def measure(self, order: Sequence[int]) -> list[float]:
         """Run the workload with rank r on host `order[r]`; seconds per repetition.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import queue
-import shlex
 import sys
 import threading
 import time
@@ -12,18 +11,23 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from plink.bench.clients.base import Workload
+from plink.bench.clients.base import ClientFacts, Workload
+from plink.bench.hosts import BenchHost
 from plink.bench.statistics import slowest_rank
 from plink.errors import PlinkError
-from plink.files.cluster import Host
 from probes.errors import HostError
-from probes.ssh.session import RemoteProcess, Session
+from probes.ssh.session import RemoteProcess
+from probes.ssh.shell import posix_command
 
 # torch takes seconds of CPU to import, and many hosts may share a machine.
 START_LIMIT_S = 180.0
 # Peers report the loss of a rank before its own SSH channel does.
 GRACE_S = 3.0
 MARGIN_S = 15.0
+EXIT_LIMIT_S = 2.0
+
+# A shell's exit status for a command that is not there.
+NOT_FOUND = 127
 
 Message = dict[str, Any]
 
@@ -32,8 +36,7 @@ class GlooClient:
     """Gloo's ring allreduce through `torch.distributed`, unmodified.
 
     Args:
-        sessions: one SSH session a host.
-        hosts: the hosts, in the same sequence.
+        hosts: the hosts that take part.
         workload: what to run; Gloo has no switch for the algorithm, its allreduce is a ring.
         python: the remote interpreter; None takes this one's path where the host has it, else
             `python3`.
@@ -41,33 +44,31 @@ class GlooClient:
 
     def __init__(
         self,
-        sessions: Sequence[Session],
-        hosts: Sequence[Host],
+        hosts: Sequence[BenchHost],
         workload: Workload,
         python: str | None = None,
     ) -> None:
-        self._sessions = sessions
         self._hosts = hosts
         self._workload = workload
         self._python = python
         self._workers: list[RemoteProcess] = []
         self._inbox: queue.Queue[tuple[int, Message]] = queue.Queue()
 
-    def start(self) -> Mapping[str, str]:
-        """Start every worker; the version of torch, one for all hosts."""
+    def start(self) -> ClientFacts:
+        """Start every worker. All must run the same version of torch."""
         source = resources.files("plink.bench.workers").joinpath("gloo_allreduce.py").read_bytes()
         text = source.decode()
-        for index, session in enumerate(self._sessions):
-            worker = session.start(remote_command(self._python, len(source)))
+        for index, host in enumerate(self._hosts):
+            worker = host.session.start(remote_command(self._python, len(source)))
             self._workers.append(worker)
             reader = threading.Thread(target=self._read, args=(index, worker), daemon=True)
             reader.start()
             worker.write(text)
-        idle_limit_s = self._workload.launch_limit_s + START_LIMIT_S
+        limit_s = self._workload.launch_limit_s + START_LIMIT_S
         replies = self._ask(
             {
-                index: {"do": "start", "address": entry.address, "idle_limit_s": idle_limit_s}
-                for index, entry in enumerate(self._hosts)
+                index: {"do": "start", "address": host.address, "idle_limit_s": limit_s}
+                for index, host in enumerate(self._hosts)
             },
             START_LIMIT_S,
         )
@@ -76,12 +77,15 @@ class GlooClient:
             raise PlinkError(
                 f"the hosts have different versions of PyTorch: {', '.join(sorted(versions))}"
             )
-        return {"torch": versions.pop()}
+        interfaces = {host.interface for host in self._hosts}
+        return ClientFacts(
+            {"torch": versions.pop()}, {"GLOO_SOCKET_IFNAME": ",".join(sorted(interfaces))}
+        )
 
     def measure(self, order: Sequence[int]) -> list[float]:
         """Run the workload in a fresh process group with rank r on host `order[r]`."""
         timeout_s = self._workload.timeout_s
-        group = {"world_size": len(order), "timeout_s": timeout_s}
+        group: Message = {"world_size": len(order), "timeout_s": timeout_s}
         first = order[0]
         serving = self._ask({first: {"do": "serve", **group}}, timeout_s)
         group["master_address"] = self._hosts[first].address
@@ -99,7 +103,7 @@ class GlooClient:
         replies = self._ask(dict.fromkeys(order, command), self._workload.launch_limit_s)
         seconds = [self._checked_seconds(host, replies[host]) for host in order]
         # Rank 0 holds the store that the others leave, so it goes last.
-        self._ask(dict.fromkeys(order[1:], {"do": "leave"}), timeout_s)
+        self._ask({host: {"do": "leave"} for host in order[1:]}, timeout_s)
         self._ask({first: {"do": "leave"}}, timeout_s)
         return slowest_rank(seconds)
 
@@ -195,19 +199,24 @@ class GlooClient:
 
 def _reason_of_end(worker: RemoteProcess) -> Message:
     tail = worker.stderr_tail()
-    status = worker.exit_status()
-    if status == 127:
+    status = worker.wait_for_exit(EXIT_LIMIT_S)
+    if status == NOT_FOUND:
         hint = "name the interpreter that has PyTorch with --python"
         return {"reason": tail or "no such interpreter", "hint": hint}
-    if status == -1:
+    if status is None or status == -1:
         return {"reason": tail or "killed, or the connection was lost"}
     return {"reason": tail or f"exit status {status}"}
 
 
 def remote_command(python: str | None, source_bytes: int) -> str:
-    """The shell command that reads a program of `source_bytes` bytes from its input and runs it."""
-    run = shlex.quote(f"import sys; exec(sys.stdin.buffer.read({source_bytes}))")
+    """The shell command that reads a program of `source_bytes` bytes from its input and runs it.
+
+    Args:
+        python: the interpreter; None for this one's path where the host has it, else `python3`.
+        source_bytes: the length of the program.
+    """
+    program = f"import sys; exec(sys.stdin.buffer.read({source_bytes}))"
     if python is not None:
-        return f"exec {shlex.quote(python)} -u -c {run}"
-    here = shlex.quote(sys.executable)
-    return f"python={here}; [ -x {here} ] || python=python3; exec \"$python\" -u -c {run}"
+        return posix_command('exec "$1" -u -c "$2"', python, program)
+    script = 'if [ -x "$1" ]; then exec "$1" -u -c "$2"; else exec python3 -u -c "$2"; fi'
+    return posix_command(script, sys.executable, program)

@@ -41,7 +41,10 @@ def parse_run(text: str, repetitions: int) -> Run:
     Raises:
         PlinkError: the output is not complete, or an element of the sum was wrong.
     """
-    library, hostnames, seconds, wrong = "unknown", [], [], None
+    library = "unknown"
+    hostnames: list[str] = []
+    seconds: list[float] = []
+    wrong: int | None = None
     for line in text.splitlines():
         if not line.startswith(_PREFIX):
             continue

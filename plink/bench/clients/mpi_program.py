@@ -14,8 +14,10 @@ from pathlib import Path
 from plink.errors import PlinkError
 from probes.errors import HostError
 from probes.ssh.session import Session
+from probes.ssh.shell import posix_command
 
-_COMPILE_LIMIT_S = 120
+_COMPILE_LIMIT_S = 120.0
+_UPLOAD_LIMIT_S = 60.0
 _HELPER_MISSING = 90
 _NOT_STORED = 91
 # The program's own answer when it is called without arguments.
@@ -23,17 +25,44 @@ _PROGRAM_STARTS = 2
 
 _CACHE = '"${XDG_CACHE_HOME:-$HOME/.cache}/plink"'
 
+# $1 is the program's file name, $2 a program that the launcher needs, $3 the size in bytes.
+# Written beside and renamed: hosts may share the folder, and runs may overlap.
+_INSTALL = (
+    f'command -v "$2" > /dev/null || exit {_HELPER_MISSING}; f=$d/$1; '
+    'if [ ! -x "$f" ]; then umask 077; '
+    f'mkdir -p "$d" && t=$(mktemp "$d/.upload.XXXXXX") || exit {_NOT_STORED}; '
+    """trap 'rm -f "$t"' EXIT; """
+    'cat > "$t" && [ "$(wc -c < "$t")" -eq "$3" ] && chmod 700 "$t" && mv "$t" "$f" || '
+    f'exit {_NOT_STORED}; fi; exec "$f"'
+)
+
 
 @dataclass(frozen=True)
 class Program:
-    """An executable, and the file name it has in every host's cache folder."""
+    """An executable for the hosts.
+
+    Args:
+        content: the executable file.
+        name: the file name it has on every host, which holds its hash.
+        folder: where it is put on the hosts; None for the user's cache there.
+    """
 
     content: bytes
     name: str
+    folder: str | None
 
     def command(self, arguments: Sequence[str]) -> list[str]:
         """The command that runs it on a host; the shell there knows where the cache is."""
-        return ["sh", "-c", f'exec {_CACHE}/{self.name} "$@"', "plink-bench", *arguments]
+        script = f'd={self._place()}; f=$d/$1; shift; exec "$f" "$@"'
+        return ["sh", "-c", script, "sh", self.name, *arguments]
+
+    def install_command(self, helper: str) -> str:
+        """The shell command that stores it from its standard input, and sees that it starts."""
+        script = f"d={self._place()}; {_INSTALL}"
+        return posix_command(script, self.name, helper, str(len(self.content)))
+
+    def _place(self) -> str:
+        return _CACHE if self.folder is None else shlex.quote(self.folder)
 
 
 def find_tool(asked: str | None, candidates: Sequence[str], title: str, packages: str) -> str:
@@ -52,8 +81,13 @@ def find_tool(asked: str | None, candidates: Sequence[str], title: str, packages
     )
 
 
-def compile_program(compiler: str, folder: Path) -> Program:
-    """Compile the program with an MPI compiler wrapper, using `folder` for its files.
+def compile_program(compiler: str, folder: Path, remote_folder: str | None) -> Program:
+    """Compile the program with an MPI compiler wrapper.
+
+    Args:
+        compiler: the wrapper.
+        folder: where source and executable may be written here.
+        remote_folder: where the program goes on the hosts; None for the user's cache there.
 
     Raises:
         PlinkError: the compiler refuses.
@@ -71,7 +105,8 @@ def compile_program(compiler: str, folder: Path) -> Program:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         raise PlinkError(f"{compiler} failed: {lines[0] if lines else 'it said nothing'}")
     content = (folder / "mpi_allreduce").read_bytes()
-    return Program(content, f"mpi_allreduce-{hashlib.sha256(content).hexdigest()[:16]}")
+    name = f"mpi_allreduce-{hashlib.sha256(content).hexdigest()[:16]}"
+    return Program(content, name, remote_folder)
 
 
 def install(session: Session, program: Program, helper: str, title: str, packages: str) -> None:
@@ -87,7 +122,7 @@ def install(session: Session, program: Program, helper: str, title: str, package
     Raises:
         HostError: the client is not installed there, or the program cannot be stored or started.
     """
-    done = session.run(_install_command(program, helper), stdin=program.content, timeout_s=60.0)
+    done = session.run(program.install_command(helper), program.content, _UPLOAD_LIMIT_S)
     if done.status == _PROGRAM_STARTS:
         return
     told = done.stderr.splitlines()
@@ -99,20 +134,9 @@ def install(session: Session, program: Program, helper: str, title: str, package
             f"{title} is not installed there ({missing})",
             f"install {packages} on every host",
         )
-    if done.status == _NOT_STORED:
-        raise HostError(session.host, f"the bench program cannot be stored ({reason})")
-    raise HostError(session.host, f"the bench program cannot be started ({reason})")
-
-
-def _install_command(program: Program, helper: str) -> str:
-    # Written beside and renamed: hosts may share the folder, and runs may overlap.
-    return f"""
-command -v {shlex.quote(helper)} >/dev/null || exit {_HELPER_MISSING}
-file={_CACHE}/{program.name}
-if [ ! -x "$file" ]; then
-    part="$file.$$.$(uname -n)"
-    mkdir -p {_CACHE} && cat > "$part" && [ "$(wc -c < "$part")" -eq {len(program.content)} ] &&
-        chmod 700 "$part" && mv "$part" "$file" || {{ rm -f "$part"; exit {_NOT_STORED}; }}
-fi
-exec "$file"
-"""
+    verb = "stored" if done.status == _NOT_STORED else "started"
+    raise HostError(
+        session.host,
+        f"the bench program cannot be {verb} there ({reason})",
+        "name a folder that programs may run from with --remote-cache",
+    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from plink.bench.clients.mpi import Flavour, LaunchPlan
+import re
+
+from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
 from plink.errors import PlinkError
+from plink.launchers import FORMATS
 
 # MPICH 4.0 knows no blocking ring: its blocking allreduce is told to run the non-blocking one,
 # which has a ring. A name that a version does not know makes MPI_Init fail, aloud.
@@ -18,22 +21,11 @@ _ALGORITHMS = {
 def command(plan: LaunchPlan) -> list[str]:
     """The command line of `mpiexec`; writes its host file."""
     hostfile = plan.folder / "hostfile"
-    hostfile.write_text("".join(f"{host.name}:1\n" for host in plan.hosts))
-    settings = {
-        **_ALGORITHMS[plan.workload.algorithm],
-        "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
-        "MPIR_CVAR_COLLECTIVE_FALLBACK": "error",
-        # Hosts that share a kernel would otherwise be joined through its shared memory.
-        "UCX_TLS": "tcp,self",
-    }
-    if plan.interfaces:
-        settings["UCX_NET_DEVICES"] = ",".join(plan.interfaces)
-    if len(plan.interfaces) == 1:
-        settings["FI_TCP_IFACE"] = plan.interfaces[0]
-    environment = [word for name, value in settings.items() for word in ("-genv", name, value)]
+    hostfile.write_text(FORMATS["mpich"].render(plan.hosts))
+    environment = [word for name, value in plan.settings.items() for word in ("-genv", name, value)]
     return [
         plan.launcher,
-        *("-f", str(plan.folder / "hostfile")),
+        *("-f", str(hostfile)),
         *("-n", str(len(plan.hosts))),
         *("-launcher", "ssh"),
         *("-launcher-exec", str(plan.ssh.wrapper)),
@@ -45,16 +37,38 @@ def command(plan: LaunchPlan) -> list[str]:
     ]
 
 
-def check_version(text: str) -> None:
-    """Refuse a launcher that is not Hydra.
+def settings(network: NetworkPlan, algorithm: str) -> dict[str, str]:
+    """The environment variables that choose network and algorithm."""
+    chosen = {
+        **_ALGORITHMS[algorithm],
+        "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
+        "MPIR_CVAR_COLLECTIVE_FALLBACK": "error",
+        # Hosts that share a machine would otherwise be joined through its memory.
+        "UCX_TLS": "tcp,self",
+    }
+    if network.interfaces:
+        chosen["UCX_NET_DEVICES"] = ",".join(network.interfaces)
+    if len(network.interfaces) == 1:
+        chosen["FI_TCP_IFACE"] = network.interfaces[0]
+    if network.shares_machines:
+        # Ranks of MPICH spin, and on a shared CPU an answer waits for its turn: without
+        # rendezvous no transfer needs one.
+        chosen["UCX_RNDV_THRESH"] = "inf"
+    return chosen
+
+
+def version_of(text: str) -> str:
+    """The version in `mpiexec --version`.
 
     Raises:
-        PlinkError: it is another MPI's.
+        PlinkError: the launcher is not Hydra.
     """
-    if "HYDRA" not in text:
+    match = re.search(r"HYDRA build details:\s+Version:\s+([\w.]+)", text)
+    if match is None:
         raise PlinkError(
             f"the launcher is not MPICH's Hydra: {text[:60]!r}", "name MPICH's with --mpirun"
         )
+    return match[1]
 
 
 FLAVOUR = Flavour(
@@ -64,5 +78,6 @@ FLAVOUR = Flavour(
     helper="hydra_pmi_proxy",
     packages="mpich and libmpich-dev",
     command=command,
-    check_version=check_version,
+    settings=settings,
+    version_of=version_of,
 )

@@ -6,8 +6,9 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
-from plink.bench.clients.mpi import Flavour, LaunchPlan
+from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
 from plink.errors import PlinkError
+from plink.launchers import FORMATS
 
 # coll/tuned's numbers of its allreduce algorithms.
 _ALGORITHMS = {"ring": 4}
@@ -16,56 +17,64 @@ _ALGORITHMS = {"ring": 4}
 def command(plan: LaunchPlan) -> list[str]:
     """The command line of `mpirun`; writes its host file."""
     hostfile = plan.folder / "hostfile"
-    # One line a rank, mapped one after the other: a plain host file would not be an ordered list.
-    hostfile.write_text("".join(f"{host.name}\n" for host in plan.hosts))
-    network = covering_network([host.address for host in plan.hosts])
-    local = ipaddress.ip_address(plan.local_address)
-    control = str(network) if local in network else f"{network},{local}/{local.max_prefixlen}"
-    settings = {
+    hostfile.write_text(FORMATS["openmpi"].render(plan.hosts))
+    parameters = {
         "plm_rsh_agent": f"ssh -F {plan.ssh.config}",
         "rmaps": "seq",
-        "orte_keep_fqdn_hostnames": "1",
-        "pml": "ob1",
-        "btl": "tcp,self",
-        "btl_tcp_if_include": (
-            plan.interfaces[0] if len(plan.interfaces) == 1 else str(network)
-        ),
-        "oob_tcp_if_include": control,
-        # `tuned` obeys the two settings below, so it must be the component that is asked.
-        "coll_tuned_priority": "100",
-        "coll_tuned_use_dynamic_rules": "1",
-        "coll_tuned_allreduce_algorithm": str(_ALGORITHMS[plan.workload.algorithm]),
+        **plan.settings,
     }
-    if plan.shares_kernel:
-        settings["mpi_yield_when_idle"] = "1"
-    options = [word for name, value in settings.items() for word in ("--mca", name, value)]
+    options = [word for name, value in parameters.items() for word in ("--mca", name, value)]
     return [
         plan.launcher,
         "--allow-run-as-root",
         *("--hostfile", str(hostfile)),
-        *("-n", str(len(plan.hosts))),
+        *("-np", str(len(plan.hosts))),
         *("--bind-to", "none"),
         *options,
         *plan.program,
     ]
 
 
-def check_version(text: str) -> None:
-    """Refuse what is not Open MPI 4.
+def settings(network: NetworkPlan, algorithm: str) -> dict[str, str]:
+    """The MCA parameters that choose network and algorithm."""
+    covering = covering_network(network.addresses)
+    local = ipaddress.ip_address(network.local_address)
+    control = str(covering) if local in covering else f"{covering},{local}/{local.max_prefixlen}"
+    interfaces = network.interfaces
+    chosen = {
+        "pml": "ob1",
+        "btl": "tcp,self",
+        "btl_tcp_if_include": interfaces[0] if len(interfaces) == 1 else str(covering),
+        "oob_tcp_if_include": control,
+        # `tuned` obeys the two settings below, so it must be the component that is asked.
+        "coll_tuned_priority": "100",
+        "coll_tuned_use_dynamic_rules": "1",
+        "coll_tuned_allreduce_algorithm": str(_ALGORITHMS[algorithm]),
+    }
+    if network.shares_machines:
+        # A rank that waits must not take the CPU from the rank that it waits for.
+        chosen["mpi_yield_when_idle"] = "1"
+    return chosen
+
+
+def version_of(text: str) -> str:
+    """The version in `mpirun --version`.
 
     Raises:
         PlinkError: another MPI, or another generation, whose switches are different.
     """
-    match = re.search(r"\((?:Open MPI|OpenRTE)\) (\d+)\.", text)
+    match = re.search(r"\((?:Open MPI|OpenRTE)\) (\d+)\.([\d.]+)", text)
     if match is None:
         raise PlinkError(
             f"the launcher is not Open MPI's: {text[:60]!r}", "name Open MPI's with --mpirun"
         )
+    version = f"{match[1]}.{match[2]}"
     if match[1] != "4":
         raise PlinkError(
-            f"plink bench drives Open MPI 4, and this is {match[1]}",
+            f"plink bench drives Open MPI 4, and the launcher is of {version}",
             "name the tools of an Open MPI 4 with --mpirun and --mpicc",
         )
+    return version
 
 
 def covering_network(
@@ -91,5 +100,6 @@ FLAVOUR = Flavour(
     helper="orted",
     packages="openmpi-bin and libopenmpi-dev",
     command=command,
-    check_version=check_version,
+    settings=settings,
+    version_of=version_of,
 )

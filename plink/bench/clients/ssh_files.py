@@ -27,8 +27,6 @@ def config_text(hosts: Sequence[Host], options: SshOptions) -> str:
     lines: list[str] = []
     for host in hosts:
         lines.append(f"Host {host.name}")
-        if host.ssh_address is not None:
-            lines.append(f"  HostName {host.ssh_address}")
         if host.port is not None:
             lines.append(f"  Port {host.port}")
         if host.user is not None:

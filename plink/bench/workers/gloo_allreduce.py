@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import datetime
 import fcntl
+import importlib
 import json
 import os
 import queue
@@ -45,7 +46,7 @@ def main() -> None:
             if rank is None:
                 raise RuntimeError("the first command must be 'start'")
             reply = getattr(rank, command["do"])(command)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             reply = {"event": "failed", "reason": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), file=output, flush=True)
 
@@ -66,12 +67,11 @@ class Rank:
     def __init__(self, address: str) -> None:
         self.address = address
         os.environ["GLOO_SOCKET_IFNAME"] = interface_of(address)
-        import torch
-        import torch.distributed
-
-        torch.set_num_threads(1)
-        self.torch = torch
-        self.store: torch.distributed.TCPStore | None = None
+        # Seconds of CPU: late, so that the end of standard input also ends a start.
+        self.torch: Any = importlib.import_module("torch")
+        self.dist: Any = importlib.import_module("torch.distributed")
+        self.torch.set_num_threads(1)
+        self.store: Any = None
 
     def start(self, command: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Say what runs here."""
@@ -79,7 +79,7 @@ class Rank:
 
     def serve(self, command: dict[str, Any]) -> dict[str, Any]:
         """Open the store in which the ranks meet, on a free port; rank 0 does this."""
-        self.store = self.torch.distributed.TCPStore(
+        self.store = self.dist.TCPStore(
             self.address,
             0,
             command["world_size"],
@@ -91,10 +91,9 @@ class Rank:
 
     def join(self, command: dict[str, Any]) -> dict[str, Any]:
         """Become one rank of a new Gloo process group."""
-        dist = self.torch.distributed
         timeout = datetime.timedelta(seconds=command["timeout_s"])
         if self.store is None:
-            self.store = dist.TCPStore(
+            self.store = self.dist.TCPStore(
                 command["master_address"],
                 command["master_port"],
                 command["world_size"],
@@ -102,7 +101,7 @@ class Rank:
                 wait_for_workers=False,
                 timeout=timeout,
             )
-        dist.init_process_group(
+        self.dist.init_process_group(
             "gloo",
             store=self.store,
             rank=command["rank"],
@@ -113,7 +112,7 @@ class Rank:
 
     def measure(self, command: dict[str, Any]) -> dict[str, Any]:
         """Time the allreduce; count the elements that are not the known sum."""
-        torch, dist = self.torch, self.torch.distributed
+        torch, dist = self.torch, self.dist
         rank, size = dist.get_rank(), dist.get_world_size()
         # Small whole numbers, so that float32 holds every partial sum exactly; they differ from
         # rank to rank and from place to place, so that a lost or misplaced part shows.
@@ -135,7 +134,7 @@ class Rank:
 
     def leave(self, command: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Leave the process group and the store."""
-        self.torch.distributed.destroy_process_group()
+        self.dist.destroy_process_group()
         self.store = None
         return {"event": "left"}
 
