@@ -39,7 +39,7 @@ choose_python() {
     if [[ -n ${PYTHON:-} ]]; then
         command -v "$PYTHON" >/dev/null || die "PYTHON=$PYTHON is not a command"
         is_recent "$PYTHON" || die "PYTHON=$PYTHON is not Python 3.10 or later"
-        command -v "$PYTHON"
+        executable "$PYTHON"
         return
     fi
     if [[ -f $VENV/plink-python ]]; then
@@ -51,12 +51,17 @@ choose_python() {
     fi
     for candidate in python3 python3.13 python3.12 python3.11 python3.10; do
         if is_recent "$candidate"; then
-            command -v "$candidate"
+            executable "$candidate"
             return
         fi
     done
     die "there is no Python 3.10 or later on the path" \
         "install one (Debian 12, Ubuntu 22.04 and later: apt-get install python3) or set PYTHON"
+}
+
+# Without the wrappers of version managers, which answer differently in another folder.
+executable() {
+    "$1" -c 'import sys; print(sys.executable)'
 }
 
 is_recent() {
