@@ -20,9 +20,9 @@ die() {
     exit 1
 }
 
-# Print a command as a person would type it, then run it.
+# Print a command as a person would type it, on standard output, then run it.
 show_and_run() {
-    printf '\n%s\n' "${BOLD}\$ $(quoted "$@")${PLAIN}" >&2
+    printf '\n%s\n' "${BOLD}\$ $(quoted "$@")${PLAIN}"
     "$@"
 }
 
