@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from plink import __version__
-from plink.errors import PlinkError
+from plink.errors import PlinkError, WrongUseError
+from probes.errors import HostError, ProbesError
 
 # name: (module, one-line help). The help stands here so that listing imports no command.
 COMMANDS = {
@@ -69,21 +70,26 @@ def run(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except PlinkError as error:
-        complain(error)
-        return error.exit_code
+    except (PlinkError, ProbesError) as error:
+        translated = error if isinstance(error, PlinkError) else _translate(error)
+        complain(translated)
+        return translated.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output left; a second write at shutdown would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     return result if isinstance(result, int) else 0
 
 
 def complain(error: PlinkError) -> None:
     """Write an error and its hint to standard error."""
-    click.echo(f"{click.style('error:', fg='red')} {error}", err=True)
+    color = False if os.environ.get("NO_COLOR") else None
+    click.echo(f"{click.style('error:', fg='red')} {error}", err=True, color=color)
     if error.hint:
-        click.echo(f"{click.style('hint:', fg='cyan')} {error.hint}", err=True)
+        click.echo(f"{click.style('hint:', fg='cyan')} {error.hint}", err=True, color=color)
+
+
+def _translate(error: ProbesError) -> PlinkError:
+    """A host that fails is no fault of the user's; a wrong list or option is."""
+    if isinstance(error, HostError):
+        return PlinkError(f"{error.host}: {error}", error.hint)
+    return WrongUseError(str(error), error.hint)

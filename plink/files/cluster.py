@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,6 +95,37 @@ class Cluster:
         return [host.name for host in self.hosts]
 
 
+def percentile_name(percentile: float) -> str:
+    """What files and messages call a percentile: `p10`, `p99.9`."""
+    return f"p{percentile:g}"
+
+
+def measured_rtt(cluster: Cluster, source: str) -> RttMeasurement:
+    """The cluster's round-trip times.
+
+    Raises:
+        WrongUseError: it holds none; `source` names the file.
+    """
+    if cluster.rtt is None:
+        raise WrongUseError(f"{source}: holds no round-trip times", "measure them with plink probe")
+    return cluster.rtt
+
+
+def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> tuple[float, Matrix]:
+    """The percentile asked for, or else the one that stands for a pair, and its matrix in µs.
+
+    Raises:
+        WrongUseError: the measurement does not hold it; `source` names the file.
+    """
+    chosen = rtt.reading if percentile is None else percentile
+    if chosen not in rtt.rtt_us:
+        held = ", ".join(percentile_name(known) for known in sorted(rtt.rtt_us))
+        raise WrongUseError(
+            f"{source}: holds no {percentile_name(chosen)}", f"choose a --percentile of {held}"
+        )
+    return chosen, rtt.rtt_us[chosen]
+
+
 def read(path: str) -> tuple[Cluster, str]:
     """A cluster file and the hash of its content.
 
@@ -101,8 +133,7 @@ def read(path: str) -> tuple[Cluster, str]:
         WrongUseError: not a cluster file, or one with values that cannot be.
     """
     content = document.read_bytes(path)
-    source = "standard input" if path == document.STANDARD_STREAM else path
-    return parse(content, source), document.digest(content)
+    return parse(content, document.label(path)), document.digest(content)
 
 
 def write(path: str, cluster: Cluster) -> None:
@@ -112,7 +143,11 @@ def write(path: str, cluster: Cluster) -> None:
 
 def parse(content: bytes, source: str) -> Cluster:
     """The cluster in the JSON text `content`; `source` names it in errors."""
-    data = document.parse(content, source)
+    return from_json(document.parse(content, source), source)
+
+
+def from_json(data: Mapping[str, Any], source: str) -> Cluster:
+    """The cluster that a JSON object stands for; `source` names it in errors."""
     document.check_format(data, source, FORMAT, VERSION)
     fields = Fields(data, source)
     hosts = [_parse_host(item) for item in fields.objects("hosts")]
@@ -145,9 +180,9 @@ def _rtt_to_json(rtt: RttMeasurement) -> dict[str, Any]:
         **({"started": rtt.started} if rtt.started is not None else {}),
         "seconds": round(rtt.seconds, 3),
         "notes": list(rtt.notes),
-        "reading": f"p{rtt.reading:g}",
+        "reading": percentile_name(rtt.reading),
         "rtt_us": {
-            f"p{percentile:g}": _matrix_to_json(matrix)
+            percentile_name(percentile): _matrix_to_json(matrix)
             for percentile, matrix in sorted(rtt.rtt_us.items())
         },
         "samples": rtt.samples.tolist(),
@@ -157,9 +192,7 @@ def _rtt_to_json(rtt: RttMeasurement) -> dict[str, Any]:
 
 
 def _matrix_to_json(matrix: Matrix) -> list[list[float | None]]:
-    return [
-        [None if np.isnan(value) else round(float(value), 3) for value in row] for row in matrix
-    ]
+    return [[None if math.isnan(value) else value for value in row] for row in matrix.tolist()]
 
 
 def _without_nones(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,10 +201,10 @@ def _without_nones(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parse_host(fields: Fields) -> Host:
     return Host(
-        name=fields.text("name"),
-        address=fields.text("address"),
-        ssh_address=fields.optional_text("ssh_address"),
-        user=fields.optional_text("user"),
+        name=fields.word("name"),
+        address=fields.word("address"),
+        ssh_address=fields.optional_word("ssh_address"),
+        user=fields.optional_word("user"),
         port=fields.optional_integer("port", low=1, high=65535),
         slots=fields.integer("slots", low=1, high=1 << 16, default=1),
     )
@@ -183,7 +216,7 @@ def _check_hosts(hosts: Sequence[Host], source: str) -> None:
     seen: set[str] = set()
     for host in hosts:
         if host.name in seen:
-            raise WrongUseError(f"{source}: host {host.name!r} is listed twice")
+            raise WrongUseError(f"{source}: host {document.brief(host.name)} is listed twice")
         seen.add(host.name)
 
 
@@ -203,14 +236,14 @@ def _parse_rtt(fields: Fields, size: int) -> RttMeasurement:
     }
     reading = _parse_percentile(fields.text("reading"), fields)
     if reading not in rtt_us:
-        raise fields.error("reading", f"one of {', '.join(by_percentile.names()) or 'rtt_us'}")
+        raise fields.error("reading", "the name of a percentile that rtt_us holds")
     return RttMeasurement(
         rtt_us=rtt_us,
         reading=reading,
         samples=fields.counts("samples", size),
         losses=fields.counts("losses", size),
         tool=fields.text("tool"),
-        options=fields.object("options").values,
+        options=fields.settings("options"),
         started=fields.optional_text("started"),
         seconds=fields.number("seconds", low=0.0, high=1e9),
         failures=[_parse_failure(item) for item in fields.objects("failures", optional=True)],
@@ -220,9 +253,11 @@ def _parse_rtt(fields: Fields, size: int) -> RttMeasurement:
 
 def _parse_percentile(key: str, fields: Fields) -> float:
     try:
-        percentile = float(key[1:]) if key.startswith("p") else -1.0
+        percentile = float(key[1:])
     except ValueError:
         percentile = -1.0
-    if not 0.0 <= percentile <= 100.0:
-        raise WrongUseError(f"{fields.place}: {key!r} is no percentile (expected p0 to p100)")
+    # One spelling a percentile: `p10` beside `p10.0` would be two matrices for one.
+    if not 0.0 <= percentile <= 100.0 or key != percentile_name(percentile):
+        found = document.brief(key)
+        raise WrongUseError(f"{fields.place}: {found} is no percentile (expected p0 to p100)")
     return percentile

@@ -9,36 +9,48 @@ import math
 import os
 import sys
 import tempfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from plink.errors import PlinkError, WrongUseError
 
 STANDARD_STREAM = "-"
 _MAX_BYTES = 1 << 30
+_MAX_SHOWN = 40
+
+
+def label(path: str) -> str:
+    """What messages call the file at `path`."""
+    return "standard input" if path == STANDARD_STREAM else path
 
 
 def read_bytes(path: str) -> bytes:
     """The content of a file, or of standard input for `-`; unpacked if the name ends in `.gz`.
 
     Raises:
-        WrongUseError: the file is not there, not readable, or a damaged archive.
+        WrongUseError: the file is not there, not readable, too large, or a damaged archive.
     """
-    if path == STANDARD_STREAM:
-        return sys.stdin.buffer.read()
     try:
-        if not path.endswith(".gz"):
-            return Path(path).read_bytes()
-        with gzip.open(path, "rb") as stream:
-            content = stream.read(_MAX_BYTES + 1)
-    except (gzip.BadGzipFile, EOFError) as error:
+        if path == STANDARD_STREAM:
+            content = sys.stdin.buffer.read(_MAX_BYTES + 1)
+        else:
+            with _open_to_read(path) as stream:
+                content = stream.read(_MAX_BYTES + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise WrongUseError(f"{path}: not a whole gzip file ({error})") from None
     except OSError as error:
-        raise WrongUseError(f"{path}: {error.strerror or error}") from None
+        raise WrongUseError(f"{label(path)}: {error.strerror or error}") from None
     if len(content) > _MAX_BYTES:
-        raise WrongUseError(f"{path}: unpacks to more than {_MAX_BYTES >> 20} MiB")
+        raise WrongUseError(f"{label(path)}: holds more than {_MAX_BYTES >> 20} MiB")
     return content
+
+
+def _open_to_read(path: str) -> BinaryIO:
+    if path.endswith(".gz"):
+        return cast("BinaryIO", gzip.open(path, "rb"))
+    return Path(path).open("rb")
 
 
 def write_bytes(path: str, content: bytes) -> None:
@@ -51,24 +63,18 @@ def write_bytes(path: str, content: bytes) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
-    target = Path(path)
     if path.endswith(".gz"):
         content = gzip.compress(content, mtime=0)
-    if target.exists() and not target.is_file():
-        _write_in_place(target, content)
-        return
-    beside: str | None = None
     try:
-        descriptor, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        Path(beside).chmod(_mode_for(target))
-        Path(beside).replace(target)
-    except OSError as error:
-        raise PlinkError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        if beside is not None:
-            Path(beside).unlink(missing_ok=True)
+        # A link keeps pointing where it did; what it points to is replaced.
+        target = Path(path).resolve()
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+        else:
+            _replace(target, content)
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
+        reason = getattr(error, "strerror", None) or error
+        raise PlinkError(f"{path}: cannot be written: {reason}") from None
 
 
 def check_writable(path: str) -> None:
@@ -79,13 +85,20 @@ def check_writable(path: str) -> None:
     """
     if path == STANDARD_STREAM:
         return
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise WrongUseError(f"{path}: there is no folder {folder}")
-    if Path(path).is_dir():
-        raise WrongUseError(f"{path}: is a folder")
-    if not os.access(folder, os.W_OK):
-        raise WrongUseError(f"{path}: folder {folder} cannot be written to")
+    try:
+        target = Path(path).resolve()
+        if target.is_dir():
+            raise WrongUseError(f"{path}: is a folder")
+        if not target.parent.is_dir():
+            raise WrongUseError(f"{path}: there is no folder {target.parent}")
+        is_special = target.exists() and not target.is_file()
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise WrongUseError(f"{path}: cannot be written: {reason}") from None
+    if is_special and not os.access(target, os.W_OK):
+        raise WrongUseError(f"{path}: cannot be written to")
+    if not is_special and not os.access(target.parent, os.W_OK):
+        raise WrongUseError(f"{path}: folder {target.parent} cannot be written to")
 
 
 def digest(content: bytes) -> str:
@@ -94,16 +107,20 @@ def digest(content: bytes) -> str:
 
 
 def parse(content: bytes, source: str) -> dict[str, Any]:
-    """The JSON object in `content`; NaN and infinities are refused.
+    """The JSON object in `content`; NaN, infinities and halves of characters are refused.
 
     Raises:
         WrongUseError: not JSON, cut short, or not an object.
     """
     try:
         data = json.loads(content.decode(), parse_constant=_refuse_constant)
-    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        if b"\\u" in content:
+            # An escape can smuggle in half of a character, which no output could encode.
+            json.dumps(data, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
         hint = "the file may be cut short, or not be one of plink's"
-        raise WrongUseError(f"{source}: not valid JSON ({_brief(error)})", hint) from None
+        reason = "too deeply nested" if isinstance(error, RecursionError) else error
+        raise WrongUseError(f"{source}: not valid JSON ({reason})", hint) from None
     if not isinstance(data, dict):
         raise WrongUseError(f"{source}: expected a JSON object, found {_kind(data)}")
     return data
@@ -117,11 +134,12 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
     """
     found = data.get("format")
     if found != format_name:
-        named = f"a {found!r} file" if isinstance(found, str) else "no plink file"
+        named = f"a {brief(found)} file" if isinstance(found, str) else "no plink file"
         raise WrongUseError(f"{source}: expected a {format_name} file, found {named}")
-    if data.get("version") != version:
+    found = data.get("version")
+    if type(found) is not int or found != version:
         raise WrongUseError(
-            f"{source}: version {data.get('version')!r} of {format_name} is not known here",
+            f"{source}: version {brief(found)} of {format_name} is not known here",
             f"this plink reads version {version}",
         )
 
@@ -148,6 +166,12 @@ def _render(value: Any, depth: int) -> str:
     return "[\n" + ",\n".join(rows) + "\n" + " " * depth + "]"
 
 
+def brief(value: Any) -> str:
+    """A value from a hostile file, as one short printable piece of a message."""
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
+
+
 def finite_number(value: Any) -> float | None:
     """`value` as a float if it is a finite JSON number (and no boolean), else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -163,12 +187,24 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number that plink takes")
 
 
-def _brief(error: Exception) -> str:
-    return "too deeply nested" if isinstance(error, RecursionError) else str(error)
-
-
 def _kind(data: object) -> str:
-    return {list: "a list", str: "a text", type(None): "null"}.get(type(data), "a number")
+    kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    return kinds.get(type(data), "a number")
+
+
+def _replace(target: Path, content: bytes) -> None:
+    descriptor, beside = tempfile.mkstemp(prefix=".plink-", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            # Without it, a crash after the rename may leave an empty file under the new name.
+            os.fsync(stream.fileno())
+        Path(beside).chmod(_mode_for(target))
+        Path(beside).replace(target)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
 
 
 def _mode_for(target: Path) -> int:
@@ -177,10 +213,3 @@ def _mode_for(target: Path) -> int:
     umask = os.umask(0)
     os.umask(umask)
     return 0o666 & ~umask
-
-
-def _write_in_place(target: Path, content: bytes) -> None:
-    try:
-        target.write_bytes(content)
-    except OSError as error:
-        raise PlinkError(f"{target}: cannot be written: {error.strerror or error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.errors import WrongUseError
-from plink.files.document import finite_number
+from plink.files.document import brief, finite_number
+
+WORD = "a word: at most 255 printable characters, no space, no minus in front"
+
+
+def is_word(value: str) -> bool:
+    """Whether a name or an address is harmless in a host list, a launcher's file or a command."""
+    is_plain = value.isprintable() and not any(letter.isspace() for letter in value)
+    return is_plain and 0 < len(value) <= 255 and not value.startswith("-")
 
 
 class Fields:
@@ -34,9 +43,8 @@ class Fields:
         """The error that says what field `name` should have been."""
         if name not in self.values:
             return WrongUseError(f"{self.place}: {name} is missing (expected {expected})")
-        found = repr(self.values[name])
-        brief = found if len(found) <= 40 else found[:37] + "..."
-        return WrongUseError(f"{self.place}: {name} is {brief}, expected {expected}")
+        found = brief(self.values[name])
+        return WrongUseError(f"{self.place}: {name} is {found}, expected {expected}")
 
     def text(self, name: str) -> str:
         """A text that is not empty."""
@@ -44,6 +52,17 @@ class Fields:
         if not isinstance(value, str) or not value:
             raise self.error(name, "a text")
         return value
+
+    def word(self, name: str) -> str:
+        """A text that can stand in a host list, a launcher's file or a command (`is_word`)."""
+        value = self.text(name)
+        if not is_word(value):
+            raise self.error(name, WORD)
+        return value
+
+    def optional_word(self, name: str) -> str | None:
+        """A word, or None where the field is absent or null."""
+        return None if self.values.get(name) is None else self.word(name)
 
     def optional_text(self, name: str) -> str | None:
         """A text, or None where the field is absent or null."""
@@ -85,6 +104,15 @@ class Fields:
             raise self.error(name, "an object")
         return Fields(value, f"{self.place}: {name}")
 
+    def settings(self, name: str) -> Mapping[str, Any]:
+        """A nested object of any JSON values, which can be written again as they are."""
+        values = self.object(name).values
+        try:
+            json.dumps(values, allow_nan=False)
+        except ValueError:
+            raise self.error(name, "an object without numbers beyond all bounds") from None
+        return values
+
     def optional_object(self, name: str) -> Fields | None:
         """A nested object, or None where the field is absent or null."""
         return None if self.values.get(name) is None else self.object(name)
@@ -113,7 +141,7 @@ class Fields:
                 number = finite_number(value)
                 if number is None or not 0.0 <= number <= high:
                     raise WrongUseError(
-                        f"{self.place}: {name}[{i}][{j}] is {value!r}, "
+                        f"{self.place}: {name}[{i}][{j}] is {brief(value)}, "
                         f"expected null or a number from 0 to {high:g}"
                     )
                 matrix[i, j] = number
@@ -127,7 +155,8 @@ class Fields:
                 is_whole = isinstance(value, int) and not isinstance(value, bool)
                 if not is_whole or not 0 <= value < 1 << 53:
                     raise WrongUseError(
-                        f"{self.place}: {name}[{i}][{j}] is {value!r}, expected a whole number"
+                        f"{self.place}: {name}[{i}][{j}] is {brief(value)}, "
+                        "expected a whole number from 0"
                     )
         return np.array(rows, dtype=np.int64).reshape(size, size)
 

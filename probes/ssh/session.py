@@ -58,13 +58,11 @@ class RemoteProcess:
         text: str = stream.read(_STDERR_LIMIT).decode(errors="replace").strip()
         return text.splitlines()[-1] if text else ""
 
-    def exit_status(self) -> int:
-        """Its exit status, waited for; -1 where there is none (killed, or connection lost)."""
+    def wait_for_exit(self, timeout_s: float) -> int | None:
+        """Its exit status, waited for; -1 where it was killed, None where it still runs."""
+        if not self._channel.status_event.wait(timeout_s):
+            return None
         return self._channel.recv_exit_status()
-
-    def close_input(self) -> None:
-        """End its standard input."""
-        self._channel.shutdown_write()
 
     def close(self) -> None:
         """End the conversation; the remote command loses its input and output."""

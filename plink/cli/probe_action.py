@@ -1,0 +1,93 @@
+"""`plink probe` behind its options: what to measure, where to write it, what to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from plink.cli.progress import StageProgress
+from plink.cli.ssh_options import take_ssh_options
+from plink.errors import EXIT_PARTIAL, WrongUseError
+from plink.files import cluster as cluster_file
+from plink.files import document
+from plink.files.cluster import Cluster, Failure
+from plink.probing.limits import MAX_COUNT
+from plink.probing.request import ProbeRequest, check_resumable, hosts_of
+from plink.probing.run import ProbeResult, probe
+from probes.hosts.host import ListedHost
+from probes.hosts.hostlist import parse_host_list
+
+_MAX_NAMED_PAIRS = 5
+
+
+def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
+    """Carry out `plink probe` with these options; return the exit code."""
+    values = dict(options)
+    hosts, output, resume = (values.pop(name) for name in ("hosts", "output", "resume"))
+    output = output or resume
+    if output is None:
+        raise click.UsageError("Missing option '-o' / '--output'.")
+    document.check_writable(output)
+    values["ssh"] = take_ssh_options(values)
+    values["reading"] = values.pop("percentile")
+    earlier: Cluster | None = None
+    if resume is not None:
+        earlier, _ = cluster_file.read(resume)
+        rtt = check_resumable(earlier, resume, tool=values["tool"], reading=values["reading"])
+        values["count"] = values["count"] or _recorded_count(rtt.options)
+    listed, made_from = _listed_hosts(hosts, earlier, resume)
+    result = probe(ProbeRequest(listed, made_from, earlier=earlier, **values), progress)
+    cluster_file.write(output, result.cluster)
+    return _report(result, output)
+
+
+def _recorded_count(options: Mapping[str, Any]) -> int | None:
+    count = options.get("count")
+    return count if isinstance(count, int) and 1 <= count <= MAX_COUNT else None
+
+
+def _listed_hosts(
+    hosts: str | None, earlier: Cluster | None, resume: str | None
+) -> tuple[list[ListedHost], str | None]:
+    if hosts is not None:
+        content = document.read_bytes(hosts)
+        source = "standard input" if hosts == document.STANDARD_STREAM else hosts
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise WrongUseError(f"{source}: is not text") from None
+        return parse_host_list(text, source), document.digest(content)
+    if earlier is None or resume is None:
+        raise click.UsageError("Missing argument 'HOSTS'.")
+    return hosts_of(earlier, resume), earlier.made_from
+
+
+def _report(result: ProbeResult, output: str) -> int:
+    cluster, rtt = result.cluster, result.measurement
+    total = len(cluster.hosts) * (len(cluster.hosts) - 1)
+    for failure in [*cluster.unreachable, *(f for f in rtt.failures if f.destination is None)]:
+        _warn(f"{failure.source}: {failure.reason}")
+    _warn_pairs([failure for failure in rtt.failures if failure.destination is not None])
+    if result.interrupted:
+        _warn(f"interrupted; go on with: plink probe --resume {output}")
+    where = "" if output == document.STANDARD_STREAM else f" -> {output}"
+    click.echo(
+        f"{len(cluster.hosts)} hosts, {result.measured} of {total} directed pairs, "
+        f"{rtt.tool} x {rtt.options['count']}, {rtt.seconds:.1f} s of probing{where}",
+        err=True,
+    )
+    is_whole = result.measured == total and not cluster.unreachable
+    return 0 if is_whole else EXIT_PARTIAL
+
+
+def _warn_pairs(failures: Sequence[Failure]) -> None:
+    for failure in failures[:_MAX_NAMED_PAIRS]:
+        _warn(f"{failure.source} to {failure.destination}: {failure.reason}")
+    if len(failures) > _MAX_NAMED_PAIRS:
+        _warn(f"... and {len(failures) - _MAX_NAMED_PAIRS} more directed pairs, named in the file")
+
+
+def _warn(text: str) -> None:
+    click.echo(f"{click.style('warning:', fg='yellow')} {text}", err=True)

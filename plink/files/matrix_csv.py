@@ -1,0 +1,207 @@
+"""Matrices as CSV, from and for other tools: names around the edge, the unit in the corner.
+
+The first cell is the unit, the first row and the first column name the same hosts in the same
+order. Row is source, column is destination, an empty cell was not measured (`docs/files.md`).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from plink.errors import WrongUseError
+from plink.files.cluster import MAX_RTT_US, Matrix
+from plink.files.document import brief
+from plink.files.fields import WORD, is_word
+
+# Unit: what power of ten of it a microsecond is.
+UNITS = {"ns": 3, "us": 0, "ms": -3, "s": -6}
+# The micro sign and the Greek letter look the same; folding case makes the one the other.
+_SPELLINGS = {"µs".casefold(): "us"}
+
+_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,4}))?")
+_UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give --unit"
+
+
+@dataclass(frozen=True)
+class NamedMatrix:
+    """A matrix as a CSV file holds it.
+
+    Args:
+        names: N host names, in file order.
+        rtt_us: (N, N), [source][destination], in µs; NaN where not measured, and on the diagonal.
+        unit: the unit that the file's numbers were in.
+        notes: what was left out of the matrix, as sentences for the user.
+    """
+
+    names: Sequence[str]
+    rtt_us: Matrix
+    unit: str
+    notes: Sequence[str] = ()
+
+
+def unit_named(text: str) -> str | None:
+    """The unit (`UNITS`) that `text` spells, or None."""
+    folded = text.casefold()
+    unit = _SPELLINGS.get(folded, folded)
+    return unit if unit in UNITS else None
+
+
+def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
+    """The matrix in a CSV text.
+
+    Args:
+        content: the text, UTF-8, with or without a byte order mark.
+        source: what errors call it.
+        unit: the unit of the numbers (`UNITS`), where the first cell names none.
+
+    Raises:
+        WrongUseError: naming file, row and column, both counted from 1 with the headings.
+    """
+    rows = list(_rows(content, source))
+    if not rows:
+        raise WrongUseError(f"{source}: is empty", "the first row is the unit and the host names")
+    _, heading = rows[0]
+    names = _names(heading, source)
+    unit = _unit(heading[0], unit, source)
+    if len(rows) - 1 != len(names):
+        raise WrongUseError(
+            f"{source}: expected {len(names)} rows below row 1, one per host, found {len(rows) - 1}"
+        )
+    matrix = np.full((len(names), len(names)), np.nan)
+    unused_diagonal = 0
+    for i, (number, row) in enumerate(rows[1:]):
+        _check_row(row, number, names, names[i], source)
+        for j, cell in enumerate(row[1:]):
+            try:
+                value_us = _value_us(cell, unit)
+            except WrongUseError as error:
+                row_place = f"row {number} ({brief(names[i])})"
+                column_place = f"column {j + 2} ({brief(names[j])})"
+                message = f"{source}: {row_place}, {column_place}: {error}"
+                raise WrongUseError(message, error.hint) from None
+            if i != j:
+                matrix[i, j] = value_us
+            elif value_us > 0:
+                unused_diagonal += 1
+    return NamedMatrix(names, matrix, unit, _notes(unused_diagonal))
+
+
+def render(names: Sequence[str], rtt_us: Matrix, unit: str) -> bytes:
+    """The CSV text of a matrix. Parsing it gives the same numbers, to the last bit.
+
+    Args:
+        names: N host names.
+        rtt_us: (N, N) in µs; NaN where not measured.
+        unit: the unit to write in (`UNITS`).
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([unit, *names])
+    for i, name in enumerate(names):
+        row = [_cell(value, unit) for value in rtt_us[i].tolist()]
+        row[i] = "0"
+        writer.writerow([name, *row])
+    return stream.getvalue().encode()
+
+
+def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise WrongUseError(f"{source}: is not text in UTF-8") from None
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if any(cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise WrongUseError(f"{source}: row {reader.line_num}: not CSV ({error})") from None
+
+
+def _names(heading: Sequence[str], source: str) -> list[str]:
+    names = list(heading[1:])
+    if not names:
+        raise WrongUseError(
+            f"{source}: row 1 names no hosts",
+            "the first row is the unit and the host names, separated by commas",
+        )
+    seen: dict[str, int] = {}
+    for column, name in enumerate(names, start=2):
+        if not is_word(name):
+            raise WrongUseError(f"{source}: row 1, column {column}: {brief(name)} is not {WORD}")
+        if name in seen:
+            raise WrongUseError(
+                f"{source}: row 1, column {column}: host {brief(name)} stands in column "
+                f"{seen[name]} too"
+            )
+        seen[name] = column
+    return names
+
+
+def _unit(corner: str, given: str | None, source: str) -> str:
+    named = unit_named(corner)
+    if named is not None:
+        if given not in (None, named):
+            raise WrongUseError(
+                f"{source}: row 1, column 1 says {named}, but --unit says {given}",
+                "leave --unit out, or correct the file",
+            )
+        return named
+    if given is None:
+        found = f"names no unit of time: {brief(corner)}" if corner else "is empty"
+        raise WrongUseError(f"{source}: row 1, column 1 {found}", _UNIT_HINT)
+    return given
+
+
+def _check_row(
+    row: Sequence[str], number: int, names: Sequence[str], expected: str, source: str
+) -> None:
+    if row[0] != expected:
+        raise WrongUseError(
+            f"{source}: row {number}, column 1 is {brief(row[0])}, expected {brief(expected)}",
+            "rows and columns name the same hosts in the same order",
+        )
+    if len(row) != len(names) + 1:
+        raise WrongUseError(
+            f"{source}: row {number} ({brief(expected)}) has {len(row) - 1} values, "
+            f"expected {len(names)}"
+        )
+
+
+def _value_us(cell: str, unit: str) -> float:
+    if not cell:
+        return math.nan
+    match = _NUMBER.fullmatch(cell)
+    if match is None:
+        hint = "leave the cell empty where a pair was not measured"
+        raise WrongUseError(f"{brief(cell)} is not a number", hint)
+    # Shifting the exponent in the text converts once and exactly; a product would round twice.
+    value_us = float(f"{match[1]}e{int(match[2] or 0) - UNITS[unit]}")
+    if value_us < 0.0:
+        raise WrongUseError(f"{brief(cell)} is negative")
+    if value_us > MAX_RTT_US:
+        bound = f"{MAX_RTT_US / 1e6:g} s"
+        raise WrongUseError(f"{brief(cell)} {unit} is more than {bound}", "is the unit right?")
+    return abs(value_us)
+
+
+def _cell(value_us: float, unit: str) -> str:
+    if math.isnan(value_us):
+        return ""
+    return format(Decimal(repr(value_us)).scaleb(UNITS[unit]).normalize(), "f")
+
+
+def _notes(unused_diagonal: int) -> list[str]:
+    if not unused_diagonal:
+        return []
+    values = "1 value" if unused_diagonal == 1 else f"{unused_diagonal} values"
+    return [f"{values} on the diagonal left out: a host has no distance to itself"]

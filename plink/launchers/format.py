@@ -1,0 +1,44 @@
+"""What a launcher writer is: a pure function from ordered hosts to the text of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from plink.files.cluster import Host
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file that a launcher reads.
+
+    Args:
+        name: what the user calls it.
+        summary: one line that says what the file holds.
+        usage: one command that uses it; FILE is the file, RANKS the number of ranks.
+        render: hosts in rank order to the text of the file. A host's ranks are adjacent, as
+            many as it has slots. Raises `WrongUseError` where the launcher cannot take a host.
+    """
+
+    name: str
+    summary: str
+    usage: str
+    render: Callable[[Sequence[Host]], str]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one rank runs: the host, and which of the host's ranks it is."""
+
+    rank: int
+    host: Host
+    local_rank: int
+
+
+def places(hosts: Sequence[Host]) -> Iterator[Place]:
+    """The place of every rank, in rank order."""
+    rank = 0
+    for host in hosts:
+        for local_rank in range(host.slots):
+            yield Place(rank, host, local_rank)
+            rank += 1

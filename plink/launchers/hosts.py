@@ -1,0 +1,23 @@
+"""Names, one a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plink.files.cluster import Host
+from plink.launchers.format import Format
+from plink.launchers.names import check_names
+
+
+def render(hosts: Sequence[Host]) -> str:
+    """Each host once, in rank order, however many slots it has."""
+    check_names(hosts, "a list of names")
+    return "".join(f"{host.name}\n" for host in hosts)
+
+
+FORMAT = Format(
+    name="hosts",
+    summary="names in rank order, one a line",
+    usage='while read -r host; do ssh -n "$host" hostname; done < FILE',
+    render=render,
+)

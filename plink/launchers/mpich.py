@@ -1,0 +1,23 @@
+"""MPICH's host file: names with a number of ranks, which Hydra fills in file order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plink.files.cluster import Host
+from plink.launchers.format import Format
+from plink.launchers.names import check_names
+
+
+def render(hosts: Sequence[Host]) -> str:
+    """One `host:ranks` a line. An IPv6 address is refused: its colons would count ranks."""
+    check_names(hosts, "MPICH", ipv6=False)
+    return "".join(f"{host.name}:{host.slots}\n" for host in hosts)
+
+
+FORMAT = Format(
+    name="mpich",
+    summary="MPICH host file (Hydra), host:ranks",
+    usage="mpiexec -n RANKS -f FILE PROGRAM",
+    render=render,
+)

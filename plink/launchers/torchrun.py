@@ -1,0 +1,45 @@
+"""torchrun: one command per host, with the static rendezvous.
+
+The c10d rendezvous ignores `--node-rank` and sorts hosts by name; only the static one keeps
+the order. Hosts may differ in slots: torchrun numbers ranks by a running sum over the hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plink.files.cluster import Host
+from plink.launchers.format import Format
+from plink.launchers.gloo import socket_interface
+from plink.launchers.names import check_names, master_address
+
+MASTER_PORT = 29500
+
+
+def render(hosts: Sequence[Host]) -> str:
+    """One line per host: its name, then a shell command that lacks the script."""
+    check_names(hosts, "torchrun")
+    master = master_address(hosts, "torchrun")
+    lines = []
+    for node_rank, host in enumerate(hosts):
+        words = [
+            host.name,
+            socket_interface(host),
+            "torchrun",
+            "--rdzv-backend=static",
+            f"--nnodes={len(hosts)}",
+            f"--node-rank={node_rank}",
+            f"--nproc-per-node={host.slots}",
+            f"--master-addr={master}",
+            f"--master-port={MASTER_PORT}",
+        ]
+        lines.append(" ".join(word for word in words if word) + "\n")
+    return "".join(lines)
+
+
+FORMAT = Format(
+    name="torchrun",
+    summary="one torchrun command per host, static rendezvous",
+    usage=('while read -r host command; do ssh -n "$host" "$command SCRIPT" & done < FILE; wait'),
+    render=render,
+)

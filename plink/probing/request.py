@@ -1,0 +1,83 @@
+"""What a probe run is asked to do, checked before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from plink.errors import WrongUseError
+from plink.files.cluster import Cluster, RttMeasurement, measured_rtt
+from probes.hosts.address import IPNetwork
+from probes.hosts.host import ListedHost
+from probes.ssh.options import SshOptions
+
+STANDARD_PERCENTILES = (10.0, 50.0, 99.0)
+DEFAULT_READING = 10.0
+
+
+@dataclass(frozen=True)
+class ProbeRequest:
+    """A probe run.
+
+    Args:
+        hosts: the hosts to measure.
+        made_from: the hash of the host list.
+        tool: `echo` or `fping`.
+        count: probes per direction of a pair; None for the tool's default.
+        reading: the percentile that stands for a pair.
+        timeout_s: how long a host may be silent before it is given up.
+        concurrency: pairs in flight; None to choose by what the hosts share.
+        strict: stop when a host cannot be reached, instead of going on without it.
+        network, interface: which of a host's addresses to use, where it has several.
+        port: the UDP port of the echo agents; 0 for any.
+        remote_cache: where programs are put on the hosts, or None for the user's cache.
+        earlier: a cluster of which only the missing pairs are measured, or None.
+    """
+
+    hosts: Sequence[ListedHost]
+    made_from: str | None
+    tool: str = "echo"
+    count: int | None = None
+    reading: float = DEFAULT_READING
+    timeout_s: float = 2.0
+    concurrency: int | None = None
+    strict: bool = False
+    network: IPNetwork | None = None
+    interface: str | None = None
+    port: int = 0
+    remote_cache: str | None = None
+    ssh: SshOptions = field(default_factory=SshOptions)
+    earlier: Cluster | None = None
+
+    @property
+    def percentiles(self) -> tuple[float, ...]:
+        """The percentiles to keep, ascending."""
+        return tuple(sorted({*STANDARD_PERCENTILES, self.reading}))
+
+
+def check_resumable(earlier: Cluster, source: str, *, tool: str, reading: float) -> RttMeasurement:
+    """The measurement to go on with.
+
+    Raises:
+        WrongUseError: it was made in another way, so that the readings would not compare.
+    """
+    rtt = measured_rtt(earlier, source)
+    if rtt.tool != tool:
+        hint = f"use --tool {rtt.tool}" if rtt.tool in ("echo", "fping") else "measure anew"
+        raise WrongUseError(f"{source}: was measured with {rtt.tool}, not {tool}", hint)
+    wanted = {*STANDARD_PERCENTILES, reading}
+    if rtt.reading != reading or set(rtt.rtt_us) != wanted:
+        raise WrongUseError(
+            f"{source}: was measured at percentile {rtt.reading:g}, not {reading:g}",
+            f"use --percentile {rtt.reading:g}",
+        )
+    return rtt
+
+
+def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
+    """The hosts of an earlier run as a host list, the unreachable ones included."""
+    listed = [
+        ListedHost(host.name, user=host.user, port=host.port, slots=host.slots, place=source)
+        for host in cluster.hosts
+    ]
+    return listed + [ListedHost(missed.source, place=source) for missed in cluster.unreachable]

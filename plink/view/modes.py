@@ -1,0 +1,98 @@
+"""The shape of a set of distances: its modes, and a histogram on one line.
+
+Both work on the logarithm: distances in one network span rack, row and ocean.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+
+_BARS = " ▁▂▃▄▅▆▇█"
+_GRID = 1024
+# Readings of one kind of path differ by a few percent (De Sensi et al., "Noise in the Clouds",
+# SIGMETRICS 2022); a wide range is seen from further away.
+_MIN_BANDWIDTH = 0.03
+_RANGE_PER_BANDWIDTH = 30.0
+# Two peaks are two modes if the density between them falls below this share of the lower one.
+_MAX_VALLEY = 0.75
+_MIN_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A cluster of values: where it peaks, and which share of all values belongs to it."""
+
+    rtt_us: float
+    share: float
+
+
+def find_modes(values_us: Vector) -> list[Mode]:
+    """The modes of a density estimate, nearest first.
+
+    Args:
+        values_us: (M,) finite, not negative, in any order; zeros do not count.
+
+    Returns:
+        At least one mode if any value is above zero. A mode's place is the median of its values.
+    """
+    logs = np.sort(np.log(values_us[values_us > 0.0]))
+    if not logs.size:
+        return []
+    bandwidth = max(_MIN_BANDWIDTH, float(logs[-1] - logs[0]) / _RANGE_PER_BANDWIDTH)
+    low, high = float(logs[0]) - 4 * bandwidth, float(logs[-1]) + 4 * bandwidth
+    counts, edges = np.histogram(logs, bins=_GRID, range=(low, high))
+    step = (high - low) / _GRID
+    reach = math.ceil(3 * bandwidth / step)
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / bandwidth) ** 2)
+    density = np.convolve(counts, kernel, mode="same")
+    cuts = [float(edges[valley]) for valley in _valleys(density)]
+    parts = [part for part in np.split(logs, np.searchsorted(logs, cuts)) if part.size]
+    modes = [Mode(float(np.exp(np.median(part))), part.size / logs.size) for part in parts]
+    return [mode for mode in modes if mode.share >= _MIN_SHARE]
+
+
+def _valleys(density: Vector) -> list[int]:
+    """The lowest places between peaks that stand apart."""
+    rising = np.diff(density, prepend=0.0, append=0.0)
+    candidates = np.flatnonzero((rising[:-1] > 0.0) & (rising[1:] <= 0.0))
+    peaks: list[int] = []
+    valleys: list[int] = []
+    for peak in (int(candidate) for candidate in candidates):
+        while peaks:
+            valley = peaks[-1] + int(np.argmin(density[peaks[-1] : peak]))
+            if density[valley] < _MAX_VALLEY * min(density[peaks[-1]], density[peak]):
+                valleys.append(valley)
+                break
+            # No dip worth the name: the two are one peak, the higher of them.
+            if density[peak] <= density[peaks[-1]]:
+                break
+            peaks.pop()
+            if valleys:
+                valleys.pop()
+        if len(peaks) == len(valleys):
+            peaks.append(peak)
+    return valleys
+
+
+def histogram_line(values_us: Vector, width: int) -> str:
+    """A histogram over the logarithm, `width` characters wide; any value at all shows.
+
+    Args:
+        values_us: (M,) finite, not negative; zeros stand in the first bar.
+        width: at least 1.
+    """
+    positive = values_us[values_us > 0.0]
+    if not positive.size:
+        return _BARS[-1] * min(values_us.size, 1)
+    logs = np.log(np.maximum(values_us, positive.min()))
+    if logs.max() - logs.min() < 1e-9:
+        return _BARS[-1]
+    counts, _ = np.histogram(logs, bins=width)
+    top = len(_BARS) - 1
+    return "".join(_BARS[math.ceil(top * int(count) / int(counts.max()))] for count in counts)

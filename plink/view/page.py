@@ -1,0 +1,111 @@
+"""A cluster file as one page: who, how it was measured, a heat map, and the facts beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from plink.files.cluster import Cluster, Matrix, RttMeasurement, percentile_name
+from plink.view import facts, heatmap
+from plink.view.modes import histogram_line
+from plink.view.paper import Paper
+from plink.view.scale import scale_for
+from plink.view.summary import Summary
+from plink.view.text import counted, options_text, printable, time_text
+from solvers.seriation import seriate
+
+_GUTTER = 2
+_MIN_FACTS_WIDTH = 32
+_MAX_FACTS_WIDTH = 56
+_SHOWN_NOTES = 3
+
+
+def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary | None) -> None:
+    """Print the page of a cluster file; `summary` is None where it holds no measurement."""
+    console, rtt = paper.console, cluster.rtt
+    console.print(_title(source, cluster, summary))
+    if rtt is None or summary is None:
+        console.print("no round-trip times in this file")
+        _print_failures(console, cluster)
+        return
+    console.print(Text(_how(rtt, summary), style="dim"))
+    console.print()
+    if summary.measured:
+        _print_picture(paper, cluster.names, rtt.rtt_us[summary.percentile], facts.facts(summary))
+    else:
+        console.print("no pair of hosts was measured")
+    _print_failures(console, cluster)
+
+
+def _print_picture(
+    paper: Paper, names: Sequence[str], readings_us: Matrix, rows: Sequence[facts.Fact]
+) -> None:
+    console = paper.console
+    values = readings_us[np.isfinite(readings_us)]
+    scale = scale_for(values)
+    picture = heatmap.draw(
+        readings_us, names, seriate(readings_us), scale, width=console.width, shades=paper.shades
+    )
+    room = console.width - picture.width - _GUTTER
+    is_beside = room >= _MIN_FACTS_WIDTH
+    facts_width = min(room, _MAX_FACTS_WIDTH) if is_beside else console.width
+    histogram_width = min(facts_width, _MAX_FACTS_WIDTH) - facts.LABEL_WIDTH - 1
+    histogram = histogram_line(values, histogram_width)
+    table = facts.table([("distances", [histogram]), *rows], "\n" if is_beside else " · ")
+    lines = Group(*picture.lines)
+    console.print(_side_by_side(lines, picture.width, table, facts_width) if is_beside else lines)
+    has_gaps = values.size < len(names) * (len(names) - 1)
+    console.print()
+    console.print(heatmap.legend(scale, has_gaps=has_gaps, shades=paper.shades))
+    if picture.hosts_per_cell > 1:
+        size = picture.hosts_per_cell
+        text = f"a cell is the median of {size} x {size} hosts, named by the first of its row"
+        console.print(Text(text, style="dim"))
+    if not is_beside:
+        console.print()
+        console.print(table)
+
+
+def _side_by_side(left: Group, left_width: int, right: Table, right_width: int) -> Table:
+    grid = Table.grid(padding=(0, _GUTTER, 0, 0))
+    grid.add_column(width=left_width, no_wrap=True)
+    grid.add_column(width=right_width)
+    grid.add_row(left, right)
+    return grid
+
+
+def _title(source: str, cluster: Cluster, summary: Summary | None) -> Text:
+    text = Text(printable(source), style="bold")
+    text.append(f"  {counted(len(cluster.hosts), 'host')}")
+    if cluster.unreachable:
+        text.append(f", {len(cluster.unreachable):,} unreachable", "bold red")
+    if summary is not None:
+        text.append(f", {summary.measured:,} of {counted(summary.pairs, 'pair')} measured")
+    return text
+
+
+def _how(rtt: RttMeasurement, summary: Summary) -> str:
+    tool = printable(rtt.tool)
+    if rtt.options:
+        tool += f" ({options_text(rtt.options)})"
+    parts = [f"{percentile_name(summary.percentile)} by {tool}"]
+    if rtt.started is not None:
+        parts.append(time_text(rtt.started))
+    if rtt.seconds:
+        parts.append(f"{rtt.seconds:.1f} s")
+    return " · ".join(parts)
+
+
+def _print_failures(console: Console, cluster: Cluster) -> None:
+    rows = facts.failures("no answer", cluster.unreachable)
+    if cluster.rtt is not None:
+        rows += facts.failures("failed", cluster.rtt.failures)
+        notes = [printable(note) for note in cluster.rtt.notes[:_SHOWN_NOTES]]
+        rows += [("notes", notes)] if notes else []
+    if rows:
+        console.print()
+        console.print(facts.table(rows))

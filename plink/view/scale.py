@@ -1,0 +1,78 @@
+"""Distances to colours, or to shades where there is no colour: near is bright and dense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.float64]
+
+# Near to far. Viridis (Smith and van der Walt, 2015) from its bright end: even steps of
+# distance look like even steps of colour, in grey and to colour-blind readers too.
+_VIRIDIS = (
+    (253, 231, 37),
+    (181, 222, 43),
+    (110, 206, 88),
+    (53, 183, 121),
+    (31, 158, 137),
+    (38, 130, 142),
+    (49, 104, 142),
+    (62, 74, 137),
+    (72, 40, 120),
+    (68, 1, 84),
+)
+SHADES = "█▓▒░ "
+ASCII_SHADES = "#+-. "
+
+# Readings of one kind of path differ by a few percent; a scale narrower than this would make
+# structure of their noise.
+_MIN_RATIO = 1.25
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A logarithmic scale from `low_us` to `high_us`; values beyond take the end's colour."""
+
+    low_us: float
+    high_us: float
+
+    def positions(self, values_us: Values) -> Values:
+        """Where values stand on the scale, from 0 (near) to 1 (far); NaN stays NaN."""
+        span = np.log(self.high_us / self.low_us)
+        clipped = np.clip(values_us, self.low_us, self.high_us)
+        return np.asarray(np.log(clipped / self.low_us) / span, dtype=np.float64)
+
+    def at(self, position: float) -> float:
+        """The value at a position, in µs."""
+        return float(self.low_us * (self.high_us / self.low_us) ** position)
+
+
+def scale_for(values_us: Values) -> Scale:
+    """A scale for (M,) finite values: from their 1st to their 99th percentile."""
+    positive = values_us[values_us > 0.0]
+    if not positive.size:
+        return Scale(1.0, _MIN_RATIO)
+    low, high = (float(value) for value in np.percentile(positive, [1.0, 99.0]))
+    missing = _MIN_RATIO / (high / low)
+    if missing > 1.0:
+        return Scale(low / missing**0.5, high * missing**0.5)
+    return Scale(low, high)
+
+
+def colour(position: float) -> str:
+    """The colour at a position from 0 (near) to 1 (far), as `#rrggbb`."""
+    place = position * (len(_VIRIDIS) - 1)
+    below = min(int(place), len(_VIRIDIS) - 2)
+    weight = place - below
+    channels = (
+        round(a + weight * (b - a))
+        for a, b in zip(_VIRIDIS[below], _VIRIDIS[below + 1], strict=True)
+    )
+    return "#" + "".join(f"{channel:02x}" for channel in channels)
+
+
+def shade(position: float, shades: str) -> str:
+    """The character at a position from 0 (near, dense) to 1 (far, blank)."""
+    return shades[min(int(position * len(shades)), len(shades) - 1)]

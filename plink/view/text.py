@@ -1,0 +1,65 @@
+"""Values as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+
+def rtt_text(rtt_us: float) -> str:
+    """A time with three digits and the unit that suits it: `22.1 µs`, `380 ms`.
+
+    Args:
+        rtt_us: in µs, not negative.
+    """
+    scaled, unit = rtt_us * 1000.0, "ns"
+    for larger in ("µs", "ms", "s"):
+        if scaled < 999.5:
+            break
+        scaled, unit = scaled / 1000.0, larger
+    decimals = 0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2
+    return f"{scaled:.{decimals}f} {unit}"
+
+
+def share_text(share: float) -> str:
+    """A share of 1 in percent: `3.2 %`, and never `0 %` for something that is there."""
+    percent = 100.0 * share
+    if percent >= 999.5:
+        return f"{share:,.0f} times"
+    if 0.0 < percent < 0.01:
+        return "< 0.01 %"
+    decimals = 0 if percent >= 9.95 or percent == 0.0 else 1 if percent >= 0.95 else 2
+    return f"{percent:.{decimals}f} %"
+
+
+def counted(count: int, singular: str, plural: str | None = None) -> str:
+    """A number and its noun: `1 host`, `12,345 pairs`."""
+    noun = singular if count == 1 else plural or f"{singular}s"
+    return f"{count:,} {noun}"
+
+
+def printable(text: str) -> str:
+    """`text` without what could steer a terminal: file contents are not to be trusted."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
+def options_text(options: Mapping[str, Any]) -> str:
+    """Options on one line: `count 1000, timeout_s 1.5`."""
+    return printable(", ".join(f"{name} {value}" for name, value in options.items()))
+
+
+def time_text(iso: str) -> str:
+    """An ISO 8601 time as people write it, in UTC; what is none stays as it is."""
+    try:
+        # Python 3.10 does not read the `Z`.
+        moment = datetime.fromisoformat(iso.replace("Z", "+00:00"))
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        return printable(iso)
+    zone = "" if moment.tzinfo is None else " UTC"
+    return f"{moment:%Y-%m-%d %H:%M:%S}{zone}"

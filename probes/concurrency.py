@@ -1,0 +1,28 @@
+"""How many pairs may be measured at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from probes.facts import HostFacts
+
+
+def most_pairs(facts: Sequence[HostFacts]) -> int:
+    """The number of pairs in flight that do not disturb each other.
+
+    Every host can be in one pair at a time. Hosts that share a machine also share its cores: a
+    pair takes one, and one is left to SSH, so that the most crowded machine decides.
+    """
+    most = len(facts) // 2
+    residents = Counter(fact.machine for fact in facts if fact.machine)
+    for fact in facts:
+        if residents[fact.machine] > 1:
+            most = min(most, max(1, fact.cores - 1))
+    return max(1, most)
+
+
+def shared_machines(facts: Sequence[HostFacts]) -> int:
+    """The number of hosts that share their machine with another host of the run."""
+    residents = Counter(fact.machine for fact in facts if fact.machine)
+    return sum(count for count in residents.values() if count > 1)

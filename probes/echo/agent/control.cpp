@@ -1,0 +1,169 @@
+#include "control.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+namespace plink {
+namespace {
+
+constexpr uint32_t kMaxCount = 1000000;
+constexpr size_t kMaxPairs = 1 << 17;
+constexpr uint32_t kMaxProcessor = 1023;
+constexpr size_t kMaxLine = 4096;
+
+std::vector<std::string> words_of(const std::string& line) {
+    std::vector<std::string> words;
+    size_t begin = 0;
+    while ((begin = line.find_first_not_of(' ', begin)) != std::string::npos) {
+        size_t end = line.find(' ', begin);
+        if (end == std::string::npos) end = line.size();
+        words.push_back(line.substr(begin, end - begin));
+        begin = end;
+    }
+    return words;
+}
+
+bool parse_number(const std::string& word, uint32_t most, uint32_t* number) {
+    if (word.empty() || word.size() > 10) return false;
+    uint64_t value = 0;
+    for (char letter : word) {
+        if (letter < '0' || letter > '9') return false;
+        value = value * 10 + static_cast<uint64_t>(letter - '0');
+    }
+    *number = static_cast<uint32_t>(value);
+    return value <= most;
+}
+
+bool parse_secret(const std::string& word, Secret* secret) {
+    if (word.size() != 32) return false;
+    for (char letter : word) {
+        if (!std::isxdigit(static_cast<unsigned char>(letter))) return false;
+    }
+    secret->high = std::strtoull(word.substr(0, 16).c_str(), nullptr, 16);
+    secret->low = std::strtoull(word.substr(16).c_str(), nullptr, 16);
+    return true;
+}
+
+bool parse_percentiles(const std::vector<std::string>& words, std::vector<double>* percentiles) {
+    for (size_t i = 1; i < words.size(); ++i) {
+        char* end = nullptr;
+        double value = std::strtod(words[i].c_str(), &end);
+        if (*end != '\0' || !(value >= 0.0 && value <= 100.0)) return false;
+        percentiles->push_back(value);
+    }
+    return !percentiles->empty();
+}
+
+bool parse_run(const std::vector<std::string>& words, Run* run) {
+    run->granted = words.size() > 4 && words[4] == "granted";
+    return words.size() == 6 && parse_number(words[1], Peers::kMaxIndex, &run->index) &&
+           parse_number(words[2], kMaxCount, &run->count) && run->count > 0 &&
+           parse_number(words[3], 3600000, &run->silence_ms) && run->silence_ms > 0 &&
+           (run->granted || words[4] == "free") && parse_secret(words[5], &run->secret);
+}
+
+bool parse_endpoint(const std::string& address, const std::string& port, Endpoint* endpoint) {
+    uint32_t number = 0;
+    return parse_number(port, 65535, &number) &&
+           Endpoint::parse(address.c_str(), static_cast<uint16_t>(number), endpoint);
+}
+
+}  // namespace
+
+Control::Status Control::read(Run* run) {
+    char chunk[4096];
+    for (;;) {
+        ssize_t got = ::read(STDIN_FILENO, chunk, sizeof chunk);
+        if (got == 0) return Status::closed;
+        if (got < 0) {
+            if (errno == EINTR) continue;
+            return errno == EAGAIN ? Status::open : Status::closed;
+        }
+        buffer_.append(chunk, static_cast<size_t>(got));
+        size_t begin = 0, end;
+        while ((end = buffer_.find('\n', begin)) != std::string::npos) {
+            std::string line = buffer_.substr(begin, end - begin);
+            begin = end + 1;
+            if (!apply(line, run)) {
+                broken_line_ = line;
+                return Status::broken;
+            }
+            if (stopped_) return Status::closed;
+        }
+        buffer_.erase(0, begin);
+        if (buffer_.size() > kMaxLine) {
+            broken_line_ = buffer_.substr(0, 40);
+            return Status::broken;
+        }
+    }
+}
+
+bool Control::take_grant(Grant* grant) {
+    if (grants_.empty()) return false;
+    *grant = grants_.front();
+    grants_.pop_front();
+    return true;
+}
+
+bool Control::apply(const std::string& line, Run* run) {
+    std::vector<std::string> words = words_of(line);
+    if (words.empty()) return true;
+    const std::string& verb = words[0];
+    if (verb == "run") return parse_run(words, run);
+    if (verb == "percentiles") return parse_percentiles(words, &run->percentiles);
+    if (verb == "bind") {
+        if (words.size() != 3 || !parse_endpoint(words[1], words[2], &run->bind)) return false;
+        return has_run_ = run->count > 0 && !run->percentiles.empty();
+    }
+    if (verb == "peer") {
+        uint32_t index = 0;
+        Endpoint endpoint;
+        if (words.size() != 4 || !parse_number(words[1], Peers::kMaxIndex, &index) ||
+            !parse_endpoint(words[2], words[3], &endpoint)) {
+            return false;
+        }
+        run->peers.add(index, endpoint);
+        return true;
+    }
+    if (verb == "pair") {
+        Pair pair;
+        if (words.size() != 4 || run->pairs.size() >= kMaxPairs ||
+            !parse_number(words[1], kMaxPairs, &pair.round) ||
+            !parse_number(words[2], Peers::kMaxIndex, &pair.partner) ||
+            (words[3] != "probe" && words[3] != "answer")) {
+            return false;
+        }
+        pair.probes = words[3] == "probe";
+        run->pairs.push_back(pair);
+        return run->peers.find(pair.partner) != nullptr;
+    }
+    if (verb == "start") return has_start_ = true;
+    if (verb == "go") {
+        Grant grant;
+        if (words.size() != 3 || !parse_number(words[1], kMaxPairs, &grant.round) ||
+            !parse_number(words[2], kMaxProcessor, &grant.processor)) {
+            return false;
+        }
+        grants_.push_back(grant);
+        return true;
+    }
+    if (verb == "gone") {
+        uint32_t index = 0;
+        if (words.size() != 2 || !parse_number(words[1], Peers::kMaxIndex, &index)) return false;
+        run->peers.mark_gone(index);
+        return true;
+    }
+    if (verb == "stop") return stopped_ = true;
+    if (verb == "alive") {
+        std::puts("alive");
+        return true;
+    }
+    return false;
+}
+
+}  // namespace plink

@@ -1,0 +1,44 @@
+// Addresses of the hosts of a run.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace plink {
+
+// An IPv4 or IPv6 address with a port.
+struct Endpoint {
+    sockaddr_storage address{};
+    socklen_t size = 0;
+
+    // False where `text` is no numeric address.
+    static bool parse(const char* text, uint16_t port, Endpoint* endpoint);
+
+    bool operator==(const Endpoint& other) const;
+    uint16_t port() const;
+};
+
+struct Peer {
+    bool known = false;
+    bool gone = false;
+    Endpoint endpoint;
+};
+
+// The peers by host index.
+class Peers {
+  public:
+    // The largest host index an agent takes.
+    static constexpr uint32_t kMaxIndex = 1 << 16;
+
+    void add(uint32_t index, const Endpoint& endpoint);
+    void mark_gone(uint32_t index);
+    // The peer, or nullptr where there is none of that index.
+    const Peer* find(uint32_t index) const;
+
+  private:
+    std::vector<Peer> peers_;
+};
+
+}  // namespace plink

@@ -1,0 +1,102 @@
+"""The agents of a run as the coordinator holds them: one remote process and reader a host."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from probes.echo.deploy import deploy, start_command
+from probes.echo.protocol import Event, ProtocolError, parse_event
+from probes.errors import HostError
+from probes.reach import ReachedHost
+from probes.ssh.session import RemoteProcess
+
+_EXIT_WAIT_S = 2.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The agent's output has ended, and why."""
+
+    reason: str
+
+
+class Agents:
+    """Starts an agent on every host and gathers what they say into one queue.
+
+    A context manager: leaving it ends every agent.
+
+    Args:
+        hosts: the hosts, in index order.
+        cache_folder: where the agent's file goes on the hosts, or None for the user's cache.
+    """
+
+    def __init__(self, hosts: Sequence[ReachedHost], cache_folder: str | None) -> None:
+        self._hosts = hosts
+        self._cache_folder = cache_folder
+        self._processes: dict[int, RemoteProcess] = {}
+        self._readers: list[threading.Thread] = []
+        self._said: queue.Queue[tuple[int, Event | Ended]] = queue.Queue()
+
+    def __enter__(self) -> Agents:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for index in list(self._processes):
+            self.tell(index, "stop\n")
+        deadline = time.monotonic() + _EXIT_WAIT_S
+        for process in self._processes.values():
+            process.wait_for_exit(max(0.0, deadline - time.monotonic()))
+            process.close()
+        for reader in self._readers:
+            reader.join(max(0.1, deadline - time.monotonic()))
+
+    def start(self, concurrency: int) -> list[tuple[int, HostError]]:
+        """Deploy and start everywhere, `concurrency` hosts at a time; returns those that fail."""
+        failures = []
+        with ThreadPoolExecutor(max_workers=concurrency) as executor:
+            started = [executor.submit(self._start_one, host) for host in self._hosts]
+        for index, future in enumerate(started):
+            try:
+                process = future.result()
+            except HostError as error:
+                failures.append((index, error))
+                continue
+            self._processes[index] = process
+            reader = threading.Thread(target=self._read, args=(index, process), daemon=True)
+            reader.start()
+            self._readers.append(reader)
+        return failures
+
+    def tell(self, index: int, text: str) -> None:
+        """Say something to one agent. An agent that is gone is noticed by its reader."""
+        try:
+            self._processes[index].write(text)
+        except HostError as error:
+            self._said.put((index, Ended(str(error))))
+
+    def hear(self, timeout_s: float) -> tuple[int, Event | Ended] | None:
+        """The next thing that an agent said, or None after `timeout_s`."""
+        try:
+            return self._said.get(timeout=max(0.0, timeout_s))
+        except queue.Empty:
+            return None
+
+    def _start_one(self, host: ReachedHost) -> RemoteProcess:
+        path = deploy(host.session, host.facts, self._cache_folder)
+        return host.session.start(start_command(path))
+
+    def _read(self, index: int, process: RemoteProcess) -> None:
+        try:
+            for line in process.lines():
+                self._said.put((index, parse_event(line)))
+            reason = process.stderr_tail() or "its echo agent ended"
+        except (HostError, ProtocolError) as error:
+            reason = str(error)
+        except OSError:
+            reason = "the connection was lost"
+        self._said.put((index, Ended(reason)))

@@ -1,0 +1,197 @@
+"""Running the echo agents: schedule out, readings in, losses named."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+
+from probes.echo.agents import Agents, Ended
+from probes.echo.blame import Blame
+from probes.echo.grants import Grants
+from probes.echo.protocol import (
+    SILENT,
+    Alive,
+    Bound,
+    EchoOptions,
+    Lost,
+    Over,
+    Rtt,
+    opening,
+    schedule_text,
+)
+from probes.echo.schedule import Schedule
+from probes.reach import ReachedHost
+from probes.samples import HostLoss, PairLoss, PairReading, Sink, Wanted
+
+_BIND_WAIT_S = 20.0
+_ASK_EVERY_S = 4.0
+# An agent answers at once, but its host or ours may be very busy.
+_ANSWER_WITHIN_S = 15.0
+
+
+def measure(
+    hosts: Sequence[ReachedHost],
+    wanted: Wanted,
+    options: EchoOptions,
+    sink: Sink,
+    *,
+    concurrency: int,
+    ssh_concurrency: int = 16,
+    cache_folder: str | None = None,
+) -> None:
+    """Measure the wanted directed pairs; results go to `sink` as they come.
+
+    Pairs run freely, each host going through its own schedule, unless `concurrency` is less than
+    what the hosts could do: then each pair waits for the coordinator's word.
+
+    Raises:
+        OptionError: the agent is not installed here.
+    """
+    with Agents(hosts, cache_folder) as agents:
+        run = _Run(hosts, Schedule(len(hosts), wanted), options, sink, agents)
+        if concurrency < len(hosts) // 2:
+            run.grant(concurrency)
+        for index, error in agents.start(ssh_concurrency):
+            run.lose_host(index, str(error))
+        run.bind()
+        run.conduct()
+
+
+class _Run:
+    def __init__(
+        self,
+        hosts: Sequence[ReachedHost],
+        schedule: Schedule,
+        options: EchoOptions,
+        sink: Sink,
+        agents: Agents,
+    ) -> None:
+        self._hosts = hosts
+        self._options = options
+        self._sink = sink
+        self._agents = agents
+        self._alive = set(range(len(hosts)))
+        self._schedule = schedule
+        self._grants: Grants | None = None
+        self._processors = min(host.facts.cores for host in hosts)
+        self._blame = Blame()
+        self._ports: dict[int, int] = {}
+        self._heard_at: dict[int, float] = {}
+
+    def grant(self, concurrency: int) -> None:
+        """Let no more than `concurrency` pairs meet at once."""
+        self._grants = Grants(self._schedule.pairs(), concurrency)
+
+    def bind(self) -> None:
+        """Tell every agent who it is, and learn where it listens."""
+        secret = secrets.token_hex(16)
+        for index in sorted(self._alive):
+            address = self._hosts[index].address
+            granted = self._grants is not None
+            self._agents.tell(
+                index, opening(index, address, self._options, secret, granted=granted)
+            )
+        deadline = time.monotonic() + _BIND_WAIT_S
+        while self._alive - set(self._ports) and time.monotonic() < deadline:
+            self._take(deadline - time.monotonic())
+        for index in sorted(self._alive - set(self._ports)):
+            self.lose_host(index, f"its echo agent did not start within {_BIND_WAIT_S:g} s")
+
+    def conduct(self) -> None:
+        """Hand out the schedule and listen until nothing is owed any more."""
+        peers = [
+            (index, self._hosts[index].address, self._ports[index]) for index in sorted(self._alive)
+        ]
+        for index in sorted(self._alive):
+            meetings = [
+                meeting
+                for meeting in self._schedule.meetings[index]
+                if meeting.partner in self._alive
+            ]
+            self._agents.tell(index, schedule_text(peers, meetings))
+        now = time.monotonic()
+        self._heard_at = dict.fromkeys(self._alive, now)
+        ask_at = now + _ASK_EVERY_S
+        while self._schedule.pending:
+            self._grant_next()
+            self._take(ask_at - time.monotonic())
+            if time.monotonic() >= ask_at:
+                self._ask_all()
+                ask_at = time.monotonic() + _ASK_EVERY_S
+
+    def lose_host(self, index: int, reason: str) -> None:
+        """Give a host up: its remaining pairs are lost, and nobody waits for it any more."""
+        if index not in self._alive:
+            return
+        self._alive.discard(index)
+        self._sink.host_lost(HostLoss(index, reason))
+        for source, destination in self._schedule.owed_with(index):
+            self._schedule.settle(source, destination)
+            self._sink.pair_lost(PairLoss(source, destination, f"{self._name(index)} {reason}"))
+        if self._grants is not None:
+            self._grants.host_lost(index)
+        if self._heard_at:
+            for other in self._alive:
+                self._agents.tell(other, f"gone {index}\n")
+
+    def _name(self, index: int) -> str:
+        return self._hosts[index].name
+
+    def _grant_next(self) -> None:
+        for grant in self._grants.next() if self._grants is not None else ():
+            # Processors from the last one on: the first serves most of the machine's interrupts.
+            processor = self._processors - 1 - grant.slot % self._processors
+            self._agents.tell(grant.leader, f"go {grant.round} {processor}\n")
+
+    def _ask_all(self) -> None:
+        now = time.monotonic()
+        for index in sorted(self._alive):
+            if now - self._heard_at[index] > _ANSWER_WITHIN_S:
+                self.lose_host(index, f"has not answered over SSH for {_ANSWER_WITHIN_S:g} s")
+            else:
+                self._agents.tell(index, "alive\n")
+
+    def _take(self, timeout_s: float) -> None:
+        said = self._agents.hear(timeout_s)
+        if said is None:
+            return
+        index, event = said
+        if index not in self._alive:
+            return
+        if isinstance(event, Ended):
+            self.lose_host(index, event.reason)
+            return
+        self._heard_at[index] = time.monotonic()
+        if isinstance(event, Bound):
+            self._ports.setdefault(index, event.port)
+        elif not isinstance(event, Alive):
+            self._take_meeting(index, event)
+
+    def _take_meeting(self, index: int, event: Rtt | Lost | Over) -> None:
+        if self._schedule.partner(index, event.round) != event.partner:
+            self.lose_host(index, "its echo agent reports a pair that it was not given")
+        elif isinstance(event, Rtt):
+            self._take_reading(index, event)
+        elif isinstance(event, Lost):
+            self._take_loss(index, event)
+        elif self._grants is not None and index < event.partner:
+            self._grants.over(index, event.round)
+
+    def _take_reading(self, index: int, event: Rtt) -> None:
+        if len(event.rtt_us) != len(self._options.percentiles):
+            self.lose_host(index, "its echo agent reports other percentiles than asked for")
+        elif self._schedule.settle(index, event.partner):
+            self._blame.reading(index, event.partner)
+            rtt_us = dict(zip(self._options.percentiles, event.rtt_us, strict=True))
+            reading = PairReading(index, event.partner, event.sent, event.received, rtt_us)
+            self._sink.reading(reading)
+
+    def _take_loss(self, index: int, event: Lost) -> None:
+        if self._schedule.settle(index, event.partner):
+            reason = f"{self._name(event.partner)} {event.reason}"
+            self._sink.pair_lost(PairLoss(index, event.partner, reason))
+        if event.reason == SILENT:
+            silent = self._blame.silence(index, event.partner)
+            if silent is not None:
+                self.lose_host(silent, f"{SILENT} of several hosts")

@@ -1,0 +1,177 @@
+"""The conversation between coordinator and echo agent: lines of text, no I/O here.
+
+The coordinator says, in this order:
+
+    run INDEX COUNT SILENCE_MS free|granted SECRET   who the agent is, and how it measures
+    percentiles P ...                                what it reports of its samples
+    bind ADDRESS PORT                                where to listen; it answers `bound PORT`
+    peer INDEX ADDRESS PORT                          one line a host
+    pair ROUND PARTNER probe|answer                  one line a meeting
+    start
+    go ROUND PROCESSOR                               (granted runs) meet the partner of that round
+    gone INDEX                                       that host is lost
+    alive                                            the coordinator lives
+    stop
+
+The agent says:
+
+    bound PORT
+    rtt ROUND PARTNER SENT RECEIVED NS ...           round-trip times, one per percentile
+    lost ROUND PARTNER silent|gave-up|gone
+    over ROUND PARTNER                               the meeting is over, measured or not
+    alive                                            whenever the coordinator says so
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SILENT = "does not answer UDP probes"
+_REASONS = {
+    "silent": SILENT,
+    "gave-up": "had given this pair up",
+    "gone": "is gone",
+}
+MAX_COUNT = 10_000
+
+
+class ProtocolError(Exception):
+    """The agent said something that no agent says."""
+
+
+@dataclass(frozen=True)
+class EchoOptions:
+    """How the agents measure.
+
+    Args:
+        count: probes per direction of a pair.
+        percentiles: what is reported of the samples.
+        silence_s: a partner that is silent for so long is given up.
+        port: the UDP port that agents listen on; 0 for any.
+    """
+
+    count: int
+    percentiles: Sequence[float]
+    silence_s: float
+    port: int = 0
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """One meeting of an agent with a partner; with `probes` it measures, else it only answers."""
+
+    round: int
+    partner: int
+    probes: bool
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The agent listens on this UDP port."""
+
+    port: int
+
+
+@dataclass(frozen=True)
+class Rtt:
+    """The agent measured its partner; one round-trip time in µs per percentile asked for."""
+
+    round: int
+    partner: int
+    sent: int
+    received: int
+    rtt_us: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The agent could not measure its partner."""
+
+    round: int
+    partner: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Over:
+    """The agent is done with this meeting."""
+
+    round: int
+    partner: int
+
+
+@dataclass(frozen=True)
+class Alive:
+    """The agent lives."""
+
+
+Event = Bound | Rtt | Lost | Over | Alive
+
+
+def opening(index: int, address: str, options: EchoOptions, secret: str, *, granted: bool) -> str:
+    """What the coordinator says first."""
+    silence_ms = max(1, round(options.silence_s * 1000))
+    pace = "granted" if granted else "free"
+    percentiles = " ".join(f"{percentile:g}" for percentile in options.percentiles)
+    return (
+        f"run {index} {options.count} {silence_ms} {pace} {secret}\n"
+        f"percentiles {percentiles}\n"
+        f"bind {address} {options.port}\n"
+    )
+
+
+def schedule_text(peers: Sequence[tuple[int, str, int]], meetings: Sequence[Meeting]) -> str:
+    """Peers as (index, address, port), meetings in order of rounds, and the start."""
+    lines = [f"peer {index} {address} {port}" for index, address, port in peers]
+    lines += [
+        f"pair {meeting.round} {meeting.partner} {'probe' if meeting.probes else 'answer'}"
+        for meeting in meetings
+    ]
+    return "\n".join([*lines, "start", ""])
+
+
+def parse_event(line: str) -> Event:
+    """One line of an agent's output.
+
+    Raises:
+        ProtocolError: it is none that an agent says.
+    """
+    verb, *words = line.split()[:64] or [""]
+    try:
+        match verb, words:
+            case "bound", [port]:
+                return Bound(_whole(port, 65535))
+            case "rtt", [round_, partner, sent, received, *times] if times:
+                return _rtt(round_, partner, sent, received, times)
+            case "lost", [round_, partner, reason]:
+                return Lost(_whole(round_), _whole(partner), _REASONS[reason])
+            case "alive", []:
+                return Alive()
+            case "over", [round_, partner]:
+                return Over(_whole(round_), _whole(partner))
+    except (ValueError, KeyError):
+        pass
+    raise ProtocolError(f"sent {line[:40]!r}, which no echo agent says")
+
+
+def _rtt(round_: str, partner: str, sent: str, received: str, times: list[str]) -> Rtt:
+    event = Rtt(
+        round=_whole(round_),
+        partner=_whole(partner),
+        sent=_whole(sent),
+        received=_whole(received),
+        rtt_us=tuple(_whole(time) / 1000.0 for time in times),
+    )
+    if not 1 <= event.received <= event.sent:
+        raise ValueError
+    return event
+
+
+def _whole(word: str, most: int = (1 << 32) - 1) -> int:
+    if not (word.isascii() and word.isdigit() and len(word) <= 10):
+        raise ValueError
+    number = int(word)
+    if number > most:
+        raise ValueError
+    return number

@@ -1,0 +1,60 @@
+"""The meetings of an echo run, and what is still owed of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from probes.echo.protocol import Meeting
+from probes.samples import Wanted
+from probes.tournament import round_robin
+
+
+class Schedule:
+    """Who meets whom in which round, and which directions still lack a reading.
+
+    Args:
+        hosts: the number of hosts.
+        wanted: the directed pairs to measure.
+
+    A pair meets if either of its directions is wanted. The lower index leads.
+    """
+
+    def __init__(self, hosts: int, wanted: Wanted) -> None:
+        self.pending: set[tuple[int, int]] = set(wanted)
+        self.meetings: list[list[Meeting]] = [[] for _ in range(hosts)]
+        self._partner: list[dict[int, int]] = [{} for _ in range(hosts)]
+        for number, pairs in enumerate(round_robin(hosts)):
+            for i, j in pairs:
+                if (i, j) in wanted or (j, i) in wanted:
+                    self._add(number, i, j, wanted)
+
+    def _add(self, number: int, i: int, j: int, wanted: Wanted) -> None:
+        for source, destination in ((i, j), (j, i)):
+            probes = (source, destination) in wanted
+            self.meetings[source].append(Meeting(number, destination, probes))
+            self._partner[source][number] = destination
+
+    def partner(self, host: int, number: int) -> int | None:
+        """The host that `host` meets in round `number`, or None."""
+        return self._partner[host].get(number)
+
+    def pairs(self) -> Iterator[tuple[int, int, int]]:
+        """Every meeting once, as (round, leader, follower), in order of rounds."""
+        meetings = (
+            (meeting.round, host, meeting.partner)
+            for host, row in enumerate(self.meetings)
+            for meeting in row
+            if host < meeting.partner
+        )
+        return iter(sorted(meetings))
+
+    def settle(self, source: int, destination: int) -> bool:
+        """Mark a direction as read or given up; False if it was settled before."""
+        if (source, destination) not in self.pending:
+            return False
+        self.pending.remove((source, destination))
+        return True
+
+    def owed_with(self, host: int) -> list[tuple[int, int]]:
+        """The pending directions from and to `host`."""
+        return sorted(pair for pair in self.pending if host in pair)

@@ -1,0 +1,147 @@
+"""Which of a host's own addresses its traffic uses. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from probes.errors import HostError
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# Bridges and their ends that container and virtual machine software makes: their addresses
+# are the same on every host and reach no other one.
+_VIRTUAL = re.compile(r"(docker|br-|virbr|veth|cni|cali|flannel|podman|lxcbr|lxdbr|kube-ipvs)")
+
+# RFC 1918 and RFC 4193.
+_PRIVATE = [
+    ipaddress.ip_network(text)
+    for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+]
+
+_HINT = "choose with --network (as in --network 10.0.0.0/16) or --interface"
+
+
+@dataclass(frozen=True)
+class InterfaceAddress:
+    """An address that a host says it has.
+
+    Args:
+        interface: the interface it is on; empty where the host did not say.
+        address: IPv4 or IPv6, as text.
+        prefix: the length of its network's prefix in bits.
+    """
+
+    interface: str
+    address: str
+    prefix: int
+
+
+def choose_address(
+    candidates: Sequence[InterfaceAddress],
+    ssh_address: str,
+    network: IPNetwork | None = None,
+    interface: str | None = None,
+    host: str | None = None,
+) -> InterfaceAddress:
+    """The address that other hosts should send this host's traffic to.
+
+    With `network`, the one address inside it. With `interface`, the first address there, IPv4
+    before IPv6. With neither, the address that SSH reached, if it is the host's own; else (it
+    is a public address that is translated, or a tunnel) the host's only private address, or
+    its only address.
+    Loopback, link-local and container addresses are passed over unless they are asked for.
+
+    Args:
+        candidates: the host's own addresses, as it reports them.
+        ssh_address: the address at which SSH reached it (a name counts as unknown).
+        network: the network that traffic shall use, or None.
+        interface: the interface that traffic shall use, or None.
+        host: the name for errors; `ssh_address` where None.
+
+    Raises:
+        HostError: no address fits, or several do.
+    """
+    name = host or ssh_address
+    if interface is not None:
+        there = [found for found in candidates if found.interface == interface]
+        if not there:
+            raise _unfit(name, f"has no address on interface {interface}", candidates)
+        candidates = there
+    if network is not None:
+        return _in_network(name, candidates, network, interface)
+    if interface is not None:
+        by_family = sorted(candidates, key=_version)
+        usable = [found for found in by_family if not _ip(found).is_link_local]
+        return (usable or by_family)[0]
+    return _default(name, candidates, ssh_address)
+
+
+def _in_network(
+    name: str, candidates: Sequence[InterfaceAddress], network: IPNetwork, interface: str | None
+) -> InterfaceAddress:
+    inside = [found for found in candidates if _ip(found) in network]
+    if interface is None and not network.is_loopback and not network.is_link_local:
+        inside = [found for found in inside if _reaches_others(found)]
+    if not inside:
+        raise _unfit(name, f"has no address in {network}", candidates)
+    if len(inside) > 1:
+        raise HostError(name, f"has several addresses in {network}: {_listing(inside)}", _HINT)
+    return inside[0]
+
+
+def _default(
+    name: str, candidates: Sequence[InterfaceAddress], ssh_address: str
+) -> InterfaceAddress:
+    reached = _parse_ip(ssh_address)
+    for found in candidates:
+        # Loopback is every host's own: SSH came through a tunnel that ends here.
+        if _ip(found) == reached and not _ip(found).is_loopback:
+            return found
+    usable = [found for found in candidates if _reaches_others(found)]
+    private = [found for found in usable if any(_ip(found) in network for network in _PRIVATE)]
+    for group in (private, usable):
+        for version in (4, 6):
+            choice = [found for found in group if _version(found) == version]
+            if len(choice) == 1:
+                return choice[0]
+            if choice:
+                reason = f"was reached at {ssh_address} and has several addresses of its own"
+                raise HostError(name, f"{reason}: {_listing(choice)}", _HINT)
+    raise _unfit(name, "has no address that other hosts can reach", candidates)
+
+
+def _reaches_others(found: InterfaceAddress) -> bool:
+    address = _ip(found)
+    is_local = address.is_loopback or address.is_link_local or found.interface == "lo"
+    return not is_local and not _VIRTUAL.match(found.interface)
+
+
+def _unfit(name: str, reason: str, candidates: Sequence[InterfaceAddress]) -> HostError:
+    has = f"it has {_listing(candidates)}" if candidates else "it reports no address"
+    return HostError(name, f"{reason} ({has})", _HINT)
+
+
+def _listing(candidates: Sequence[InterfaceAddress]) -> str:
+    shown = [f"{found.interface} {found.address}".strip() for found in candidates[:8]]
+    return ", ".join(shown) + (", ..." if len(candidates) > 8 else "")
+
+
+def _version(found: InterfaceAddress) -> int:
+    return _ip(found).version
+
+
+def _ip(found: InterfaceAddress) -> IPAddress:
+    return ipaddress.ip_address(found.address)
+
+
+def _parse_ip(text: str) -> IPAddress | None:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address

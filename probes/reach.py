@@ -1,0 +1,122 @@
+"""From a host list to hosts that can be worked with: connected, known, with a traffic address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from probes import facts
+from probes.errors import HostError, OptionError
+from probes.facts import HostFacts
+from probes.hosts.address import IPNetwork, choose_address
+from probes.hosts.host import ListedHost
+from probes.hosts.resolve import resolve
+from probes.ssh.config import SshConfig, Target
+from probes.ssh.connect import close_all, connect_all
+from probes.ssh.options import SshOptions
+from probes.ssh.session import Session
+
+
+@dataclass(frozen=True)
+class ReachedHost:
+    """A host with an open connection.
+
+    Args:
+        address: the address that traffic to it uses.
+        target: how SSH reached it.
+    """
+
+    listed: ListedHost
+    target: Target
+    session: Session
+    facts: HostFacts
+    address: str
+
+    @property
+    def name(self) -> str:
+        """Its name in the host list."""
+        return self.listed.name
+
+
+@dataclass
+class Reached:
+    """The hosts that were reached and those that were not, both in list order.
+
+    A context manager: leaving it closes every connection.
+    """
+
+    hosts: list[ReachedHost] = field(default_factory=list)
+    failures: list[HostError] = field(default_factory=list)
+
+    def __enter__(self) -> Reached:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        close_all({host.name: host.session for host in self.hosts})
+
+
+def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Target]:
+    """How SSH reaches each host; nothing is sent but name look-ups.
+
+    Raises:
+        HostListError: a name that cannot be resolved, with its line.
+        OptionError: the SSH configuration cannot be used.
+    """
+    config = SshConfig(options)
+    targets = [config.target(host) for host in listed]
+    for host, target in zip(listed, targets, strict=True):
+        if not target.jumps and target.proxy_command is None:
+            resolve(target.hostname, host.place)
+    return targets
+
+
+def reach(
+    listed: Sequence[ListedHost],
+    options: SshOptions,
+    *,
+    network: IPNetwork | None = None,
+    interface: str | None = None,
+    on_done: Callable[[], None] = lambda: None,
+) -> Reached:
+    """Connect to every host and find out what it is. A host that fails is named, and left out.
+
+    Raises:
+        HostListError, OptionError: as `find_targets`, or two names that are the same machine.
+    """
+    targets = find_targets(listed, options)
+    sessions, failures = connect_all(targets, options, on_done)
+    reached = Reached(failures=failures)
+    by_name = {host.name: (host, target) for host, target in zip(listed, targets, strict=True)}
+    try:
+        with ThreadPoolExecutor(max_workers=options.concurrency) as executor:
+            asked = {name: executor.submit(facts.ask, sessions[name]) for name in sessions}
+        for name, session in sessions.items():
+            try:
+                found = asked[name].result()
+                chosen = choose_address(
+                    found.addresses, session.address, network, interface, host=name
+                )
+            except HostError as error:
+                reached.failures.append(error)
+                session.close()
+                continue
+            reached.hosts.append(ReachedHost(*by_name[name], session, found, chosen.address))
+        _refuse_shared_addresses(reached.hosts)
+    except BaseException:
+        close_all(sessions)
+        raise
+    order = [host.name for host in listed]
+    reached.failures.sort(key=lambda error: order.index(error.host))
+    return reached
+
+
+def _refuse_shared_addresses(hosts: Sequence[ReachedHost]) -> None:
+    seen: dict[str, str] = {}
+    for host in hosts:
+        other = seen.setdefault(host.address, host.name)
+        if other != host.name:
+            raise OptionError(
+                f"{other} and {host.name} both have the traffic address {host.address}",
+                "list a machine once, or choose another address with --network or --interface",
+            )

@@ -1,0 +1,156 @@
+"""From a listed host and `ssh_config` files to what a connection needs."""
+
+from __future__ import annotations
+
+import getpass
+import glob
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import paramiko
+
+from probes.errors import OptionError
+from probes.hosts.host import ListedHost
+from probes.ssh.options import SshOptions
+
+_USER_CONFIG = "~/.ssh/config"
+_SYSTEM_CONFIG = "/etc/ssh/ssh_config"
+_MAX_INCLUDE_DEPTH = 16
+_MAX_JUMPS = 8
+_INCLUDE = re.compile(r"\s*include[\s=]+(.+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Everything needed to open one SSH connection.
+
+    Args:
+        name: the host's name in the host list.
+        hostname: the name or address to connect to.
+        host_key_name: the name under which its key stands in `known_hosts`.
+        jumps: the hosts to pass through, in order (ProxyJump).
+        proxy_command: a command whose input and output are the connection, or None.
+    """
+
+    name: str
+    hostname: str
+    port: int
+    user: str
+    identity_files: tuple[str, ...]
+    identities_only: bool
+    host_key_name: str
+    known_hosts_files: tuple[str, ...]
+    accept_new_host_keys: bool
+    jumps: tuple[Target, ...] = ()
+    proxy_command: str | None = None
+
+
+class SshConfig:
+    """The SSH configuration of a run.
+
+    Raises:
+        OptionError: a named configuration or key file cannot be read or parsed.
+    """
+
+    def __init__(self, options: SshOptions) -> None:
+        self._options = options
+        if options.identity_file is not None and not Path(options.identity_file).is_file():
+            raise OptionError(f"{options.identity_file}: there is no such key file")
+        if options.config_file is not None:
+            text = _read(Path(options.config_file))
+        else:
+            files = (Path(_USER_CONFIG).expanduser(), Path(_SYSTEM_CONFIG))
+            text = "\n".join(_read(file) for file in files if file.is_file())
+        try:
+            self._config = paramiko.SSHConfig.from_text(text)
+        except (paramiko.SSHException, ValueError) as error:
+            place = options.config_file or _USER_CONFIG
+            raise OptionError(f"{place}: not a valid SSH configuration ({error})") from None
+
+    def target(self, listed: ListedHost) -> Target:
+        """How to reach `listed`: the host list first, then options, then the configuration."""
+        return self._target(listed, depth=0)
+
+    def _target(self, listed: ListedHost, depth: int) -> Target:
+        if depth > _MAX_JUMPS:
+            raise OptionError(f"the SSH configuration jumps in a circle at {listed.name}")
+        found: Mapping[str, Any] = self._config.lookup(listed.name)
+        hostname: str = found.get("hostname", listed.name)
+        port = listed.port or int(found.get("port", 22))
+        user = listed.user or (None if depth else self._options.user) or found.get("user")
+        alias: str | None = found.get("hostkeyalias")
+        given = hostname if port == 22 else f"[{hostname}]:{port}"
+        own_key = self._options.identity_file
+        strict = str(found.get("stricthostkeychecking", "ask")).lower()
+        return Target(
+            name=listed.name,
+            hostname=hostname,
+            port=port,
+            user=user or getpass.getuser(),
+            identity_files=(own_key,) if own_key else tuple(found.get("identityfile", ())),
+            identities_only=own_key is not None or found.get("identitiesonly") == "yes",
+            host_key_name=alias or given,
+            known_hosts_files=_known_hosts_files(found),
+            accept_new_host_keys=self._options.accept_new_host_keys
+            or strict in ("accept-new", "no", "off"),
+            jumps=self._jumps(found.get("proxyjump"), depth),
+            proxy_command=_proxy_command(found.get("proxycommand")),
+        )
+
+    def _jumps(self, chain: str | None, depth: int) -> tuple[Target, ...]:
+        if chain is None or chain.lower() == "none":
+            return ()
+        return tuple(self._target(parse_jump(part.strip()), depth + 1) for part in chain.split(","))
+
+
+def parse_jump(text: str) -> ListedHost:
+    """One link of a ProxyJump chain: `[ssh://][user@]host[:port]`, IPv6 in brackets.
+
+    Raises:
+        OptionError: not of that form.
+    """
+    match = re.fullmatch(
+        r"(?:ssh://)?(?:(?P<user>[^@]+)@)?(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^@:\s\[\]]+))"
+        r"(?::(?P<port>\d{1,5}))?",
+        text,
+    )
+    if match is None:
+        raise OptionError(f"ProxyJump {text!r} is not of the form user@host:port")
+    name = match["v6"] or match["host"]
+    return ListedHost(name, user=match["user"], port=int(match["port"]) if match["port"] else None)
+
+
+def _known_hosts_files(found: Mapping[str, Any]) -> tuple[str, ...]:
+    names = found.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2").split()
+    names += found.get("globalknownhostsfile", "/etc/ssh/ssh_known_hosts").split()
+    return tuple(str(Path(name.strip('"')).expanduser()) for name in names if name != "none")
+
+
+def _proxy_command(command: str | None) -> str | None:
+    return None if command is None or command.lower() == "none" else command
+
+
+def _read(file: Path, depth: int = 0) -> str:
+    """The text of a configuration file with its `Include`s expanded, which paramiko does not do."""
+    if depth > _MAX_INCLUDE_DEPTH:
+        raise OptionError(f"{file}: SSH configurations include each other in a circle")
+    try:
+        lines = file.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise OptionError(f"{file}: the SSH configuration cannot be read ({reason})") from None
+    expanded: list[str] = []
+    for line in lines:
+        match = _INCLUDE.fullmatch(line)
+        if match is None:
+            expanded.append(line)
+            continue
+        for pattern in match[1].split():
+            base = Path("/etc/ssh") if str(file).startswith("/etc/ssh/") else Path("~/.ssh")
+            absolute = base.expanduser() / Path(pattern.strip('"')).expanduser()
+            for included in sorted(glob.glob(str(absolute))):  # noqa: PTH207
+                expanded.append(_read(Path(included), depth + 1))
+    return "\n".join(expanded)

@@ -1,0 +1,1 @@
+"""What the benchmark scripts share. They need plink installed, and root for the lab."""

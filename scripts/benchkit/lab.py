@@ -1,0 +1,50 @@
+"""A lab for the length of a benchmark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+LAB = Path(__file__).resolve().parents[1] / "lab"
+
+
+@dataclass(frozen=True)
+class BenchLab:
+    """A standing lab: its folder, and the rack of every host."""
+
+    dir: Path
+    racks: dict[str, str]
+
+    def plink(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Run plink with the lab's SSH configuration; its talk goes to our standard error.
+
+        Raises:
+            subprocess.CalledProcessError: it failed.
+        """
+        argv = [sys.executable, "-m", "plink", *map(str, arguments), "-F"]
+        argv.append(str(self.dir / "ssh_config"))
+        return subprocess.run(argv, check=True, text=True, stdout=subprocess.PIPE)
+
+    def in_rack_order(self) -> list[str]:
+        """The hosts with racks in sequence: the best ring there is."""
+        return sorted(self.racks, key=lambda host: (self.racks[host], host))
+
+
+@contextmanager
+def bench_lab(*options: object) -> Iterator[BenchLab]:
+    """A lab made with these options of `lab up`, taken down at the end."""
+    with tempfile.TemporaryDirectory(prefix="plink-bench-") as folder:
+        which = ["--name", Path(folder).name[-12:].replace("_", "x")]
+        up = [str(LAB), "up", *which, "--dir", f"{folder}/lab", *map(str, options)]
+        subprocess.run(up, check=True, stdout=sys.stderr)
+        try:
+            truth = json.loads(Path(folder, "lab", "truth.json").read_text())
+            yield BenchLab(Path(folder, "lab"), truth["hosts"])
+        finally:
+            subprocess.run([str(LAB), "down", *which], check=True, stdout=sys.stderr)

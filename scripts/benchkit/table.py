@@ -1,0 +1,13 @@
+"""Tables as `docs/benchmarks.md` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a Markdown table."""
+    print("| " + " | ".join(header) + " |")
+    print("|" + "---|" * len(header))
+    for row in rows:
+        print("| " + " | ".join(map(str, row)) + " |", flush=True)

@@ -1,0 +1,133 @@
+"""The options of every command, and what they mean together."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from labkit.errors import WrongUseError
+from labkit.rates import parse_rate
+from labkit.shape import Shape, two_levels
+from labkit.shape_file import read_shape
+from labkit.state import checked_lab_name
+
+DEFAULT_NAME = "lab"
+DEFAULT_RACKS = 4
+DEFAULT_HOSTS = "4"
+DEFAULT_RATE = "400mbit"
+DEFAULT_HOPS = 4
+MACHINE = "."
+
+SHAPE_OPTIONS = ("racks", "hosts", "host_rate", "uplink_rate", "hops")
+EXAMPLE = (
+    "Example: lab up --racks 4 --hosts 4 --host-rate 400mbit --uplink-rate 400mbit --seed 1 &&"
+    " lab exec n01 -- fping n02 && lab down"
+)
+
+
+def name_of(arguments: argparse.Namespace) -> str:
+    """The lab's name, as asked for or by default.
+
+    Raises:
+        WrongUseError: a lab cannot be called so.
+    """
+    return checked_lab_name(arguments.name or DEFAULT_NAME)
+
+
+def directory_of(arguments: argparse.Namespace) -> Path:
+    """The folder that `up` writes into, absolute."""
+    return Path(arguments.dir or f".lab/{name_of(arguments)}").resolve()
+
+
+def shape_of(arguments: argparse.Namespace) -> Shape:
+    """The shape that `up` was asked for, by options or by a file.
+
+    Raises:
+        WrongUseError: options contradict each other, or cannot be built.
+    """
+    if arguments.topology is not None:
+        for option in SHAPE_OPTIONS:
+            if getattr(arguments, option) is not None:
+                flag = "--" + option.replace("_", "-")
+                raise WrongUseError(f"{flag} contradicts --topology", "write it into the file")
+        return read_shape(Path(arguments.topology))
+    hosts = _counts(arguments.hosts or DEFAULT_HOSTS)
+    racks = arguments.racks
+    if racks is None and len(hosts) == 1:
+        racks = DEFAULT_RACKS
+    return two_levels(
+        racks,
+        hosts,
+        parse_rate(arguments.host_rate or DEFAULT_RATE),
+        parse_rate(arguments.uplink_rate or DEFAULT_RATE),
+        DEFAULT_HOPS if arguments.hops is None else arguments.hops,
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    top = argparse.ArgumentParser(
+        prog="lab", description="A data centre in network namespaces.", epilog=EXAMPLE
+    )
+    # How the lab calls itself inside the user namespace that it made.
+    top.add_argument(
+        "--inside", nargs=3, metavar=("UID", "GID", "REGISTRY"), help=argparse.SUPPRESS
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    which = argparse.ArgumentParser(add_help=False)
+    which.add_argument("--name", help=f"the lab's name (default: {DEFAULT_NAME})")
+    which.add_argument("--dir", help="the lab's folder (default of up: .lab/NAME)")
+
+    _add_up(commands.add_parser("up", parents=[which], help="put a lab up", epilog=EXAMPLE))
+
+    commands.add_parser("down", parents=[which], help="take it down, also after a crash")
+
+    status = commands.add_parser("status", parents=[which], help="say what stands")
+    status.add_argument("--json", action="store_true", help="for programs")
+
+    execute = commands.add_parser("exec", parents=[which], help="run a command on a host")
+    execute.add_argument("host", help=f"a host, or {MACHINE} for the machine itself")
+    execute.add_argument("argv", nargs="+", metavar="COMMAND", help="after --")
+
+    shell = commands.add_parser(
+        "shell", parents=[which], help="open a shell that reaches the hosts"
+    )
+    shell.add_argument("host", nargs="?", default=MACHINE, help="a host to open it on")
+
+    change = commands.add_parser("set", parents=[which], help="change a rate while the lab stands")
+    change.add_argument(
+        "element", metavar="HOST|RACK", help="a host's link, a rack's or row's uplink"
+    )
+    change.add_argument("--rate", required=True, help="such as 100mbit, or none for unshaped")
+
+    stop = commands.add_parser("stop", parents=[which], help="make a host fall silent")
+    stop.add_argument("host")
+    start = commands.add_parser("start", parents=[which], help="let it speak again")
+    start.add_argument("host")
+    return top
+
+
+def _add_up(up: argparse.ArgumentParser) -> None:
+    rate = f"(default: {DEFAULT_RATE})"
+    up.add_argument("--racks", type=int, help=f"how many racks (default: {DEFAULT_RACKS})")
+    up.add_argument("--hosts", help="hosts in every rack, or in each: 3,5,8 (default: 4)")
+    up.add_argument("--host-rate", help=f"of every host's link, or none {rate}")
+    up.add_argument("--uplink-rate", help=f"of every rack's uplink, or none {rate}")
+    up.add_argument(
+        "--hops", type=int, help=f"switches on a rack's way up (default: {DEFAULT_HOPS})"
+    )
+    up.add_argument(
+        "--topology", metavar="FILE", help="all that and rows of racks, as TOML or JSON"
+    )
+    up.add_argument("--seed", type=int, default=1, help="shuffles names, addresses and order")
+    up.add_argument("--congestion-control", help="of TCP on the hosts: reno, cubic or bbr")
+    up.add_argument("--hold", action="store_true", help="stay, and go down when the input ends")
+
+
+def _counts(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise WrongUseError(
+            f"--hosts {text!r} is no number of hosts", "write 4, or 3,5,8"
+        ) from None

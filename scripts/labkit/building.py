@@ -1,0 +1,109 @@
+"""Making the namespaces and cables of a lab, and removing them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import defaultdict
+from ipaddress import IPv4Network
+
+from labkit import namespaces, texts, wiring
+from labkit.errors import LabError
+from labkit.login import Login
+from labkit.system import run
+from labkit.topology import Topology
+
+
+def taken_networks() -> list[IPv4Network]:
+    """Every IPv4 network that this machine has a route to, the default route apart."""
+    routes = json.loads(run(["ip", "-4", "-json", "route", "show", "table", "all"]) or "[]")
+    return [
+        IPv4Network(route["dst"], strict=False) for route in routes if route["dst"] != "default"
+    ]
+
+
+def refuse_strangers(lab: str) -> None:
+    """Make sure that nothing carries the lab's name yet, so that later all that does is the lab's.
+
+    Raises:
+        LabError: a namespace or the interface exists, made by somebody else.
+    """
+    for name in _standing(lab):
+        raise LabError(f"network namespace {name} exists and is no lab's", "choose a --name")
+    links = json.loads(run(["ip", "-json", "link", "show"]))
+    if wiring.machine_interface(lab) in {link["ifname"] for link in links}:
+        raise LabError(
+            f"interface {wiring.machine_interface(lab)} exists and is no lab's", "choose a --name"
+        )
+
+
+def require_permission() -> None:
+    """Make sure that network namespaces can be made at all.
+
+    Raises:
+        LabError: the kernel says no.
+    """
+    try:
+        run(["unshare", "--net", "--mount", "true"])
+    except LabError as error:
+        raise LabError(
+            f"this machine does not let us make network namespaces: {error}",
+            "in a container, give it the right to: docker run --privileged",
+        ) from error
+
+
+def build(topology: Topology, login: Login, congestion_control: str | None) -> None:
+    """Make every namespace and cable, with addresses, bridges and rates."""
+    run(["ip", "-batch", "-"], texts.creation_batch(topology))
+    ports: dict[str, list[str]] = defaultdict(list)
+    rates: dict[str, list[str]] = defaultdict(list)
+    for cable in wiring.cables(topology):
+        for end, rate_bits in (
+            (cable.lower, cable.lower_rate_bits),
+            (cable.upper, cable.upper_rate_bits),
+        ):
+            ports[end.element].append(end.interface)
+            if rate_bits is not None:
+                rates[end.element].append(texts.shaping_command(end.interface, rate_bits))
+    for element in wiring.switch_elements(topology):
+        with namespaces.inside(wiring.namespace(topology.lab, element)):
+            # Switches speak no IP, and the firewall of the machine is none of their business.
+            namespaces.configure_if_known("ipv6/conf/default/disable_ipv6", "1")
+            namespaces.configure_if_known("bridge/bridge-nf-call-iptables", "0")
+            run(["ip", "-batch", "-"], texts.switch_batch(ports[element]))
+            _shape(rates[element])
+    for host in topology.hosts:
+        with namespaces.inside(wiring.namespace(topology.lab, host.name)):
+            if congestion_control is not None:
+                namespaces.configure("ipv4/tcp_congestion_control", congestion_control)
+            if login.nested:
+                # The user's sshd and fping have no privilege in this namespace.
+                namespaces.configure("ipv4/ip_unprivileged_port_start", "0")
+                namespaces.configure("ipv4/ping_group_range", "0 0")
+            run(["ip", "link", "set", "lo", "up"])
+            run(
+                ["ip", "-batch", "-"],
+                texts.station_batch(topology, wiring.HOST_INTERFACE, host.address),
+            )
+            _shape(rates[host.name])
+    interface = wiring.machine_interface(topology.lab)
+    run(["ip", "-batch", "-"], texts.station_batch(topology, interface, topology.machine_address))
+
+
+def demolish(lab: str) -> None:
+    """End a lab's processes and remove what there is of its namespaces and interface."""
+    # Removed first and by name: with its namespace it would go too, but a moment later.
+    with contextlib.suppress(LabError):
+        run(["ip", "link", "delete", wiring.machine_interface(lab)])
+    names = _standing(lab)
+    namespaces.end_processes_in(names)
+    run(["ip", "-batch", "-"], "".join(f"netns delete {name}\n" for name in names))
+
+
+def _standing(lab: str) -> list[str]:
+    return sorted(path.name for path in namespaces.FOLDER.glob(wiring.namespace(lab, "*")))
+
+
+def _shape(commands: list[str]) -> None:
+    if commands:
+        run(["tc", "-batch", "-"], "".join(f"{command}\n" for command in commands))

@@ -1,0 +1,123 @@
+"""Putting a lab up and taking it down."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit import building, sshd, subnets, texts
+from labkit.entry import ETC_HOSTS, PRIVATE_FOLDER
+from labkit.errors import LabError
+from labkit.login import Login
+from labkit.registry import COPY_NAME, Registry
+from labkit.shape import Shape
+from labkit.state import State
+from labkit.system import require_programs
+from labkit.topology import place
+
+FILES = ("hosts.txt", "ssh_config", "known_hosts", "id_ed25519", "id_ed25519.pub", "truth.json")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to put up: under which name, into which folder, and what.
+
+    `congestion_control` is that of TCP on the hosts, None to leave it as it is on the machine.
+    """
+
+    lab: str
+    directory: Path
+    shape: Shape
+    seed: int
+    login: Login
+    congestion_control: str | None = None
+
+
+def up(registry: Registry, request: Request) -> State:
+    """Put a lab up. What fails half-way, or is interrupted, is taken down again.
+
+    Raises:
+        LabError: a lab of this name stands, a program is missing, or the kernel refuses.
+    """
+    require_programs()
+    building.require_permission()
+    state = _claim(registry, request)
+    try:
+        building.build(state.topology, request.login, request.congestion_control)
+        _write_files(state)
+        sshd.start_all(state, state.directory / PRIVATE_FOLDER)
+    except BaseException:
+        down(registry, state)
+        raise
+    return state
+
+
+def down(registry: Registry, state: State) -> None:
+    """Take a lab down, whatever there is of it; nothing else is touched."""
+    building.demolish(state.name)
+    remove_files(state)
+    registry.forget(state.name)
+
+
+def down_unknown(registry: Registry, lab: str) -> None:
+    """Take a lab down whose state cannot be read. Its files remain."""
+    building.demolish(lab)
+    registry.forget(lab)
+
+
+def remove_files(state: State) -> None:
+    """Remove the lab's files, and its folder if it is the lab's own and holds nothing else."""
+    for name in (*FILES, COPY_NAME):
+        (state.directory / name).unlink(missing_ok=True)
+    shutil.rmtree(state.directory / PRIVATE_FOLDER, ignore_errors=True)
+    if state.made_directory:
+        # Somebody else's file in it keeps it.
+        with contextlib.suppress(OSError):
+            state.directory.rmdir()
+
+
+def down_if_same(registry: Registry, state: State) -> None:
+    """Take a lab down unless somebody already did, even if one of the same name stands now."""
+    present = registry.read(state.name)
+    if present is not None and present.identity == state.identity:
+        down(registry, present)
+
+
+def _claim(registry: Registry, request: Request) -> State:
+    """Choose the subnet and write down what will be made, before any of it is."""
+    lab, directory, shape = request.lab, request.directory, request.shape
+    with registry.locked():
+        if lab in registry.names():
+            raise LabError(f"lab {lab} is up already", f"lab down --name {lab}")
+        for name in (*FILES, COPY_NAME, PRIVATE_FOLDER):
+            if (directory / name).exists():
+                raise LabError(f"{directory / name} exists and is no lab's", "choose a --dir")
+        building.refuse_strangers(lab)
+        taken = building.taken_networks() + registry.subnets()
+        subnet = subnets.choose(lab, shape.host_count, taken)
+        topology = place(lab, shape, request.seed, subnet)
+        made_directory = not directory.exists()
+        directory.mkdir(parents=True, exist_ok=True)
+        state = State(secrets.token_hex(8), directory, made_directory, request.login, topology)
+        registry.write(state)
+    return state
+
+
+def _write_files(state: State) -> None:
+    topology, directory = state.topology, state.directory
+    private = directory / PRIVATE_FOLDER
+    private.mkdir(mode=0o755)
+    public_keys = sshd.make_keys(state, private)
+    written = {
+        "hosts.txt": texts.hosts_txt(topology),
+        "ssh_config": texts.ssh_config(topology, directory, state.login.name),
+        "known_hosts": texts.known_hosts(topology, public_keys),
+        "truth.json": texts.truth_json(topology),
+        f"{PRIVATE_FOLDER}/{ETC_HOSTS}": texts.etc_hosts(topology, socket.gethostname()),
+    }
+    for name, text in written.items():
+        (directory / name).write_text(text)

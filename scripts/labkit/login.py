@@ -1,0 +1,42 @@
+"""Who one is on a host."""
+
+from __future__ import annotations
+
+import pwd
+from dataclasses import dataclass
+
+from labkit.errors import LabError
+
+
+@dataclass(frozen=True)
+class Login:
+    """The user of every host.
+
+    Args:
+        name: for `ssh`.
+        uid: the same on the machine and on every host.
+        gid: likewise.
+        nested: whether the lab is inside a user namespace, in which that user appears as root.
+            An `sshd` that believes it is root wants to become other users, of which there are none:
+            each host then is one user namespace deeper, where the user is its ordinary self.
+    """
+
+    name: str
+    uid: int
+    gid: int
+    nested: bool
+
+
+def own_login(uid: int, gid: int, *, nested: bool) -> Login:
+    """The login of a user of this machine.
+
+    Raises:
+        LabError: the number belongs to nobody, so that `sshd` could let nobody in.
+    """
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        raise LabError(
+            f"user id {uid} has no name on this machine", "sshd lets in only users it knows"
+        ) from None
+    return Login(name, uid, gid, nested)

@@ -1,0 +1,69 @@
+"""What `lab up` and `lab status` print."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from labkit.rates import format_rate
+from labkit.state import State
+
+
+def summary(state: State) -> str:
+    """What stands, and how to use it, in a few lines."""
+    topology = state.topology
+    racks = len({host.rack for host in topology.hosts})
+    inside = f"lab exec --name {state.name} . -- " if state.login.nested else ""
+    return (
+        f"lab {state.name}: {len(topology.hosts)} hosts in {racks} racks on {topology.subnet}\n"
+        f"{inside}plink probe {state.directory}/hosts.txt -F {state.directory}/ssh_config"
+    )
+
+
+def table(state: State, whole: bool) -> str:
+    """A lab, a line a switch and a host. `whole` is whether all of it stands."""
+    topology = state.topology
+    lines = [f"lab {state.name} in {state.directory}, {topology.subnet}, seed {topology.seed}"]
+    if not whole:
+        lines.append(f"not whole, after a crash or a restart: lab down --name {state.name}")
+    in_rack = defaultdict(list)
+    for host in sorted(topology.hosts, key=lambda host: host.name):
+        in_rack[host.rack].append(host)
+    for switch in topology.switches:
+        rate = format_rate(switch.uplink_rate_bits)
+        lines.append(f"{switch.name} under {switch.parent}: uplink {rate}, {switch.hops} hops")
+        for host in in_rack[switch.name]:
+            silent = ", stopped" if host.name in state.stopped else ""
+            lines.append(f"  {host.name} {host.address} {format_rate(host.rate_bits)}{silent}")
+    return "\n".join(lines)
+
+
+def as_json(state: State, whole: bool) -> dict[str, Any]:
+    """The same for programs."""
+    topology = state.topology
+    return {
+        "name": state.name,
+        "whole": whole,
+        "dir": str(state.directory),
+        "subnet": topology.subnet,
+        "seed": topology.seed,
+        "switches": [
+            {
+                "name": switch.name,
+                "parent": switch.parent,
+                "uplink_rate": format_rate(switch.uplink_rate_bits),
+                "hops": switch.hops,
+            }
+            for switch in topology.switches
+        ],
+        "hosts": [
+            {
+                "name": host.name,
+                "address": host.address,
+                "rack": host.rack,
+                "rate": format_rate(host.rate_bits),
+                "stopped": host.name in state.stopped,
+            }
+            for host in topology.hosts
+        ],
+    }

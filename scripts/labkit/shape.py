@@ -1,0 +1,87 @@
+"""What the user asks for: how many racks and hosts, how fast, how far apart. No names yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from labkit.errors import WrongUseError
+
+MAX_HOSTS = 1_000
+MAX_RACKS = 256
+MAX_HOPS = 64
+
+
+@dataclass(frozen=True)
+class RackShape:
+    """A rack: its hosts, their links, its uplink, and the extra hops on its way up.
+
+    Rates in bit/s, None for unshaped. `row` is an index into `Shape.rows`, None for the spine.
+    """
+
+    hosts: int
+    host_rate_bits: int | None
+    uplink_rate_bits: int | None
+    hops: int
+    row: int | None = None
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """A row of racks: its uplink to the spine in bit/s and the extra hops on its way up."""
+
+    uplink_rate_bits: int | None
+    hops: int
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Two levels (racks under the spine), or three (racks under rows under the spine)."""
+
+    racks: tuple[RackShape, ...]
+    rows: tuple[RowShape, ...] = ()
+
+    @property
+    def host_count(self) -> int:
+        """How many hosts there are in all racks."""
+        return sum(rack.hosts for rack in self.racks)
+
+
+def two_levels(
+    rack_count: int | None,
+    hosts: list[int],
+    host_rate_bits: int | None,
+    uplink_rate_bits: int | None,
+    hops: int,
+) -> Shape:
+    """Racks under one spine. One number of hosts stands for every rack; several, one a rack.
+
+    Raises:
+        WrongUseError: the numbers contradict each other or are out of range.
+    """
+    if len(hosts) == 1:
+        hosts = hosts * (1 if rack_count is None else rack_count)
+    elif rack_count is not None and rack_count != len(hosts):
+        raise WrongUseError(
+            f"--racks {rack_count} contradicts --hosts, which names {len(hosts)} racks",
+            "leave --racks out",
+        )
+    racks = tuple(RackShape(count, host_rate_bits, uplink_rate_bits, hops) for count in hosts)
+    return checked(Shape(racks))
+
+
+def checked(shape: Shape) -> Shape:
+    """The shape itself, if it can be built.
+
+    Raises:
+        WrongUseError: no rack, an empty rack, or more than the lab is made for.
+    """
+    if not 1 <= len(shape.racks) <= MAX_RACKS:
+        raise WrongUseError(f"{len(shape.racks)} racks are not between 1 and {MAX_RACKS}")
+    if any(rack.hosts < 1 for rack in shape.racks):
+        raise WrongUseError("a rack needs at least one host")
+    if shape.host_count > MAX_HOSTS:
+        raise WrongUseError(f"{shape.host_count} hosts are more than {MAX_HOSTS}")
+    hops = [rack.hops for rack in shape.racks] + [row.hops for row in shape.rows]
+    if any(not 0 <= number <= MAX_HOPS for number in hops):
+        raise WrongUseError(f"hops must be between 0 and {MAX_HOPS}")
+    return shape

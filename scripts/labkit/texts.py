@@ -1,0 +1,164 @@
+"""What the lab says to other programs: batches for `ip` and `tc`, and files for SSH. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from labkit import wiring
+from labkit.rates import burst_bytes, format_rate
+from labkit.topology import Host, Topology
+
+# How long a packet may wait in a shaped link's queue before it is dropped.
+QUEUE_MS = 50
+# A day: a switch that forgot an idle host would flood every link to find it.
+AGEING_CENTISECONDS = 24 * 3600 * 100
+BRIDGE_OPTIONS = f"stp_state 0 mcast_snooping 0 ageing_time {AGEING_CENTISECONDS}"
+
+SSHD_CONFIG = """\
+AuthorizedKeysFile {private}/authorized_keys
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+MaxStartups 2000
+MaxSessions 2000
+UseDNS no
+PrintMotd no
+PrintLastLog no
+Subsystem sftp internal-sftp
+"""
+
+
+def creation_batch(topology: Topology) -> str:
+    """For `ip -batch` on the machine: every namespace and every cable."""
+    lab = topology.lab
+    address_of = {host.name: host.address for host in topology.hosts}
+    address_of[wiring.MACHINE] = topology.machine_address
+    lines = [f"netns add {wiring.namespace(lab, name)}" for name in wiring.elements(topology)]
+    for cable in wiring.cables(topology):
+        lower, upper = cable.lower, cable.upper
+        owner = address_of.get(lower.element)
+        mac = f" address {wiring.hardware_address(owner)}" if owner else ""
+        lines.append(
+            f"link add name {lower.interface}{mac}{_place(lab, lower)} type veth"
+            f" peer name {upper.interface}{_place(lab, upper)}"
+        )
+    return _joined(lines)
+
+
+def switch_batch(ports: list[str]) -> str:
+    """For `ip -batch` in a switch's namespace: a bridge over all its ports."""
+    bridge = wiring.BRIDGE
+    lines = [
+        f"link add name {bridge} type bridge {BRIDGE_OPTIONS}",
+        f"link set dev {bridge} up",
+        *(f"link set dev {port} master {bridge} up" for port in ports),
+    ]
+    return _joined(lines)
+
+
+def station_batch(topology: Topology, interface: str, address: str) -> str:
+    """For `ip -batch` in a host's namespace, or on the machine: address and neighbours.
+
+    Neighbours are permanent: the kernel's neighbour table is one for all namespaces and holds
+    1024 others, fewer than the pairs of 64 hosts. It also means that a stopped host is met with
+    silence, as across a routed network, and not with `No route to host`.
+    """
+    prefix_length = IPv4Network(topology.subnet).prefixlen
+    others = [topology.machine_address, *(host.address for host in topology.hosts)]
+    lines = [
+        f"address add {address}/{prefix_length} broadcast + dev {interface}",
+        f"link set dev {interface} up",
+        *(
+            f"neigh replace {other} lladdr {wiring.hardware_address(other)}"
+            f" dev {interface} nud permanent"
+            for other in others
+            if other != address
+        ),
+    ]
+    return _joined(lines)
+
+
+def shaping_command(interface: str, rate_bits: int) -> str:
+    """For `tc`: shape what leaves an interface."""
+    return (
+        f"qdisc replace dev {interface} root tbf rate {rate_bits}bit"
+        f" burst {burst_bytes(rate_bits)} latency {QUEUE_MS}ms"
+    )
+
+
+def hosts_txt(topology: Topology) -> str:
+    """The host list, in the given order."""
+    return _joined([host.name for host in topology.hosts])
+
+
+def ssh_config(topology: Topology, directory: Path, user: str) -> str:
+    """The configuration for ssh: one entry a host."""
+    entries = [f"Host {host.name}\n  HostName {host.address}\n" for host in topology.hosts]
+    every = (
+        f"Host {' '.join(host.name for host in topology.hosts)}\n"
+        f"  User {user}\n"
+        f'  IdentityFile "{directory}/id_ed25519"\n'
+        "  IdentitiesOnly yes\n"
+        f'  UserKnownHostsFile "{directory}/known_hosts"\n'
+        "  GlobalKnownHostsFile /dev/null\n"
+        "  StrictHostKeyChecking yes\n"
+    )
+    return "\n".join([*entries, every])
+
+
+def known_hosts(topology: Topology, public_keys: Mapping[str, str]) -> str:
+    """Every host's own key, under its name and its address."""
+    return _joined(
+        [f"{host.name},{host.address} {public_keys[host.name]}" for host in topology.hosts]
+    )
+
+
+def etc_hosts(topology: Topology, machine_name: str) -> str:
+    """What hosts see as /etc/hosts: one another, and the machine."""
+    lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback"]
+    lines.append(f"{topology.machine_address} {machine_name}")
+    lines += [f"{host.address} {host.name}" for host in topology.hosts]
+    return _joined(lines)
+
+
+def truth_json(topology: Topology) -> str:
+    """What only tests and benchmarks may know: who stands where, and how it is wired."""
+    truth = {
+        "hosts": {host.name: host.rack for host in topology.hosts},
+        "addresses": {host.name: host.address for host in topology.hosts},
+        "rates": {host.name: format_rate(host.rate_bits) for host in topology.hosts},
+        "switches": [asdict(switch) for switch in topology.switches],
+        "subnet": topology.subnet,
+        "machine_address": topology.machine_address,
+        "seed": topology.seed,
+    }
+    return json.dumps(truth, indent=1) + "\n"
+
+
+def sshd_config(private: Path) -> str:
+    """The part of the `sshd` configuration that all hosts share."""
+    return SSHD_CONFIG.format(private=private)
+
+
+def sshd_options(host: Host, private: Path) -> list[str]:
+    """The options for `sshd` that differ from host to host."""
+    return [
+        *("-o", f"ListenAddress={host.address}"),
+        *("-o", f"HostKey={private}/{host.name}.key"),
+        *("-o", f"PidFile={private}/{host.name}.pid"),
+        *("-E", f"{private}/{host.name}.log"),
+    ]
+
+
+def _place(lab: str, end: wiring.End) -> str:
+    return "" if end.element == wiring.MACHINE else f" netns {wiring.namespace(lab, end.element)}"
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

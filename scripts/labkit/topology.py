@@ -1,0 +1,137 @@
+"""Where everything is: a shape with names and addresses, dealt by a seed.
+
+Names and addresses are shuffled, each on its own, so that neither says anything about the rack.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv4Network
+
+from labkit.errors import WrongUseError
+from labkit.shape import Shape
+
+SPINE = "spine"
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A rack's or a row's switch. Its uplink leads to `parent` over `hops` extra switches.
+
+    `uplink_rate_bits` is in bit/s, None for unshaped.
+    """
+
+    name: str
+    parent: str
+    uplink_rate_bits: int | None
+    hops: int
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host, the rack it stands in, and the rate of its link in bit/s (None for unshaped)."""
+
+    name: str
+    address: str
+    rack: str
+    rate_bits: int | None
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The whole lab.
+
+    Args:
+        lab: the lab's name.
+        seed: what names, addresses and the given order were shuffled by.
+        subnet: of all hosts and of the machine, such as `10.140.3.0/24`.
+        machine_address: of the machine that the lab runs on, in the subnet.
+        switches: rows before racks; the spine is implied.
+        hosts: in the given order, which is random with respect to racks.
+    """
+
+    lab: str
+    seed: int
+    subnet: str
+    machine_address: str
+    switches: tuple[Switch, ...]
+    hosts: tuple[Host, ...]
+
+    def host(self, name: str) -> Host:
+        """The host of that name.
+
+        Raises:
+            WrongUseError: there is none.
+        """
+        for host in self.hosts:
+            if host.name == name:
+                return host
+        raise WrongUseError(
+            f"lab {self.lab} has no host {name!r}",
+            f"its hosts are {self.hosts[0].name} and {len(self.hosts) - 1} more: see lab status",
+        )
+
+    def with_rate(self, name: str, rate_bits: int | None) -> Topology:
+        """The same lab with another rate on the link of a host, or the uplink of a rack or row.
+
+        Raises:
+            WrongUseError: there is no such host, rack or row.
+        """
+        if any(switch.name == name for switch in self.switches):
+            switches = (
+                replace(switch, uplink_rate_bits=rate_bits) if switch.name == name else switch
+                for switch in self.switches
+            )
+            return replace(self, switches=tuple(switches))
+        changed = self.host(name)
+        hosts = (
+            replace(host, rate_bits=rate_bits) if host is changed else host for host in self.hosts
+        )
+        return replace(self, hosts=tuple(hosts))
+
+
+def place(lab: str, shape: Shape, seed: int, subnet: IPv4Network) -> Topology:
+    """Deal names, addresses and the given order to the hosts of a shape."""
+    generator = random.Random(seed)
+    count = shape.host_count
+    width = max(2, len(str(count)))
+    names = [f"n{number:0{width}}" for number in range(1, count + 1)]
+    addresses = [str(IPv4Address(int(subnet.network_address) + 2 + k)) for k in range(count)]
+    generator.shuffle(names)
+    generator.shuffle(addresses)
+    racks = [
+        (f"r{number}", rack.host_rate_bits)
+        for number, rack in enumerate(shape.racks, start=1)
+        for _ in range(rack.hosts)
+    ]
+    hosts = [
+        Host(name, address, rack, rate_bits)
+        for name, address, (rack, rate_bits) in zip(names, addresses, racks, strict=True)
+    ]
+    generator.shuffle(hosts)
+    return Topology(
+        lab=lab,
+        seed=seed,
+        subnet=str(subnet),
+        machine_address=str(subnet.network_address + 1),
+        switches=_switches(shape),
+        hosts=tuple(hosts),
+    )
+
+
+def _switches(shape: Shape) -> tuple[Switch, ...]:
+    rows = [
+        Switch(f"row{number}", SPINE, row.uplink_rate_bits, row.hops)
+        for number, row in enumerate(shape.rows, start=1)
+    ]
+    racks = [
+        Switch(
+            f"r{number}",
+            SPINE if rack.row is None else rows[rack.row].name,
+            rack.uplink_rate_bits,
+            rack.hops,
+        )
+        for number, rack in enumerate(shape.racks, start=1)
+    ]
+    return (*rows, *racks)

@@ -1,0 +1,94 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from plink import __version__
+from plink.cli import COMMANDS, LazyGroup, cli, run
+
+
+def commands() -> list[str]:
+    """The commands that can be imported."""
+    found = []
+    for name in COMMANDS:
+        try:
+            cli.get_command(click.Context(cli), name)
+        except ImportError:
+            continue
+        found.append(name)
+    return found
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    program = (
+        "import json, sys\n"
+        "from plink.cli import run\n"
+        "code = run(['--help'])\n"
+        "print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    code, modules = json.loads(done.stderr)
+    assert code == 0
+    heavy = {"numpy", "scipy", "paramiko", "rich", "torch", "solvers"}
+    assert not heavy & set(modules)
+    ours = {name for name in modules if name.startswith(("plink.", "probes."))}
+    assert ours == {"plink.cli", "plink.errors", "probes.errors"}
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    listed = capsys.readouterr().out
+    for name, (_, text) in COMMANDS.items():
+        assert f"  {name} " in listed
+        assert text.split(".")[0] in " ".join(listed.split())
+    assert "Example: plink " in listed
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_has_an_example_and_explains_its_options(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert command.epilog is not None
+    assert f"Example: plink {name} " in " ".join(command.epilog.split())
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{name} {parameter.opts}"
+
+
+@pytest.mark.parametrize("name", commands())
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_every_command_helps(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([name, option]) == 0
+    assert f"Example: plink {name}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_commands_of_this_folder_exist() -> None:
+    assert {"show", "import", "export"} <= set(commands())
+    assert isinstance(cli, LazyGroup)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert __version__ in capsys.readouterr().out
+
+
+def test_an_unknown_command_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["conquer"]) == 2
+    assert "No such command 'conquer'" in capsys.readouterr().err
+
+
+def test_python_m_plink(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "plink", "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"plink, version {__version__}\n"

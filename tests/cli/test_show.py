@@ -1,0 +1,172 @@
+"""`plink show`, as a user runs it."""
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plink.cli import run
+from plink.files import cluster
+from view.racks import racks
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    cluster.write("c.json", racks(4, 4).cluster)
+    return tmp_path
+
+
+def plink(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS")}
+    return subprocess.run(
+        [sys.executable, "-m", "plink", *arguments],
+        cwd=folder,
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def on_a_terminal(folder: Path, file: str = "c.json", **environment: str) -> str:
+    """What `plink show` writes to a terminal of 24 lines and 80 columns."""
+    ours, theirs = pty.openpty()
+    base = {"PATH": os.environ["PATH"], "LINES": "24", "COLUMNS": "80", "LANG": "C.UTF-8"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "plink", "show", file],
+        cwd=folder,
+        env=base | environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    output = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            output += chunk
+    except OSError:  # how Linux says that the other end of a terminal is closed
+        pass
+    finally:
+        os.close(ours)
+        process.wait(timeout=60)
+    return output.decode()
+
+
+def test_without_a_terminal_there_are_shades(folder: Path) -> None:
+    done = plink(folder, "show", "c.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    assert "████" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_terminal_gets_colours_on_one_screen(folder: Path) -> None:
+    shown = on_a_terminal(folder, TERM="xterm-256color", COLORTERM="truecolor")
+    assert "\x1b[48;2;253;231;37m" in shown
+    assert shown.count("\n") <= 24
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"TERM": "xterm-256color", "NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": "xterm"}],
+    ids=str,
+)
+def test_a_terminal_without_enough_colours_gets_shades(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    shown = on_a_terminal(folder, **environment)
+    assert "[48;" not in shown
+    assert "████" in shown
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_errors_are_coloured_unless_told_not_to(folder: Path, no_color: str) -> None:
+    shown = on_a_terminal(folder, "x.json", TERM="xterm-256color", NO_COLOR=no_color)
+    assert ("\x1b[31merror:" in shown) == (no_color == "")
+    assert "x.json: No such file or directory" in shown
+
+
+def test_a_terminal_without_unicode_gets_an_answer(folder: Path) -> None:
+    done = plink(folder, "show", "c.json", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "####" in done.stdout
+    assert done.stdout.isascii()
+
+
+def test_width_and_percentile(folder: Path) -> None:
+    narrow = plink(folder, "show", "c.json", "--width", "40", "--percentile", "99").stdout
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert "p99 by echo" in narrow
+
+
+def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", "c.json", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["pairs"], data["measured"], len(data["hosts"])) == (240, 240, 16)
+    assert [round(mode["rtt_us"]) for mode in data["modes"]] == [22, 51]
+
+
+def test_standard_input(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = (folder / "c.json").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert run(["show", "-"]) == 0
+    assert "standard input  16 hosts" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["show"], ["show", "--json"], ["export"]])
+def test_a_reader_that_leaves_is_no_error(folder: Path, arguments: list[str]) -> None:
+    cluster.write(str(folder / "big.json"), racks(10, 10, missing=0.5).cluster)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "plink", *arguments, "big.json"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    with process.stderr:
+        errors = process.stderr.read()
+    assert process.wait(timeout=60) == 1
+    assert errors == b""
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "hint"),
+    [
+        (None, "x.json: No such file or directory", None),
+        ("", "x.json: not valid JSON", "the file may be cut short"),
+        ("us,a\na,0\n", "x.json: not valid JSON", "the file may be cut short"),
+        ("[]", "x.json: expected a JSON object, found a list", None),
+        ('{"format": "plink.tea"}', "x.json: 'plink.tea' is no format that show", "it shows"),
+        ("{}", "x.json: None is no format that show knows", "it shows"),
+        ('{"format": "plink.cluster", "version": 9}', "x.json: version 9 of", "reads version 1"),
+        ('{"format": "plink.cluster", "version": 1}', "x.json: hosts is missing", None),
+    ],
+)
+def test_an_error_is_one_sentence_and_perhaps_a_hint(
+    folder: Path, content: str | None, message: str, hint: str | None
+) -> None:
+    if content is not None:
+        (folder / "x.json").write_text(content)
+    done = plink(folder, "show", "x.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    first, *rest = done.stderr.splitlines()
+    assert first.startswith(f"error: {message}")
+    assert not first.endswith(".")
+    if hint is None:
+        assert rest == []
+    else:
+        assert len(rest) == 1
+        assert rest[0].startswith("hint: ")
+        assert hint in rest[0]

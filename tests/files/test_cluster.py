@@ -1,0 +1,222 @@
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from files.refusals import is_one_sentence, refusal
+from plink.errors import WrongUseError
+from plink.files import cluster, document
+from plink.files.cluster import Cluster, Failure, Host, RttMeasurement
+
+WORD = st.text("abcdefghijklmnopqrstuvwxyz0123456789.:_", min_size=1, max_size=12)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+PERCENTILES = st.sampled_from([0.0, 0.1, 10.0, 50.0, 99.0, 99.9, 100.0])
+
+
+@st.composite
+def measurements(draw: st.DrawFn, size: int) -> RttMeasurement:
+    def matrix() -> Any:
+        values = st.floats(0.0, cluster.MAX_RTT_US) | st.just(float("nan"))
+        drawn = draw(arrays(np.float64, (size, size), elements=values))
+        np.fill_diagonal(drawn, np.nan)
+        return drawn
+
+    def counts() -> Any:
+        return draw(arrays(np.int64, (size, size), elements=st.integers(0, 1 << 50)))
+
+    percentiles = draw(st.sets(PERCENTILES, min_size=1, max_size=3))
+    return RttMeasurement(
+        rtt_us={percentile: matrix() for percentile in percentiles},
+        reading=draw(st.sampled_from(sorted(percentiles))),
+        samples=counts(),
+        losses=counts(),
+        tool=draw(TEXT),
+        options=draw(st.dictionaries(TEXT, st.integers() | TEXT | st.none(), max_size=3)),
+        started=draw(st.none() | TEXT),
+        seconds=draw(st.integers(0, 10**6)) / 1000,
+        failures=draw(st.lists(failures(), max_size=2)),
+        notes=draw(st.lists(TEXT, max_size=2)),
+    )
+
+
+def failures() -> st.SearchStrategy[Failure]:
+    return st.builds(Failure, TEXT, TEXT, st.none() | TEXT)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Cluster:
+    names = draw(st.lists(WORD, min_size=1, max_size=5, unique=True))
+    optional = st.none() | WORD
+    hosts = [
+        Host(
+            name,
+            draw(WORD),
+            draw(optional),
+            draw(optional),
+            draw(st.none() | st.integers(1, 65535)),
+            draw(st.integers(1, 1 << 16)),
+        )
+        for name in names
+    ]
+    return Cluster(
+        hosts=hosts,
+        rtt=draw(st.none() | measurements(len(hosts))),
+        unreachable=draw(st.lists(failures(), max_size=2)),
+        made_from=draw(st.none() | TEXT),
+    )
+
+
+def small() -> dict[str, Any]:
+    matrix = np.array([[np.nan, 22.5], [21.0, np.nan]])
+    rtt = RttMeasurement(
+        rtt_us={10.0: matrix, 50.0: matrix + 1},
+        reading=10.0,
+        samples=np.array([[0, 90], [100, 0]]),
+        losses=np.array([[0, 10], [0, 0]]),
+        tool="echo",
+        options={"count": 100},
+        started="2026-01-02T03:04:05Z",
+        seconds=1.5,
+        failures=[Failure("a", "no answer", "b")],
+        notes=["a note"],
+    )
+    hosts = [Host("a", "10.0.0.1", "a.example", "me", 22, 8), Host("b", "10.0.0.2")]
+    return cluster.to_json(Cluster(hosts, rtt, [Failure("c", "refused")], "sha256:0"))
+
+
+def parse(data: object) -> Cluster:
+    return cluster.parse(json.dumps(data).encode(), "c.json")
+
+
+@given(clusters())
+def test_what_is_written_is_read(found: Cluster) -> None:
+    again = cluster.parse(document.dump(cluster.to_json(found)), "c.json")
+    assert again.hosts == list(found.hosts)
+    assert again.unreachable == list(found.unreachable)
+    assert again.made_from == found.made_from
+    assert (again.rtt is None) == (found.rtt is None)
+    if found.rtt is None or again.rtt is None:
+        return
+    assert set(again.rtt.rtt_us) == set(found.rtt.rtt_us)
+    for percentile, matrix in found.rtt.rtt_us.items():
+        np.testing.assert_array_equal(again.rtt.rtt_us[percentile], matrix)
+    np.testing.assert_array_equal(again.rtt.readings_us, found.rtt.readings_us)
+    np.testing.assert_array_equal(again.rtt.samples, found.rtt.samples)
+    np.testing.assert_array_equal(again.rtt.losses, found.rtt.losses)
+    for name in ("reading", "tool", "options", "started", "seconds"):
+        assert getattr(again.rtt, name) == getattr(found.rtt, name)
+    assert again.rtt.failures == list(found.rtt.failures)
+    assert again.rtt.notes == list(found.rtt.notes)
+
+
+@pytest.mark.parametrize("name", ["c.json", "c.json.gz"])
+def test_reading_gives_the_hash_of_the_content(tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / name)
+    cluster.write(path, parse(small()))
+    found, made = cluster.read(path)
+    assert cluster.to_json(found) == small()
+    assert made == document.digest(document.dump(small()))
+
+
+def places(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if path:
+        yield path
+    items: Any = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    for key, item in items:
+        yield from places(item, (*path, key))
+
+
+PLACES = list(places(small()))
+
+
+@given(
+    st.sampled_from(PLACES),
+    st.sampled_from(
+        [None, True, -1, 0, 1e300, 10**30, "", "x", "-x", "\x1b[2J", [], {}, [[]], [{}], {"p10": 1}]
+    ),
+)
+def test_no_value_anywhere_breaks_the_reader(place: tuple[Any, ...], value: object) -> None:
+    data: Any = copy.deepcopy(small())
+    target = data
+    for key in place[:-1]:
+        target = target[key]
+    target[place[-1]] = value
+    assert is_one_sentence(refusal(lambda: cluster.to_json(parse(data))), "c.json")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("version",), 99, "version 99 of plink.cluster is not known here"),
+        (("hosts",), [], "hosts is empty"),
+        (("hosts", 1, "name"), "a", "host 'a' is listed twice"),
+        (("hosts", 1, "name"), "a b", "expected a word"),
+        (("hosts", 1, "address"), "-x", "expected a word"),
+        (("hosts", 1, "slots"), 0, "whole number from 1"),
+        (("hosts", 1, "port"), 65536, "whole number from 1 to 65535"),
+        (("rtt", "reading"), "p90", "reading is 'p90', expected the name of a percentile"),
+        (("rtt", "rtt_us"), {}, "reading is 'p10', expected the name of a percentile"),
+        (("rtt", "rtt_us", "p101"), [[0, 1], [1, 0]], "'p101' is no percentile"),
+        (("rtt", "rtt_us", "p10.0"), [[0, 1], [1, 0]], "'p10.0' is no percentile"),
+        (("rtt", "rtt_us", "pnan"), [[0, 1], [1, 0]], "'pnan' is no percentile"),
+        (("rtt", "rtt_us", "10"), [[0, 1], [1, 0]], "'10' is no percentile"),
+        (("rtt", "rtt_us", "p10", 0, 1), -1, "expected null or a number from 0"),
+        (("rtt", "rtt_us", "p10", 0, 1), 1e9, "expected null or a number from 0"),
+        (("rtt", "rtt_us", "p10"), [[0]], "expected 2 rows, one per host"),
+        (("rtt", "samples", 0), [1], r"samples\[0\]: expected 2 values"),
+        (("rtt", "seconds"), -1, "seconds is -1"),
+    ],
+)
+def test_what_cannot_be_is_named(place: tuple[Any, ...], value: object, reason: str) -> None:
+    data: Any = small()
+    target = data
+    for key in place[:-1]:
+        target = target[key]
+    target[place[-1]] = value
+    with pytest.raises(WrongUseError, match=f"^c.json: .*{reason}"):
+        parse(data)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=str)
+def test_a_missing_field_is_named_or_optional(place: tuple[Any, ...]) -> None:
+    data: Any = small()
+    target = data
+    for key in place[:-1]:
+        target = target[key]
+    if not isinstance(target, dict) or place[-2:-1] == ("options",):
+        return
+    del target[place[-1]]
+    optional = {"made_from", "unreachable", "rtt", "ssh_address", "user", "port", "slots"}
+    optional |= {"started", "failures", "notes", "destination", "p50"}
+    if place[-1] in optional:
+        parse(data)
+    else:
+        with pytest.raises(WrongUseError, match=r"c.json: "):
+            parse(data)
+
+
+def test_options_beyond_all_bounds_are_refused() -> None:
+    content = document.dump(small()).replace(b'"count": 100', b'"count": 1e999')
+    with pytest.raises(WrongUseError, match=r"options is .*, expected an object"):
+        cluster.parse(content, "c.json")
+
+
+def test_a_percentile_that_is_not_there() -> None:
+    rtt = parse(small()).rtt
+    assert rtt is not None
+    assert cluster.readings_at(rtt, None, "c.json")[0] == 10.0
+    np.testing.assert_array_equal(cluster.readings_at(rtt, 50.0, "c.json")[1], rtt.rtt_us[50.0])
+    with pytest.raises(WrongUseError, match=r"c.json: holds no p99") as caught:
+        cluster.readings_at(rtt, 99.0, "c.json")
+    assert caught.value.hint == "choose a --percentile of p10, p50"

@@ -1,0 +1,22 @@
+from probes.concurrency import most_pairs, shared_machines
+from probes.facts import HostFacts
+
+
+def facts(machine: str, cores: int = 2) -> HostFacts:
+    return HostFacts("x86_64", machine, cores, ())
+
+
+def test_machines_of_their_own_run_all_pairs_at_once() -> None:
+    assert most_pairs([facts(f"m{i}") for i in range(9)]) == 4
+    assert shared_machines([facts(f"m{i}") for i in range(9)]) == 0
+
+
+def test_a_shared_machine_limits_the_pairs_by_its_cores() -> None:
+    assert most_pairs([facts("m", cores=2)] * 16) == 1
+    assert most_pairs([facts("m", cores=4)] * 16) == 3
+    assert most_pairs([facts("m", cores=64)] * 16) == 8
+    assert shared_machines([facts("m")] * 16 + [facts("other")]) == 16
+
+
+def test_hosts_that_do_not_tell_their_machine_count_as_apart() -> None:
+    assert most_pairs([facts("")] * 8) == 4

@@ -1,0 +1,242 @@
+"""One real agent on loopback, spoken to as coordinator and as a peer."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from support import echo_packet
+from support.local_hosts import SECRET, start_agent
+
+ADDRESS = "127.0.2.1"
+PEER = "127.0.2.2"
+
+
+class Peer:
+    """The test as host 0 of a run in which the agent is host 1."""
+
+    def __init__(self, pace: str = "free", count: int = 50) -> None:
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((PEER, 0))
+        self.socket.settimeout(2.0)
+        self.agent = start_agent()
+        self.say(f"run 1 {count} 400 {pace} {SECRET}\npercentiles 0 10 100\nbind {ADDRESS} 0")
+        self.port = int(self.hear().removeprefix("bound "))
+        port = self.socket.getsockname()[1]
+        self.say(
+            f"peer 0 {PEER} {port}\npeer 1 {ADDRESS} {self.port}\npair 5 0 probe\nstart\nalive"
+        )
+        assert self.hear() == "alive"
+
+    def say(self, text: str) -> None:
+        assert self.agent.stdin is not None
+        self.agent.stdin.write(text + "\n")
+        self.agent.stdin.flush()
+
+    def hear(self) -> str:
+        assert self.agent.stdout is not None
+        return self.agent.stdout.readline().strip()
+
+    def send(self, message: int, number: int = 5, sequence: int = 0) -> bytes:
+        packet = echo_packet.seal(SECRET, message, number, (0, 1), sequence)
+        self.socket.sendto(packet, (ADDRESS, self.port))
+        return packet
+
+    def receive(self, message: int) -> bytes:
+        """The next packet of that kind; the agent repeats what was not answered."""
+        deadline = time.monotonic() + 5.0
+        while time.monotonic() < deadline:
+            packet = self.socket.recv(2048)
+            if echo_packet.fields(packet)[0] == message:
+                return packet
+        raise AssertionError(f"no message {message}")
+
+    def is_silent(self, seconds: float = 0.3) -> bool:
+        """Nothing but the agent's own repeated knocks arrives."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self.socket.settimeout(left)
+            try:
+                if echo_packet.fields(self.socket.recv(2048))[0] != echo_packet.KNOCK:
+                    return False
+            except TimeoutError:
+                break
+        self.socket.settimeout(2.0)
+        return True
+
+    def close(self) -> None:
+        self.agent.kill()
+        with self.agent:
+            pass
+        self.socket.close()
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    peer = Peer()
+    yield peer
+    peer.close()
+
+
+@pytest.fixture
+def granted_peer() -> Iterator[Peer]:
+    peer = Peer(pace="granted")
+    yield peer
+    peer.close()
+
+
+def test_siphash_of_the_authors_test_vector() -> None:
+    # Aumasson and Bernstein 2012, appendix A.
+    assert echo_packet.siphash(bytes(range(16)), bytes(range(15))) == 0xA129CA6149BE45E5
+
+
+def test_a_whole_meeting(peer: Peer) -> None:
+    peer.send(echo_packet.HELLO)
+    peer.receive(echo_packet.READY)
+    probe = peer.send(echo_packet.PROBE, sequence=7)
+    echo = peer.receive(echo_packet.ECHO)
+    assert len(echo) == len(probe)
+    assert echo_packet.fields(echo) == (echo_packet.ECHO, 5, 1, 0, 7)
+    peer.send(echo_packet.TURN)
+    answered = 0
+    while answered < 50:
+        sequence = echo_packet.fields(peer.receive(echo_packet.PROBE))[4]
+        if sequence % 10 != 9 or answered >= 45:
+            peer.send(echo_packet.ECHO, sequence=sequence)
+            answered += 1
+        else:
+            answered += 1
+    peer.receive(echo_packet.OVER)
+    peer.send(echo_packet.BYE)
+    verb, number, partner, sent, received, *times_ns = peer.hear().split()
+    assert (verb, number, partner, sent, received) == ("rtt", "5", "0", "50", "46")
+    least, low, most = map(int, times_ns)
+    assert 1_000 < least <= low <= most < 1_000_000_000
+    assert peer.hear() == "over 5 0"
+
+
+def test_packets_without_the_secret_get_no_answer(peer: Peer) -> None:
+    wrong = echo_packet.seal("ff" * 16, echo_packet.PROBE, 5, (0, 1), 0)
+    right = echo_packet.seal(SECRET, echo_packet.PROBE, 5, (0, 1), 0)
+    for packet in (wrong, right[:-1], right + b"x", b"", b"hello", right[:8] + bytes(24)):
+        peer.socket.sendto(packet, (ADDRESS, peer.port))
+    assert peer.is_silent()
+    peer.socket.sendto(right, (ADDRESS, peer.port))
+    assert len(peer.receive(echo_packet.ECHO)) == len(right)
+
+
+def test_a_right_packet_from_a_wrong_address_gets_no_answer(peer: Peer) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.2.3", 0))
+        other.settimeout(0.3)
+        packet = echo_packet.seal(SECRET, echo_packet.PROBE, 5, (0, 1), 0)
+        other.sendto(packet, (ADDRESS, peer.port))
+        with pytest.raises(TimeoutError):
+            other.recv(2048)
+    assert peer.is_silent()
+
+
+def test_a_packet_for_another_host_gets_no_answer(peer: Peer) -> None:
+    packet = echo_packet.seal(SECRET, echo_packet.PROBE, 5, (0, 2), 0)
+    peer.socket.sendto(packet, (ADDRESS, peer.port))
+    assert peer.is_silent()
+
+
+def test_a_leader_that_never_comes_is_given_up(peer: Peer) -> None:
+    assert peer.hear() == "lost 5 0 silent"
+    assert peer.hear() == "over 5 0"
+    peer.send(echo_packet.HELLO)
+    peer.receive(echo_packet.PAST)
+
+
+def test_a_leader_that_is_late_but_alive_is_waited_for(peer: Peer) -> None:
+    begun = time.monotonic()
+    while time.monotonic() - begun < 1.2:
+        peer.receive(echo_packet.KNOCK)
+        peer.send(echo_packet.WAIT)
+    peer.send(echo_packet.HELLO)
+    peer.receive(echo_packet.READY)
+
+
+def test_a_leader_that_stops_answering_is_given_up(peer: Peer) -> None:
+    peer.send(echo_packet.HELLO)
+    peer.receive(echo_packet.READY)
+    assert peer.hear() == "lost 5 0 silent"
+
+
+def test_a_leader_that_is_gone_is_not_waited_for(peer: Peer) -> None:
+    peer.say("gone 0")
+    assert peer.hear() == "lost 5 0 gone"
+
+
+def test_a_granted_follower_waits_for_a_greeting(granted_peer: Peer) -> None:
+    assert granted_peer.is_silent(0.6)
+    granted_peer.send(echo_packet.HELLO)
+    granted_peer.receive(echo_packet.READY)
+
+
+def test_a_greeting_for_an_unknown_round_is_ignored(granted_peer: Peer) -> None:
+    granted_peer.send(echo_packet.HELLO, number=6)
+    assert granted_peer.is_silent()
+
+
+def test_the_agent_says_that_it_lives(peer: Peer) -> None:
+    peer.say("alive")
+    while (said := peer.hear()) != "alive":
+        assert said
+
+
+def test_the_agent_ends_with_its_input(peer: Peer) -> None:
+    peer.agent.communicate(timeout=10)
+    assert peer.agent.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense",
+        "run 1 0 400 free " + SECRET,
+        "run 1 5 400 fast " + SECRET,
+        "run 1 5 400 free 1234",
+        "run 99999999 5 400 free " + SECRET,
+        "percentiles",
+        "percentiles nan",
+        "percentiles 101",
+        "bind 127.0.0.1 0",
+        "peer 0 example.org 1",
+        "pair 0 3 probe",
+        "pair 0",
+        "go",
+        "go 1",
+        "go 1 9999",
+        "x" * 5000,
+    ],
+)
+def test_lines_that_no_coordinator_says_end_the_agent(line: str) -> None:
+    agent = start_agent()
+    _, complaint = agent.communicate(line + "\n", timeout=10)
+    assert agent.returncode == 2
+    assert complaint.startswith("does not understand ")
+
+
+def test_an_address_that_is_not_this_hosts_is_named() -> None:
+    agent = start_agent()
+    assert agent.stdin is not None
+    agent.stdin.write(f"run 1 5 400 free {SECRET}\npercentiles 10\nbind 192.0.2.1 0\n")
+    agent.stdin.flush()
+    assert agent.wait(10) == 1
+    _, complaint = agent.communicate()
+    assert "cannot open its UDP port: Cannot assign requested address" in complaint
+
+
+def test_the_agent_takes_no_arguments() -> None:
+    path = start_agent()
+    path.communicate("stop\n", timeout=10)
+    assert path.returncode == 0
+    done = subprocess.run([path.args[0], "x"], capture_output=True, text=True, check=False)  # type: ignore[index]
+    assert done.returncode == 2
+    assert "plink probe starts it" in done.stderr

@@ -1,0 +1,121 @@
+"""The coordinator with real agents on loopback, and faults in the middle of a run."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+from probes.echo import coordinator
+from probes.echo.protocol import EchoOptions
+from probes.reach import ReachedHost
+from probes.samples import all_pairs
+from support.local_hosts import ListSink, local_hosts
+
+OPTIONS = EchoOptions(count=40, percentiles=(10.0, 50.0, 99.0), silence_s=0.5)
+FREE, ONE_AT_A_TIME = 1000, 1
+
+
+def agent_of(host: ReachedHost) -> Any:
+    session: Any = host.session
+    return session.agent()
+
+
+def ended(hosts: list[ReachedHost]) -> bool:
+    return all(agent_of(host).poll() is not None for host in hosts)
+
+
+@pytest.mark.parametrize("size", [2, 5, 8])
+@pytest.mark.parametrize("concurrency", [FREE, 2, ONE_AT_A_TIME])
+def test_every_direction_of_every_pair_is_measured(size: int, concurrency: int) -> None:
+    hosts, sink = local_hosts(size), ListSink()
+    coordinator.measure(hosts, all_pairs(size), OPTIONS, sink, concurrency=concurrency)
+    assert sink.measured() == all_pairs(size)
+    assert len(sink.readings) == size * (size - 1)
+    assert not sink.pair_losses
+    assert not sink.host_losses
+    for reading in sink.readings:
+        assert 1 <= reading.received <= reading.sent == OPTIONS.count
+        assert 0.5 < reading.rtt_us[10.0] <= reading.rtt_us[50.0] <= reading.rtt_us[99.0]
+    assert ended(hosts)
+
+
+@pytest.mark.parametrize("concurrency", [FREE, ONE_AT_A_TIME])
+def test_only_the_wanted_directions_are_measured(concurrency: int) -> None:
+    wanted = frozenset({(0, 1), (3, 1), (2, 4)})
+    hosts, sink = local_hosts(5), ListSink()
+    coordinator.measure(hosts, wanted, OPTIONS, sink, concurrency=concurrency)
+    assert sink.measured() == wanted
+    assert len(sink.readings) == 3
+
+
+@pytest.mark.parametrize("concurrency", [FREE, ONE_AT_A_TIME])
+def test_a_killed_agent_costs_its_own_pairs_only(concurrency: int) -> None:
+    hosts = local_hosts(6)
+    sink = ListSink(on_reading=lambda count: count == 4 and agent_of(hosts[2]).kill())
+    coordinator.measure(hosts, all_pairs(6), OPTIONS, sink, concurrency=concurrency)
+    others = frozenset(pair for pair in all_pairs(6) if 2 not in pair)
+    assert others <= sink.measured()
+    assert sink.measured() | sink.lost() == all_pairs(6)
+    assert [loss.host for loss in sink.host_losses] == [2]
+    assert all(2 in pair for pair in sink.lost())
+    assert sink.lost()
+    assert ended(hosts)
+
+
+@pytest.mark.parametrize("concurrency", [FREE, ONE_AT_A_TIME])
+def test_an_agent_that_freezes_is_given_up(
+    concurrency: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.3)
+    monkeypatch.setattr(coordinator, "_ANSWER_WITHIN_S", 1.5)
+    hosts = local_hosts(6)
+    freeze = signal.SIGSTOP
+    sink = ListSink(on_reading=lambda n: n == 4 and agent_of(hosts[2]).send_signal(freeze))
+    coordinator.measure(hosts, all_pairs(6), OPTIONS, sink, concurrency=concurrency)
+    others = frozenset(pair for pair in all_pairs(6) if 2 not in pair)
+    assert others <= sink.measured()
+    assert sink.measured() | sink.lost() == all_pairs(6)
+    assert [loss.host for loss in sink.host_losses] == [2]
+
+
+def test_a_host_whose_agent_cannot_bind_is_named() -> None:
+    hosts, sink = local_hosts(4), ListSink()
+    hosts[1] = ReachedHost(
+        hosts[1].listed, hosts[1].target, hosts[1].session, hosts[1].facts, "192.0.2.1"
+    )
+    coordinator.measure(hosts, all_pairs(4), OPTIONS, sink, concurrency=FREE)
+    assert [(loss.host, loss.reason) for loss in sink.host_losses] == [
+        (1, "cannot open its UDP port: Cannot assign requested address")
+    ]
+    assert sink.measured() == {pair for pair in all_pairs(4) if 1 not in pair}
+
+
+@pytest.mark.parametrize("concurrency", [FREE, ONE_AT_A_TIME])
+def test_an_interrupt_ends_every_agent(concurrency: int) -> None:
+    hosts = local_hosts(6)
+
+    def interrupt(count: int) -> None:
+        if count == 5:
+            raise KeyboardInterrupt
+
+    sink = ListSink(on_reading=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        coordinator.measure(hosts, all_pairs(6), OPTIONS, sink, concurrency=concurrency)
+    assert len(sink.readings) == 5
+    assert ended(hosts)
+
+
+def test_two_runs_at_the_same_time_do_not_meet() -> None:
+    first, second = local_hosts(4), local_hosts(4)
+    sink, inner = ListSink(), ListSink()
+
+    def start_another(count: int) -> None:
+        if count == 2:
+            coordinator.measure(second, all_pairs(4), OPTIONS, inner, concurrency=FREE)
+
+    sink.on_reading = start_another
+    coordinator.measure(first, all_pairs(4), OPTIONS, sink, concurrency=FREE)
+    assert sink.measured() == inner.measured() == all_pairs(4)
+    assert not sink.host_losses

@@ -1,0 +1,38 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probes.fping.parse import parse_report, percentile_us
+
+# Recorded from fping 5.1: fping -q -r 0 -C 4 -p 10 10.240.244.6
+RECORDED = "\n10.240.244.6 : 0.057 - 0.044 0.11\n"
+
+
+def test_recorded_output() -> None:
+    assert parse_report(RECORDED, "10.240.244.6") == [57.0, None, 44.0, 110.0]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "",
+        "10.0.0.9 : 0.05",
+        "fping: can't create raw socket",
+        "10.0.0.1 : 0.05 x",
+        "10.0.0.1 : nan",
+        "10.0.0.1 : -1",
+        "10.0.0.1 : 1e9",
+    ],
+)
+def test_what_is_no_report(output: str) -> None:
+    assert parse_report(output, "10.0.0.1") is None
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0, 100))
+def test_percentile_is_the_nearest_rank(samples: list[float], percentile: float) -> None:
+    value = percentile_us(samples, percentile)
+    assert value in samples
+    not_above = sum(sample <= value for sample in samples)
+    assert not_above >= percentile / 100 * len(samples) - 1e-9
+    below = sum(sample < value for sample in samples)
+    assert below <= percentile / 100 * len(samples)

@@ -1,0 +1,65 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probes.echo.protocol import (
+    Alive,
+    Bound,
+    EchoOptions,
+    Lost,
+    Meeting,
+    Over,
+    ProtocolError,
+    Rtt,
+    opening,
+    parse_event,
+    schedule_text,
+)
+
+
+def test_events() -> None:
+    assert parse_event("bound 4711") == Bound(4711)
+    assert parse_event("rtt 3 7 100 99 12000 15500") == Rtt(3, 7, 100, 99, (12.0, 15.5))
+    assert parse_event("lost 3 7 silent") == Lost(3, 7, "does not answer UDP probes")
+    assert parse_event("over 3 7") == Over(3, 7)
+    assert parse_event("alive") == Alive()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "hello",
+        "bound",
+        "bound 70000",
+        "bound -1",
+        "rtt 3 7 100 99",
+        "rtt 3 7 100 0 12000",
+        "rtt 3 7 100 101 12000",
+        "rtt 3 7 100 99 nan",
+        "rtt 3 7 100 99 99999999999",
+        "lost 3 7 tired",
+        "over 3",
+        "over 3 ٣",
+        "over 3 7 extra",
+    ],
+)
+def test_what_no_agent_says_is_refused(line: str) -> None:
+    with pytest.raises(ProtocolError):
+        parse_event(line)
+
+
+@given(st.text(max_size=80).filter(lambda line: line.split()[:1] not in (["alive"], ["over"])))
+def test_any_text_is_refused_in_one_line(line: str) -> None:
+    with pytest.raises(ProtocolError) as caught:
+        parse_event(line)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_the_coordinator_says() -> None:
+    options = EchoOptions(count=300, percentiles=(10.0, 99.9), silence_s=1.5)
+    assert opening(4, "10.0.0.4", options, "ab" * 16, granted=True) == (
+        "run 4 300 1500 granted " + "ab" * 16 + "\npercentiles 10 99.9\nbind 10.0.0.4 0\n"
+    )
+    text = schedule_text([(0, "10.0.0.1", 40000)], [Meeting(2, 0, True), Meeting(3, 1, False)])
+    assert text == "peer 0 10.0.0.1 40000\npair 2 0 probe\npair 3 1 answer\nstart\n"

@@ -1,0 +1,94 @@
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probes.echo.blame import Blame
+from probes.echo.grants import Grant, Grants
+from probes.echo.schedule import Schedule
+from probes.samples import all_pairs
+
+
+@st.composite
+def wanted_pairs(draw: st.DrawFn) -> tuple[int, frozenset[tuple[int, int]]]:
+    hosts = draw(st.integers(2, 12))
+    chosen = draw(st.sets(st.sampled_from(sorted(all_pairs(hosts)))))
+    return hosts, frozenset(chosen)
+
+
+@given(wanted_pairs())
+def test_exactly_the_wanted_directions_are_probed(
+    case: tuple[int, frozenset[tuple[int, int]]],
+) -> None:
+    hosts, wanted = case
+    schedule = Schedule(hosts, wanted)
+    probed = {
+        (host, meeting.partner)
+        for host in range(hosts)
+        for meeting in schedule.meetings[host]
+        if meeting.probes
+    }
+    assert probed == wanted == schedule.pending
+
+
+@given(wanted_pairs())
+def test_both_ends_know_of_a_meeting(case: tuple[int, frozenset[tuple[int, int]]]) -> None:
+    schedule = Schedule(*case)
+    for host, meetings in enumerate(schedule.meetings):
+        for meeting in meetings:
+            assert schedule.partner(host, meeting.round) == meeting.partner
+            assert schedule.partner(meeting.partner, meeting.round) == host
+
+
+def test_a_direction_is_settled_once() -> None:
+    schedule = Schedule(3, all_pairs(3))
+    assert schedule.settle(0, 1)
+    assert not schedule.settle(0, 1)
+    assert schedule.owed_with(0) == [(0, 2), (1, 0), (2, 0)]
+
+
+@given(st.integers(2, 12), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_grants_are_disjoint_few_and_complete(hosts: int, most: int, random: Random) -> None:
+    meetings = list(Schedule(hosts, all_pairs(hosts)).pairs())
+    grants = Grants(meetings, most)
+    running: list[Grant] = []
+    done = []
+    while True:
+        running += grants.next()
+        if not running:
+            break
+        ends = [end for grant in running for end in (grant.leader, grant.follower)]
+        assert len(ends) == len(set(ends))
+        slots = {grant.slot for grant in running}
+        assert len(slots) == len(running)
+        assert slots <= set(range(most))
+        finished = running.pop(random.randrange(len(running)))
+        grants.over(finished.leader, finished.round)
+        done.append((finished.round, finished.leader, finished.follower))
+    assert sorted(done) == meetings
+
+
+def test_the_meetings_of_a_lost_host_are_not_granted() -> None:
+    grants = Grants(Schedule(4, all_pairs(4)).pairs(), 1)
+    (first,) = grants.next()
+    grants.host_lost(first.leader)
+    rest = []
+    while granted := grants.next():
+        rest += granted
+        grants.over(granted[0].leader, granted[0].round)
+    assert len(rest) == 3
+    assert first.leader not in {end for grant in rest for end in (grant.leader, grant.follower)}
+
+
+def test_a_host_silent_to_three_others_is_blamed() -> None:
+    blame = Blame(limit=3)
+    assert blame.silence(0, 9) is None
+    assert blame.silence(9, 1) is None
+    assert blame.silence(2, 9) == 9
+
+
+def test_a_reading_clears_the_blame() -> None:
+    blame = Blame(limit=2)
+    assert blame.silence(0, 9) is None
+    blame.reading(9, 5)
+    assert blame.silence(1, 9) is None

@@ -1,0 +1,116 @@
+import getpass
+from pathlib import Path
+
+import pytest
+
+from probes.errors import OptionError
+from probes.hosts.host import ListedHost
+from probes.ssh.config import SshConfig, parse_jump
+from probes.ssh.options import SshOptions
+
+TEXT = """
+Host gpu1
+  HostName 10.0.0.7
+  User alice
+  Port 2222
+  IdentityFile /keys/id
+  IdentitiesOnly yes
+  UserKnownHostsFile /tmp/known
+Host gpu2
+  HostKeyAlias two
+  ProxyJump bob@gate:2200,inner
+  StrictHostKeyChecking accept-new
+Host gate
+  HostName 192.0.2.1
+  User carol
+Host loop
+  ProxyJump loop
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> SshConfig:
+    file = tmp_path / "config"
+    file.write_text(TEXT)
+    return SshConfig(SshOptions(config_file=str(file)))
+
+
+def test_alias(config: SshConfig) -> None:
+    target = config.target(ListedHost("gpu1"))
+    assert (target.name, target.hostname, target.user, target.port) == (
+        "gpu1",
+        "10.0.0.7",
+        "alice",
+        2222,
+    )
+    assert target.host_key_name == "[10.0.0.7]:2222"
+    assert target.identity_files == ("/keys/id",)
+    assert target.identities_only
+    assert target.known_hosts_files[0] == "/tmp/known"
+    assert not target.accept_new_host_keys
+
+
+def test_the_host_list_wins_over_the_configuration(config: SshConfig) -> None:
+    target = config.target(ListedHost("gpu1", user="root", port=23))
+    assert (target.user, target.port) == ("root", 23)
+
+
+def test_options_stand_between_list_and_configuration(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(TEXT)
+    key = tmp_path / "key"
+    key.touch()
+    config = SshConfig(SshOptions(config_file=str(file), user="dave", identity_file=str(key)))
+    target = config.target(ListedHost("gpu1"))
+    assert (target.user, target.identity_files) == ("dave", (str(key),))
+    assert config.target(ListedHost("gpu1", user="root")).user == "root"
+
+
+def test_a_host_the_configuration_does_not_know(config: SshConfig) -> None:
+    target = config.target(ListedHost("10.9.9.9"))
+    assert (target.hostname, target.port, target.user) == ("10.9.9.9", 22, getpass.getuser())
+
+
+def test_jumps(config: SshConfig) -> None:
+    target = config.target(ListedHost("gpu2"))
+    assert target.host_key_name == "two"
+    assert target.accept_new_host_keys
+    gate, inner = target.jumps
+    assert (gate.hostname, gate.user, gate.port) == ("192.0.2.1", "bob", 2200)
+    assert (inner.hostname, inner.port) == ("inner", 22)
+
+
+def test_jumps_in_a_circle_are_refused(config: SshConfig) -> None:
+    with pytest.raises(OptionError, match="circle"):
+        config.target(ListedHost("loop"))
+
+
+@pytest.mark.parametrize("text", ["", "a b:x", "host:port", "@host", "[::1", "host:123456"])
+def test_a_jump_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="ProxyJump"):
+        parse_jump(text)
+
+
+def test_a_jump_over_ipv6() -> None:
+    assert parse_jump("ssh://x@[2001:db8::1]:2200") == ListedHost("2001:db8::1", "x", 2200)
+
+
+def test_includes_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "more").write_text("Host a\n  HostName 10.1.1.1\n")
+    (tmp_path / "config").write_text(f"Include {tmp_path}/mo*\nHost *\n  User zoe\n")
+    config = SshConfig(SshOptions(config_file=str(tmp_path / "config")))
+    target = config.target(ListedHost("a"))
+    assert (target.hostname, target.user) == ("10.1.1.1", "zoe")
+
+
+def test_includes_in_a_circle_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(f"Include {tmp_path}/config\n")
+    with pytest.raises(OptionError, match="include each other"):
+        SshConfig(SshOptions(config_file=str(tmp_path / "config")))
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="cannot be read"):
+        SshConfig(SshOptions(config_file=str(tmp_path / "none")))
+    with pytest.raises(OptionError, match="no such key file"):
+        SshConfig(SshOptions(identity_file=str(tmp_path / "none")))

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.lab import Lab, lab_cluster
+
+
+@pytest.fixture(scope="package")
+def lab() -> Iterator[Lab]:
+    """Two racks of three hosts."""
+    with lab_cluster(racks=2, hosts=3) as lab:
+        yield lab

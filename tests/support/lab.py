@@ -1,0 +1,158 @@
+"""Labs for tests, taken down whatever happens to the test run.
+
+with lab_cluster(racks=2, hosts=2) as lab:
+    lab.exec(lab.names[0], ["hostname"])
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "lab"
+DOWN_TIMEOUT_S = 60
+EXEC_TIMEOUT_S = 60
+
+_numbers = itertools.count(1)
+# A lab of a test run is named after the run's process: t1234-1.
+_NAME = re.compile(r"t(\d+)-\d+")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A standing lab.
+
+    Args:
+        name: for `lab` itself.
+        dir: the folder with its files.
+        truth: `truth.json`: `truth["hosts"]` is host name to rack.
+    """
+
+    name: str
+    dir: Path
+    truth: dict[str, Any]
+
+    @property
+    def hosts_file(self) -> Path:
+        """One host name a line, in the given order."""
+        return self.dir / "hosts.txt"
+
+    @property
+    def ssh_config(self) -> Path:
+        """For `ssh -F`."""
+        return self.dir / "ssh_config"
+
+    @property
+    def names(self) -> list[str]:
+        """The hosts, in the given order."""
+        return self.hosts_file.read_text().split()
+
+    @property
+    def racks(self) -> dict[str, list[str]]:
+        """Rack to its hosts."""
+        racks: dict[str, list[str]] = {}
+        for host, rack in sorted(self.truth["hosts"].items()):
+            racks.setdefault(rack, []).append(host)
+        return racks
+
+    def exec(
+        self, host: str, argv: Sequence[str], *, text: str = "", check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command as if on the host, `text` on its standard input."""
+        command = [*program(), "exec", "--name", self.name, host, "--", *argv]
+        return subprocess.run(
+            command,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=check,
+            timeout=EXEC_TIMEOUT_S,
+        )
+
+    def lab(self, command: str, *arguments: str) -> str:
+        """Run another command of `lab`, such as `stop` or `set`; return what it prints."""
+        argv = [*program(), command, "--name", self.name, *arguments]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def program() -> list[str]:
+    """The command line of `scripts/lab`, run by this very Python."""
+    return [sys.executable, str(PROGRAM)]
+
+
+@contextlib.contextmanager
+def lab_cluster(
+    racks: int | None = 2,
+    hosts: int | str = 2,
+    *,
+    host_rate: str = "400mbit",
+    uplink_rate: str = "400mbit",
+    hops: int = 4,
+    seed: int = 1,
+    options: Sequence[str] = (),
+) -> Iterator[Lab]:
+    """Put a lab up for a while. It goes down with this process, however that ends.
+
+    Args:
+        racks: how many; None where `hosts` names one number for each rack, as `3,5,8`.
+        hosts: in every rack, or in each.
+        host_rate: of every host's link, such as `400mbit` or `none`.
+        uplink_rate: of every rack's uplink.
+        hops: extra switches on each rack's way to the spine.
+        seed: shuffles names, addresses and the given order.
+        options: further options of `lab up`.
+    """
+    if os.geteuid() != 0:
+        pytest.skip("only root reaches the lab's hosts from here")
+    _clear_remains()
+    name = f"t{os.getpid()}-{next(_numbers)}"
+    directory = Path(tempfile.gettempdir(), f"plink-lab-{name}")
+    shape = [] if racks is None else ["--racks", str(racks)]
+    shape += ["--hosts", str(hosts), "--host-rate", host_rate, "--uplink-rate", uplink_rate]
+    shape += ["--hops", str(hops), "--seed", str(seed)]
+    with _held(name, ["--dir", str(directory), *shape, *options]):
+        truth = json.loads((directory / "truth.json").read_text())
+        yield Lab(name, directory, truth)
+
+
+@contextlib.contextmanager
+def _held(name: str, arguments: list[str]) -> Iterator[None]:
+    """A `lab up --hold`: it takes the lab down when its standard input, our pipe, ends."""
+    holder = subprocess.Popen(
+        [*program(), "up", "--hold", "--name", name, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # What is sent to the whole process group of the test run must not reach it.
+        start_new_session=True,
+    )
+    try:
+        assert holder.stdout is not None
+        if not holder.stdout.readline():
+            _, complaint = holder.communicate()
+            raise RuntimeError(f"lab up failed: {complaint}")
+        yield
+    finally:
+        holder.communicate(timeout=DOWN_TIMEOUT_S)
+
+
+def _clear_remains() -> None:
+    """Take down the labs of test runs that are no more, where even the holder was killed."""
+    listing = subprocess.run([*program(), "status", "--json"], capture_output=True, check=True)
+    for lab in json.loads(listing.stdout):
+        match = _NAME.fullmatch(lab["name"])
+        if match and not Path("/proc", match[1]).exists():
+            subprocess.run([*program(), "down", "--name", lab["name"]], check=False)

@@ -1,0 +1,128 @@
+"""Hosts on loopback for the coordinator: real agents and real UDP, without SSH in between."""
+
+from __future__ import annotations
+
+import platform
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import probes.echo
+from probes.errors import HostError
+from probes.facts import HostFacts
+from probes.hosts.host import ListedHost
+from probes.reach import ReachedHost
+from probes.samples import HostLoss, PairLoss, PairReading
+from probes.ssh.session import Completed
+
+AGENT = Path(probes.echo.__file__).parent / "bin" / "plink-echo-agent"
+SECRET = "00112233445566778899aabbccddeeff"
+
+
+def start_agent() -> subprocess.Popen[str]:
+    """An agent that ends with its standard input, hence with this process."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen([AGENT], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+class LocalProcess:
+    """What `RemoteProcess` is over SSH."""
+
+    def __init__(self, host: str, process: subprocess.Popen[str]) -> None:
+        self.host = host
+        self.process = process
+
+    def write(self, text: str) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(text)
+            self.process.stdin.flush()
+        except (OSError, ValueError):
+            raise HostError(self.host, "the connection was lost") from None
+
+    def lines(self) -> Iterator[str]:
+        assert self.process.stdout is not None
+        with self.process.stdout as stream:
+            for line in stream:
+                yield line.rstrip("\n")
+
+    def stderr_tail(self) -> str:
+        assert self.process.stderr is not None
+        with self.process.stderr as stream:
+            return (stream.read().strip().splitlines() or [""])[-1]
+
+    def wait_for_exit(self, timeout_s: float) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            return self.process.wait(timeout_s)
+        return None
+
+    def close(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+        assert self.process.stdin is not None
+        with suppress(OSError):
+            self.process.stdin.close()
+        self.process.wait(10)
+
+
+@dataclass
+class LocalSession:
+    """What `Session` is over SSH: finds the agent where it is installed."""
+
+    host: str
+    started: list[LocalProcess] = field(default_factory=list)
+
+    def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
+        return Completed(0, f"{AGENT}\n".encode(), "")
+
+    def start(self, command: str) -> LocalProcess:
+        self.started.append(LocalProcess(self.host, start_agent()))
+        return self.started[-1]
+
+    def agent(self) -> subprocess.Popen[str]:
+        return self.started[-1].process
+
+
+def local_hosts(count: int) -> list[ReachedHost]:
+    """`count` hosts with the addresses 127.0.1.1, 127.0.1.2, ..."""
+    facts = HostFacts(platform.machine(), "here", 2, ())
+    return [
+        ReachedHost(
+            listed=ListedHost(f"h{i}"),
+            target=cast("Any", None),
+            session=cast("Any", LocalSession(f"h{i}")),
+            facts=facts,
+            address=f"127.0.1.{i + 1}",
+        )
+        for i in range(count)
+    ]
+
+
+@dataclass
+class ListSink:
+    """Keeps what a run yields; `on_reading` may disturb the run."""
+
+    readings: list[PairReading] = field(default_factory=list)
+    pair_losses: list[PairLoss] = field(default_factory=list)
+    host_losses: list[HostLoss] = field(default_factory=list)
+    on_reading: Any = None
+
+    def reading(self, reading: PairReading) -> None:
+        self.readings.append(reading)
+        if self.on_reading is not None:
+            self.on_reading(len(self.readings))
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        self.pair_losses.append(loss)
+
+    def host_lost(self, loss: HostLoss) -> None:
+        self.host_losses.append(loss)
+
+    def measured(self) -> set[tuple[int, int]]:
+        return {(reading.source, reading.destination) for reading in self.readings}
+
+    def lost(self) -> set[tuple[int, int]]:
+        return {(loss.source, loss.destination) for loss in self.pair_losses}

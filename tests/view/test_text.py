@@ -1,0 +1,78 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plink.view.text import counted, options_text, printable, rtt_text, share_text, time_text
+
+
+@pytest.mark.parametrize(
+    ("rtt_us", "text"),
+    [
+        (0.0, "0.00 ns"),
+        (0.0252, "25.2 ns"),
+        (0.9996, "1.00 µs"),
+        (1.6, "1.60 µs"),
+        (22.123, "22.1 µs"),
+        (99.96, "100 µs"),
+        (999.4, "999 µs"),
+        (999.6, "1.00 ms"),
+        (379_960, "380 ms"),
+        (60e6, "60.0 s"),
+    ],
+)
+def test_times(rtt_us: float, text: str) -> None:
+    assert rtt_text(rtt_us) == text
+
+
+@given(st.floats(0.001, 6e7))
+def test_a_time_is_right_to_three_digits(rtt_us: float) -> None:
+    number, unit = rtt_text(rtt_us).split()
+    scale = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}[unit]
+    assert float(number) * scale == pytest.approx(rtt_us, rel=0.006)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0 %"),
+        (1e-6, "< 0.01 %"),
+        (0.0006, "0.06 %"),
+        (0.032, "3.2 %"),
+        (0.0996, "10 %"),
+        (1.0, "100 %"),
+        (2359.0, "2,359 times"),
+    ],
+)
+def test_shares(share: float, text: str) -> None:
+    assert share_text(share) == text
+
+
+def test_counts() -> None:
+    assert counted(1, "host") == "1 host"
+    assert counted(12345, "host") == "12,345 hosts"
+
+
+@given(st.text())
+def test_nothing_steers_the_terminal(text: str) -> None:
+    assert printable(text).isprintable()
+    assert options_text({text: text}).isprintable()
+    assert time_text(text).isprintable()
+
+
+def test_what_is_printable_stays() -> None:
+    assert printable("µs – größer [red]") == "µs – größer [red]"
+    assert printable("\x1b[2J\n") == "\\x1b[2J\\n"
+
+
+@pytest.mark.parametrize(
+    ("iso", "text"),
+    [
+        ("2026-01-02T03:04:05Z", "2026-01-02 03:04:05 UTC"),
+        ("2026-01-02T03:04:05+02:00", "2026-01-02 01:04:05 UTC"),
+        ("2026-01-02T03:04:05", "2026-01-02 03:04:05"),
+        ("0001-01-01T00:00:00+23:00", "0001-01-01T00:00:00+23:00"),
+        ("yesterday", "yesterday"),
+    ],
+)
+def test_moments(iso: str, text: str) -> None:
+    assert time_text(iso) == text
