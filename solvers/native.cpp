@@ -1,3 +1,8 @@
 #include <nanobind/nanobind.h>
 
-NB_MODULE(_native, module) { module.doc() = "Native solvers; use them through their Python modules."; }
+#include "ring/bindings.hpp"
+
+NB_MODULE(_native, module) {
+    module.doc() = "Native solvers; use them through their Python modules.";
+    plink::ring::register_ring(module);
+}

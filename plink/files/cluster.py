@@ -150,8 +150,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
     """The cluster that a JSON object stands for; `source` names it in errors."""
     document.check_format(data, source, FORMAT, VERSION)
     fields = Fields(data, source)
-    hosts = [_parse_host(item) for item in fields.objects("hosts")]
-    _check_hosts(hosts, source)
+    hosts = parse_hosts(fields)
     rtt = fields.optional_object("rtt")
     return Cluster(
         hosts=hosts,
@@ -166,11 +165,23 @@ def to_json(cluster: Cluster) -> dict[str, Any]:
     data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     if cluster.made_from is not None:
         data["made_from"] = cluster.made_from
-    data["hosts"] = [_without_nones(vars(host)) for host in cluster.hosts]
+    data["hosts"] = hosts_to_json(cluster.hosts)
     data["unreachable"] = [_without_nones(vars(failure)) for failure in cluster.unreachable]
     if cluster.rtt is not None:
         data["rtt"] = _rtt_to_json(cluster.rtt)
     return data
+
+
+def parse_hosts(fields: Fields) -> list[Host]:
+    """The field `hosts` of a file: at least one host, no name twice."""
+    hosts = [_parse_host(item) for item in fields.objects("hosts")]
+    _check_hosts(hosts, fields.place)
+    return hosts
+
+
+def hosts_to_json(hosts: Sequence[Host]) -> list[dict[str, Any]]:
+    """The JSON list that stands for `hosts`."""
+    return [_without_nones(vars(host)) for host in hosts]
 
 
 def _rtt_to_json(rtt: RttMeasurement) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Ring orders: search, proven bound, and the plain Python twin they must equal."""
+"""Ring orders: search, proven bound, and the plain Python twin that both must equal."""

@@ -1,0 +1,1 @@
+"""Run a real client in several rank orders and compare their times."""

@@ -1,0 +1,73 @@
+"""What the bench asks of a client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+FLOAT32_BYTES = 4
+
+DEFAULT_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Workload:
+    """An allreduce (float32, sum) and how often it runs in one launch.
+
+    Args:
+        algorithm: the collective algorithm to force: `ring`.
+        size_bytes: bytes of the buffer on each rank, a multiple of 4.
+        warmups: untimed repetitions at the start of a launch.
+        repetitions: timed repetitions of a launch.
+        timeout_s: the longest that one repetition may take.
+    """
+
+    algorithm: str
+    size_bytes: int
+    warmups: int
+    repetitions: int
+    timeout_s: float = DEFAULT_TIMEOUT_S
+
+    @property
+    def elements(self) -> int:
+        """The number of float32 elements."""
+        return self.size_bytes // FLOAT32_BYTES
+
+    @property
+    def launch_limit_s(self) -> float:
+        """The longest that the repetitions of one launch may take together."""
+        return self.timeout_s * (self.warmups + self.repetitions)
+
+
+@dataclass(frozen=True)
+class ClientFacts:
+    """For the record: what runs, and how.
+
+    Args:
+        versions: of its parts (`torch`: `2.13.0`).
+        settings: the switches that it was given, by its own names for them.
+    """
+
+    versions: Mapping[str, str]
+    settings: Mapping[str, str]
+
+
+class Client(Protocol):
+    """A client on all hosts of a cluster; host i is the cluster's host i.
+
+    Every method raises `probes.errors.HostError` naming the host that failed, or
+    `plink.errors.PlinkError` where no single host is at fault.
+    """
+
+    def start(self) -> ClientFacts:
+        """Bring it up on every host."""
+
+    def measure(self, order: Sequence[int]) -> list[float]:
+        """Run the workload with rank r on host `order[r]`; seconds per repetition.
+
+        Each is the longest time of any rank, and every element of every result was checked.
+        """
+
+    def close(self) -> None:
+        """End everything that it started, on every host."""

@@ -1,0 +1,78 @@
+"""Running an MPI launcher on this machine, and ending it whatever happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plink.errors import PlinkError
+
+_VERSION_LIMIT_S = 30.0
+_TERMINATE_LIMIT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A launcher that ended by itself."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+def version_text(launcher: str) -> str:
+    """What the launcher says to `--version`.
+
+    Raises:
+        PlinkError: it cannot be run.
+    """
+    try:
+        done = subprocess.run(
+            [launcher, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=_VERSION_LIMIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PlinkError(f"{launcher} cannot be run: {error}") from None
+    return done.stdout
+
+
+def run_launcher(command: Sequence[str], limit_s: float) -> Ended | None:
+    """Run a launcher to its end; None where it took longer than `limit_s` and was ended.
+
+    An exception, Ctrl-C above all, ends it too.
+    """
+    # Its own process group: Ctrl-C reaches plink alone, which then ends the launcher.
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        stdout, stderr = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        return None
+    except BaseException:
+        _end(process)
+        raise
+    return Ended(process.returncode, stdout, stderr)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Ask the launcher to end its ranks; make it, where it does not."""
+    process.terminate()
+    try:
+        process.communicate(timeout=_TERMINATE_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()

@@ -1,0 +1,170 @@
+"""An MPI client: the real launcher, started here once a launch, reaching the hosts over SSH."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from plink.bench.clients.base import FLOAT32_BYTES, ClientFacts, Workload
+from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
+from plink.bench.clients.launcher import run_launcher, version_text
+from plink.bench.clients.mpi_output import Run, check_order, explain, is_timeout, parse_run
+from plink.bench.clients.mpi_program import Program, compile_program, find_tool, install
+from plink.bench.clients.ssh_files import SshFiles, write_ssh_files
+from plink.bench.hosts import BenchHost, for_each
+from plink.errors import PlinkError
+from probes.errors import HostError
+from probes.ssh.options import SshOptions
+
+_LAUNCH_MARGIN_S = 60.0
+_ANSWER_LIMIT_S = 5.0
+_ALARM_MARGIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class MpiTools:
+    """What the user chose; None for what is found on PATH, or for the user's cache.
+
+    Args:
+        mpicc: the compiler wrapper.
+        mpirun: the launcher.
+        remote_folder: where the program goes on the hosts.
+    """
+
+    mpicc: str | None = None
+    mpirun: str | None = None
+    remote_folder: str | None = None
+
+
+class MpiClient:
+    """The real launcher of an MPI, and a small program that times its allreduce.
+
+    Args:
+        flavour: which MPI.
+        hosts: the hosts that take part.
+        workload: what to run.
+        ssh_options: how the launcher is to reach the hosts.
+        tools: what the user chose.
+    """
+
+    def __init__(
+        self,
+        flavour: Flavour,
+        hosts: Sequence[BenchHost],
+        workload: Workload,
+        ssh_options: SshOptions,
+        tools: MpiTools,
+    ) -> None:
+        self._flavour = flavour
+        self._hosts = hosts
+        self._workload = workload
+        self._ssh_options = ssh_options
+        self._tools = tools
+        self._folder = tempfile.TemporaryDirectory(prefix="plink-bench-")
+        self._network = _network_of(hosts)
+        self._settings = flavour.settings(self._network, workload.algorithm)
+        self._launcher = ""
+        self._program: Program | None = None
+        self._ssh: SshFiles | None = None
+
+    def start(self) -> ClientFacts:
+        """Compile the program, put it on every host, and launch it once on almost no data."""
+        flavour, tools, folder = self._flavour, self._tools, Path(self._folder.name)
+        _check_hostnames(self._hosts)
+        compiler = find_tool(tools.mpicc, flavour.compilers, flavour.title, flavour.packages)
+        self._launcher = find_tool(tools.mpirun, flavour.launchers, flavour.title, flavour.packages)
+        version = flavour.version_of(version_text(self._launcher))
+        program = compile_program(compiler, folder, tools.remote_folder)
+        for_each(
+            self._hosts,
+            lambda _, host: install(
+                host.session, program, flavour.helper, flavour.title, flavour.packages
+            ),
+        )
+        self._program = program
+        self._ssh = write_ssh_files(folder, [host.entry for host in self._hosts], self._ssh_options)
+        size_bytes = FLOAT32_BYTES * len(self._hosts)
+        trial = replace(self._workload, size_bytes=size_bytes, warmups=0, repetitions=1)
+        run = self._launch(range(len(self._hosts)), trial)
+        return ClientFacts({"launcher": version, "library": run.library}, self._settings)
+
+    def measure(self, order: Sequence[int]) -> list[float]:
+        """One launch with rank r on host `order[r]`."""
+        return list(self._launch(order, self._workload).seconds)
+
+    def close(self) -> None:
+        """Remove the files here; what ran on the hosts ended with each launch."""
+        self._folder.cleanup()
+
+    def _launch(self, order: Sequence[int], workload: Workload) -> Run:
+        if self._program is None or self._ssh is None:
+            raise RuntimeError("start() comes first")
+        limit_s = workload.launch_limit_s + _LAUNCH_MARGIN_S
+        arguments = [workload.elements, workload.warmups, workload.repetitions, round(limit_s)]
+        hosts = [self._hosts[host] for host in order]
+        plan = LaunchPlan(
+            launcher=self._launcher,
+            folder=Path(self._folder.name),
+            ssh=self._ssh,
+            hosts=[host.entry for host in hosts],
+            local_address=self._network.local_address,
+            settings=self._settings,
+            program=self._program.command([str(value) for value in arguments]),
+        )
+        # The program's own alarm comes first, so that it also ends where this machine is gone.
+        ended = run_launcher(self._flavour.command(plan), limit_s + _ALARM_MARGIN_S)
+        if ended is None or (ended.status != 0 and is_timeout(ended.stderr)):
+            raise self._silent_host(limit_s)
+        if ended.status != 0:
+            raise explain(self._launcher, ended.status, ended.stderr)
+        run = parse_run(ended.stdout, workload.repetitions)
+        check_order(run, [host.hostname for host in hosts])
+        return run
+
+    def _silent_host(self, limit_s: float) -> PlinkError | HostError:
+        """The error for a launch that took too long: it names a host that no longer answers."""
+        for host in self._hosts:
+            try:
+                host.session.run("true", timeout_s=_ANSWER_LIMIT_S)
+            except HostError as error:
+                return HostError(host.name, f"stopped answering during a launch ({error})")
+        return PlinkError(f"a launch with {self._launcher} did not end within {limit_s:g} s")
+
+
+def _check_hostnames(hosts: Sequence[BenchHost]) -> None:
+    """The order can be checked only if every host calls itself by another name."""
+    seen: dict[str, str] = {}
+    for host in hosts:
+        other = seen.setdefault(host.hostname, host.name)
+        if other != host.name:
+            raise PlinkError(
+                f"{other} and {host.name} both call themselves {host.hostname}, "
+                "so that the launcher's order could not be checked",
+                "give each host its own host name",
+            )
+
+
+def _network_of(hosts: Sequence[BenchHost]) -> NetworkPlan:
+    interfaces = sorted({host.interface for host in hosts})
+    machines = [host.machine for host in hosts if host.machine]
+    return NetworkPlan(
+        addresses=[host.address for host in hosts],
+        interfaces=interfaces if all(interfaces) else [],
+        local_address=_local_address(hosts[0].address),
+        shares_machines=len(set(machines)) < len(machines),
+    )
+
+
+def _local_address(remote_address: str) -> str:
+    """The address from which this machine would send to `remote_address`; nothing is sent."""
+    family = socket.AF_INET6 if ":" in remote_address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((remote_address, 9))
+            name: tuple[str, int] = probe.getsockname()
+            return name[0]
+    except OSError as error:
+        raise PlinkError(f"this machine has no route to {remote_address} ({error})") from None

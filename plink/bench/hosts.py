@@ -1,0 +1,107 @@
+"""The hosts of a bench: those of the cluster file, reached over SSH, as they are now."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from plink.files.cluster import Host
+from probes.errors import HostError
+from probes.reach import Reached, ReachedHost
+from probes.ssh.session import Session
+from probes.ssh.shell import posix_command
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_SESSIONS_AT_ONCE = 16
+_CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
+
+
+@dataclass(frozen=True)
+class BenchHost:
+    """One host, on which one rank runs.
+
+    Args:
+        entry: what the cluster file says, with the address that traffic uses and one slot.
+        session: an open connection.
+        hostname: what it calls itself, which need not be its name in the cluster file.
+        congestion_control: the default of its TCP sockets (`cubic`, `bbr`, ...).
+        machine: equal for hosts that share one kernel; empty where unknown.
+        interface: the network interface with the traffic address; empty where unknown.
+    """
+
+    entry: Host
+    session: Session
+    hostname: str
+    congestion_control: str
+    machine: str
+    interface: str
+
+    @property
+    def name(self) -> str:
+        """Its name in the cluster file."""
+        return self.entry.name
+
+    @property
+    def address(self) -> str:
+        """The address that traffic to it uses."""
+        return self.entry.address
+
+
+def describe(listed: Sequence[Host], reached: Reached) -> list[BenchHost]:
+    """The hosts of a cluster file in its sequence.
+
+    Raises:
+        HostError: one was not reached, or is not what the cluster file says.
+    """
+    if reached.failures:
+        raise reached.failures[0]
+    by_name = {host.name: host for host in reached.hosts}
+    found = [by_name[entry.name] for entry in listed]
+    return for_each(found, lambda index, host: _describe(listed[index], host))
+
+
+def for_each(items: Sequence[Item], work: Callable[[int, Item], Result]) -> list[Result]:
+    """`work(i, item i)` for all, several at a time; the results in the same sequence.
+
+    Raises:
+        HostError: the first that `work` raised.
+    """
+    with ThreadPoolExecutor(max_workers=_SESSIONS_AT_ONCE) as executor:
+        return list(executor.map(work, range(len(items)), items))
+
+
+def _describe(entry: Host, host: ReachedHost) -> BenchHost:
+    address = entry.address if _is_address(entry.address) else host.address
+    own = {found.address: found.interface for found in host.facts.addresses}
+    if address not in own:
+        raise HostError(
+            host.name,
+            f"the traffic address {address} in the cluster file is not one of its own",
+            "probe the hosts again",
+        )
+    done = host.session.run(posix_command(f"uname -n && cat {_CONGESTION_CONTROL}"))
+    lines = done.stdout.decode(errors="replace").split()
+    if done.status != 0 or len(lines) != 2:
+        reason = done.stderr.splitlines()[-1] if done.stderr else "no output"
+        raise HostError(host.name, f"does not tell its name and its TCP settings ({reason})")
+    return BenchHost(
+        entry=replace(entry, address=address, slots=1),
+        session=host.session,
+        hostname=lines[0],
+        congestion_control=lines[1],
+        machine=host.facts.machine,
+        interface=own[address],
+    )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

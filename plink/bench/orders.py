@@ -1,0 +1,121 @@
+"""Which orders a bench compares: `given,plink,random:5,order.json,file:names.txt`."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from plink.errors import WrongUseError
+
+MAX_RANDOM = 1000
+
+_EXPECTED = "orders are given, plink, random:5, an order file (x.json) and file:names.txt"
+
+
+@dataclass(frozen=True)
+class NamedOrder:
+    """A rank order under the name it has in the result: rank r is on host `order[r]`."""
+
+    label: str
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the orders come from.
+
+    Args:
+        names: the cluster's hosts, in the given order.
+        seed: decides the random orders.
+        solve: plink's own order of the cluster.
+        read_order: the host names in an order file.
+        read_names: the host names in a plain list.
+    """
+
+    names: Sequence[str]
+    seed: int
+    solve: Callable[[], Sequence[int]]
+    read_order: Callable[[str], Sequence[str]]
+    read_names: Callable[[str], Sequence[str]]
+
+
+def resolve_orders(text: str, sources: Sources) -> list[NamedOrder]:
+    """The orders that `text` names, in its sequence.
+
+    Raises:
+        WrongUseError: a word that names no order, an order asked for twice, or a list that is not
+            an order of the cluster's hosts.
+    """
+    resolved: list[NamedOrder] = []
+    for word in text.split(","):
+        resolved += _resolve(word.strip(), sources)
+    seen: set[str] = set()
+    for entry in resolved:
+        if entry.label in seen:
+            raise WrongUseError(f"the order {entry.label} is asked for twice")
+        seen.add(entry.label)
+    return resolved
+
+
+def as_permutation(listed: Sequence[str], names: Sequence[str], place: str) -> tuple[int, ...]:
+    """The listed hosts as indices into `names`; `place` names the list in errors.
+
+    Raises:
+        WrongUseError: a host is unknown, listed twice or missing.
+    """
+    index_of = {name: index for index, name in enumerate(names)}
+    order: list[int] = []
+    for name in listed:
+        index = index_of.get(name)
+        if index is None:
+            raise WrongUseError(f"{place}: {name} is not a host of the cluster file")
+        if index in order:
+            raise WrongUseError(f"{place}: {name} is listed twice")
+        order.append(index)
+    missing = [name for index, name in enumerate(names) if index not in order]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise WrongUseError(f"{place}: {missing[0]}{more} of the cluster file is not listed")
+    return tuple(order)
+
+
+def names_in(content: str) -> list[str]:
+    """The first word of every line that is neither empty nor a comment."""
+    stripped = (line.split("#", 1)[0].split() for line in content.splitlines())
+    return [words[0] for words in stripped if words]
+
+
+def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
+    size = len(sources.names)
+    if word == "given":
+        return [NamedOrder(word, tuple(range(size)))]
+    if word == "plink":
+        return [NamedOrder(word, tuple(sources.solve()))]
+    match = re.fullmatch(r"random(?::(\d{1,6}))?", word, re.ASCII)
+    if match is not None:
+        count = int(match[1] or 1)
+        if not 1 <= count <= MAX_RANDOM:
+            raise WrongUseError(f"{word!r}: ask for 1 to {MAX_RANDOM} random orders")
+        return _random_orders(count, size, sources.seed)
+    if word.startswith("file:"):
+        path = word.removeprefix("file:")
+        return [_listed(path, sources.read_names(path), sources.names)]
+    if word.endswith((".json", ".json.gz")):
+        return [_listed(word, sources.read_order(word), sources.names)]
+    raise WrongUseError(f"{word!r} names no order", _EXPECTED)
+
+
+def _listed(path: str, listed: Sequence[str], names: Sequence[str]) -> NamedOrder:
+    label = PurePath(path).name.split(".")[0] or path
+    return NamedOrder(label, as_permutation(listed, names, path))
+
+
+def _random_orders(count: int, size: int, seed: int) -> list[NamedOrder]:
+    generator = random.Random(seed)
+    return [
+        NamedOrder(f"random-{number}", tuple(generator.sample(range(size), size)))
+        for number in range(1, count + 1)
+    ]

@@ -1,0 +1,108 @@
+"""What a bench is asked to do, checked before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from plink.bench.clients.base import FLOAT32_BYTES, Workload
+from plink.bench.clients.mpi import MpiTools
+from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
+from plink.errors import WrongUseError
+from plink.files import order as order_file
+from plink.files.cluster import Cluster
+from plink.ordering import solve_ring
+from probes.ssh.options import SshOptions
+
+# MPI counts elements in an int.
+_MAX_ELEMENTS = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class BenchRequest:
+    """A bench.
+
+    Args:
+        cluster: the hosts, and what orders are predicted from.
+        made_from: the hash of the cluster file.
+        client: `gloo`, `openmpi` or `mpich`.
+        workload: what every launch runs.
+        orders: the orders to compare.
+        rounds: how often each is launched.
+        seed: decides the sequence of launches.
+        ssh: how hosts are reached.
+        python: Gloo's interpreter on the hosts, or None.
+        tools: what an MPI client uses.
+    """
+
+    cluster: Cluster
+    made_from: str
+    client: str
+    workload: Workload
+    orders: Sequence[NamedOrder]
+    rounds: int
+    seed: int
+    ssh: SshOptions = field(default_factory=SshOptions)
+    python: str | None = None
+    tools: MpiTools = field(default_factory=MpiTools)
+
+
+def check_workload(workload: Workload, ranks: int) -> None:
+    """Refuse what no client can run as asked.
+
+    Raises:
+        WrongUseError: too few ranks, or a size that is no whole number of elements, too small to
+            be cut into a part for every rank (Open MPI would take another algorithm), or too large.
+    """
+    if ranks < 2:
+        raise WrongUseError("a bench needs at least two hosts")
+    size_bytes = workload.size_bytes
+    if size_bytes % FLOAT32_BYTES:
+        raise WrongUseError(f"{size_bytes} bytes are no whole number of float32 (4 bytes each)")
+    if workload.elements < ranks:
+        raise WrongUseError(
+            f"{size_bytes} bytes are fewer than one float32 for each of {ranks} ranks",
+            f"ask for at least {ranks * FLOAT32_BYTES} bytes",
+        )
+    if workload.elements > _MAX_ELEMENTS:
+        raise WrongUseError(f"{size_bytes} bytes are more than MPI takes in one allreduce")
+
+
+def read_orders(
+    text: str, cluster: Cluster, made_from: str, *, seed: int, time_limit_s: float
+) -> list[NamedOrder]:
+    """The orders that `text` names (`plink.bench.orders`).
+
+    Args:
+        text: such as `given,plink,random:5`.
+        cluster: the hosts and their round-trip times.
+        made_from: the hash of the cluster file.
+        seed: decides the random orders and plink's search.
+        time_limit_s: of that search.
+
+    Raises:
+        WrongUseError: a word that names no order, or a file that holds none of these hosts.
+    """
+    names = cluster.names
+
+    def solved() -> list[int]:
+        order = solve_ring(cluster, made_from, seed=seed, time_limit_s=time_limit_s)
+        return [names.index(name) for name in order.names]
+
+    def listed(path: str) -> list[str]:
+        try:
+            return names_in(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise WrongUseError(f"{path}: cannot be read: {error.strerror or error}") from None
+        except UnicodeDecodeError:
+            raise WrongUseError(f"{path}: is not text") from None
+
+    sources = Sources(
+        names=names,
+        seed=seed,
+        solve=solved,
+        read_order=lambda path: order_file.read(path)[0].names,
+        read_names=listed,
+    )
+    return resolve_orders(text, sources)

@@ -1,0 +1,56 @@
+"""The rounds: every order launched in turn, until all are done or something ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from plink.bench.clients.base import Client
+from plink.bench.orders import NamedOrder
+from plink.bench.schedule import schedule
+from plink.errors import PlinkError
+from probes.errors import HostError
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was measured, and what ended it early.
+
+    Args:
+        samples_s: seconds per repetition, per order, over all rounds.
+        stopped: why not all rounds ran, or None where they did.
+    """
+
+    samples_s: Sequence[Sequence[float]]
+    stopped: PlinkError | None
+
+
+def run_rounds(
+    client: Client,
+    orders: Sequence[NamedOrder],
+    rounds: int,
+    seed: int,
+    on_done: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Launch every order once a round; an error or Ctrl-C keeps what was measured before it.
+
+    `on_done` is called after each launch.
+    """
+    samples_s: list[list[float]] = [[] for _ in orders]
+    try:
+        for launch in schedule(len(orders), rounds, seed):
+            entry = orders[launch.order_index]
+            samples_s[launch.order_index] += client.measure(entry.order)
+            on_done()
+    except HostError as error:
+        return Outcome(samples_s, as_plink_error(error))
+    except PlinkError as error:
+        return Outcome(samples_s, error)
+    except KeyboardInterrupt:
+        return Outcome(samples_s, PlinkError("interrupted"))
+    return Outcome(samples_s, None)
+
+
+def as_plink_error(error: HostError) -> PlinkError:
+    """A host's failure as the one sentence that the user sees."""
+    return PlinkError(f"{error.host}: {error}", error.hint)

@@ -1,0 +1,47 @@
+"""Sizes as people write them: `20MB`, `4KiB`, `1024`."""
+
+from __future__ import annotations
+
+import re
+
+from plink.errors import WrongUseError
+
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
+}
+_PATTERN = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
+
+
+def parse_size(text: str) -> int:
+    """The bytes that `text` means: MB is 10^6, MiB is 2^20, no unit is bytes.
+
+    Raises:
+        WrongUseError: not a size, or not a whole number of bytes above 0.
+    """
+    match = _PATTERN.fullmatch(text.strip())
+    unit = _UNITS.get(match[2].upper()) if match else None
+    if match is None or unit is None:
+        raise WrongUseError(f"{text!r} is not a size", "write a size as 20MB, 4KiB or 1024")
+    whole, _, fraction = match[1].partition(".")
+    # Integer arithmetic: a float would turn 0.3GB into 299999999 bytes.
+    scaled = int(whole + fraction) * unit
+    divisor = int(10 ** len(fraction))
+    size_bytes, rest = divmod(scaled, divisor)
+    if rest or size_bytes == 0:
+        raise WrongUseError(f"{text!r} is not a whole number of bytes above 0")
+    return size_bytes
+
+
+def format_size(size_bytes: int) -> str:
+    """The shortest exact text for a number of bytes: `20 MB`, `4 KiB`, `1025 B`."""
+    for unit in ("GB", "GiB", "MB", "MiB", "KB", "KiB"):
+        if size_bytes and size_bytes % _UNITS[unit.upper()] == 0:
+            return f"{size_bytes // _UNITS[unit.upper()]} {unit}"
+    return f"{size_bytes} B"

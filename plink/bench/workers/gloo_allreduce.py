@@ -1,0 +1,181 @@
+"""One rank of a Gloo bench. It is sent to a host over SSH and needs torch there, but not plink.
+
+Standard input carries one JSON object a line, each a command; each is answered by one JSON object
+on standard output. When standard input ends, or stays silent for too long, the process ends.
+"""
+
+from __future__ import annotations
+
+import array
+import datetime
+import fcntl
+import importlib
+import json
+import os
+import queue
+import socket
+import struct
+import sys
+import threading
+import time
+from typing import Any
+
+SIOCGIFCONF = 0x8912
+IFREQ_BYTES = 40
+VALUE_PERIOD = 1009
+
+
+def main() -> None:
+    """Answer commands until standard input ends."""
+    # Protocol lines keep the real standard output; whatever libraries print goes to stderr.
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    os.dup2(2, 1)
+    commands: queue.Queue[dict[str, Any]] = queue.Queue()
+    threading.Thread(target=read_commands, args=(commands,), daemon=True).start()
+    rank: Rank | None = None
+    idle_limit_s = 600.0
+    while True:
+        try:
+            command = commands.get(timeout=idle_limit_s)
+        except queue.Empty:
+            os._exit(1)
+        try:
+            if command["do"] == "start":
+                idle_limit_s = command["idle_limit_s"]
+                rank = Rank(command["address"])
+            if rank is None:
+                raise RuntimeError("the first command must be 'start'")
+            reply = getattr(rank, command["do"])(command)
+        except Exception as error:
+            reply = {"event": "failed", "reason": f"{type(error).__name__}: {error}"}
+        print(json.dumps(reply), file=output, flush=True)
+
+
+def read_commands(commands: queue.Queue[dict[str, Any]]) -> None:
+    """Queue the commands; end the process with its standard input, whatever it is doing."""
+    try:
+        for line in sys.stdin.buffer:
+            commands.put(json.loads(line))
+    finally:
+        # A collective that waits for a lost peer cannot be interrupted in any gentler way.
+        os._exit(0)
+
+
+class Rank:
+    """This process's part in one process group after another; its methods are the commands."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        os.environ["GLOO_SOCKET_IFNAME"] = interface_of(address)
+        # Seconds of CPU: late, so that the end of standard input also ends a start.
+        self.torch: Any = importlib.import_module("torch")
+        self.dist: Any = importlib.import_module("torch.distributed")
+        self.torch.set_num_threads(1)
+        self.store: Any = None
+
+    def start(self, command: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Say what runs here."""
+        return {"event": "started", "torch": self.torch.__version__}
+
+    def serve(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Open the store in which the ranks meet, on a free port; rank 0 does this."""
+        self.store = self.dist.TCPStore(
+            self.address,
+            0,
+            command["world_size"],
+            is_master=True,
+            wait_for_workers=False,
+            timeout=datetime.timedelta(seconds=command["timeout_s"]),
+        )
+        return {"event": "serving", "port": self.store.port}
+
+    def join(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Become one rank of a new Gloo process group."""
+        timeout = datetime.timedelta(seconds=command["timeout_s"])
+        if self.store is None:
+            self.store = self.dist.TCPStore(
+                command["master_address"],
+                command["master_port"],
+                command["world_size"],
+                is_master=False,
+                wait_for_workers=False,
+                timeout=timeout,
+            )
+        self.dist.init_process_group(
+            "gloo",
+            store=self.store,
+            rank=command["rank"],
+            world_size=command["world_size"],
+            timeout=timeout,
+        )
+        return {"event": "joined"}
+
+    def measure(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Time the allreduce; count the elements that are not the known sum."""
+        torch, dist = self.torch, self.dist
+        rank, size = dist.get_rank(), dist.get_world_size()
+        # Small whole numbers, so that float32 holds every partial sum exactly; they differ from
+        # rank to rank and from place to place, so that a lost or misplaced part shows.
+        pattern = torch.arange(command["elements"], dtype=torch.int64).remainder_(VALUE_PERIOD)
+        pattern = pattern.to(torch.float32)
+        expected = pattern * size + size * (size + 1) // 2
+        buffer = torch.empty_like(pattern)
+        seconds, wrong = [], 0
+        for repetition in range(command["warmups"] + command["repetitions"]):
+            torch.add(pattern, rank + 1, out=buffer)
+            dist.barrier()
+            begin = time.perf_counter()
+            dist.all_reduce(buffer)
+            end = time.perf_counter()
+            wrong += int(torch.count_nonzero(buffer != expected))
+            if repetition >= command["warmups"]:
+                seconds.append(end - begin)
+        return {"event": "measured", "seconds": seconds, "wrong_elements": wrong}
+
+    def leave(self, command: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Leave the process group and the store."""
+        self.dist.destroy_process_group()
+        self.store = None
+        return {"event": "left"}
+
+
+def interface_of(address: str) -> str:
+    """The name of the local network interface that bears `address`.
+
+    Raises:
+        OSError: no interface bears it.
+    """
+    names = ipv6_interfaces() if ":" in address else ipv4_interfaces()
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    name = names.get(socket.inet_pton(family, address))
+    if name is None:
+        raise OSError(f"no network interface here has the address {address}")
+    return name
+
+
+def ipv4_interfaces() -> dict[bytes, str]:
+    """The IPv4 addresses of this host, packed, and their interfaces (netdevice(7))."""
+    buffer = array.array("B", bytes(IFREQ_BYTES * 1024))
+    place, length = buffer.buffer_info()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        reply = fcntl.ioctl(control, SIOCGIFCONF, struct.pack("iP", length, place))
+    used = struct.unpack("iP", reply)[0]
+    raw = buffer.tobytes()
+    names = {}
+    for at in range(0, used, IFREQ_BYTES):
+        # struct ifreq: 16 bytes of name, then a sockaddr_in whose address starts at byte 4.
+        # A second address of eth0 may stand under the label eth0:1.
+        label = raw[at : at + 16].split(b"\0")[0].decode()
+        names[raw[at + 20 : at + 24]] = label.split(":")[0]
+    return names
+
+
+def ipv6_interfaces() -> dict[bytes, str]:
+    """The IPv6 addresses of this host, packed, and their interfaces."""
+    with open("/proc/net/if_inet6", encoding="ascii") as table:  # noqa: PTH123
+        rows = [line.split() for line in table]
+    return {bytes.fromhex(row[0]): row[5] for row in rows}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+/* Every rank of an MPI bench: times MPI_Allreduce (float32, sum) and checks every element.
+ *
+ * Usage: mpi_allreduce ELEMENTS WARMUPS REPETITIONS LIMIT_S
+ *
+ * Rank 0 writes lines that start with "plink-bench" and a word:
+ *   library TEXT          the MPI library's own version text
+ *   rank R HOST           the host name of rank R
+ *   seconds S             one timed repetition: the longest time of any rank
+ *   wrong W               elements that are not the known sum, over all ranks and repetitions
+ * Without arguments it only shows that it can be started here, and ends with status 2. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HOST_BYTES 256
+#define VALUE_PERIOD 1009
+
+/* Small whole numbers, so that float32 holds every partial sum exactly; they differ from rank to
+ * rank and from place to place, so that a lost or misplaced part shows. */
+static float own_value(int element, int rank) {
+    return (float)(element % VALUE_PERIOD + rank + 1);
+}
+
+static long count_wrong(const float *sums, int elements, int size) {
+    const long from_ranks = (long)size * (size + 1) / 2;
+    long wrong = 0;
+    for (int i = 0; i < elements; ++i) {
+        const float expected = (float)((long)(i % VALUE_PERIOD) * size + from_ranks);
+        wrong += sums[i] != expected;
+    }
+    return wrong;
+}
+
+static void report_hosts(int rank, int size) {
+    char host[HOST_BYTES] = {0};
+    char *hosts = rank == 0 ? malloc((size_t)size * HOST_BYTES) : NULL;
+    gethostname(host, sizeof host - 1);
+    MPI_Gather(host, HOST_BYTES, MPI_CHAR, hosts, HOST_BYTES, MPI_CHAR, 0, MPI_COMM_WORLD);
+    for (int r = 0; rank == 0 && r < size; ++r) {
+        printf("plink-bench rank %d %s\n", r, hosts + (size_t)r * HOST_BYTES);
+    }
+    free(hosts);
+}
+
+static void report_library(int rank) {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    text[strcspn(text, "\n")] = '\0';
+    if (rank == 0) {
+        printf("plink-bench library %s\n", text);
+    }
+}
+
+static void leave(void) {
+#ifdef MPICH_VERSION
+    /* MPICH over UCX and TCP (seen with 4.0.2 and UCX 1.13) can wait for ever in MPI_Finalize: one
+     * rank still disconnects from peers that no longer answer. Every result is out by now. */
+    fflush(stdout);
+    MPI_Barrier(MPI_COMM_WORLD);
+    _exit(0);
+#else
+    MPI_Finalize();
+#endif
+}
+
+int main(int argc, char **argv) {
+    if (argc != 5) {
+        return 2;
+    }
+    const int elements = atoi(argv[1]);
+    const int warmups = atoi(argv[2]);
+    const int repetitions = atoi(argv[3]);
+    /* Whatever becomes of the launcher and of the peers, this process does not outlive its use. */
+    alarm((unsigned)atoi(argv[4]));
+
+    MPI_Init(&argc, &argv);
+    int rank = 0;
+    int size = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    report_library(rank);
+    report_hosts(rank, size);
+
+    float *own = malloc((size_t)elements * sizeof *own);
+    float *sums = malloc((size_t)elements * sizeof *sums);
+    if (own == NULL || sums == NULL) {
+        fprintf(stderr, "not enough memory for two buffers of %d floats\n", elements);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    for (int i = 0; i < elements; ++i) {
+        own[i] = own_value(i, rank);
+    }
+    long wrong = 0;
+    for (int repetition = 0; repetition < warmups + repetitions; ++repetition) {
+        memset(sums, 0, (size_t)elements * sizeof *sums);
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double begin = MPI_Wtime();
+        MPI_Allreduce(own, sums, elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        const double seconds = MPI_Wtime() - begin;
+        wrong += count_wrong(sums, elements, size);
+        double slowest = 0.0;
+        MPI_Reduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        if (rank == 0 && repetition >= warmups) {
+            printf("plink-bench seconds %.9f\n", slowest);
+        }
+    }
+    long all_wrong = 0;
+    MPI_Reduce(&wrong, &all_wrong, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("plink-bench wrong %ld\n", all_wrong);
+    }
+    free(own);
+    free(sums);
+    leave();
+    return 0;
+}

@@ -1,0 +1,104 @@
+"""`plink bench`: run a real client in several orders. What it does is in `bench_action`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from plink.cli.progress import StageProgress
+from plink.cli.ssh_options import with_ssh_options
+
+
+@click.command(
+    epilog="Example: plink bench cluster.json --client gloo --size 20MB "
+    "--orders given,plink,random:5",
+)
+@click.argument("file", metavar="CLUSTER")
+@click.option(
+    "--client",
+    type=click.Choice(["gloo", "openmpi", "mpich"]),
+    default="gloo",
+    show_default=True,
+    help="PyTorch with Gloo, Open MPI or MPICH, as installed on the hosts.",
+)
+@click.option(
+    "--algo",
+    type=click.Choice(["ring"]),
+    default="ring",
+    show_default=True,
+    help="The allreduce algorithm, forced by the client's own switches.",
+)
+@click.option(
+    "--size",
+    metavar="SIZE",
+    default="20MB",
+    show_default=True,
+    help="Bytes of the buffer on each rank: 20MB (10^6), 4KiB (2^10), 1024.",
+)
+@click.option(
+    "--orders",
+    metavar="LIST",
+    default="given,plink,random:5",
+    show_default=True,
+    help="Orders to compare: given, plink, random:N, an order file, file:NAMES.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    default=3,
+    show_default=True,
+    help="How often every order is launched, interleaved.",
+)
+@click.option(
+    "--repetitions",
+    type=click.IntRange(1, 100_000),
+    default=3,
+    show_default=True,
+    help="Timed allreduces in a launch.",
+)
+@click.option(
+    "--warmups",
+    type=click.IntRange(0, 100_000),
+    default=1,
+    show_default=True,
+    help="Untimed allreduces before them.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, (1 << 63) - 1),
+    default=0,
+    show_default=True,
+    help="Of the random orders, plink's search and the sequence of launches.",
+)
+@click.option(
+    "--time-limit",
+    "time_limit_s",
+    type=click.FloatRange(0, 86_400, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="Seconds to search for plink's order.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(0.1, 86_400),
+    default=60.0,
+    show_default=True,
+    help="Seconds that one allreduce may take.",
+)
+@click.option("--python", metavar="PATH", help="Gloo: the interpreter with PyTorch on the hosts.")
+@click.option("--mpicc", metavar="PATH", help="MPI: the compiler wrapper on this machine.")
+@click.option("--mpirun", metavar="PATH", help="MPI: the launcher on this machine.")
+@click.option("--remote-cache", metavar="DIR", help="MPI: folder on the hosts for the program.")
+@with_ssh_options
+@click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
+def command(**options: Any) -> int:
+    """Run a real client in several orders and compare.
+
+    Starts one rank a host over SSH, checks every result, and compares the times with what the
+    cluster file predicts. Ctrl-C prints what was measured so far.
+    """
+    from plink.cli.bench_action import run_command  # noqa: PLC0415  imports numpy and paramiko
+
+    return run_command(options, StageProgress())

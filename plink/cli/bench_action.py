@@ -1,0 +1,73 @@
+"""`plink bench` behind its options: what to run, and how to show what came out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from plink.bench.bench import bench
+from plink.bench.clients.base import Workload
+from plink.bench.clients.mpi import MpiTools
+from plink.bench.request import BenchRequest, check_workload, read_orders
+from plink.bench.result import BenchResult, to_json
+from plink.bench.size import parse_size
+from plink.bench.table import render
+from plink.cli.progress import StageProgress
+from plink.cli.ssh_options import take_ssh_options
+from plink.errors import PartialResultError
+from plink.files import cluster as cluster_file
+from plink.view.paper import paper
+
+
+def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
+    """Carry out `plink bench` with these options; return the exit code.
+
+    Raises:
+        WrongUseError: a file or an option is wrong.
+        PlinkError, ProbesError: nothing could be measured.
+        PartialResultError: not all rounds ran; what was measured before has been printed.
+    """
+    request = _request(dict(options))
+    with progress:
+        done = bench(request, progress)
+    _print(done.result, as_json=options["as_json"])
+    if done.stopped is not None:
+        raise PartialResultError(f"not all rounds ran: {done.stopped}", done.stopped.hint)
+    return 0
+
+
+def _request(values: dict[str, Any]) -> BenchRequest:
+    workload = Workload(
+        algorithm=values["algo"],
+        size_bytes=parse_size(values["size"]),
+        warmups=values["warmups"],
+        repetitions=values["repetitions"],
+        timeout_s=values["timeout_s"],
+    )
+    cluster, made_from = cluster_file.read(values["file"])
+    check_workload(workload, len(cluster.hosts))
+    seed = values["seed"]
+    return BenchRequest(
+        cluster=cluster,
+        made_from=made_from,
+        client=values["client"],
+        workload=workload,
+        orders=read_orders(
+            values["orders"], cluster, made_from, seed=seed, time_limit_s=values["time_limit_s"]
+        ),
+        rounds=values["rounds"],
+        seed=seed,
+        ssh=take_ssh_options(values),
+        python=values["python"],
+        tools=MpiTools(values["mpicc"], values["mpirun"], values["remote_cache"]),
+    )
+
+
+def _print(result: BenchResult, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(to_json(result), ensure_ascii=False))
+    else:
+        paper(None).console.print(render(result))

@@ -1,0 +1,178 @@
+"""The order file: hosts in rank order, what that costs, and how good it is (`docs/order.md`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plink.errors import WrongUseError
+from plink.files import cluster, document
+from plink.files.cluster import MAX_RTT_US, Host
+from plink.files.fields import Fields
+
+FORMAT = "plink.order"
+VERSION = 1
+
+_MAX_RANDOM_ORDERS = 1 << 30
+_MAX_SECONDS = 1e9
+_MAX_SEED = (1 << 63) - 1
+
+# Costs are sums of rounded readings, added up in another order by another program perhaps.
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Solver:
+    """What found an order: its name, options and seed, and what ended it (`docs/order.md`)."""
+
+    name: str
+    options: Mapping[str, Any]
+    seed: int
+    ended_by: str
+
+
+@dataclass(frozen=True)
+class Order:
+    """Hosts in rank order. A host's ranks are adjacent, as many as it has slots.
+
+    Args:
+        algorithm: whose cost was minimised: `ring`.
+        hosts: in rank order.
+        given: the hosts' names in the order in which the user had them.
+        cost_us: of this order (for a ring: Luo 2020, §5.2.1).
+        cost_given_us: of the given order, never less than `cost_us`.
+        cost_random_us: the median of `random_orders` random orders.
+        random_orders: how many.
+        lower_bound_us: proven: no order costs less.
+        solver: what found the order.
+        seconds: how long that took.
+        filled_pairs: unordered pairs whose distance was not measured but filled.
+        unmeasured_hosts: names of the hosts without any measurement.
+        noise_us: median difference between a pair's two directions; None where unknown.
+        made_from: hash of the cluster file.
+    """
+
+    algorithm: str
+    hosts: Sequence[Host]
+    given: Sequence[str]
+    cost_us: float
+    cost_given_us: float
+    cost_random_us: float
+    random_orders: int
+    lower_bound_us: float
+    solver: Solver
+    seconds: float
+    filled_pairs: int = 0
+    unmeasured_hosts: Sequence[str] = ()
+    noise_us: float | None = None
+    made_from: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The hosts' names in rank order."""
+        return [host.name for host in self.hosts]
+
+    @property
+    def gap(self) -> float:
+        """The share of the cost by which any order could be cheaper at most, 0 to 1."""
+        if self.cost_us <= self.lower_bound_us:
+            return 0.0
+        return (self.cost_us - self.lower_bound_us) / self.cost_us
+
+
+def read(path: str) -> tuple[Order, str]:
+    """An order file and the hash of its content.
+
+    Raises:
+        WrongUseError: not an order file, or one with values that cannot be.
+    """
+    content = document.read_bytes(path)
+    return parse(content, document.label(path)), document.digest(content)
+
+
+def write(path: str, order: Order) -> None:
+    """Write an order file, whole or not at all."""
+    document.write_bytes(path, document.dump(to_json(order)))
+
+
+def parse(content: bytes, source: str) -> Order:
+    """The order in the JSON text `content`; `source` names it in errors."""
+    return from_json(document.parse(content, source), source)
+
+
+def from_json(data: Mapping[str, Any], source: str) -> Order:
+    """The order that a JSON object stands for; `source` names it in errors."""
+    document.check_format(data, source, FORMAT, VERSION)
+    fields = Fields(data, source)
+    hosts = cluster.parse_hosts(fields)
+    size = len(hosts)
+    solver = fields.object("solver")
+    highest = MAX_RTT_US * size
+    order = Order(
+        algorithm=fields.word("algorithm"),
+        hosts=hosts,
+        given=fields.texts("given"),
+        cost_us=fields.number("cost_us", 0.0, highest),
+        cost_given_us=fields.number("cost_given_us", 0.0, highest),
+        cost_random_us=fields.number("cost_random_us", 0.0, highest),
+        random_orders=fields.integer("random_orders", 1, _MAX_RANDOM_ORDERS),
+        lower_bound_us=fields.number("lower_bound_us", 0.0, highest),
+        solver=Solver(
+            name=solver.word("name"),
+            options=solver.settings("options"),
+            seed=solver.integer("seed", 0, _MAX_SEED),
+            ended_by=solver.word("ended_by"),
+        ),
+        seconds=fields.number("seconds", 0.0, _MAX_SECONDS),
+        filled_pairs=fields.integer("filled_pairs", 0, size * (size - 1) // 2),
+        unmeasured_hosts=fields.texts("unmeasured_hosts"),
+        noise_us=fields.optional_number("noise_us", 0.0, MAX_RTT_US),
+        made_from=fields.optional_text("made_from"),
+    )
+    _check(order, fields)
+    return order
+
+
+def to_json(order: Order) -> dict[str, Any]:
+    """The JSON object that stands for `order`."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        **({} if order.made_from is None else {"made_from": order.made_from}),
+        "algorithm": order.algorithm,
+        "hosts": cluster.hosts_to_json(order.hosts),
+        "given": list(order.given),
+        "cost_us": order.cost_us,
+        "cost_given_us": order.cost_given_us,
+        "cost_random_us": order.cost_random_us,
+        "random_orders": order.random_orders,
+        "lower_bound_us": order.lower_bound_us,
+        "gap": order.gap,
+        "solver": {
+            "name": order.solver.name,
+            "options": dict(order.solver.options),
+            "seed": order.solver.seed,
+            "ended_by": order.solver.ended_by,
+        },
+        "seconds": round(order.seconds, 3),
+        "filled_pairs": order.filled_pairs,
+        "unmeasured_hosts": list(order.unmeasured_hosts),
+        **({} if order.noise_us is None else {"noise_us": order.noise_us}),
+    }
+
+
+def _check(order: Order, fields: Fields) -> None:
+    if sorted(order.given) != sorted(order.names):
+        raise WrongUseError(f"{fields.place}: given does not name the same hosts as hosts")
+    if not set(order.unmeasured_hosts) <= set(order.names):
+        raise WrongUseError(f"{fields.place}: unmeasured_hosts names others than hosts")
+    slack = 1.0 + _TOLERANCE
+    if order.lower_bound_us > order.cost_us * slack:
+        raise WrongUseError(f"{fields.place}: lower_bound_us is above cost_us")
+    if order.cost_us > order.cost_given_us * slack:
+        raise WrongUseError(f"{fields.place}: cost_us is above cost_given_us")
+    gap = fields.number("gap", 0.0, 1.0)
+    if not math.isclose(gap, order.gap, abs_tol=_TOLERANCE):
+        raise fields.error("gap", f"{order.gap:.6f}, which its costs give")

@@ -1,0 +1,103 @@
+"""From a cluster to the rank order that suits an algorithm."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.distance import distances
+from plink.files.cluster import Cluster
+from plink.files.order import Order, Solver
+from solvers.ring import reference
+from solvers.ring.search import solve
+from solvers.ring.solution import Progress
+
+RANDOM_ORDERS = 1001
+
+# A gain per hop below so many times the noise may be luck: among many pairs alike, the search
+# picks those whose readings happen to be low, which saves 2 to 3 standard deviations a hop.
+_NOISE_FACTOR = 3.0
+_LEAST_GAIN = 0.02
+
+# Fewer make one ring only.
+_LEAST_HOSTS = 4
+
+
+def solve_ring(
+    cluster: Cluster,
+    made_from: str | None,
+    *,
+    seed: int,
+    time_limit_s: float,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Order:
+    """The hosts in an order whose ring is cheap: the sum of hops, wrap-around included.
+
+    Args:
+        cluster: hosts and round-trip times.
+        made_from: the hash of the cluster file.
+        seed: decides every choice by chance; 0 to 2^63 - 1.
+        time_limit_s: for the search. An interrupt (Ctrl-C) ends it with the best so far.
+        on_progress: called some twenty times a second.
+
+    Raises:
+        WrongUseError: nothing was measured.
+    """
+    start = time.monotonic()
+    found = distances(cluster)
+    given = list(range(len(cluster.hosts)))
+    solution = solve(
+        found.matrix_us, given, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
+    )
+    return Order(
+        algorithm="ring",
+        hosts=[cluster.hosts[host] for host in solution.order],
+        given=cluster.names,
+        cost_us=solution.cost,
+        cost_given_us=reference.ring_cost(found.matrix_us, given),
+        cost_random_us=_median_of_random(found.matrix_us, seed),
+        random_orders=RANDOM_ORDERS,
+        lower_bound_us=solution.lower_bound,
+        solver=Solver(
+            name="dynamic-programming" if solution.ended_by == "exact" else "lin-kernighan",
+            options={"time_limit_s": time_limit_s, "kicks": solution.kicks},
+            seed=seed,
+            ended_by=solution.ended_by,
+        ),
+        seconds=time.monotonic() - start,
+        filled_pairs=found.filled_pairs,
+        unmeasured_hosts=found.unmeasured_hosts,
+        noise_us=found.noise_us,
+        made_from=made_from,
+    )
+
+
+def doubt(order: Order) -> str | None:
+    """Why the order's gain may not be real, as one sentence; None where nothing speaks for that."""
+    if len(order.hosts) < _LEAST_HOSTS:
+        return f"every ring of {len(order.hosts)} costs the same"
+    gain_us = order.cost_random_us - order.cost_us
+    per_hop_us = gain_us / len(order.hosts)
+    if gain_us <= _LEAST_GAIN * order.cost_random_us:
+        return (
+            "no structure found: the order is predicted to cost as much as a random one, "
+            f"within {_LEAST_GAIN:.0%}"
+        )
+    if order.noise_us is not None and per_hop_us <= _NOISE_FACTOR * order.noise_us:
+        return (
+            f"no structure found above the noise: the order saves {per_hop_us:.3g} µs a hop, "
+            f"while the two directions of a pair differ by {order.noise_us:.3g} µs"
+        )
+    return None
+
+
+def _median_of_random(matrix_us: npt.NDArray[np.float64], seed: int) -> float:
+    rng = np.random.default_rng([seed, RANDOM_ORDERS])
+    costs = []
+    for _ in range(RANDOM_ORDERS):
+        order = rng.permutation(len(matrix_us))
+        costs.append(matrix_us[order, np.roll(order, -1)].sum())
+    return float(np.median(costs))

@@ -1,0 +1,68 @@
+"""An order file as a page: what the order costs beside others, how good it is, who comes when."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from plink.files.order import Order
+from plink.view import facts
+from plink.view.text import counted, options_text, printable, rtt_text, share_text
+
+_SHOWN_HOSTS = 64
+
+
+def print_order(console: Console, order: Order) -> None:
+    """Print the page of an order."""
+    console.print(Text(f"{printable(order.algorithm)} order of {_hosts(order)}", style="bold"))
+    console.print(Text(_how(order), style="dim"))
+    console.print()
+    console.print(_costs(order))
+    console.print()
+    console.print(facts.table(_facts(order)))
+
+
+def _hosts(order: Order) -> str:
+    hosts, ranks = len(order.hosts), sum(host.slots for host in order.hosts)
+    text = counted(hosts, "host")
+    return text if ranks == hosts else f"{text}, {counted(ranks, 'rank')}"
+
+
+def _how(order: Order) -> str:
+    solver = order.solver
+    parts = [printable(solver.name), f"seed {solver.seed}", options_text(solver.options)]
+    parts += [f"ended by {printable(solver.ended_by)}", f"{order.seconds:.2f} s"]
+    return " · ".join(part for part in parts if part)
+
+
+def _costs(order: Order) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
+    table.add_column("")
+    for title in ("cost", "a hop", "of random"):
+        table.add_column(title, justify="right", no_wrap=True)
+    rows = (
+        ("given order", order.cost_given_us, ""),
+        (f"median of {order.random_orders:,} random orders", order.cost_random_us, ""),
+        ("plink's order", order.cost_us, "bold"),
+        ("lower bound", order.lower_bound_us, "dim"),
+    )
+    for label, cost_us, style in rows:
+        hop = rtt_text(cost_us / len(order.hosts))
+        share = share_text(cost_us / order.cost_random_us) if order.cost_random_us else ""
+        table.add_row(label, rtt_text(cost_us), hop, share, style=style)
+    return table
+
+
+def _facts(order: Order) -> list[facts.Fact]:
+    pairs = len(order.hosts) * (len(order.hosts) - 1) // 2
+    optimal = "none: no order is cheaper"
+    gap = f"at most {share_text(order.gap)} could still be saved" if order.gap else optimal
+    filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
+    rows: list[facts.Fact] = [("gap", [gap]), ("filled", [filled])]
+    if order.unmeasured_hosts:
+        rows.append(("unmeasured", [printable(", ".join(order.unmeasured_hosts))]))
+    names = [printable(name) for name in order.names]
+    more = [f"and {len(names) - _SHOWN_HOSTS:,} more"] if len(names) > _SHOWN_HOSTS else []
+    rows.append(("hosts", [" ".join([*names[:_SHOWN_HOSTS], *more])]))
+    return rows

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+namespace plink::ring {
+
+/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every platform, unlike <random>'s
+/// distributions.
+class Random {
+  public:
+    explicit Random(std::uint64_t seed) : state_(seed) {}
+
+    std::uint64_t next() {
+        std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+        return z ^ (z >> 31);
+    }
+
+    /// A whole number from 0 to `bound` - 1. The bias of a plain remainder is below 2^-40 here.
+    int below(int bound) { return static_cast<int>(next() % static_cast<std::uint64_t>(bound)); }
+
+  private:
+    std::uint64_t state_;
+};
+
+}  // namespace plink::ring

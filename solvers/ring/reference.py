@@ -1,0 +1,72 @@
+"""The ring solvers in plain Python: short, slow, and what the native ones must equal."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.float64]
+
+
+def ring_cost(distance: Matrix, order: Sequence[int]) -> float:
+    """Sum of hops around the ring, wrap-around included (Luo 2020, §5.2.1)."""
+    hops = zip(order, [*order[1:], *order[:1]], strict=True)
+    return math.fsum(float(distance[i, j]) for i, j in hops)
+
+
+def reversal_gain(distance: Matrix, order: Sequence[int], first: int, last: int) -> float:
+    """What a 2-opt move saves: positions `first` to `last` in reverse. Needs 0 <= first <= last.
+
+    Reversing the whole ring, or all but one of it, saves nothing.
+    """
+    if last - first + 1 >= len(order) - 1:
+        return 0.0
+    before, after = order[first - 1], order[(last + 1) % len(order)]
+    removed = distance[before, order[first]] + distance[order[last], after]
+    return float(removed - distance[before, order[last]] - distance[order[first], after])
+
+
+def move_gain(distance: Matrix, order: Sequence[int], first: int, last: int, to: int) -> float:
+    """What an Or-opt move saves: positions `first` to `last` go between `to` and `to` + 1.
+
+    Needs 0 <= first <= last < N and `to` outside of them (Or 1976).
+    """
+    before, after = order[first - 1], order[(last + 1) % len(order)]
+    left, right = order[to], order[(to + 1) % len(order)]
+    if left == before:
+        return 0.0
+    head, tail = order[first], order[last]
+    removed = distance[before, head] + distance[tail, after] + distance[left, right]
+    added = distance[before, after] + distance[left, head] + distance[tail, right]
+    return float(removed - added)
+
+
+def cheapest_ring(distance: Matrix) -> list[int]:
+    """A cheapest ring, by trying every one: for up to 9 cities."""
+    rest = range(1, len(distance))
+    best = min(itertools.permutations(rest), key=lambda tail: ring_cost(distance, [0, *tail]))
+    return [0, *best]
+
+
+def one_tree_length(distance: Matrix, penalty: Sequence[float]) -> float:
+    """A minimum 1-tree less twice the penalties: at most any ring's cost (Held and Karp 1970).
+
+    A minimum spanning tree of the cities 1 to N-1, by Prim, and the two shortest edges of city 0,
+    under weights d(i, j) + penalty(i) + penalty(j). For at least 3 cities.
+    """
+    size = len(distance)
+    added = np.asarray(penalty, dtype=np.float64)
+    weight = distance + added[:, None] + added[None, :]
+    tree = {1}
+    length = 0.0
+    while len(tree) < size - 1:
+        outside = [city for city in range(1, size) if city not in tree]
+        edge, city = min((float(weight[i, j]), j) for i in tree for j in outside)
+        tree.add(city)
+        length += edge
+    ends = sorted(float(weight[0, city]) for city in range(1, size))
+    return length + ends[0] + ends[1] - 2.0 * math.fsum(added.tolist())

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ring/lin_kernighan.hpp"
+#include "ring/matrix.hpp"
+#include "ring/random.hpp"
+#include "ring/tour.hpp"
+
+namespace plink::ring {
+
+/// Iterated local search: kick the ring in one place, improve around it, keep what is not worse
+/// (Martin, Otto, Felten 1991). At least 8 cities.
+class Search {
+  public:
+    Search(Matrix distance, std::vector<std::vector<int>> candidates, std::vector<int> order,
+           std::uint64_t seed);
+    Search(const Search&) = delete;
+    Search& operator=(const Search&) = delete;
+
+    /// Improve the first order, then kick until `kicks` are done or `seconds` (at most an hour)
+    /// are over. What is found depends only on how many kicks were done, not on how they were cut
+    /// into calls.
+    void run(long kicks, double seconds);
+
+    /// Whether the first order was improved as far as it goes, so that kicking began.
+    bool is_settled() const { return is_settled_; }
+    const std::vector<int>& best() const { return best_; }
+    double best_cost() const { return best_cost_; }
+    long kicks() const { return kicks_; }
+    /// Kicks since the best ring was found.
+    long idle_kicks() const { return kicks_ - best_kick_; }
+
+  private:
+    void kick();
+    void settle();
+
+    Matrix distance_;
+    std::vector<std::vector<int>> candidates_;
+    Random random_;
+    Tour tour_;
+    LinKernighan local_;
+    double cost_;
+    std::vector<int> best_;
+    double best_cost_;
+    double kick_cost_ = 0.0;
+    bool is_settled_ = false;
+    long kicks_ = 0;
+    long best_kick_ = 0;
+};
+
+}  // namespace plink::ring

@@ -1,0 +1,41 @@
+"""What a ring search tells: its answer, and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+EndedBy = Literal["exact", "bound", "kicks", "time", "interrupt"]
+
+
+@dataclass(frozen=True)
+class RingSolution:
+    """A ring, and how it was found.
+
+    Args:
+        order: the hosts' indices around the ring, from the given order's first host.
+        cost: sum of its hops, in the matrix's unit.
+        lower_bound: no ring costs less.
+        ended_by: `exact` (dynamic programming), `bound` (the cost meets the bound), `kicks` (so
+            many in a row found nothing better), `time`, or `interrupt`.
+        kicks: how often the search kicked a ring.
+        bound_is_final: whether the bound's ascent ended by itself. If it did, and neither time nor
+            an interrupt ended the search, the same seed gives the same answer.
+    """
+
+    order: Sequence[int]
+    cost: float
+    lower_bound: float
+    ended_by: EndedBy
+    kicks: int
+    bound_is_final: bool
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a search stands: seconds since it began, cheapest cost so far, proven bound so far."""
+
+    seconds: float
+    cost: float
+    lower_bound: float
