@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# What a run of the tests left behind. A process that descends from run R has PLINK_TEST_RUN=R in
+# its environment; a lab's network namespaces are known by their names.
+
+lab_namespaces() {
+    ip netns list 2>/dev/null | cut -d ' ' -f 1 | grep '^plink\.' | sort || true
+}
+
+# The environment of a process is /proc/PID/environ, each variable closed by a NUL.
+# One that ended meanwhile is no error.
+processes_of() {
+    local found
+    found=$(grep -lzxsF "PLINK_TEST_RUN=$1" /proc/[0-9]*/environ || true)
+    [[ -z $found ]] || cut -d / -f 3 <<<"$found"
+}
+
+# left_behind RUN NAMESPACES-BEFORE: one line a thing that should be gone.
+left_behind() {
+    local pid
+    for pid in $(processes_of "$1"); do
+        printf 'process %s: %s\n' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
+    done
+    comm -13 <(printf '%s\n' "$2") <(lab_namespaces) | sed 's/^/network namespace /'
+}
+
+# left_behind_for_good RUN NAMESPACES-BEFORE: the same, but what is still ending gets some seconds.
+left_behind_for_good() {
+    local left wait_s
+    for wait_s in 0.2 1 2 0; do
+        left=$(left_behind "$@")
+        if [[ -z $left ]]; then
+            return
+        fi
+        sleep "$wait_s"
+    done
+    printf '%s\n' "$left"
+}
