@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from typing import NoReturn
 
 from labkit import commands, rootless
 from labkit.arguments import parser
 from labkit.errors import EXIT_FAILED, EXIT_INTERRUPTED, LabError
-from labkit.lifecycle import INTERRUPTIONS
+from labkit.interruptions import raise_interruptions
 
 
 def main() -> int:
     """Run the command line; return the exit code."""
     arguments = parser().parse_args()
-    for number in INTERRUPTIONS:
-        signal.signal(number, _interrupted)
     outside = os.geteuid() != 0 and arguments.inside is None
     table = rootless.COMMANDS if outside else commands.COMMANDS
     try:
+        raise_interruptions()
         return table[arguments.command](arguments)
     except LabError as error:
         return _complain(str(error), error.hint, error.exit_code)
@@ -39,7 +36,3 @@ def _complain(message: str, hint: str | None, exit_code: int) -> int:
     if hint:
         print(f"hint: {hint}", file=sys.stderr)
     return exit_code
-
-
-def _interrupted(_number: int, _frame: object) -> NoReturn:
-    raise KeyboardInterrupt

@@ -6,7 +6,6 @@ import contextlib
 import os
 import secrets
 import shutil
-import signal
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from labkit import building, sshd, subnets, texts
 from labkit.entry import ETC_HOSTS, ETC_SHADOW, PRIVATE_FOLDER, SHELL_START
 from labkit.errors import LabError
+from labkit.interruptions import held_back
 from labkit.login import Login
 from labkit.registry import COPY_NAME, Registry
 from labkit.shape import Shape
@@ -21,7 +21,6 @@ from labkit.state import State
 from labkit.system import require_programs
 from labkit.topology import place
 
-INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FILES = ("hosts.txt", "ssh_config", "known_hosts", "id_ed25519", "id_ed25519.pub", "truth.json")
 
 
@@ -48,8 +47,10 @@ def up(registry: Registry, request: Request) -> State:
     """
     require_programs()
     building.require_permission()
-    state = _claim(registry, request)
+    state = None
     try:
+        with held_back():
+            state = _claim(registry, request)
         state.directory.mkdir(parents=True, exist_ok=True)
         registry.write(state)
         building.build(state.topology, request.login, request.congestion_control)
@@ -57,9 +58,9 @@ def up(registry: Registry, request: Request) -> State:
         sshd.start_all(state, state.directory / PRIVATE_FOLDER)
     except BaseException:
         # A second Ctrl-C must not leave half a lab.
-        signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)
-        down(registry, state)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTIONS)
+        with held_back():
+            if state is not None:
+                down(registry, state)
         raise
     return state
 
