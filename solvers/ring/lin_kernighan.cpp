@@ -6,10 +6,9 @@ namespace plink::ring {
 
 namespace {
 
-// How many links are tried at each depth: wide where a chain starts, then the best one only.
-constexpr std::array<int, 3> kBreadth = {5, 3, 1};
-
-int breadth(int depth) { return depth < static_cast<int>(kBreadth.size()) ? kBreadth[depth] : 1; }
+// How many links are tried where a chain starts; later the best one only. Wider and deeper chains
+// find more each, but so many fewer fit into a second that the ring ends dearer.
+constexpr std::size_t kBreadth = 5;
 
 }  // namespace
 
@@ -75,7 +74,7 @@ bool LinKernighan::extend(int depth, int t1, int t2, double gain) {
     }
     if (depth + 1 == kDepth) return false;
     const auto promising = [](const Link& x, const Link& y) { return x.open > y.open; };
-    const std::size_t tried = std::min<std::size_t>(breadth(depth), links.size());
+    const std::size_t tried = std::min(depth == 0 ? kBreadth : 1, links.size());
     std::partial_sort(links.begin(), links.begin() + tried, links.end(), promising);
     for (std::size_t i = 0; i < tried; ++i) {
         const Link link = links[i];

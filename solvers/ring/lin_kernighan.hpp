@@ -72,7 +72,7 @@ class LinKernighan {
     void apply(const Link& link, int t1, int t2);
     void wake_all(const Link& link);
 
-    static constexpr int kDepth = 6;
+    static constexpr int kDepth = 5;
 
     const Matrix& distance_;
     const std::vector<std::vector<int>>& candidates_;

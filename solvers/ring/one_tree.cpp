@@ -16,8 +16,8 @@ constexpr double kShrink = 0.7;
 constexpr double kFirstScale = 2.0;
 constexpr double kLeastScale = 1e-3;
 
-// Less than this share of what is missing is no better bound.
-constexpr double kLeastProgress = 1e-5;
+// Of the known ring's cost: less is no better bound.
+constexpr double kLeastProgress = 1e-7;
 
 // Steps aim this far above the known ring: towards the ring itself they come out too short on
 // matrices of racks, where the bound then ends 0.1 % lower.
@@ -120,7 +120,7 @@ Ascent::Ascent(Matrix distance, double upper)
 bool Ascent::run(int iterations) {
     for (; iterations > 0 && !done_; --iterations) {
         const OneTree tree = minimum_one_tree(distance_, penalty_);
-        const bool is_progress = tree.length > bound_ + kLeastProgress * (upper_ - bound_);
+        const bool is_progress = tree.length > bound_ + kLeastProgress * upper_;
         if (tree.length > bound_) {
             bound_ = tree.length;
             best_ = penalty_;

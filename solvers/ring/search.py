@@ -192,7 +192,8 @@ class _Climb:
     def _chain(self, start: list[int], candidates: list[list[int]], patience: int) -> None:
         """Improve a ring, then kick it until `patience` kicks in a row found nothing better."""
         seed = int(self._rng.integers(1 << 63))
-        search = _native.Search(self._matrix, candidates, start, seed)
+        enough = self._bound * (1.0 + _RELATIVE_TOLERANCE)
+        search = _native.Search(self._matrix, candidates, start, seed, enough)
         before = self._kicks
         while True:
             search.run(patience - search.idle_kicks, min(_SLICE_S, self._left_s()))
@@ -200,8 +201,8 @@ class _Climb:
             if search.best_cost < self._best[0] * (1.0 - _RELATIVE_TOLERANCE):
                 self._best = (reference.ring_cost(self._matrix, search.best), search.best)
             self._tell()
-            is_done = search.is_settled and search.idle_kicks >= patience
-            if is_done or self._is_optimal() or self._left_s() <= 0.0:
+            is_done = search.is_settled and (search.is_enough or search.idle_kicks >= patience)
+            if is_done or self._left_s() <= 0.0:
                 return
 
     def _is_optimal(self) -> bool:

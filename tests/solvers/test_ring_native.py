@@ -56,7 +56,7 @@ def test_a_local_optimum_has_no_better_2_opt_move_among_its_candidates(distance,
     everyone = [[j for j in range(size) if j != i] for i in range(size)]
     for i, others in enumerate(everyone):
         others.sort(key=lambda j, row=distance[i]: row[j])
-    search = _native.Search(distance, everyone, list(range(size)), seed)
+    search = _native.Search(distance, everyone, list(range(size)), seed, 0.0)
     search.run(0, 60.0)
     assert search.is_settled
     best = search.best
@@ -70,9 +70,9 @@ def test_a_local_optimum_has_no_better_2_opt_move_among_its_candidates(distance,
 def test_what_is_found_depends_on_the_kicks_not_on_the_slices():
     distance = ring_instances.euclidean(np.random.default_rng(1).random((60, 2)))
     near = np.argsort(distance + 1e9 * np.eye(60), axis=1)[:, :8].tolist()
-    whole = _native.Search(distance, near, list(range(60)), 3)
+    whole = _native.Search(distance, near, list(range(60)), 3, 0.0)
     whole.run(300, 60.0)
-    sliced = _native.Search(distance, near, list(range(60)), 3)
+    sliced = _native.Search(distance, near, list(range(60)), 3, 0.0)
     for kicks in (0, 1, 99, 200):
         sliced.run(kicks, 60.0)
     assert (sliced.best, sliced.kicks) == (whole.best, 300)
@@ -80,7 +80,7 @@ def test_what_is_found_depends_on_the_kicks_not_on_the_slices():
 
 def test_no_time_leaves_the_order_as_it_was():
     distance, _, _ = ring_instances.circle(40, seed=1)
-    search = _native.Search(distance, [[1]] + [[0]] * 39, list(range(40)), 1)
+    search = _native.Search(distance, [[1]] + [[0]] * 39, list(range(40)), 1, 0.0)
     search.run(1000, 0.0)
     assert (search.is_settled, search.kicks, search.best) == (False, 0, list(range(40)))
 
@@ -114,11 +114,11 @@ def test_candidates_join_racks_that_distance_alone_would_keep_apart():
         lambda: _native.one_tree_length(np.zeros((2, 2)), [0.0, 0.0]),
         lambda: _native.one_tree_length(np.zeros((3, 3)), [0.0]),
         lambda: _native.Ascent(np.zeros((2, 2)), 1.0),
-        lambda: _native.Search(np.zeros((4, 4)), [[]] * 4, [0, 1, 2, 3], 0),
-        lambda: _native.Search(np.zeros((9, 9)), [[]] * 9, [0] * 9, 0),
-        lambda: _native.Search(np.zeros((9, 9)), [[9]] * 9, list(range(9)), 0),
-        lambda: _native.Search(np.zeros((9, 9)), [[0]] * 9, list(range(9)), 0),
-        lambda: _native.Search(np.zeros((9, 9)), [[]] * 8, list(range(9)), 0),
+        lambda: _native.Search(np.zeros((4, 4)), [[]] * 4, [0, 1, 2, 3], 0, 0.0),
+        lambda: _native.Search(np.zeros((9, 9)), [[]] * 9, [0] * 9, 0, 0.0),
+        lambda: _native.Search(np.zeros((9, 9)), [[9]] * 9, list(range(9)), 0, 0.0),
+        lambda: _native.Search(np.zeros((9, 9)), [[0]] * 9, list(range(9)), 0, 0.0),
+        lambda: _native.Search(np.zeros((9, 9)), [[]] * 8, list(range(9)), 0, 0.0),
     ],
 )
 def test_wrong_input_is_refused(call):
