@@ -89,7 +89,7 @@ class MpiClient:
         size_bytes = FLOAT32_BYTES * len(self._hosts)
         trial = replace(self._workload, size_bytes=size_bytes, warmups=0, repetitions=1)
         run = self._launch(range(len(self._hosts)), trial)
-        return ClientFacts({"launcher": version, "library": run.library}, self._settings)
+        return ClientFacts({flavour.title: version, "library": run.library}, self._settings)
 
     def measure(self, order: Sequence[int]) -> list[float]:
         """One launch with rank r on host `order[r]`."""
