@@ -40,8 +40,9 @@ def client(
         gloo.close()
         for host in hosts:
             process = process_of(host)
-            process.communicate(timeout=10)
-            assert process.returncode is not None
+            process.wait(timeout=10)
+            assert process.stderr is not None
+            process.stderr.close()
 
 
 @needs_torch
