@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 
 from plink.bench.clients.mpi_output import check_order, explain, is_timeout, parse_run
 from plink.errors import PlinkError
-from probes.errors import HostError
 
 WHOLE = """\
 some library's chatter
@@ -78,24 +77,38 @@ def test_no_output_ends_in_another_exception(text: str) -> None:
     assert len(run.seconds) == 2
 
 
+MPICH_ABORT = """\
+Abort(810095375) on node 1 (rank 1 in comm 0): Fatal error in internal_Allreduce: Other MPI error
+internal_Allreduce(128)...........................: MPI_Allreduce(sendbuf=0x7f8) failed
+MPID_Allreduce(152)...............................:
+MPIDI_UCX_send(83)................................:  returned failed request (Endpoint timeout)
+"""
+
+UCX_CRASH = "[n01:28231:0:28231] Caught signal 11 (Segmentation fault: address not mapped)\n==== x"
+
+
 @pytest.mark.parametrize(
-    ("errors", "host", "reason"),
+    ("told", "sentence"),
     [
-        (OPEN_MPI_DEATH, "n01", "exited on signal 9 (Killed)"),
-        (HYDRA_DEATH, "n06", "EXIT CODE: 9"),
+        (OPEN_MPI_DEATH, "n01: its MPI rank ended (exited on signal 9 (Killed))"),
+        (UCX_CRASH + HYDRA_DEATH, "n06: its MPI rank ended (EXIT CODE: 9)"),
+        (UCX_CRASH, "n01: its MPI rank ended (Caught signal 11 (Segmentation fault)"),
+        (MPICH_ABORT, "n09: MPI gave up there (returned failed request (Endpoint timeout))"),
     ],
 )
-def test_the_host_whose_rank_died_is_named(errors: str, host: str, reason: str) -> None:
-    error = explain("mpirun", 137, errors)
-    assert isinstance(error, HostError)
-    assert error.host == host
-    assert reason in str(error)
+def test_the_host_whose_rank_died_is_named(told: str, sentence: str) -> None:
+    assert str(explain("mpirun", 137, told, ["n06", "n09"])) == sentence
 
 
 def test_other_errors_are_told_in_one_line() -> None:
-    error = explain("mpirun", 1, "-----\nThere are not enough slots\navailable\n\n-----\n")
+    error = explain("mpirun", 1, "-----\nThere are not enough slots\navailable\n\n-----\n", [])
     assert str(error) == "mpirun ended with status 1: There are not enough slots available"
-    assert "it said nothing" in str(explain("mpirun", 1, ""))
+    assert "it said nothing" in str(explain("mpirun", 1, "", []))
+
+
+@given(st.text(max_size=200), st.lists(st.just("n"), max_size=3))
+def test_whatever_it_says_is_one_line(told: str, hostnames: list[str]) -> None:
+    assert len(str(explain("mpirun", 1, told, hostnames)).splitlines()) == 1
 
 
 @pytest.mark.parametrize(
