@@ -48,7 +48,7 @@ def _closing(result: BenchResult) -> str:
     setting = result.setting
     counts = Counter(setting.congestion_control.values())
     control = ", ".join(name for name, _ in counts.most_common())
-    versions = ", ".join(f"{part} {version}" for part, version in setting.facts.versions.items())
+    name, version = next(iter(setting.facts.versions.items()))
     correlation = "not defined" if result.spearman is None else f"{result.spearman:.2f}"
     most = max(len(row.samples_s) for row in result.rows)
     rounds = counted(setting.rounds, "round")
@@ -56,7 +56,7 @@ def _closing(result: BenchResult) -> str:
     return "\n".join(
         [
             f"Spearman rank correlation of predicted and measured: {correlation}",
-            f"{ran}, TCP {printable(control)}, {printable(versions)}",
+            f"{ran}, TCP {printable(control)}, {printable(f'{name} {version}')}",
             "A repetition takes as long as its slowest rank; above 1x is faster",
         ]
     )

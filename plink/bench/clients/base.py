@@ -45,7 +45,7 @@ class ClientFacts:
     """For the record: what runs, and how.
 
     Args:
-        versions: of its parts (`torch`: `2.13.0`).
+        versions: of its parts (`torch`: `2.13.0`), the one that people name first.
         settings: the switches that it was given, by its own names for them.
     """
 

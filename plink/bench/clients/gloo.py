@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import resources
 from typing import Any
 
@@ -63,7 +64,7 @@ class GlooClient:
             self._workers.append(worker)
             reader = threading.Thread(target=self._read, args=(index, worker), daemon=True)
             reader.start()
-            worker.write(text)
+            self._send(index, text)
         limit_s = self._workload.launch_limit_s + START_LIMIT_S
         replies = self._ask(
             {
@@ -133,7 +134,7 @@ class GlooClient:
             HostError: a host failed, died or stayed silent; the one that caused it, where several.
         """
         for host, command in commands.items():
-            self._workers[host].write(json.dumps(command) + "\n")
+            self._send(host, json.dumps(command) + "\n")
         answers: dict[int, Message] = {}
         failures: dict[int, Message] = {}
         deadline = time.monotonic() + limit_s + MARGIN_S
@@ -179,6 +180,11 @@ class GlooClient:
             reason = "PyTorch is not installed for the remote interpreter"
             hint = "install torch there, or name an interpreter that has it with --python"
         return HostError(self._hosts[host].name, reason[:300], hint)
+
+    def _send(self, host: int, text: str) -> None:
+        # A worker that takes nothing has ended, and its reader tells why.
+        with suppress(HostError):
+            self._workers[host].write(text)
 
     def _read(self, host: int, worker: RemoteProcess) -> None:
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from plink.bench.clients.base import FLOAT32_BYTES, ClientFacts, Workload
 from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
-from plink.bench.clients.launcher import run_launcher, version_text
+from plink.bench.clients.launcher import Ended, run_launcher, version_text
 from plink.bench.clients.mpi_output import Run, check_order, explain, is_timeout, parse_run
 from plink.bench.clients.mpi_program import Program, compile_program, find_tool, install
 from plink.bench.clients.ssh_files import SshFiles, write_ssh_files
@@ -89,7 +89,7 @@ class MpiClient:
         size_bytes = FLOAT32_BYTES * len(self._hosts)
         trial = replace(self._workload, size_bytes=size_bytes, warmups=0, repetitions=1)
         run = self._launch(range(len(self._hosts)), trial)
-        return ClientFacts({"launcher": version, "library": run.library}, self._settings)
+        return ClientFacts({flavour.title: version, "library": run.library}, self._settings)
 
     def measure(self, order: Sequence[int]) -> list[float]:
         """One launch with rank r on host `order[r]`."""
@@ -116,22 +116,26 @@ class MpiClient:
         )
         # The program's own alarm comes first, so that it also ends where this machine is gone.
         ended = run_launcher(self._flavour.command(plan), limit_s + _ALARM_MARGIN_S)
-        if ended is None or (ended.status != 0 and is_timeout(ended.stderr)):
-            raise self._silent_host(limit_s)
-        if ended.status != 0:
-            raise explain(self._launcher, ended.status, ended.stderr)
+        hostnames = [host.hostname for host in hosts]
+        if ended is None or ended.status != 0:
+            raise self._failure(ended, limit_s, hostnames)
         run = parse_run(ended.stdout, workload.repetitions)
-        check_order(run, [host.hostname for host in hosts])
+        check_order(run, hostnames)
         return run
 
-    def _silent_host(self, limit_s: float) -> PlinkError | HostError:
-        """The error for a launch that took too long: it names a host that no longer answers."""
+    def _failure(
+        self, ended: Ended | None, limit_s: float, hostnames: Sequence[str]
+    ) -> PlinkError | HostError:
+        """Why a launch failed; a host that no longer answers explains all the rest."""
         for host in self._hosts:
             try:
                 host.session.run("true", timeout_s=_ANSWER_LIMIT_S)
             except HostError as error:
                 return HostError(host.name, f"stopped answering during a launch ({error})")
-        return PlinkError(f"a launch with {self._launcher} did not end within {limit_s:g} s")
+        told = "" if ended is None else ended.stdout + ended.stderr
+        if ended is None or is_timeout(told):
+            return PlinkError(f"a launch with {self._launcher} did not end within {limit_s:g} s")
+        return explain(self._launcher, ended.status, told, hostnames)
 
 
 def _check_hostnames(hosts: Sequence[BenchHost]) -> None:

@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plink.errors import PlinkError
-from probes.errors import HostError
 
 _PREFIX = "plink-bench "
 
-# What the launchers say of a rank that died.
+# What is said of a rank that died, the launchers' own words first: when a rank is lost, its peers
+# fail too, and their complaints come from other hosts.
 _DEATHS = (
     re.compile(r"process rank \d+ with PID \d+ on node (?P<host>\S+) (?P<reason>exited on .*)"),
     re.compile(r"RUNNING AT (?P<host>\S+)\s*\n=\s*(?P<reason>(?:EXIT CODE|KILLED BY).*)"),
+    re.compile(r"\[(?P<host>[^\s:\]]+):\d+:\d+:\d+\] (?P<reason>Caught signal [^:]*)"),
 )
+_ABORT = re.compile(r"^Abort\(\d+\) on node (?P<rank>\d+) .*", re.MULTILINE)
+_STACK = re.compile(r"^[\w ]+\(\d*\)\.*: +(?P<reason>\S.*)", re.MULTILINE)
 _SIGALRM = re.compile(r"signal 14\b|EXIT CODE: 14\b|Alarm clock")
 _NOISE = re.compile(r"[-=\s*]*$|\[[^\]]*\] (?:\*\*\*|PMIX)|WARNING|Warning:")
 
@@ -88,20 +91,33 @@ def check_order(run: Run, expected: Sequence[str]) -> None:
             )
 
 
-def is_timeout(errors: str) -> bool:
-    """Whether the program ended by its own alarm."""
-    return _SIGALRM.search(errors) is not None
+def is_timeout(told: str) -> bool:
+    """Whether the program ended by its own alarm, by what the launcher printed."""
+    return _SIGALRM.search(told) is not None
 
 
-def explain(launcher: str, status: int, errors: str) -> PlinkError | HostError:
-    """One sentence for a launcher that ended with `status` and these errors."""
+def explain(launcher: str, status: int, told: str, hostnames: Sequence[str]) -> PlinkError:
+    """One sentence for a launcher that failed.
+
+    Args:
+        launcher: its name.
+        status: its exit status.
+        told: all that it printed.
+        hostnames: the host name of each rank.
+    """
     for pattern in _DEATHS:
-        match = pattern.search(errors)
+        match = pattern.search(told)
         if match is not None:
             reason = " ".join(match["reason"].split()).rstrip(".")
-            return HostError(match["host"], f"its MPI rank ended ({reason})")
-    told = [line.strip() for line in errors.splitlines() if not _NOISE.match(line)]
-    brief = " ".join(" ".join(told[:3]).split())[:300] or "it said nothing"
+            return PlinkError(f"{match['host']}: its MPI rank ended ({reason})")
+    match = _ABORT.search(told)
+    if match is not None and int(match["rank"]) < len(hostnames):
+        stack = _STACK.findall(told)
+        reason = stack[-1].strip() if stack else "it said no more"
+        return PlinkError(f"{hostnames[int(match['rank'])]}: MPI gave up there ({reason[:200]})")
+    lines = [line.strip() for line in told.splitlines() if not line.startswith(_PREFIX)]
+    brief = " ".join([line for line in lines if not _NOISE.match(line)][:3])
+    brief = " ".join(brief.split())[:300] or "it said nothing"
     return PlinkError(f"{launcher} ended with status {status}: {brief}")
 
 

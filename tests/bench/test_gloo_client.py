@@ -1,0 +1,184 @@
+"""The Gloo client and its worker program, with real torch and Gloo on loopback."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.local_sessions import local_bench_hosts, process_of
+from plink.bench.clients.base import Workload
+from plink.bench.clients.gloo import GlooClient
+from plink.bench.hosts import BenchHost
+from plink.bench.workers import gloo_allreduce
+from probes.errors import HostError
+
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
+
+# Long enough to be disturbed: far more repetitions than a test waits for.
+ENDLESS = Workload("ring", 4_000_000, warmups=0, repetitions=100_000, timeout_s=2.0)
+
+
+@contextmanager
+def client(
+    hosts: Sequence[BenchHost], workload: Workload, python: str | None = sys.executable
+) -> Iterator[GlooClient]:
+    gloo = GlooClient(hosts, workload, python)
+    try:
+        yield gloo
+    finally:
+        gloo.close()
+        for host in hosts:
+            process = process_of(host)
+            process.wait(timeout=10)
+            assert process.stderr is not None
+            process.stderr.close()
+
+
+@needs_torch
+def test_workers_live_on_from_launch_to_launch_and_the_sum_is_checked() -> None:
+    hosts = local_bench_hosts(3)
+    workload = Workload("ring", 4 * 100_003, warmups=1, repetitions=2, timeout_s=30.0)
+    with client(hosts, workload) as gloo:
+        facts = gloo.start()
+        assert facts.versions["torch"].startswith("2.")
+        first = [process_of(host).pid for host in hosts]
+        for order in ([0, 1, 2], [2, 0, 1]):
+            seconds = gloo.measure(order)
+            assert len(seconds) == 2
+            assert all(0.0 < value < 30.0 for value in seconds)
+        assert [process_of(host).pid for host in hosts] == first
+
+
+@needs_torch
+def test_a_killed_worker_is_named_and_the_others_do_not_hang() -> None:
+    hosts = local_bench_hosts(3)
+    with client(hosts, ENDLESS) as gloo:
+        gloo.start()
+        killer = subprocess.Popen(["sh", "-c", f"sleep 1; kill -9 {process_of(hosts[1]).pid}"])
+        begin = time.monotonic()
+        with pytest.raises(HostError, match="the Gloo worker ended") as caught:
+            gloo.measure([2, 1, 0])
+        killer.wait()
+        assert caught.value.host == "h1"
+        assert time.monotonic() - begin < 15.0
+
+
+@needs_torch
+def test_a_silent_worker_is_named() -> None:
+    hosts = local_bench_hosts(2)
+    with client(hosts, ENDLESS) as gloo:
+        gloo.start()
+        stopper = subprocess.Popen(["sh", "-c", f"sleep 1; kill -STOP {process_of(hosts[0]).pid}"])
+        with pytest.raises(HostError, match="did not answer") as caught:
+            gloo.measure([1, 0])
+        stopper.wait()
+        assert caught.value.host == "h0"
+
+
+def test_a_host_without_torch_is_named(tmp_path: Path) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o700)
+    with client(local_bench_hosts(2), ENDLESS, str(bare)) as gloo:
+        with pytest.raises(HostError, match="PyTorch is not installed") as caught:
+            gloo.start()
+        assert "--python" in (caught.value.hint or "")
+
+
+def test_a_host_without_the_interpreter_is_named() -> None:
+    with client(local_bench_hosts(2), ENDLESS, "/nowhere/python") as gloo:
+        with pytest.raises(HostError, match=r"the Gloo worker ended.*not found") as caught:
+            gloo.start()
+        assert "--python" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("answer", ["nonsense", "[]", '{"event": 1}', "[" * 100_000])
+def test_an_answer_that_is_none_ends_the_worker_and_not_plink(answer: str, tmp_path: Path) -> None:
+    liar = tmp_path / "python"
+    liar.write_text(f"#!/bin/sh\necho '{answer}'\ncat > /dev/null\n")
+    liar.chmod(0o700)
+    with (
+        client(local_bench_hosts(2), ENDLESS, str(liar)) as gloo,
+        pytest.raises(HostError, match="not an answer"),
+    ):
+        gloo.start()
+
+
+def worker() -> subprocess.Popen[str]:
+    program = resources.files("plink.bench.workers").joinpath("gloo_allreduce.py").read_text()
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, "-c", program], stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    )
+
+
+def test_the_worker_ends_with_its_input_also_while_it_starts() -> None:
+    process = worker()
+    command = {"do": "start", "address": "127.0.0.1", "idle_limit_s": 60.0}
+    process.communicate(json.dumps(command) + "\n", timeout=10)
+    assert process.returncode == 0
+
+
+@needs_torch
+def test_the_worker_ends_when_nothing_is_asked_of_it() -> None:
+    process = worker()
+    assert process.stdin is not None
+    command = {"do": "start", "address": "127.0.0.1", "idle_limit_s": 0.2}
+    process.stdin.write(json.dumps(command) + "\n")
+    process.stdin.flush()
+    try:
+        assert process.wait(timeout=60) == 1
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+
+
+class OneRank:
+    """A process group of one rank whose allreduce goes wrong in `spoiled` elements."""
+
+    def __init__(self, spoiled: int) -> None:
+        self.spoiled = spoiled
+
+    def get_rank(self) -> int:
+        return 0
+
+    def get_world_size(self) -> int:
+        return 1
+
+    def barrier(self) -> None:
+        pass
+
+    def all_reduce(self, buffer: Any) -> None:
+        buffer[: self.spoiled] += 1
+
+
+@needs_torch
+@pytest.mark.parametrize("spoiled", [0, 1, 7])
+def test_every_wrong_element_is_counted(spoiled: int) -> None:
+    import torch
+
+    rank = object.__new__(gloo_allreduce.Rank)
+    rank.torch = torch
+    rank.dist = OneRank(spoiled)
+    reply = rank.measure({"elements": 5000, "warmups": 1, "repetitions": 2})
+    assert reply["wrong_elements"] == 3 * spoiled
+    assert len(reply["seconds"]) == 2
+
+
+def test_the_interface_of_an_address() -> None:
+    assert gloo_allreduce.interface_of("127.0.0.1") == "lo"
+    with pytest.raises(OSError, match=r"no network interface here has the address 192\.0\.2\.1"):
+        gloo_allreduce.interface_of("192.0.2.1")
+    if Path("/proc/net/if_inet6").read_text().startswith("0" * 31 + "1"):
+        assert gloo_allreduce.interface_of("::1") == "lo"

@@ -1,0 +1,155 @@
+"""The MPI clients' parts: program, SSH files, command lines and settings."""
+
+from __future__ import annotations
+
+import ipaddress
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.local_sessions import LocalSession
+from plink.bench.clients import mpich, openmpi
+from plink.bench.clients.flavour import NetworkPlan
+from plink.bench.clients.mpi_program import Program, compile_program, find_tool, install
+from plink.bench.clients.ssh_files import write_ssh_files
+from plink.errors import PlinkError
+from plink.files.cluster import Host
+from probes.errors import HostError
+from probes.ssh.options import SshOptions
+
+NETWORK = NetworkPlan(["10.0.0.1", "10.0.0.6"], ["eth0"], "192.168.7.1", shares_machines=False)
+
+
+def put(program: Program, helper: str = "sh") -> None:
+    session: object = LocalSession("h1")
+    install(session, program, helper, "Some MPI", "some-mpi")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("compiler", ["mpicc.openmpi", "mpicc.mpich"])
+def test_the_program_is_compiled_and_stored_once_under_its_hash(
+    compiler: str, tmp_path: Path
+) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    folder = tmp_path / "it's a cache"
+    program = compile_program(compiler, tmp_path, str(folder))
+    put(program)
+    stored = folder / program.name
+    assert stored.read_bytes() == program.content
+    assert stored.stat().st_mode & 0o777 == 0o700
+    before = stored.stat().st_ino
+    put(program)
+    assert stored.stat().st_ino == before
+    assert [file.name for file in folder.iterdir()] == [program.name]
+    assert compile_program(compiler, tmp_path, None).name == program.name
+    assert subprocess.run(program.command([]), check=False).returncode == 2
+
+
+def test_a_host_without_the_client_is_named_with_its_packages() -> None:
+    with pytest.raises(HostError, match="Some MPI is not installed there") as caught:
+        put(Program(b"", "x", None), helper="no-such-helper")
+    assert caught.value.host == "h1"
+    assert caught.value.hint == "install some-mpi on every host"
+
+
+def test_a_program_without_its_library_means_that_the_client_is_missing(tmp_path: Path) -> None:
+    text = b"#!/bin/sh\necho x: error while loading shared libraries: libmpi.so.40 >&2; exit 127\n"
+    with pytest.raises(HostError, match=r"Some MPI is not installed there .*libmpi\.so\.40"):
+        put(Program(text, "x", str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("content", "folder", "complaint"),
+    [
+        (b"#!/bin/sh\nexit 2\n", "/dev/null/cache", "cannot be stored there"),
+        (b"#!/nowhere/sh\n", None, "cannot be started there"),
+    ],
+)
+def test_a_folder_that_takes_no_program(
+    content: bytes, folder: str | None, complaint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(HostError, match=complaint) as caught:
+        put(Program(content, "x", folder or str(tmp_path)))
+    assert "--remote-cache" in (caught.value.hint or "")
+
+
+def test_tools_that_are_missing_here() -> None:
+    assert find_tool(None, ["no-such-tool", "sh"], "Some MPI", "some-mpi") == "sh"
+    with pytest.raises(PlinkError, match="no no-such-tool and neither-this"):
+        find_tool(None, ["no-such-tool", "neither-this"], "Some MPI", "some-mpi")
+    with pytest.raises(PlinkError, match="no mine"):
+        find_tool("mine", ["sh"], "Some MPI", "some-mpi")
+
+
+def test_ssh_itself_reads_the_configuration_as_meant(tmp_path: Path) -> None:
+    own = tmp_path / "own config"
+    own.write_text("Host gpu1\n  HostName 10.0.0.9\n  User theirs\n  Port 99\n")
+    hosts = [Host("gpu1", "10.0.0.1", user="mine"), Host("gpu2", "10.0.0.2", port=2222)]
+    options = SshOptions(config_file=str(own), identity_file="key", user="default")
+    files = write_ssh_files(tmp_path, hosts, options)
+
+    def of(name: str) -> set[str]:
+        command = [str(files.wrapper), "-G", name]
+        return set(
+            subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+        )
+
+    assert {"hostname 10.0.0.9", "user mine", "port 99", "batchmode yes"} <= of("gpu1")
+    assert {"hostname gpu2", "user default", "port 2222", "identitiesonly yes"} <= of("gpu2")
+    assert f"identityfile {Path('key').absolute()}" in of("gpu2")
+
+
+def test_open_mpi_keeps_to_the_traffic_network_and_to_the_algorithm() -> None:
+    settings = openmpi.settings(NETWORK, "ring")
+    assert settings["btl_tcp_if_include"] == "eth0"
+    assert settings["oob_tcp_if_include"] == "10.0.0.0/29,192.168.7.1/32"
+    assert settings["coll_tuned_allreduce_algorithm"] == "4"
+    assert "mpi_yield_when_idle" not in settings
+
+
+def test_mpich_keeps_to_the_traffic_network_and_to_the_algorithm() -> None:
+    settings = mpich.settings(NETWORK, "ring")
+    assert settings["UCX_NET_DEVICES"] == settings["FI_TCP_IFACE"] == "eth0"
+    assert settings["MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM"] == "tsp_ring"
+    assert settings["MPIR_CVAR_COLLECTIVE_FALLBACK"] == "error"
+    assert "UCX_RNDV_THRESH" not in settings
+
+
+@given(st.lists(st.ip_addresses(v=4).map(str), min_size=1, max_size=8))
+def test_the_covering_network_is_the_smallest(addresses: list[str]) -> None:
+    network = openmpi.covering_network(addresses)
+    parsed = [ipaddress.ip_address(address) for address in addresses]
+    assert all(address in network for address in parsed)
+    if network.num_addresses > 1:
+        halves = network.subnets()
+        assert not any(all(address in half for address in parsed) for half in halves)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/\n", "4.1.4"),
+        ("mpirun.openmpi (OpenRTE) 4.0.3\n", "4.0.3"),
+    ],
+)
+def test_open_mpi_4_is_known(text: str, version: str) -> None:
+    assert openmpi.version_of(text) == version
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [("mpirun (Open MPI) 5.0.3\n", "the launcher is of 5.0.3"), ("HYDRA", "not Open MPI's")],
+)
+def test_another_mpirun_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(PlinkError, match=complaint):
+        openmpi.version_of(text)
+
+
+def test_only_hydra_is_mpichs() -> None:
+    assert mpich.version_of("HYDRA build details:\n    Version:        4.0.2\n") == "4.0.2"
+    with pytest.raises(PlinkError, match="not MPICH's Hydra"):
+        mpich.version_of("mpirun (Open MPI) 4.1.4")

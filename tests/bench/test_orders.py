@@ -1,0 +1,83 @@
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plink.bench.orders import NamedOrder, Sources, as_permutation, names_in, resolve_orders
+from plink.errors import WrongUseError
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def resolve(
+    text: str, *, seed: int = 1, listed: Sequence[str] = ("d", "c", "b", "a")
+) -> list[NamedOrder]:
+    sources = Sources(
+        names=NAMES,
+        seed=seed,
+        solve=lambda: [1, 0, 2, 3],
+        read_order=lambda _: listed,
+        read_names=lambda _: listed,
+    )
+    return resolve_orders(text, sources)
+
+
+def test_every_kind_of_order() -> None:
+    found = resolve("given, plink,random:2,dir/best.json,file:/x/truth.txt")
+    assert [entry.label for entry in found] == [
+        *["given", "plink", "random-1", "random-2", "best", "truth"]
+    ]
+    assert found[0].order == (0, 1, 2, 3)
+    assert found[1].order == (1, 0, 2, 3)
+    assert found[4].order == found[5].order == (3, 2, 1, 0)
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(1, 20))
+def test_random_orders_are_permutations_that_the_seed_decides(seed: int, count: int) -> None:
+    found = resolve(f"random:{count}", seed=seed)
+    assert [entry.label for entry in found] == [f"random-{i + 1}" for i in range(count)]
+    assert all(sorted(entry.order) == [0, 1, 2, 3] for entry in found)
+    assert found == resolve(f"random:{count}", seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "'' names no order"),
+        ("given,,plink", "'' names no order"),
+        ("best", "'best' names no order"),
+        ("random:0", "1 to 1000 random orders"),
+        ("random:99999", "1 to 1000 random orders"),
+        ("random:-1", "names no order"),
+        ("given,given", "the order given is asked for twice"),
+        ("x/best.json,y/best.json", "the order best is asked for twice"),
+    ],
+)
+def test_wrong_words(text: str, complaint: str) -> None:
+    with pytest.raises(WrongUseError, match=complaint):
+        resolve(text)
+
+
+@pytest.mark.parametrize(
+    ("listed", "complaint"),
+    [
+        (["a", "b", "c"], "l.txt: d of the cluster file is not listed"),
+        (["a"], "l.txt: b and 2 more of the cluster file is not listed"),
+        (["a", "b", "c", "d", "a"], "l.txt: a is listed twice"),
+        (["a", "b", "c", "e"], "l.txt: e is not a host of the cluster file"),
+    ],
+)
+def test_a_list_must_be_an_order_of_the_hosts(listed: list[str], complaint: str) -> None:
+    with pytest.raises(WrongUseError, match=complaint):
+        as_permutation(listed, NAMES, "l.txt")
+
+
+@given(st.permutations(NAMES))
+def test_a_list_becomes_the_order_that_lists_it(listed: list[str]) -> None:
+    order = as_permutation(listed, NAMES, "l.txt")
+    assert [NAMES[index] for index in order] == listed
+
+
+def test_names_in_a_list_may_have_slots_and_comments() -> None:
+    assert names_in("# racks\n a slots=2\n\nb#c\nc\r\n") == ["a", "b", "c"]

@@ -1,0 +1,80 @@
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from plink.bench.clients.base import ClientFacts, Workload
+from plink.bench.orders import NamedOrder
+from plink.bench.result import BenchResult, Setting, make_result, to_json
+from plink.bench.table import render
+
+NAMES = ["a", "b", "c", "d"]
+ORDERS = [
+    NamedOrder("given", (0, 1, 2, 3)),
+    NamedOrder("plink", (1, 0, 2, 3)),
+    NamedOrder("random-1", (3, 1, 2, 0)),
+    NamedOrder("random-2", (2, 1, 3, 0)),
+]
+PREDICTED_US = [200.0, 100.0, 210.0, 190.0]
+
+
+def result(samples_s: list[list[float]]) -> BenchResult:
+    setting = Setting(
+        client="gloo",
+        facts=ClientFacts({"torch": "2.13.0"}, {"GLOO_SOCKET_IFNAME": "eth0"}),
+        workload=Workload("ring", 20_000_000, 1, 3),
+        rounds=1,
+        seed=7,
+        congestion_control=dict.fromkeys(NAMES, "bbr"),
+        made_from="sha256:0",
+    )
+    return make_result(setting, NAMES, ORDERS, samples_s, PREDICTED_US)
+
+
+WHOLE = [[3.0, 3.2, 2.9], [1.0, 1.1, 0.9], [4.0, 4.0, 4.0], [2.0, 2.0, 2.0]]
+
+
+def test_rows_compare_medians_with_given_and_with_the_median_of_random() -> None:
+    rows = {row.order: row for row in result(WHOLE).rows}
+    assert rows["plink"].median_s == 1.0
+    assert (rows["plink"].min_s, rows["plink"].max_s) == (0.9, 1.1)
+    assert rows["plink"].speedup_over_given == 3.0
+    assert rows["plink"].speedup_over_random == 3.0
+    assert rows["plink"].hosts == ["b", "a", "c", "d"]
+    # A ring of 4 sends 2 x 3/4 of 20 MB from every host: 240 Mbit in 1 s.
+    assert rows["plink"].bus_mbit == pytest.approx(240.0)
+
+
+def test_correlation_is_of_predicted_and_measured() -> None:
+    # Ranks of the prediction: 3, 1, 4, 2; of the medians: 3, 1, 4, 2.
+    assert result(WHOLE).spearman == pytest.approx(1.0)
+
+
+def test_orders_without_samples_have_no_row_and_no_say() -> None:
+    found = result([[3.0], [1.0], [], []])
+    assert [row.order for row in found.rows] == ["given", "plink"]
+    assert found.rows[1].speedup_over_random is None
+    assert found.spearman is None
+
+
+def test_json_says_under_what_conditions_it_was_measured() -> None:
+    data = json.loads(json.dumps(to_json(result(WHOLE)), allow_nan=False))
+    assert [row["order"] for row in data["rows"]] == [entry.label for entry in ORDERS]
+    assert data["rows"][1]["median_s"] == 1.0
+    assert data["rows"][1]["predicted_us"] == 100.0
+    assert data["versions"] == {"torch": "2.13.0"}
+    assert data["settings"] == {"GLOO_SOCKET_IFNAME": "eth0"}
+    assert data["congestion_control"]["a"] == "bbr"
+    assert (data["algorithm"], data["size_bytes"], data["rounds"]) == ("ring", 20_000_000, 1)
+    assert (data["repetitions"], data["seed"]) == (3, 7)
+
+
+def test_table_fits_80_columns_and_shows_every_order() -> None:
+    output = io.StringIO()
+    Console(width=80, file=output).print(render(result(WHOLE)))
+    lines = [line.rstrip() for line in output.getvalue().splitlines()]
+    assert max(map(len, lines)) <= 80
+    plink = next(line for line in lines if line.startswith("plink"))
+    assert " ".join(plink.split()) == "plink 1.00 s 900 ms 1.10 s 3.00x 3.00x 100 µs"
+    assert "Spearman rank correlation of predicted and measured: 1.00" in lines

@@ -1,0 +1,54 @@
+import pytest
+import scipy.stats
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from plink.bench.statistics import slowest_rank, spearman, spread
+
+VALUES = st.lists(st.integers(0, 9), min_size=3, max_size=30)
+
+
+@given(st.data())
+def test_spearman_equals_scipys_with_and_without_ties(data: st.DataObject) -> None:
+    first = data.draw(VALUES)
+    second = data.draw(st.lists(st.integers(0, 9), min_size=len(first), max_size=len(first)))
+    assume(len(set(first)) > 1 and len(set(second)) > 1)
+    found = spearman(first, second)
+    assert found == pytest.approx(scipy.stats.spearmanr(first, second).statistic, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [([], []), ([1, 2], [1, 2]), ([1, 1, 1], [1, 2, 3]), ([1, 2, 3], [5, 5, 5])],
+)
+def test_spearman_is_not_made_up_where_it_is_not_defined(
+    first: list[float], second: list[float]
+) -> None:
+    assert spearman(first, second) is None
+
+
+def test_spearman_knows_only_ranks() -> None:
+    assert spearman([1, 2, 3, 4], [1, 10, 100, 1000]) == pytest.approx(1.0)
+    assert spearman([1, 2, 3, 4], [9, 8, 7, -6]) == pytest.approx(-1.0)
+
+
+def test_spearman_refuses_series_of_different_length() -> None:
+    with pytest.raises(ValueError, match="3 values against 4"):
+        spearman([1, 2, 3], [1, 2, 3, 4])
+
+
+def test_a_repetition_takes_as_long_as_its_slowest_rank() -> None:
+    assert slowest_rank([[1.0, 5.0, 2.0], [3.0, 4.0, 1.0]]) == [3.0, 5.0, 2.0]
+
+
+def test_ranks_must_agree_on_the_repetitions() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        slowest_rank([[1.0, 2.0], [1.0]])
+
+
+@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=40))
+def test_spread_brackets_the_median(samples_s: list[float]) -> None:
+    found = spread(samples_s)
+    assert found.min_s <= found.median_s <= found.max_s
+    assert sum(sample <= found.median_s for sample in samples_s) * 2 >= len(samples_s)
+    assert sum(sample >= found.median_s for sample in samples_s) * 2 >= len(samples_s)
