@@ -44,7 +44,7 @@ def test_file_gets_the_results_and_standard_output_the_table(cluster: Path) -> N
     file = cluster.with_name("bench.json")
     result = CliRunner().invoke(command, [str(cluster), "--orders", "given", "-o", str(file)])
     assert result.exception is None
-    assert "0.500 s" in result.stdout
+    assert "500 ms" in result.stdout
     assert json.loads(file.read_text("utf-8"))["rows"][0]["median_s"] == 0.5
 
 
