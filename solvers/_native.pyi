@@ -19,7 +19,11 @@ class Ascent:
 
 class Search:
     def __init__(
-        self, distance: _Matrix, candidates: Sequence[Sequence[int]], order: Sequence[int], seed: int
+        self,
+        distance: _Matrix,
+        candidates: Sequence[Sequence[int]],
+        order: Sequence[int],
+        seed: int,
     ) -> None: ...
     def run(self, kicks: int, seconds: float) -> None: ...
     @property

@@ -25,9 +25,9 @@ from probes.reach import ReachedHost
 from probes.samples import HostLoss, PairLoss, PairReading, Sink, Wanted
 
 _BIND_WAIT_S = 20.0
-_ASK_EVERY_S = 4.0
+_ASK_EVERY_S = 3.0
 # An agent answers at once, but its host or ours may be very busy.
-_ANSWER_WITHIN_S = 15.0
+_ANSWER_WITHIN_S = 10.0
 
 
 def measure(

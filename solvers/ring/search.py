@@ -29,8 +29,8 @@ _BY_DISTANCE = 3
 
 # A chain of kicks ends when so many found nothing better; the search ends when so many chains in
 # a row, each from another start, found nothing better than the best before.
-_KICKS_PER_HOST = 50
-_LEAST_KICKS = 500
+_KICKS_PER_HOST = 20
+_LEAST_KICKS = 200
 _IDLE_CHAINS = 2
 
 # Rings within this share of the bound are optimal for every purpose.
@@ -115,8 +115,11 @@ def _nearest_neighbour_ring(matrix: Matrix, first: int) -> list[int]:
 
 
 def _nearest(matrix: Matrix, count: int) -> list[list[int]]:
-    others = matrix + np.diag(np.full(len(matrix), np.inf))
-    nearest: list[list[int]] = np.argsort(others, axis=1, kind="stable")[:, :count].tolist()
+    """By host, the nearest others; ties go by the place after it, so that hosts share them out."""
+    size = len(matrix)
+    after = (np.arange(size)[:, None] + np.arange(1, size)) % size
+    places = np.argsort(np.take_along_axis(matrix, after, axis=1), axis=1, kind="stable")
+    nearest: list[list[int]] = np.take_along_axis(after, places[:, :count], axis=1).tolist()
     return nearest
 
 
