@@ -1,9 +1,17 @@
 # shellcheck shell=bash
 # What a run of the tests left behind. A process that descends from run R has PLINK_TEST_RUN=R in
-# its environment; a lab's network namespaces are known by their names.
+# its environment. The labs of a test run are named after its process: t1234-1 (tests/support/lab.py).
 
-lab_namespaces() {
-    ip netns list 2>/dev/null | cut -d ' ' -f 1 | grep '^plink\.' | sort || true
+# The network namespaces of such labs whose test run has ended.
+orphaned_namespaces() {
+    local name run
+    ip netns list 2>/dev/null | cut -d ' ' -f 1 | sort | while read -r name; do
+        run=${name#plink.t}
+        run=${run%%-*}
+        if [[ $name == plink.t* && $run =~ ^[0-9]+$ && ! -e /proc/$run ]]; then
+            printf '%s\n' "$name"
+        fi
+    done
 }
 
 # The environment of a process is /proc/PID/environ, each variable closed by a NUL.
@@ -20,7 +28,7 @@ left_behind() {
     for pid in $(processes_of "$1"); do
         printf 'process %s: %s\n' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
     done
-    comm -13 <(printf '%s\n' "$2") <(lab_namespaces) | sed 's/^/network namespace /'
+    comm -13 <(printf '%s\n' "$2") <(orphaned_namespaces) | sed 's/^/network namespace /'
 }
 
 # left_behind_for_good RUN NAMESPACES-BEFORE: the same, but what is still ending gets some seconds.

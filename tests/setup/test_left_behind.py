@@ -11,6 +11,9 @@ import pytest
 
 LIBRARY = Path(__file__).resolve().parents[2] / "scripts" / "lib" / "left_behind.sh"
 
+# No process has this number: Linux counts to 2^22.
+ENDED = "plink.t4194305-1"
+
 
 def left_behind(run: str, namespaces_now: str, before: str = "") -> list[str]:
     """What the check reports for a run, where `ip netns list` printed `namespaces_now`."""
@@ -53,11 +56,16 @@ def test_process_of_another_run_is_not_reported(sleeper: subprocess.Popen[bytes]
     assert left_behind(f"sleeper-{os.getpid()}"[:-1], "") == []
 
 
-def test_only_new_namespaces_of_labs_are_reported() -> None:
-    now = "plink.a.web (id: 1)\nplink.b.rack-1 (id: 0)\nvpn\n"
-    assert left_behind("no-run", now, before="plink.a.web") == ["network namespace plink.b.rack-1"]
+def test_only_namespaces_of_ended_test_runs_are_reported() -> None:
+    running = f"plink.t{os.getpid()}-1.spine"
+    now = f"plink.demo.web (id: 1)\n{ENDED}.rack-1 (id: 0)\n{running}\nplink.team-1.a\nvpn\n"
+    assert left_behind("no-run", now) == [f"network namespace {ENDED}.rack-1"]
+
+
+def test_namespaces_that_were_there_before_are_not_reported() -> None:
+    now = f"{ENDED}.a\n{ENDED}.b\n"
+    assert left_behind("no-run", now, before=f"{ENDED}.a") == [f"network namespace {ENDED}.b"]
 
 
 def test_nothing_is_reported_where_nothing_is_left() -> None:
     assert left_behind("no-run", "") == []
-    assert left_behind("no-run", "plink.a.web\n", before="plink.a.web") == []
