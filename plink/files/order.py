@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Solver:
-    """What found an order: its name, options and seed, its steps, what ended it (`docs/order.md`)."""
+    """What found an order: name, options, seed, steps taken, what ended it (`docs/order.md`)."""
 
     name: str
     options: Mapping[str, Any]
