@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ordering.clusters import cluster_of
-from plink.distance import distances
+from plink.distance import both_directions, distances
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster, Host
 
@@ -21,7 +21,6 @@ def test_a_distance_is_the_larger_of_both_directions_or_the_one_there_is():
     assert found.matrix_us.tolist() == [[0, 12, 7], [12, 0, 5], [7, 5, 0]]
     assert found.filled_pairs == 0
     assert list(found.unmeasured_hosts) == []
-    assert found.noise_us == 2.0
 
 
 def test_a_gap_is_filled_through_the_best_third_host():
@@ -40,7 +39,6 @@ def test_a_host_without_a_measurement_is_named_and_far_from_all():
     assert found.matrix_us[0, 2] == 30.0
     assert found.matrix_us[3].tolist() == [30.0, 30.0, 30.0, 0.0]
     assert found.filled_pairs == 4
-    assert found.noise_us is None
 
 
 @given(
@@ -78,3 +76,22 @@ def test_nothing_measured_is_refused_with_what_to_do():
 
 def test_one_host_needs_no_measurement():
     assert distances(Cluster([Host("a", "10.0.0.1")])).matrix_us.tolist() == [[0.0]]
+
+
+def test_both_directions_are_two_measurements():
+    found = both_directions(cluster_of(np.array([[0, 10, 7], [12, 0, 4], [8, 5, 0]])))
+    assert found is not None
+    assert found[0].tolist() == [[0, 10, 7], [10, 0, 4], [7, 4, 0]]
+    assert found[1].tolist() == [[0, 12, 8], [12, 0, 5], [8, 5, 0]]
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        [[0, 10, 7], [10, 0, 4], [7, 4, 0]],
+        [[0, 10, 7], [NAN, 0, 4], [8, 5, 0]],
+        [[0]],
+    ],
+)
+def test_copies_and_gaps_are_no_second_measurement(readings):
+    assert both_directions(cluster_of(np.array(readings, dtype=float))) is None

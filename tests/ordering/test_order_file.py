@@ -32,7 +32,7 @@ ORDER = Order(
     seconds=2.001,
     filled_pairs=1,
     unmeasured_hosts=["c"],
-    noise_us=0.25,
+    confirmed_gain=-0.25,
     made_from="sha256:12",
 )
 
@@ -47,7 +47,7 @@ def test_what_is_written_is_read(tmp_path: Path, name: str):
 
 
 def test_optional_fields_may_be_absent():
-    plain = replace(ORDER, noise_us=None, made_from=None, unmeasured_hosts=[], filled_pairs=0)
+    plain = replace(ORDER, confirmed_gain=None, made_from=None, unmeasured_hosts=[], filled_pairs=0)
     assert order_file.parse(document.dump(order_file.to_json(plain)), SOURCE) == plain
 
 
@@ -83,7 +83,7 @@ def test_the_gap_is_a_share_of_the_cost():
         ({"solver": None}, "solver is None"),
         ({"solver": {"name": "x"}}, "missing"),
         ({"seconds": 1e10}, "seconds is"),
-        ({"noise_us": -1}, "noise_us is -1"),
+        ({"confirmed_gain": 1.5}, "confirmed_gain is 1.5"),
         ({"algorithm": ""}, "algorithm is ''"),
         ({"algorithm": "two words"}, "algorithm is 'two words'"),
     ],
@@ -101,7 +101,7 @@ def test_a_missing_field_is_named_or_optional(name: str):
     data = order_file.to_json(ORDER)
     del data[name]
     error = refusal(lambda: order_file.from_json(data, SOURCE))
-    if name in ("made_from", "noise_us", "unmeasured_hosts"):
+    if name in ("made_from", "confirmed_gain", "unmeasured_hosts"):
         assert error is None
     else:
         assert error is not None
