@@ -99,8 +99,8 @@ def doubt(order: Order) -> str | None:
     confirmed = order.confirmed_gain
     if confirmed is not None and confirmed < _LEAST_CONFIRMED * order.gain:
         return (
-            f"the gain may be mostly noise: the order is predicted to save {order.gain:.0%}, but one "
-            f"found on one direction's readings saves {confirmed:.0%} on the other direction's"
+            f"the gain may be mostly noise: predicted are {order.gain:.0%}, but an order found on "
+            f"one direction's readings saves {confirmed:.0%} on the other's"
         )
     return None
 
