@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,9 @@ from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
 
 Matrix = npt.NDArray[np.float64]
+_Any = TypeVar("_Any", np.float64, np.bool_)
+
+_LEAST_IN_BOTH = 0.9
 
 
 @dataclass(frozen=True)
@@ -22,15 +26,11 @@ class Distances:
         matrix_us: (N, N) in µs, symmetric, zero diagonal, no gaps.
         filled_pairs: unordered pairs that were measured in neither direction, and so were filled.
         unmeasured_hosts: names of the hosts without any measurement: all they have is filled.
-        noise_us: by how much the two directions of a pair differ, the median over the pairs that
-            were measured in both; None if there is none. A difference between distances that is
-            not well above it means nothing.
     """
 
     matrix_us: Matrix
     filled_pairs: int
     unmeasured_hosts: Sequence[str]
-    noise_us: float | None
 
 
 def distances(cluster: Cluster) -> Distances:
@@ -45,29 +45,45 @@ def distances(cluster: Cluster) -> Distances:
     """
     size = len(cluster.hosts)
     if size == 1:
-        return Distances(np.zeros((1, 1)), 0, (), None)
+        return Distances(np.zeros((1, 1)), 0, ())
     if cluster.rtt is None or np.isnan(_off_diagonal(cluster.rtt.readings_us)).all():
         raise WrongUseError(
             "the cluster file holds no round-trip time between its hosts",
             "plink probe measures them, plink import takes them from a matrix",
         )
     readings = _without_diagonal(cluster.rtt.readings_us)
-    measured = np.fmax(readings, readings.T)
-    missing = np.isnan(measured)
-    np.fill_diagonal(missing, val=False)
-    matrix = _filled(measured, missing)
+    matrix, missing = _filled(np.fmax(readings, readings.T))
     names = cluster.names
     alone = np.flatnonzero(missing.sum(axis=1) == size - 1)
     return Distances(
         matrix_us=matrix,
         filled_pairs=int(missing.sum()) // 2,
         unmeasured_hosts=[names[host] for host in alone],
-        noise_us=_noise(readings),
     )
 
 
-def _off_diagonal(matrix: Matrix) -> Matrix:
-    values: Matrix = matrix[~np.eye(len(matrix), dtype=bool)]
+def both_directions(cluster: Cluster) -> tuple[Matrix, Matrix] | None:
+    """Two measurements of the same distances: the readings of either direction of the pairs.
+
+    Returns:
+        two (N, N) matrices in µs, symmetric, zero diagonal, no gaps; None where fewer than nine
+        in ten pairs were measured in both directions, or where one direction is a copy.
+    """
+    if cluster.rtt is None or len(cluster.hosts) == 1:
+        return None
+    readings = _without_diagonal(cluster.rtt.readings_us)
+    in_both = ~np.isnan(readings) & ~np.isnan(readings.T)
+    is_copy = bool((readings == readings.T)[in_both].all())
+    if is_copy or _off_diagonal(in_both).mean() < _LEAST_IN_BOTH:
+        return None
+    is_above = np.triu(np.ones(readings.shape, dtype=bool), 1)
+    first, _ = _filled(np.where(is_above, readings, readings.T))
+    second, _ = _filled(np.where(is_above, readings.T, readings))
+    return first, second
+
+
+def _off_diagonal(matrix: npt.NDArray[_Any]) -> npt.NDArray[_Any]:
+    values: npt.NDArray[_Any] = matrix[~np.eye(len(matrix), dtype=bool)]
     return values
 
 
@@ -77,7 +93,10 @@ def _without_diagonal(matrix: Matrix) -> Matrix:
     return copy
 
 
-def _filled(measured: Matrix, missing: npt.NDArray[np.bool_]) -> Matrix:
+def _filled(measured: Matrix) -> tuple[Matrix, npt.NDArray[np.bool_]]:
+    """A symmetric matrix without gaps and with a zero diagonal, and where the gaps were."""
+    missing = np.isnan(measured)
+    np.fill_diagonal(missing, val=False)
     # Third hosts that were not measured must lose every minimum.
     known = np.where(np.isnan(measured), np.inf, measured)
     largest = float(np.nanmax(measured))
@@ -87,10 +106,4 @@ def _filled(measured: Matrix, missing: npt.NDArray[np.bool_]) -> Matrix:
         nearest = np.maximum(known[host], known[others]).min(axis=1)
         matrix[host, others] = np.where(np.isfinite(nearest), nearest, largest)
     np.fill_diagonal(matrix, 0.0)
-    return matrix
-
-
-def _noise(readings: Matrix) -> float | None:
-    difference = np.abs(readings - readings.T)
-    found = difference[~np.isnan(difference)]
-    return float(np.median(found)) if found.size else None
+    return matrix, missing

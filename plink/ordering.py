@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from plink.distance import distances
+from plink.distance import both_directions, distances
 from plink.files.cluster import Cluster
 from plink.files.order import Order, Solver
 from solvers.ring import reference
@@ -17,10 +17,14 @@ from solvers.ring.solution import Progress
 
 RANDOM_ORDERS = 1001
 
-# A gain per hop below so many times the noise may be luck: among many pairs alike, the search
-# picks those whose readings happen to be low, which saves 2 to 3 standard deviations a hop.
-_NOISE_FACTOR = 3.0
+# An order found on one direction's readings must save on the other's at least this share of what
+# the order itself saves. Among pairs that are all alike, the search picks those whose readings
+# happen to be low, which does not happen to the other direction again.
+_LEAST_CONFIRMED = 0.5
 _LEAST_GAIN = 0.02
+
+# Of the time limit, for that check.
+_CHECK_SHARE = 0.1
 
 # Fewer make one ring only.
 _LEAST_HOSTS = 4
@@ -49,9 +53,16 @@ def solve_ring(
     start = time.monotonic()
     found = distances(cluster)
     given = list(range(len(cluster.hosts)))
+    check_s = _CHECK_SHARE * time_limit_s
     solution = solve(
-        found.matrix_us, given, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
+        found.matrix_us,
+        given,
+        seed=seed,
+        time_limit_s=time_limit_s - check_s,
+        on_progress=on_progress,
     )
+    is_interrupted = solution.ended_by == "interrupt"
+    confirmed = None if is_interrupted else _confirmed_gain(cluster, seed, check_s)
     return Order(
         algorithm="ring",
         hosts=[cluster.hosts[host] for host in solution.order],
@@ -72,7 +83,7 @@ def solve_ring(
         seconds=time.monotonic() - start,
         filled_pairs=found.filled_pairs,
         unmeasured_hosts=found.unmeasured_hosts,
-        noise_us=found.noise_us,
+        confirmed_gain=confirmed,
         made_from=made_from,
     )
 
@@ -81,19 +92,28 @@ def doubt(order: Order) -> str | None:
     """Why the order's gain may not be real, as one sentence; None where nothing speaks for that."""
     if len(order.hosts) < _LEAST_HOSTS:
         return f"every ring of {len(order.hosts)} costs the same"
-    gain_us = order.cost_random_us - order.cost_us
-    per_hop_us = gain_us / len(order.hosts)
-    if gain_us <= _LEAST_GAIN * order.cost_random_us:
+    if order.gain < _LEAST_GAIN:
         return (
             "no structure found: the order is predicted to cost as much as a random one, "
             f"within {_LEAST_GAIN:.0%}"
         )
-    if order.noise_us is not None and per_hop_us <= _NOISE_FACTOR * order.noise_us:
+    confirmed = order.confirmed_gain
+    if confirmed is not None and confirmed < _LEAST_CONFIRMED * order.gain:
         return (
-            f"no structure found above the noise: the order saves {per_hop_us:.3g} µs a hop, "
-            f"while the two directions of a pair differ by {order.noise_us:.3g} µs"
+            f"the gain may be mostly noise: predicted are {order.gain:.0%}, but an order found on "
+            f"one direction's readings saves {confirmed:.0%} on the other's"
         )
     return None
+
+
+def _confirmed_gain(cluster: Cluster, seed: int, time_limit_s: float) -> float | None:
+    readings = both_directions(cluster)
+    if readings is None:
+        return None
+    first_us, second_us = readings
+    found = solve(first_us, seed=seed, time_limit_s=time_limit_s)
+    random_us = _median_of_random(second_us, seed)
+    return 1.0 - reference.ring_cost(second_us, found.order) / random_us if random_us else None
 
 
 def _median_of_random(matrix_us: npt.NDArray[np.float64], seed: int) -> float:

@@ -15,6 +15,8 @@ def distance_matrices(draw, least: int, most: int):
             [
                 st.floats(0.0, 1000.0, width=32),
                 st.sampled_from([0.0, 1.0, 3.0]),
+                # Far apart in magnitude: small differences are lost in sums.
+                st.sampled_from([0.0, 1e-30, 1e-10, 1e-3, 999.9]),
                 st.integers(18, 60).map(float),
             ]
         )

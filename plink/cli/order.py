@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 _FORMATS = "hosts, openmpi, openmpi-rankfile, mpich, torchrun or env"
@@ -13,6 +15,7 @@ _FORMATS = "hosts, openmpi, openmpi-rankfile, mpich, torchrun or env"
 @click.argument("file", metavar="CLUSTER")
 @click.option(
     "--algo",
+    "algorithm",
     type=click.Choice(["ring"]),
     default="ring",
     show_default=True,
@@ -37,16 +40,7 @@ _FORMATS = "hosts, openmpi, openmpi-rankfile, mpich, torchrun or env"
     "--seed", type=click.IntRange(0, (1 << 63) - 1), default=0, show_default=True, help="Of chance."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print order and costs as JSON.")
-def command(
-    file: str,
-    algo: str,
-    output: str | None,
-    format_name: str | None,
-    slots: int | None,
-    time_limit_s: float,
-    seed: int,
-    as_json: bool,
-) -> None:
+def command(**options: Any) -> None:
     """Find a better rank order and write the launcher's file.
 
     Reads a cluster file, or an order file made before (nothing is searched then); `-` is standard
@@ -54,15 +48,4 @@ def command(
     """
     from plink.cli.order_action import Request, run  # noqa: PLC0415  numpy would slow `--help`
 
-    run(
-        Request(
-            file=file,
-            algorithm=algo,
-            output=output,
-            format_name=format_name,
-            slots=slots,
-            time_limit_s=time_limit_s,
-            seed=seed,
-            as_json=as_json,
-        )
-    )
+    run(Request(**options))

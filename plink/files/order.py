@@ -16,6 +16,7 @@ FORMAT = "plink.order"
 VERSION = 1
 
 _MAX_SECONDS = 1e9
+_MAX_LOSS = 1e6
 _MAX_COUNT = (1 << 63) - 1
 
 # Costs are sums of rounded readings, added up in another order by another program perhaps.
@@ -27,7 +28,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Solver:
-    """What found an order: its name, options and seed, its steps, what ended it (`docs/order.md`)."""
+    """What found an order: name, options, seed, steps taken, what ended it (`docs/order.md`)."""
 
     name: str
     options: Mapping[str, Any]
@@ -55,7 +56,8 @@ class Order:
         seconds: how long that took.
         filled_pairs: unordered pairs whose distance was not measured but filled.
         unmeasured_hosts: names of the hosts without any measurement.
-        noise_us: median difference between a pair's two directions; None where unknown.
+        confirmed_gain: the share of a random order's cost that an order found on the readings of
+            one direction of the pairs saves on those of the other; None where not known.
         made_from: hash of the cluster file.
     """
 
@@ -72,13 +74,18 @@ class Order:
     seconds: float
     filled_pairs: int = 0
     unmeasured_hosts: Sequence[str] = ()
-    noise_us: float | None = None
+    confirmed_gain: float | None = None
     made_from: str | None = None
 
     @property
     def names(self) -> list[str]:
         """The hosts' names in rank order."""
         return [host.name for host in self.hosts]
+
+    @property
+    def gain(self) -> float:
+        """The share of a random order's cost that this one saves."""
+        return 1.0 - self.cost_us / self.cost_random_us if self.cost_random_us else 0.0
 
     @property
     def gap(self) -> float:
@@ -136,7 +143,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
         seconds=fields.number("seconds", 0.0, _MAX_SECONDS),
         filled_pairs=fields.integer("filled_pairs", 0, size * (size - 1) // 2),
         unmeasured_hosts=fields.texts("unmeasured_hosts"),
-        noise_us=fields.optional_number("noise_us", 0.0, MAX_RTT_US),
+        confirmed_gain=fields.optional_number("confirmed_gain", -_MAX_LOSS, 1.0),
         made_from=fields.optional_text("made_from"),
     )
     _check(order, fields)
@@ -169,7 +176,7 @@ def to_json(order: Order) -> dict[str, Any]:
         "seconds": round(order.seconds, 3),
         "filled_pairs": order.filled_pairs,
         "unmeasured_hosts": list(order.unmeasured_hosts),
-        **({} if order.noise_us is None else {"noise_us": order.noise_us}),
+        **({} if order.confirmed_gain is None else {"confirmed_gain": order.confirmed_gain}),
     }
 
 

@@ -111,6 +111,8 @@ void register_ring(nb::module_& module) {
         .def_prop_ro("is_settled", &Search::is_settled)
         .def_prop_ro("best", &Search::best)
         .def_prop_ro("best_cost", &Search::best_cost)
+        .def_prop_ro("current", &Search::current)
+        .def_prop_ro("current_cost", &Search::current_cost)
         .def_prop_ro("kicks", &Search::kicks)
         .def_prop_ro("idle_kicks", &Search::idle_kicks);
 }

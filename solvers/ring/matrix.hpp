@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -9,14 +10,18 @@ namespace plink::ring {
 class Matrix {
   public:
     Matrix(const double* values, int size)
-        : size_(size), values_(values, values + static_cast<std::size_t>(size) * size) {}
+        : size_(size), values_(values, values + static_cast<std::size_t>(size) * size) {
+        for (const double value : values_) greatest_ = std::max(greatest_, value);
+    }
 
     int size() const { return size_; }
     const double* row(int i) const { return values_.data() + static_cast<std::size_t>(i) * size_; }
+    double greatest() const { return greatest_; }
     double operator()(int i, int j) const { return row(i)[j]; }
 
   private:
     int size_;
+    double greatest_ = 0.0;
     std::vector<double> values_;
 };
 

@@ -2,8 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
+
+// The bound's time goes into two passes over rows. Where the processor has wider registers than
+// the least of its kind, they run several times as fast; the results are the same.
+#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) && \
+    !defined(__clang__)
+#define PLINK_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define PLINK_WIDE
+#endif
 
 namespace plink::ring {
 
@@ -26,14 +36,40 @@ constexpr double kAim = 1.05;
 // Volgenant and Jonker 1982: some of the last direction damps the zigzag.
 constexpr double kMomentum = 0.3;
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// City `last` joined the tree: its edges to cities outside may be lighter than those known.
+PLINK_WIDE void relax(int n, const double* row, double own_fee, std::int64_t last,
+                      const double* fee, double* key, std::int64_t* from) {
+    for (int j = 0; j < n; ++j) {
+        const double weight = row[j] + fee[j] + own_fee;
+        const bool is_lighter = weight < key[j];
+        key[j] = is_lighter ? weight : key[j];
+        from[j] = is_lighter ? last : from[j];
+    }
+}
+
+PLINK_WIDE double smallest(int n, const double* key) {
+    constexpr int kLanes = 8;
+    double least[kLanes];
+    std::fill(least, least + kLanes, kInfinity);
+    int j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+        for (int lane = 0; lane < kLanes; ++lane) {
+            least[lane] = key[j + lane] < least[lane] ? key[j + lane] : least[lane];
+        }
+    }
+    for (; j < n; ++j) least[0] = std::min(least[0], key[j]);
+    return *std::min_element(least, least + kLanes);
+}
+
 double rounding(const Matrix& distance, const std::vector<double>& penalty, const OneTree& tree) {
     const int n = distance.size();
     double magnitude = 0.0;
-    double greatest = 0.0;
+    double greatest = distance.greatest();
     for (int i = 0; i < n; ++i) {
         magnitude += 2.0 * std::abs(penalty[i]) + std::abs(tree.weight[i]);
         greatest = std::max(greatest, 2.0 * std::abs(penalty[i]));
-        greatest = std::max(greatest, *std::max_element(distance.row(i), distance.row(i) + n));
     }
     return 4.0 * n * std::numeric_limits<double>::epsilon() * (magnitude + 2.0 * greatest);
 }
@@ -48,45 +84,30 @@ OneTree minimum_one_tree(const Matrix& distance, const std::vector<double>& pena
     tree.degree.assign(n, 0);
     tree.order.reserve(n - 1);
 
-    // Prim on the dense matrix. The cities outside the tree stand together at the front, so that
-    // the inner loop is one pass without a test.
-    std::vector<int> outside(n - 2);
-    std::iota(outside.begin(), outside.end(), 2);
-    std::vector<double> key(n - 2, std::numeric_limits<double>::infinity());
-    std::vector<int> from(n - 2, -1);
+    // Prim on the dense matrix. A city in the tree has an infinite entry fee, so that the passes
+    // over a row need no test.
+    std::vector<double> fee(penalty);
+    fee[0] = fee[1] = kInfinity;
+    std::vector<double> key(n, kInfinity);
+    std::vector<std::int64_t> from(n, -1);
     double length = 0.0;
     int last = 1;
     tree.order.push_back(1);
     for (int left = n - 2; left > 0; --left) {
-        const double* row = distance.row(last);
-        int best = 0;
-        double least = std::numeric_limits<double>::infinity();
-        for (int k = 0; k < left; ++k) {
-            const int city = outside[k];
-            const double weight = row[city] + penalty[city] + penalty[last];
-            if (weight < key[k]) {
-                key[k] = weight;
-                from[k] = last;
-            }
-            if (key[k] < least) {
-                least = key[k];
-                best = k;
-            }
-        }
-        last = outside[best];
+        relax(n, distance.row(last), penalty[last], last, fee.data(), key.data(), from.data());
+        const double least = smallest(n, key.data());
+        last = static_cast<int>(std::find(key.begin(), key.end(), least) - key.begin());
         tree.order.push_back(last);
-        tree.parent[last] = from[best];
+        tree.parent[last] = static_cast<int>(from[last]);
         tree.weight[last] = least;
         ++tree.degree[last];
-        ++tree.degree[from[best]];
+        ++tree.degree[tree.parent[last]];
         length += least;
-        outside[best] = outside[left - 1];
-        key[best] = key[left - 1];
-        from[best] = from[left - 1];
+        fee[last] = key[last] = kInfinity;
     }
 
-    double first_weight = std::numeric_limits<double>::infinity();
-    double second_weight = std::numeric_limits<double>::infinity();
+    double first_weight = kInfinity;
+    double second_weight = kInfinity;
     for (int city = 1; city < n; ++city) {
         const double weight = distance(0, city) + penalty[city] + penalty[0];
         if (weight < first_weight) {
@@ -166,7 +187,7 @@ std::vector<std::vector<int>> Ascent::candidates(int by_alpha, int by_distance) 
         } else {
             // The heaviest tree edge between i and j: up from i to the root, then down along the
             // order in which the tree grew.
-            heaviest[i] = -std::numeric_limits<double>::infinity();
+            heaviest[i] = -kInfinity;
             marked_by[i] = i;
             for (int j = i; tree.parent[j] >= 0; j = tree.parent[j]) {
                 heaviest[tree.parent[j]] = std::max(heaviest[j], tree.weight[j]);

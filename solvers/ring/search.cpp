@@ -17,7 +17,10 @@ constexpr int kLongestSegment = 30;
 // nearest to the best known rings of 442 to 1000 cities in a second.
 constexpr double kTemperature = 0.3;
 
-constexpr double kRounding = 1e-9;
+// Of a hop of the first ring, and of the longest distance: a smaller difference between two rings
+// may be nothing but rounding, and to follow it could go round in circles for ever.
+constexpr double kLeastOfHop = 1e-9;
+constexpr double kLeastOfLongest = 1e-12;
 constexpr double kMostSeconds = 3600.0;
 
 }  // namespace
@@ -29,8 +32,9 @@ Search::Search(Matrix distance, std::vector<std::vector<int>> candidates, std::v
       random_(seed),
       enough_(enough),
       tour_(order),
-      local_(distance_, candidates_, tour_, kRounding * ring_cost(distance_, order) / order.size()),
       cost_(ring_cost(distance_, order)),
+      least_(std::max(kLeastOfHop * cost_ / order.size(), kLeastOfLongest * distance_.greatest())),
+      local_(distance_, candidates_, tour_, least_),
       best_(std::move(order)),
       best_cost_(cost_) {
     for (const int city : best_) local_.wake(city);
@@ -53,13 +57,13 @@ void Search::run(long kicks, double seconds) {
         local_.improve([] { return false; });
         const double cost = cost_ + kick_cost_ - local_.take_gain();
         const double hop = cost_ / tour_.size();
-        if (cost > cost_ + kRounding * hop + kTemperature * hop * random_.exponential()) {
+        if (cost > cost_ + least_ + kTemperature * hop * random_.exponential()) {
             local_.undo();
             continue;
         }
         local_.keep();
         cost_ = cost;
-        if (cost_ < best_cost_ * (1.0 - kRounding)) settle();
+        if (cost_ < best_cost_ - least_) settle();
     }
 }
 

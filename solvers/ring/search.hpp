@@ -28,6 +28,9 @@ class Search {
     bool is_settled() const { return is_settled_; }
     const std::vector<int>& best() const { return best_; }
     double best_cost() const { return best_cost_; }
+    /// The ring that is kicked now, and its cost as the sum of all changes.
+    const std::vector<int>& current() const { return tour_.order(); }
+    double current_cost() const { return cost_; }
     long kicks() const { return kicks_; }
     /// Whether the best ring costs no more than `enough`, which ends the kicking.
     bool is_enough() const { return best_cost_ <= enough_; }
@@ -43,8 +46,9 @@ class Search {
     Random random_;
     double enough_;
     Tour tour_;
-    LinKernighan local_;
     double cost_;
+    double least_;
+    LinKernighan local_;
     std::vector<int> best_;
     double best_cost_;
     double kick_cost_ = 0.0;

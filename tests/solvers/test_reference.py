@@ -21,7 +21,9 @@ def test_a_reversals_gain_is_the_difference_of_the_costs(distance, data):
     last = data.draw(st.integers(first, size - 1))
     moved = [*order[:first], *reversed(order[first : last + 1]), *order[last + 1 :]]
     expected = reference.ring_cost(distance, order) - reference.ring_cost(distance, moved)
-    assert reference.reversal_gain(distance, order, first, last) == pytest.approx(expected, abs=1e-9)
+    assert reference.reversal_gain(distance, order, first, last) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 @given(distance_matrices(4, 10), st.data())
@@ -39,7 +41,9 @@ def test_a_moves_gain_is_the_difference_of_the_costs(distance, data):
         if position == to:
             moved.extend(segment)
     expected = reference.ring_cost(distance, order) - reference.ring_cost(distance, moved)
-    assert reference.move_gain(distance, order, first, last, to) == pytest.approx(expected, abs=1e-9)
+    assert reference.move_gain(distance, order, first, last, to) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 @given(distance_matrices(3, 6), st.data())

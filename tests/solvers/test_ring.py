@@ -132,7 +132,7 @@ def test_the_same_seed_gives_the_same_answer():
     ],
 )
 def test_wrong_input_is_refused(matrix, order, options):
-    with pytest.raises(ValueError, match="expected|symmetric|negative|permutation"):
+    with pytest.raises(ValueError, match=r"expected|symmetric|negative|permutation"):
         solve(matrix, order, **options)
 
 

@@ -67,6 +67,20 @@ def test_a_local_optimum_has_no_better_2_opt_move_among_its_candidates(distance,
             assert reference.reversal_gain(distance, best, first, last) <= tolerance
 
 
+@settings(max_examples=30)
+@given(distance_matrices(8, 40), st.integers(0, (1 << 63) - 1), st.integers(1, 300))
+def test_what_kicks_and_repairs_claim_to_change_is_what_they_change(distance, seed, kicks):
+    size = len(distance)
+    near = np.argsort(distance + 1e9 * np.eye(size), axis=1)[:, :6].tolist()
+    search = _native.Search(distance, near, list(range(size)), seed, -1.0)
+    search.run(kicks, 60.0)
+    assert search.kicks == kicks
+    assert sorted(search.current) == list(range(size))
+    real = reference.ring_cost(distance, search.current)
+    assert search.current_cost == pytest.approx(real, rel=1e-9, abs=1e-6)
+    assert search.best_cost <= real * (1 + 1e-9) + 1e-6
+
+
 def test_what_is_found_depends_on_the_kicks_not_on_the_slices():
     distance = ring_instances.euclidean(np.random.default_rng(1).random((60, 2)))
     near = np.argsort(distance + 1e9 * np.eye(60), axis=1)[:, :8].tolist()

@@ -1,0 +1,204 @@
+"""`plink order`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import ring_instances
+from ordering.clusters import cluster_of, racks
+from plink.cli import run
+from plink.cli.order import command
+from plink.files import cluster, document
+from plink.files import order as order_file
+from plink.launchers import FORMATS
+
+PLINK = [sys.executable, "-m", "plink"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    cluster.write("c.json", racks([4, 4, 4, 4])[0])
+    return tmp_path
+
+
+def plink(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*PLINK, "order", *arguments],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_table_stands_on_stdout_and_the_file_is_written(folder, capsys):
+    assert run(["order", "c.json", "-o", "o.json"]) == 0
+    shown = capsys.readouterr()
+    order, _ = order_file.read("o.json")
+    assert order.made_from == document.digest(Path("c.json").read_bytes())
+    assert order.cost_us == pytest.approx(4 * 60 + 12 * 20)
+    for part in ("16 hosts", "given order", "1,001 random orders", "lower bound", "gap", "filled"):
+        assert part in shown.out
+    assert "480 µs" in shown.out
+    assert shown.err == ""
+
+
+def test_json_holds_what_scripts_need(folder, capsys):
+    assert run(["order", "c.json", "--json", "--seed", "5"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert sorted(data["order"]) == sorted(data["given"])
+    assert data["lower_bound_us"] <= data["cost_us"] <= data["cost_given_us"]
+    assert data["cost_us"] < data["cost_random_us"]
+    assert data["gap"] == pytest.approx(1 - data["lower_bound_us"] / data["cost_us"], abs=1e-9)
+    assert data["seconds"] >= 0.0
+    assert data["solver"]["seed"] == 5
+    assert data["filled_pairs"] == 0
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_every_format_is_written_from_a_cluster_or_an_order_alike(folder, capsys, name):
+    assert run(["order", "c.json", "-o", "o.json", "--slots", "2"]) == 0
+    assert run(["order", "o.json", "--format", name, "-o", "file"]) == 0
+    capsys.readouterr()
+    order, _ = order_file.read("o.json")
+    assert {host.slots for host in order.hosts} == {2}
+    assert Path("file").read_text() == FORMATS[name].render(order.hosts)
+    assert run(["order", "c.json", "--format", name, "--slots", "2"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == FORMATS[name].render(order.hosts)
+    assert "32 ranks" in shown.err
+
+
+def test_help_names_every_format():
+    text = CliRunner().invoke(command, ["--help"]).output
+    for name in FORMATS:
+        # A name may be broken after its hyphen.
+        assert name in "".join(text.split()) or name in text
+    assert "Example: plink order" in text
+
+
+def test_verbs_pipe(folder):
+    order = plink(folder, "-", "-o", "-", stdin=Path(folder / "c.json").read_bytes())
+    assert order.returncode == 0
+    assert b"lower bound" in order.stderr
+    hosts = plink(folder, "-", "--format", "hosts", stdin=order.stdout)
+    names = order_file.parse(order.stdout, "order").names
+    assert hosts.stdout.decode().split() == names
+
+
+def test_slots_of_the_cluster_file_are_kept(folder, capsys):
+    cluster.write("c.json", cluster_of(ring_instances.racks([2, 2], 1)[0], slots=3))
+    assert run(["order", "c.json", "-o", "o.json"]) == 0
+    assert "4 hosts, 12 ranks" in capsys.readouterr().out
+    assert {host.slots for host in order_file.read("o.json")[0].hosts} == {3}
+
+
+def test_an_unmeasured_host_is_named_and_the_exit_code_says_partly(folder, capsys):
+    readings = ring_instances.racks([3, 3], 1)[0]
+    readings[2, :] = readings[:, 2] = np.nan
+    cluster.write("c.json", cluster_of(readings))
+    assert run(["order", "c.json", "-o", "o.json"]) == 3
+    shown = capsys.readouterr()
+    assert "no measurement reaches h2" in shown.err
+    assert "5 of 15 pairs" in shown.out
+    assert order_file.read("o.json")[0].unmeasured_hosts == ["h2"]
+
+
+def test_no_structure_is_said_on_stderr(folder, capsys):
+    cluster.write("c.json", cluster_of(np.full((8, 8), 30.0)))
+    assert run(["order", "c.json", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert "no structure found" in shown.err
+    assert json.loads(shown.out)["gap"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["no.json"], "no.json: No such file"),
+        (["c.json", "--format", "fortran"], "there is no format 'fortran'"),
+        (["c.json", "-o", "nowhere/o.json"], "there is no folder"),
+        (["c.json", "--time-limit", "0"], "--time-limit"),
+        (["c.json", "--slots", "0"], "--slots"),
+        (["c.json", "--seed", "-1"], "--seed"),
+        (["c.json", "--algo", "star"], "--algo"),
+        (["half.json"], "half.json: not valid JSON"),
+        (["other.json"], "other.json: expected a plink.cluster file, found a 'plink.plan' file"),
+        (["new.json"], "new.json: version 9 of plink.order is not known here"),
+        (["bare.json"], "holds no round-trip time"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_writes_nothing(folder, capsys, arguments, part):
+    Path("half.json").write_bytes(Path("c.json").read_bytes()[:-40])
+    Path("other.json").write_text('{"format": "plink.plan", "version": 1}')
+    Path("new.json").write_text('{"format": "plink.order", "version": 9}')
+    hosts = [cluster.Host("a", "10.0.0.1"), cluster.Host("b", "10.0.0.2")]
+    cluster.write("bare.json", cluster.Cluster(hosts))
+    before = sorted(folder.iterdir())
+    # A second -o, among `arguments`, wins.
+    assert run(["order", "-o", "out.json", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert part in shown.err
+    assert "Traceback" not in shown.err
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("arguments", [["--format", "hosts"], ["-o", "-"]])
+def test_two_kinds_of_data_do_not_mix_on_stdout(folder, capsys, arguments):
+    assert run(["order", "c.json", "--json", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "both want standard output" in shown.err
+
+
+def test_an_interrupt_keeps_the_best_so_far(folder):
+    points = np.random.default_rng(1).random((200, 2))
+    cluster.write(str(folder / "big.json"), cluster_of(1e3 * ring_instances.euclidean(points)))
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*PLINK, "order", "big.json", "--time-limit", "600", "-o", "o.json"],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    try:
+        shown = _read_until(ours, b"gap")
+        process.send_signal(signal.SIGINT)
+        shown += _read_until(ours, b"interrupted")
+        assert process.wait(timeout=30) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert b"cost" in shown
+    order, _ = order_file.read(str(folder / "o.json"))
+    assert order.solver.ended_by == "interrupt"
+    assert order.cost_us < order.cost_random_us / 2
+
+
+def _read_until(descriptor: int, text: bytes) -> bytes:
+    """What a terminal showed until `text` came, for at most 30 s."""
+    shown = b""
+    until = time.monotonic() + 30.0
+    while text not in shown and time.monotonic() < until:
+        if select.select([descriptor], [], [], 0.2)[0]:
+            shown += os.read(descriptor, 65536)
+    assert text in shown
+    return shown

@@ -1,0 +1,97 @@
+"""Readings to distances: symmetry, filled gaps, hosts without a measurement."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from ordering.clusters import cluster_of
+from plink.distance import both_directions, distances
+from plink.errors import WrongUseError
+from plink.files.cluster import Cluster, Host
+
+NAN = float("nan")
+
+
+def test_a_distance_is_the_larger_of_both_directions_or_the_one_there_is():
+    found = distances(cluster_of(np.array([[0, 10, 7], [12, 0, NAN], [NAN, 5, 0]])))
+    assert found.matrix_us.tolist() == [[0, 12, 7], [12, 0, 5], [7, 5, 0]]
+    assert found.filled_pairs == 0
+    assert list(found.unmeasured_hosts) == []
+
+
+def test_a_gap_is_filled_through_the_best_third_host():
+    readings = np.array([[0, 10, 40, NAN], [10, 0, 30, 60], [40, 30, 0, 20], [NAN, 60, 20, 0]])
+    found = distances(cluster_of(readings))
+    # Through host 1: max(10, 60); through host 2: max(40, 20).
+    assert found.matrix_us[0, 3] == found.matrix_us[3, 0] == 40.0
+    assert found.filled_pairs == 1
+
+
+def test_a_host_without_a_measurement_is_named_and_far_from_all():
+    readings = np.full((4, 4), NAN)
+    readings[0, 1], readings[1, 2] = 10.0, 30.0
+    found = distances(cluster_of(readings))
+    assert list(found.unmeasured_hosts) == ["h3"]
+    assert found.matrix_us[0, 2] == 30.0
+    assert found.matrix_us[3].tolist() == [30.0, 30.0, 30.0, 0.0]
+    assert found.filled_pairs == 4
+
+
+@given(
+    st.integers(2, 7).flatmap(
+        lambda size: arrays(
+            np.float64, (size, size), elements=st.floats(0, 60e6) | st.just(float("nan"))
+        )
+    )
+)
+def test_distances_are_whole_symmetric_and_keep_what_was_measured(readings):
+    cluster = cluster_of(readings)
+    off = ~np.eye(len(readings), dtype=bool)
+    if np.isnan(readings[off]).all():
+        with pytest.raises(WrongUseError, match="no round-trip time"):
+            distances(cluster)
+        return
+    found = distances(cluster)
+    matrix = found.matrix_us
+    assert np.isfinite(matrix).all()
+    assert (matrix == matrix.T).all()
+    assert not np.diagonal(matrix).any()
+    measured = np.fmax(readings, readings.T)
+    is_known = ~np.isnan(measured) & off
+    assert (matrix[is_known] == measured[is_known]).all()
+    assert found.filled_pairs == (off & ~is_known).sum() // 2
+    assert matrix.max() == measured[is_known].max()
+
+
+def test_nothing_measured_is_refused_with_what_to_do():
+    hosts = [Host("a", "10.0.0.1"), Host("b", "10.0.0.2")]
+    with pytest.raises(WrongUseError, match="no round-trip time") as refused:
+        distances(Cluster(hosts))
+    assert "plink probe" in str(refused.value.hint)
+
+
+def test_one_host_needs_no_measurement():
+    assert distances(Cluster([Host("a", "10.0.0.1")])).matrix_us.tolist() == [[0.0]]
+
+
+def test_both_directions_are_two_measurements():
+    found = both_directions(cluster_of(np.array([[0, 10, 7], [12, 0, 4], [8, 5, 0]])))
+    assert found is not None
+    assert found[0].tolist() == [[0, 10, 7], [10, 0, 4], [7, 4, 0]]
+    assert found[1].tolist() == [[0, 12, 8], [12, 0, 5], [8, 5, 0]]
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        [[0, 10, 7], [10, 0, 4], [7, 4, 0]],
+        [[0, 10, 7], [NAN, 0, 4], [8, 5, 0]],
+        [[0]],
+    ],
+)
+def test_copies_and_gaps_are_no_second_measurement(readings):
+    assert both_directions(cluster_of(np.array(readings, dtype=float))) is None

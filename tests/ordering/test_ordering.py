@@ -1,0 +1,106 @@
+"""From a cluster to an order: costs, what is recorded, and when the gain is doubted."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import ring_instances
+from ordering.clusters import cluster_of, racks
+from plink.files.cluster import Cluster, Host
+from plink.ordering import RANDOM_ORDERS, doubt, solve_ring
+
+
+def test_racks_are_put_in_sequence_and_all_costs_are_told():
+    cluster, cost_us = racks([4, 4, 4, 4])
+    order = solve_ring(cluster, "sha256:00", seed=3, time_limit_s=10)
+    assert order.cost_us == pytest.approx(cost_us)
+    assert order.lower_bound_us <= order.cost_us <= order.cost_given_us
+    # In a random ring, 12 of 15 neighbours stand in another rack.
+    assert order.cost_random_us == pytest.approx(16 * (12 * 60 + 3 * 20) / 15, rel=0.05)
+    assert order.gap < 0.05
+    assert sorted(order.names) == sorted(cluster.names) == sorted(order.given)
+    assert order.names[0] == order.given[0]
+    assert (order.made_from, order.solver.seed, order.random_orders) == (
+        "sha256:00",
+        3,
+        RANDOM_ORDERS,
+    )
+    assert doubt(order) is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_few_hosts_keep_their_order(size):
+    order = solve_ring(cluster_of(np.full((size, size), 7.0)), None, seed=0, time_limit_s=1)
+    assert order.names == [f"h{i}" for i in range(size)]
+    assert order.cost_us == order.cost_given_us == order.lower_bound_us
+    assert order.cost_us == pytest.approx({1: 0.0, 2: 14.0, 3: 21.0}[size])
+    assert order.solver.ended_by == "exact"
+    assert "costs the same" in str(doubt(order))
+
+
+def test_a_single_host_without_measurement_is_an_order():
+    order = solve_ring(Cluster([Host("a", "10.0.0.1")]), None, seed=0, time_limit_s=1)
+    assert (order.names, order.cost_us, order.gap) == (["a"], 0.0, 0.0)
+
+
+def test_filled_pairs_and_unmeasured_hosts_are_recorded():
+    cluster, _ = racks([3, 3])
+    readings = cluster.rtt.readings_us
+    readings[5, :] = readings[:, 5] = np.nan
+    readings[0, 1] = readings[1, 0] = np.nan
+    order = solve_ring(cluster_of(readings), None, seed=0, time_limit_s=1)
+    assert order.filled_pairs == 5 + 1
+    assert order.unmeasured_hosts == ["h5"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pure_noise_is_called_so(seed):
+    rng = np.random.default_rng(seed)
+    readings = 50.0 + rng.normal(0.0, 5.0, (24, 24))
+    order = solve_ring(cluster_of(readings), None, seed=0, time_limit_s=2)
+    assert order.cost_us < 0.9 * order.cost_random_us
+    assert "mostly noise" in str(doubt(order))
+
+
+def test_equal_distances_are_called_structureless():
+    order = solve_ring(cluster_of(np.full((20, 20), 50.0)), None, seed=0, time_limit_s=2)
+    assert order.names == order.given
+    assert "as a random one" in str(doubt(order))
+
+
+@pytest.mark.parametrize("noise_us", [0.0, 1.0, 10.0])
+def test_racks_under_noise_are_not_doubted(noise_us):
+    measured = ring_instances.data_centre(48, seed=1, rack=8, racks_per_row=2)
+    noise = np.random.default_rng(2).exponential(noise_us, measured.shape)
+    order = solve_ring(cluster_of(measured + noise), None, seed=0, time_limit_s=1)
+    assert order.confirmed_gain is not None
+    assert doubt(order) is None
+
+
+def test_one_measurement_confirms_nothing_and_casts_no_doubt():
+    cluster, _ = racks([4, 4, 4])
+    order = solve_ring(cluster, None, seed=0, time_limit_s=1)
+    assert order.confirmed_gain is None
+    assert doubt(order) is None
+
+
+def test_an_interrupt_keeps_the_best_so_far():
+    points = np.random.default_rng(1).random((60, 2))
+    calls = itertools.count()
+
+    def interrupt(_):
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+
+    order = solve_ring(
+        cluster_of(ring_instances.euclidean(points)),
+        None,
+        seed=0,
+        time_limit_s=60,
+        on_progress=interrupt,
+    )
+    assert order.solver.ended_by == "interrupt"
+    assert order.cost_us <= order.cost_given_us
