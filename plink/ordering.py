@@ -55,6 +55,7 @@ def solve_ring(
     return Order(
         algorithm="ring",
         hosts=[cluster.hosts[host] for host in solution.order],
+        hops_us=found.matrix_us[solution.order, np.roll(solution.order, -1)].tolist(),
         given=cluster.names,
         cost_us=solution.cost,
         cost_given_us=reference.ring_cost(found.matrix_us, given),
@@ -63,8 +64,9 @@ def solve_ring(
         lower_bound_us=solution.lower_bound,
         solver=Solver(
             name="dynamic-programming" if solution.ended_by == "exact" else "lin-kernighan",
-            options={"time_limit_s": time_limit_s, "kicks": solution.kicks},
+            options={"time_limit_s": time_limit_s},
             seed=seed,
+            steps=solution.kicks,
             ended_by=solution.ended_by,
         ),
         seconds=time.monotonic() - start,

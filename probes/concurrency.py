@@ -7,21 +7,18 @@ from collections.abc import Sequence
 
 from probes.facts import HostFacts
 
-# Two hosts of a pair take a core each.
-_CORES_PER_PAIR = 2
-
 
 def most_pairs(facts: Sequence[HostFacts]) -> int:
     """The number of pairs in flight that do not disturb each other.
 
-    Every host can be in one pair at a time. Hosts that share a machine also share its cores, so
-    that the most crowded machine decides.
+    Every host can be in one pair at a time. Hosts that share a machine also share its cores: a
+    pair takes one, and one is left to SSH, so that the most crowded machine decides.
     """
     most = len(facts) // 2
     residents = Counter(fact.machine for fact in facts if fact.machine)
     for fact in facts:
         if residents[fact.machine] > 1:
-            most = min(most, max(1, fact.cores // _CORES_PER_PAIR))
+            most = min(most, max(1, fact.cores - 1))
     return max(1, most)
 
 

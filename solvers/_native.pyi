@@ -19,9 +19,16 @@ class Ascent:
 
 class Search:
     def __init__(
-        self, distance: _Matrix, candidates: Sequence[Sequence[int]], order: Sequence[int], seed: int
+        self,
+        distance: _Matrix,
+        candidates: Sequence[Sequence[int]],
+        order: Sequence[int],
+        seed: int,
+        enough: float,
     ) -> None: ...
     def run(self, kicks: int, seconds: float) -> None: ...
+    @property
+    def is_enough(self) -> bool: ...
     @property
     def is_settled(self) -> bool: ...
     @property

@@ -31,7 +31,9 @@ def euclidean(points: Matrix) -> Matrix:
     return np.sqrt((difference**2).sum(axis=2))
 
 
-def racks(sizes: list[int], seed: int, near: float = 20.0, far: float = 60.0) -> tuple[Matrix, float]:
+def racks(
+    sizes: list[int], seed: int, near: float = 20.0, far: float = 60.0
+) -> tuple[Matrix, float]:
     """Shuffled hosts in racks, two distances only: the matrix, and the cheapest ring's cost.
 
     For at least two racks: every rack is entered and left once.

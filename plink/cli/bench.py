@@ -92,6 +92,7 @@ from plink.cli.ssh_options import with_ssh_options
 @click.option("--mpirun", metavar="PATH", help="MPI: the launcher on this machine.")
 @click.option("--remote-cache", metavar="DIR", help="MPI: folder on the hosts for the program.")
 @with_ssh_options
+@click.option("-o", "--output", metavar="FILE", help="Write all results to FILE as JSON, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
 def command(**options: Any) -> int:
     """Run a real client in several orders and compare.

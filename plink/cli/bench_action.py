@@ -19,6 +19,7 @@ from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
 from plink.errors import PartialResultError
 from plink.files import cluster as cluster_file
+from plink.files import document
 from plink.view.paper import paper
 
 
@@ -30,10 +31,16 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
         PlinkError, ProbesError: nothing could be measured.
         PartialResultError: not all rounds ran; what was measured before has been printed.
     """
+    output: str | None = options["output"]
+    if output is not None:
+        document.check_writable(output)
     request = _request(dict(options))
     with progress:
         done = bench(request, progress)
-    _print(done.result, as_json=options["as_json"])
+    if output is not None:
+        document.write_bytes(output, document.dump(to_json(done.result)))
+    if output != document.STANDARD_STREAM:
+        _print(done.result, as_json=options["as_json"])
     if done.stopped is not None:
         raise PartialResultError(f"not all rounds ran: {done.stopped}", done.stopped.hint)
     return 0

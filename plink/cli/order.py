@@ -52,7 +52,7 @@ def command(
     Reads a cluster file, or an order file made before (nothing is searched then); `-` is standard
     input or output. Ctrl-C ends the search and keeps the best order so far.
     """
-    from plink.cli.order_verb import Request, run  # noqa: PLC0415  numpy would slow `--help`
+    from plink.cli.order_action import Request, run  # noqa: PLC0415  numpy would slow `--help`
 
     run(
         Request(

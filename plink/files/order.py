@@ -15,21 +15,24 @@ from plink.files.fields import Fields
 FORMAT = "plink.order"
 VERSION = 1
 
-_MAX_RANDOM_ORDERS = 1 << 30
 _MAX_SECONDS = 1e9
-_MAX_SEED = (1 << 63) - 1
+_MAX_COUNT = (1 << 63) - 1
 
 # Costs are sums of rounded readings, added up in another order by another program perhaps.
 _TOLERANCE = 1e-6
 
+# A bound is lowered by what rounding may have added to it.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Solver:
-    """What found an order: its name, options and seed, and what ended it (`docs/order.md`)."""
+    """What found an order: its name, options and seed, its steps, what ended it (`docs/order.md`)."""
 
     name: str
     options: Mapping[str, Any]
     seed: int
+    steps: int
     ended_by: str
 
 
@@ -40,6 +43,8 @@ class Order:
     Args:
         algorithm: whose cost was minimised: `ring`.
         hosts: in rank order.
+        hops_us: the distance from every host to the next, from the last to the first; they sum up
+            to the cost.
         given: the hosts' names in the order in which the user had them.
         cost_us: of this order (for a ring: Luo 2020, §5.2.1).
         cost_given_us: of the given order, never less than `cost_us`.
@@ -56,6 +61,7 @@ class Order:
 
     algorithm: str
     hosts: Sequence[Host]
+    hops_us: Sequence[float]
     given: Sequence[str]
     cost_us: float
     cost_given_us: float
@@ -77,7 +83,7 @@ class Order:
     @property
     def gap(self) -> float:
         """The share of the cost by which any order could be cheaper at most, 0 to 1."""
-        if self.cost_us <= self.lower_bound_us:
+        if self.cost_us <= self.lower_bound_us * (1.0 + _ROUNDING):
             return 0.0
         return (self.cost_us - self.lower_bound_us) / self.cost_us
 
@@ -113,16 +119,18 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
     order = Order(
         algorithm=fields.word("algorithm"),
         hosts=hosts,
+        hops_us=fields.numbers("hops_us", size, MAX_RTT_US),
         given=fields.texts("given"),
         cost_us=fields.number("cost_us", 0.0, highest),
         cost_given_us=fields.number("cost_given_us", 0.0, highest),
         cost_random_us=fields.number("cost_random_us", 0.0, highest),
-        random_orders=fields.integer("random_orders", 1, _MAX_RANDOM_ORDERS),
+        random_orders=fields.integer("random_orders", 1, _MAX_COUNT),
         lower_bound_us=fields.number("lower_bound_us", 0.0, highest),
         solver=Solver(
             name=solver.word("name"),
             options=solver.settings("options"),
-            seed=solver.integer("seed", 0, _MAX_SEED),
+            seed=solver.integer("seed", 0, _MAX_COUNT),
+            steps=solver.integer("steps", 0, _MAX_COUNT),
             ended_by=solver.word("ended_by"),
         ),
         seconds=fields.number("seconds", 0.0, _MAX_SECONDS),
@@ -143,6 +151,7 @@ def to_json(order: Order) -> dict[str, Any]:
         **({} if order.made_from is None else {"made_from": order.made_from}),
         "algorithm": order.algorithm,
         "hosts": cluster.hosts_to_json(order.hosts),
+        "hops_us": list(order.hops_us),
         "given": list(order.given),
         "cost_us": order.cost_us,
         "cost_given_us": order.cost_given_us,
@@ -154,6 +163,7 @@ def to_json(order: Order) -> dict[str, Any]:
             "name": order.solver.name,
             "options": dict(order.solver.options),
             "seed": order.solver.seed,
+            "steps": order.solver.steps,
             "ended_by": order.solver.ended_by,
         },
         "seconds": round(order.seconds, 3),
@@ -168,6 +178,8 @@ def _check(order: Order, fields: Fields) -> None:
         raise WrongUseError(f"{fields.place}: given does not name the same hosts as hosts")
     if not set(order.unmeasured_hosts) <= set(order.names):
         raise WrongUseError(f"{fields.place}: unmeasured_hosts names others than hosts")
+    if not math.isclose(sum(order.hops_us), order.cost_us, rel_tol=_TOLERANCE):
+        raise WrongUseError(f"{fields.place}: hops_us does not sum up to cost_us")
     slack = 1.0 + _TOLERANCE
     if order.lower_bound_us > order.cost_us * slack:
         raise WrongUseError(f"{fields.place}: lower_bound_us is above cost_us")

@@ -1,5 +1,5 @@
 """Numbers that the command line shows without importing what measures."""
 
 # Probes per direction of a pair where the user does not say (docs/benchmarks.md, Probing).
-DEFAULT_COUNTS = {"echo": 500, "fping": 30}
+DEFAULT_COUNTS = {"echo": 300, "fping": 30}
 MAX_COUNT = 10_000

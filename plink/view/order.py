@@ -8,19 +8,19 @@ from rich.text import Text
 
 from plink.files.order import Order
 from plink.view import facts
-from plink.view.text import counted, options_text, printable, rtt_text, share_text
+from plink.view.text import counted, printable, rtt_text, share_text
 
 _SHOWN_HOSTS = 64
 
 
-def print_order(console: Console, order: Order) -> None:
-    """Print the page of an order."""
+def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
+    """Print what an order costs, and `with_hosts` who comes when, in a few lines."""
     console.print(Text(f"{printable(order.algorithm)} order of {_hosts(order)}", style="bold"))
     console.print(Text(_how(order), style="dim"))
     console.print()
     console.print(_costs(order))
     console.print()
-    console.print(facts.table(_facts(order)))
+    console.print(facts.table(_facts(order, with_hosts=with_hosts)))
 
 
 def _hosts(order: Order) -> str:
@@ -31,9 +31,11 @@ def _hosts(order: Order) -> str:
 
 def _how(order: Order) -> str:
     solver = order.solver
-    parts = [printable(solver.name), f"seed {solver.seed}", options_text(solver.options)]
-    parts += [f"ended by {printable(solver.ended_by)}", f"{order.seconds:.2f} s"]
-    return " · ".join(part for part in parts if part)
+    parts = [printable(solver.name), f"seed {solver.seed}"]
+    if solver.steps:
+        parts.append(counted(solver.steps, "step"))
+    parts += [f"{order.seconds:.2f} s", f"ended by {printable(solver.ended_by)}"]
+    return " · ".join(parts)
 
 
 def _costs(order: Order) -> Table:
@@ -54,7 +56,7 @@ def _costs(order: Order) -> Table:
     return table
 
 
-def _facts(order: Order) -> list[facts.Fact]:
+def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     pairs = len(order.hosts) * (len(order.hosts) - 1) // 2
     optimal = "none: no order is cheaper"
     gap = f"at most {share_text(order.gap)} could still be saved" if order.gap else optimal
@@ -62,7 +64,8 @@ def _facts(order: Order) -> list[facts.Fact]:
     rows: list[facts.Fact] = [("gap", [gap]), ("filled", [filled])]
     if order.unmeasured_hosts:
         rows.append(("unmeasured", [printable(", ".join(order.unmeasured_hosts))]))
-    names = [printable(name) for name in order.names]
-    more = [f"and {len(names) - _SHOWN_HOSTS:,} more"] if len(names) > _SHOWN_HOSTS else []
-    rows.append(("hosts", [" ".join([*names[:_SHOWN_HOSTS], *more])]))
+    if with_hosts:
+        names = [printable(name) for name in order.names]
+        more = [f"and {len(names) - _SHOWN_HOSTS:,} more"] if len(names) > _SHOWN_HOSTS else []
+        rows.append(("hosts", [" ".join([*names[:_SHOWN_HOSTS], *more])]))
     return rows

@@ -25,9 +25,9 @@ from probes.reach import ReachedHost
 from probes.samples import HostLoss, PairLoss, PairReading, Sink, Wanted
 
 _BIND_WAIT_S = 20.0
-_ASK_EVERY_S = 4.0
+_ASK_EVERY_S = 3.0
 # An agent answers at once, but its host or ours may be very busy.
-_ANSWER_WITHIN_S = 15.0
+_ANSWER_WITHIN_S = 10.0
 
 
 def measure(
@@ -74,6 +74,7 @@ class _Run:
         self._alive = set(range(len(hosts)))
         self._schedule = schedule
         self._grants: Grants | None = None
+        self._processors = min(host.facts.cores for host in hosts)
         self._blame = Blame()
         self._ports: dict[int, int] = {}
         self._heard_at: dict[int, float] = {}
@@ -138,8 +139,10 @@ class _Run:
         return self._hosts[index].name
 
     def _grant_next(self) -> None:
-        for leader, number in self._grants.next() if self._grants is not None else ():
-            self._agents.tell(leader, f"go {number}\n")
+        for grant in self._grants.next() if self._grants is not None else ():
+            # Processors from the last one on: the first serves most of the machine's interrupts.
+            processor = self._processors - 1 - grant.slot % self._processors
+            self._agents.tell(grant.leader, f"go {grant.round} {processor}\n")
 
     def _ask_all(self) -> None:
         now = time.monotonic()

@@ -8,7 +8,7 @@ The coordinator says, in this order:
     peer INDEX ADDRESS PORT                          one line a host
     pair ROUND PARTNER probe|answer                  one line a meeting
     start
-    go ROUND                                         (granted runs) meet the partner of that round
+    go ROUND PROCESSOR                               (granted runs) meet the partner of that round
     gone INDEX                                       that host is lost
     alive                                            the coordinator lives
     stop

@@ -19,7 +19,7 @@ _SET_PATH = "PATH=$PATH:/usr/sbin:/sbin; "
 _USER_PERIOD_MS = 10
 _ROOT_PERIOD_MS = 1
 _FIND = _SET_PATH + "fping --version >/dev/null && id -u"
-_MEASURE = _SET_PATH + 'exec fping -q -r 0 -C "$1" -p "$2" -t "$3" "$4"'
+_MEASURE = _SET_PATH + 'exec fping -q -r 0 -i 1 -C "$1" -p "$2" -t "$3" "$4"'
 
 
 @dataclass(frozen=True)

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from typing import NoReturn
 
 from labkit import commands, rootless
 from labkit.arguments import parser
 from labkit.errors import EXIT_FAILED, EXIT_INTERRUPTED, LabError
+from labkit.interruptions import raise_interruptions
 
 
 def main() -> int:
     """Run the command line; return the exit code."""
     arguments = parser().parse_args()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupted)
     outside = os.geteuid() != 0 and arguments.inside is None
     table = rootless.COMMANDS if outside else commands.COMMANDS
     try:
+        raise_interruptions()
         return table[arguments.command](arguments)
     except LabError as error:
         return _complain(str(error), error.hint, error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output left; a second write at shutdown would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
     except OSError as error:
         return _complain(str(error), None, EXIT_FAILED)
     except KeyboardInterrupt:
@@ -34,7 +36,3 @@ def _complain(message: str, hint: str | None, exit_code: int) -> int:
     if hint:
         print(f"hint: {hint}", file=sys.stderr)
     return exit_code
-
-
-def _interrupted(_number: int, _frame: object) -> NoReturn:
-    raise KeyboardInterrupt

@@ -9,19 +9,32 @@ from labkit.system import path_of
 from labkit.wiring import namespace
 
 PRIVATE_FOLDER = "private"
-ETC_HOSTS = "etc_hosts"
+# Files that a host sees in place of the machine's own.
+ETC_HOSTS = "hosts"
+ETC_SHADOW = "shadow"
+# Empty: what the user's shell does at every start is the machine's affair. It costs time at every
+# login, and may leave a lock behind when the lab ends it half-way.
+SHELL_START = "bashrc"
 
-# `ip netns exec` has already made a mount namespace, so the mount is seen by this host alone.
-_SETTLE = 'hostname "$1" && mount --bind "$2" /etc/hosts && shift 2 && exec "$@"'
+# `ip netns exec` has already made a mount namespace, so the mounts are seen by this host alone.
+_SETTLE = """
+cover() { test ! -e "$1" || test ! -e "$2" || mount --bind "$1" "$2" || exit; }
+hostname "$1" || exit
+cover "$2/hosts" /etc/hosts
+cover "$2/shadow" /etc/shadow
+cover "$2/bashrc" "$3/.bashrc"
+shift 3
+exec "$@"
+"""
 
 
 def host_command(state: State, host: str, argv: Sequence[str]) -> list[str]:
     """The command line that runs `argv` as if on the host."""
-    hosts_file = state.directory / PRIVATE_FOLDER / ETC_HOSTS
+    private = state.directory / PRIVATE_FOLDER
     return [
         *(path_of("ip"), "netns", "exec", namespace(state.name, host)),
         *(path_of("unshare"), "--uts"),
-        *("/bin/sh", "-c", _SETTLE, "lab", host, str(hosts_file)),
+        *("/bin/sh", "-c", _SETTLE, "lab", host, str(private), state.login.home),
         *machine_command(state, argv),
     ]
 

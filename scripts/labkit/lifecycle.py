@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import shutil
 import socket
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit import building, sshd, subnets, texts
-from labkit.entry import ETC_HOSTS, PRIVATE_FOLDER
+from labkit.entry import ETC_HOSTS, ETC_SHADOW, PRIVATE_FOLDER, SHELL_START
 from labkit.errors import LabError
+from labkit.interruptions import held_back
 from labkit.login import Login
 from labkit.registry import COPY_NAME, Registry
 from labkit.shape import Shape
@@ -45,13 +47,20 @@ def up(registry: Registry, request: Request) -> State:
     """
     require_programs()
     building.require_permission()
-    state = _claim(registry, request)
+    state = None
     try:
+        with held_back():
+            state = _claim(registry, request)
+        state.directory.mkdir(parents=True, exist_ok=True)
+        registry.write(state)
         building.build(state.topology, request.login, request.congestion_control)
         _write_files(state)
         sshd.start_all(state, state.directory / PRIVATE_FOLDER)
     except BaseException:
-        down(registry, state)
+        # A second Ctrl-C must not leave half a lab.
+        with held_back():
+            if state is not None:
+                down(registry, state)
         raise
     return state
 
@@ -101,7 +110,6 @@ def _claim(registry: Registry, request: Request) -> State:
         subnet = subnets.choose(lab, shape.host_count, taken)
         topology = place(lab, shape, request.seed, subnet)
         made_directory = not directory.exists()
-        directory.mkdir(parents=True, exist_ok=True)
         state = State(secrets.token_hex(8), directory, made_directory, request.login, topology)
         registry.write(state)
     return state
@@ -117,7 +125,24 @@ def _write_files(state: State) -> None:
         "ssh_config": texts.ssh_config(topology, directory, state.login.name),
         "known_hosts": texts.known_hosts(topology, public_keys),
         "truth.json": texts.truth_json(topology),
+        f"{PRIVATE_FOLDER}/{SHELL_START}": "",
         f"{PRIVATE_FOLDER}/{ETC_HOSTS}": texts.etc_hosts(topology, socket.gethostname()),
     }
     for name, text in written.items():
         (directory / name).write_text(text)
+    shadow = sshd.shadow_of_locked(state)
+    if shadow is not None:
+        path = private / ETC_SHADOW
+        path.touch(mode=0o600)
+        path.write_text(shadow)
+    _hand_to_caller(state)
+
+
+def _hand_to_caller(state: State) -> None:
+    """Under sudo, give the files to who called it, whose ordinary shell is to use them."""
+    uid, gid = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
+    if os.geteuid() != 0 or not (uid.isdigit() and gid.isdigit()):
+        return
+    own = [state.directory] if state.made_directory else []
+    for path in (*own, *(state.directory / name for name in FILES)):
+        os.chown(path, int(uid), int(gid))

@@ -16,6 +16,7 @@ class Login:
         name: for `ssh`.
         uid: the same on the machine and on every host.
         gid: likewise.
+        home: the user's home folder.
         nested: whether the lab is inside a user namespace, in which that user appears as root.
             An `sshd` that believes it is root wants to become other users, of which there are none:
             each host then is one user namespace deeper, where the user is its ordinary self.
@@ -24,6 +25,7 @@ class Login:
     name: str
     uid: int
     gid: int
+    home: str
     nested: bool
 
 
@@ -34,9 +36,9 @@ def own_login(uid: int, gid: int, *, nested: bool) -> Login:
         LabError: the number belongs to nobody, so that `sshd` could let nobody in.
     """
     try:
-        name = pwd.getpwuid(uid).pw_name
+        entry = pwd.getpwuid(uid)
     except KeyError:
         raise LabError(
             f"user id {uid} has no name on this machine", "sshd lets in only users it knows"
         ) from None
-    return Login(name, uid, gid, nested)
+    return Login(entry.pw_name, uid, gid, entry.pw_dir, nested)

@@ -45,5 +45,5 @@ def set_silent(registry: Registry, state: State, host: str, *, silent: bool) -> 
     port = wiring.host_cable(state.topology.host(host)).upper
     number = PORT_DISABLED if silent else PORT_FORWARDING
     with namespaces.inside(wiring.namespace(state.name, state.topology.host(host).rack)):
-        run(["ip", "link", "set", port.interface, "type", "bridge_slave", "state", str(number)])
+        run(["bridge", "link", "set", "dev", port.interface, "state", str(number)])
     registry.write(state.with_stopped(host, silent))

@@ -16,7 +16,7 @@ UNSHAPED = "none"
 MIN_BURST_BYTES = 256 * 1024
 BURST_SECONDS = 0.001
 
-_RATE = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)([kmg]?bit)")
+_RATE = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)([kmg]?bit)", re.ASCII)
 
 
 def parse_rate(text: str) -> int | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from labkit import commands, lifecycle
 from labkit.arguments import directory_of, name_of, shape_of
 from labkit.errors import LabError
+from labkit.interruptions import held_back
 from labkit.keeping import Keeper, end_keeper, is_alive, read_keeper, start_keeper, write_keeper
 from labkit.login import own_login
 from labkit.registry import ROOT_REGISTRY, Registry
@@ -50,17 +51,24 @@ def _up(arguments: argparse.Namespace) -> int:
     shape_of(arguments)
     own_login(os.getuid(), os.getgid(), nested=True)
     registry = own_registry()
-    keeper = _claim(registry, name)
+    inner = [argument for argument in sys.argv[1:] if argument != "--hold"]
+    keeper = process = None
+    lasting = False
     try:
-        inner = [argument for argument in sys.argv[1:] if argument != "--hold"]
-        exit_code = subprocess.run(_inner_command(keeper, registry, inner), check=False).returncode
+        with held_back():
+            keeper = _claim(registry, name)
+            process = subprocess.Popen(_inner_command(keeper, registry, inner))
+        exit_code = process.wait()
         if exit_code == 0 and arguments.hold:
             commands.hold()
-    except BaseException:
-        _remove(registry, name, keeper)
-        raise
-    if exit_code != 0 or arguments.hold:
-        _remove(registry, name, keeper)
+        lasting = exit_code == 0 and not arguments.hold
+    finally:
+        with held_back():
+            if process is not None:
+                process.kill()
+                process.wait()
+            if keeper is not None and not lasting:
+                _remove(registry, name, keeper)
     return exit_code
 
 

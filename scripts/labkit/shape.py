@@ -58,6 +58,8 @@ def two_levels(
     Raises:
         WrongUseError: the numbers contradict each other or are out of range.
     """
+    if rack_count is not None and not 1 <= rack_count <= MAX_RACKS:
+        raise WrongUseError(f"{rack_count} racks are not between 1 and {MAX_RACKS}")
     if len(hosts) == 1:
         hosts = hosts * (1 if rack_count is None else rack_count)
     elif rack_count is not None and rack_count != len(hosts):

@@ -95,9 +95,7 @@ def from_json(text: str, origin: str) -> State:
             identity=str(document["identity"]),
             directory=_absolute(document["directory"]),
             made_directory=document["made_directory"] is True,
-            login=_login(
-                document.get("login", {"name": "root", "uid": 0, "gid": 0, "nested": False})
-            ),
+            login=_login(document["login"]),
             topology=_topology(document["topology"]),
             stopped=tuple(map(_element, document["stopped"])),
         )
@@ -110,6 +108,7 @@ def _login(fields: dict[str, Any]) -> Login:
         name=str(fields["name"]),
         uid=int(fields["uid"]),
         gid=int(fields["gid"]),
+        home=str(fields["home"]),
         nested=fields["nested"] is True,
     )
 

@@ -12,6 +12,7 @@ from labkit.errors import LabError
 PACKAGES = {
     "ip": "iproute2",
     "tc": "iproute2",
+    "bridge": "iproute2",
     "sshd": "openssh-server",
     "ssh-keygen": "openssh-client",
     "unshare": "util-linux",

@@ -96,16 +96,18 @@ void register_ring(nb::module_& module) {
         .def(
             "__init__",
             [](Search* self, const Array& distance, Lists candidates, std::vector<int> order,
-               std::uint64_t seed) {
+               std::uint64_t seed, double enough) {
                 Matrix values = matrix(distance);
                 require(values.size() >= kLeastSearchCities, "too few cities");
                 require_order(order, values.size());
                 require_candidates(candidates, values.size());
                 const nb::gil_scoped_release release;
-                new (self) Search(std::move(values), std::move(candidates), std::move(order), seed);
+                new (self) Search(std::move(values), std::move(candidates), std::move(order), seed,
+                                  enough);
             },
-            "distance"_a, "candidates"_a, "order"_a, "seed"_a)
+            "distance"_a, "candidates"_a, "order"_a, "seed"_a, "enough"_a)
         .def("run", &Search::run, "kicks"_a, "seconds"_a, unlocked)
+        .def_prop_ro("is_enough", &Search::is_enough)
         .def_prop_ro("is_settled", &Search::is_settled)
         .def_prop_ro("best", &Search::best)
         .def_prop_ro("best_cost", &Search::best_cost)

@@ -17,7 +17,9 @@ std::vector<int> cheapest_ring(const Matrix& distance) {
     std::vector<double> cost(static_cast<std::size_t>(sets) * others,
                              std::numeric_limits<double>::infinity());
     std::vector<int> previous(cost.size(), -1);
-    const auto at = [others](int set, int end) { return static_cast<std::size_t>(set) * others + end; };
+    const auto at = [others](int set, int end) {
+        return static_cast<std::size_t>(set) * others + end;
+    };
     for (int end = 0; end < others; ++end) cost[at(1 << end, end)] = distance(0, end + 1);
     for (int set = 1; set < sets; ++set) {
         for (int end = 0; end < others; ++end) {

@@ -6,10 +6,9 @@ namespace plink::ring {
 
 namespace {
 
-// How many links are tried at each depth: wide where a chain starts, then the best one only.
-constexpr std::array<int, 3> kBreadth = {5, 3, 1};
-
-int breadth(int depth) { return depth < static_cast<int>(kBreadth.size()) ? kBreadth[depth] : 1; }
+// How many links are tried where a chain starts; later the best one only. Wider and deeper chains
+// find more each, but so many fewer fit into a second that the ring ends dearer.
+constexpr std::size_t kBreadth = 5;
 
 }  // namespace
 
@@ -28,24 +27,35 @@ void LinKernighan::wake(int city) {
 }
 
 void LinKernighan::reverse(int first, int last) {
-    journal_.push_back({first, last});
     tour_.reverse(first, last);
+    if (is_mirrored_) std::swap(first, last);
+    journal_.push_back({first, last});
+}
+
+void LinKernighan::undo_last() {
+    auto [first, last] = journal_.back();
+    journal_.pop_back();
+    if (is_mirrored_) std::swap(first, last);
+    tour_.reverse(last, first);
 }
 
 void LinKernighan::undo() {
-    for (; !journal_.empty(); journal_.pop_back()) {
-        tour_.reverse(journal_.back().last, journal_.back().first);
-    }
+    while (!journal_.empty()) undo_last();
+}
+
+void LinKernighan::mirror() {
+    is_mirrored_ = !is_mirrored_;
+    tour_.mirror();
 }
 
 bool LinKernighan::improve_at(int t1) {
     for (int side = 0; side < 2; ++side) {
         const int t2 = tour_.next(t1);
-        if (extend(0, t1, t2, distance_(t1, t2))) {
-            wake(t2);
-            return true;
-        }
-        tour_.mirror();
+        const bool is_better = extend(0, t1, t2, distance_(t1, t2));
+        if (is_better) wake(t2);
+        if (is_mirrored_) mirror();
+        if (is_better) return true;
+        if (side == 0) mirror();
     }
     return false;
 }
@@ -64,7 +74,7 @@ bool LinKernighan::extend(int depth, int t1, int t2, double gain) {
     }
     if (depth + 1 == kDepth) return false;
     const auto promising = [](const Link& x, const Link& y) { return x.open > y.open; };
-    const std::size_t tried = std::min<std::size_t>(breadth(depth), links.size());
+    const std::size_t tried = std::min(depth == 0 ? kBreadth : 1, links.size());
     std::partial_sort(links.begin(), links.begin() + tried, links.end(), promising);
     for (std::size_t i = 0; i < tried; ++i) {
         const Link link = links[i];
@@ -77,9 +87,7 @@ bool LinKernighan::extend(int depth, int t1, int t2, double gain) {
             wake_all(link);
             return true;
         }
-        for (; journal_.size() > mark; journal_.pop_back()) {
-            tour_.reverse(journal_.back().last, journal_.back().first);
-        }
+        while (journal_.size() > mark) undo_last();
     }
     return false;
 }

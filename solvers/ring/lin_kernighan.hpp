@@ -58,24 +58,28 @@ class LinKernighan {
         double open;    // gain before the ring is closed
         double closed;  // gain after
     };
+    /// Of the path `first` ... `last`, the way the tour goes while it is not mirrored.
     struct Reversal {
         int first, last;
     };
 
     bool improve_at(int t1);
+    void undo_last();
+    void mirror();
     bool extend(int depth, int t1, int t2, double gain);
     void find_links(int depth, int t1, int t2, double gain, std::vector<Link>& links) const;
     void find_three_exchanges(int t1, int t2, int a, double gain, std::vector<Link>& links) const;
     void apply(const Link& link, int t1, int t2);
     void wake_all(const Link& link);
 
-    static constexpr int kDepth = 6;
+    static constexpr int kDepth = 5;
 
     const Matrix& distance_;
     const std::vector<std::vector<int>>& candidates_;
     Tour& tour_;
     double least_gain_;
     double gained_ = 0.0;
+    bool is_mirrored_ = false;
     std::vector<Reversal> journal_;
     std::vector<int> queue_;
     std::vector<char> is_queued_;

@@ -16,6 +16,9 @@ constexpr double kShrink = 0.7;
 constexpr double kFirstScale = 2.0;
 constexpr double kLeastScale = 1e-3;
 
+// Of the known ring's cost: less is no better bound.
+constexpr double kLeastProgress = 1e-7;
+
 // Steps aim this far above the known ring: towards the ring itself they come out too short on
 // matrices of racks, where the bound then ends 0.1 % lower.
 constexpr double kAim = 1.05;
@@ -117,9 +120,12 @@ Ascent::Ascent(Matrix distance, double upper)
 bool Ascent::run(int iterations) {
     for (; iterations > 0 && !done_; --iterations) {
         const OneTree tree = minimum_one_tree(distance_, penalty_);
+        const bool is_progress = tree.length > bound_ + kLeastProgress * upper_;
         if (tree.length > bound_) {
             bound_ = tree.length;
             best_ = penalty_;
+        }
+        if (is_progress) {
             stale_ = 0;
         } else if (++stale_ >= kPatience) {
             stale_ = 0;
@@ -139,8 +145,8 @@ void Ascent::step(const OneTree& tree) {
     const double size = scale_ * (kAim * upper_ - tree.length) / norm;
     if (previous_.empty()) previous_ = tree.degree;
     for (std::size_t i = 0; i < penalty_.size(); ++i) {
-        penalty_[i] += size * ((1.0 - kMomentum) * (tree.degree[i] - 2) +
-                               kMomentum * (previous_[i] - 2));
+        penalty_[i] +=
+            size * ((1.0 - kMomentum) * (tree.degree[i] - 2) + kMomentum * (previous_[i] - 2));
     }
     previous_ = tree.degree;
 }
@@ -179,8 +185,11 @@ std::vector<std::vector<int>> Ascent::candidates(int by_alpha, int by_distance) 
             if (j != i) others.push_back(j);
         }
         const double* row = distance_.row(i);
+        // Ties go by the place after i, so that equally near cities share out the candidates
+        // rather than all name the same few.
+        const auto place = [i, n](int j) { return j > i ? j - i : j - i + n; };
         const auto nearer = [&](int a, int b) {
-            return row[a] != row[b] ? row[a] < row[b] : a < b;
+            return row[a] != row[b] ? row[a] < row[b] : place(a) < place(b);
         };
         const auto likelier = [&](int a, int b) {
             return alpha[a] != alpha[b] ? alpha[a] < alpha[b] : nearer(a, b);
@@ -192,6 +201,8 @@ std::vector<std::vector<int>> Ascent::candidates(int by_alpha, int by_distance) 
         list.assign(others.begin(), others.begin() + likely);
         std::partial_sort(others.begin(), others.begin() + near, others.end(), nearer);
         list.insert(list.end(), others.begin(), others.begin() + near);
+        if (tree.parent[i] >= 0) list.push_back(tree.parent[i]);
+        if (i == 0) list.insert(list.end(), {tree.nearest, tree.second});
         std::sort(list.begin(), list.end(), nearer);
         list.erase(std::unique(list.begin(), list.end()), list.end());
     }

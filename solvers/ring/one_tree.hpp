@@ -9,12 +9,12 @@ namespace plink::ring {
 /// A minimum 1-tree (Held and Karp 1970): a minimum spanning tree of the cities 1 ... N-1 and the
 /// two shortest edges of city 0, under weights d(i, j) + penalty(i) + penalty(j).
 struct OneTree {
-    double length = 0.0;        ///< less twice the sum of penalties: at most any ring's cost
-    std::vector<int> order;     ///< cities 1 ... N-1 as the tree grew: parents before children
-    std::vector<int> parent;    ///< in the tree, by city; -1 for the root and for city 0
+    double length = 0.0;         ///< less twice the sum of penalties: at most any ring's cost
+    std::vector<int> order;      ///< cities 1 ... N-1 as the tree grew: parents before children
+    std::vector<int> parent;     ///< in the tree, by city; -1 for the root and for city 0
     std::vector<double> weight;  ///< of the edge to the parent, by city
-    std::vector<int> degree;    ///< by city
-    int nearest = -1;           ///< city 0's two ends
+    std::vector<int> degree;     ///< by city
+    int nearest = -1;            ///< city 0's two ends
     int second = -1;
 };
 
@@ -35,8 +35,8 @@ class Ascent {
     const std::vector<double>& penalty() const { return best_; }
 
     /// By city, the `by_alpha` cities of least alpha-nearness (Helsgaun 2000, §4.1: by how much
-    /// the 1-tree grows when it must hold the edge) and the `by_distance` nearest, nearest first.
-    /// The 1-tree's own edges have alpha 0, so no cluster is cut off from the others.
+    /// the 1-tree grows when it must hold the edge) and the `by_distance` nearest, nearest first;
+    /// always the parent in the 1-tree, so that no cluster is cut off from the others.
     std::vector<std::vector<int>> candidates(int by_alpha, int by_distance) const;
 
   private:

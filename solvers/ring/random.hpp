@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 namespace plink::ring {
@@ -19,6 +20,12 @@ class Random {
 
     /// A whole number from 0 to `bound` - 1. The bias of a plain remainder is below 2^-40 here.
     int below(int bound) { return static_cast<int>(next() % static_cast<std::uint64_t>(bound)); }
+
+    /// Exponentially distributed, mean 1.
+    double exponential() {
+        // 53 bits, and never 0.
+        return -std::log((static_cast<double>(next() >> 11) + 1.0) * 0x1p-53);
+    }
 
   private:
     std::uint64_t state_;

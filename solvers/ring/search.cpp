@@ -10,9 +10,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Segments of a kick: short, so that what it breaks is repaired near by and soon. At 512 hosts,
-// 10 gives rings closer to the best known after a second than 3 or 30 do.
-constexpr int kLongestSegment = 10;
+// Segments of a kick: short, so that what it breaks is repaired near by and soon.
+constexpr int kLongestSegment = 30;
+
+// A ring dearer by about this share of a hop is kept: of 0, 0.1, 0.3 and 0.5 the one that came
+// nearest to the best known rings of 442 to 1000 cities in a second.
+constexpr double kTemperature = 0.3;
 
 constexpr double kRounding = 1e-9;
 constexpr double kMostSeconds = 3600.0;
@@ -20,10 +23,11 @@ constexpr double kMostSeconds = 3600.0;
 }  // namespace
 
 Search::Search(Matrix distance, std::vector<std::vector<int>> candidates, std::vector<int> order,
-               std::uint64_t seed)
+               std::uint64_t seed, double enough)
     : distance_(std::move(distance)),
       candidates_(std::move(candidates)),
       random_(seed),
+      enough_(enough),
       tour_(order),
       local_(distance_, candidates_, tour_, kRounding * ring_cost(distance_, order) / order.size()),
       cost_(ring_cost(distance_, order)),
@@ -43,12 +47,13 @@ void Search::run(long kicks, double seconds) {
         settle();
         if (!is_settled_) return;
     }
-    for (; kicks > 0 && Clock::now() < end; --kicks) {
+    for (; kicks > 0 && !is_enough() && Clock::now() < end; --kicks) {
         ++kicks_;
         kick();
         local_.improve([] { return false; });
         const double cost = cost_ + kick_cost_ - local_.take_gain();
-        if (cost > cost_ * (1.0 + kRounding)) {
+        const double hop = cost_ / tour_.size();
+        if (cost > cost_ + kRounding * hop + kTemperature * hop * random_.exponential()) {
             local_.undo();
             continue;
         }

@@ -10,12 +10,12 @@
 
 namespace plink::ring {
 
-/// Iterated local search: kick the ring in one place, improve around it, keep what is not worse
-/// (Martin, Otto, Felten 1991). At least 8 cities.
+/// Iterated local search: kick the ring in one place, improve around it, keep what is not much
+/// worse (Martin, Otto, Felten 1991). At least 8 cities.
 class Search {
   public:
     Search(Matrix distance, std::vector<std::vector<int>> candidates, std::vector<int> order,
-           std::uint64_t seed);
+           std::uint64_t seed, double enough);
     Search(const Search&) = delete;
     Search& operator=(const Search&) = delete;
 
@@ -29,6 +29,8 @@ class Search {
     const std::vector<int>& best() const { return best_; }
     double best_cost() const { return best_cost_; }
     long kicks() const { return kicks_; }
+    /// Whether the best ring costs no more than `enough`, which ends the kicking.
+    bool is_enough() const { return best_cost_ <= enough_; }
     /// Kicks since the best ring was found.
     long idle_kicks() const { return kicks_ - best_kick_; }
 
@@ -39,6 +41,7 @@ class Search {
     Matrix distance_;
     std::vector<std::vector<int>> candidates_;
     Random random_;
+    double enough_;
     Tour tour_;
     LinKernighan local_;
     double cost_;

@@ -29,8 +29,8 @@ _BY_DISTANCE = 3
 
 # A chain of kicks ends when so many found nothing better; the search ends when so many chains in
 # a row, each from another start, found nothing better than the best before.
-_KICKS_PER_HOST = 50
-_LEAST_KICKS = 500
+_KICKS_PER_HOST = 20
+_LEAST_KICKS = 200
 _IDLE_CHAINS = 2
 
 # Rings within this share of the bound are optimal for every purpose.
@@ -115,8 +115,11 @@ def _nearest_neighbour_ring(matrix: Matrix, first: int) -> list[int]:
 
 
 def _nearest(matrix: Matrix, count: int) -> list[list[int]]:
-    others = matrix + np.diag(np.full(len(matrix), np.inf))
-    nearest: list[list[int]] = np.argsort(others, axis=1, kind="stable")[:, :count].tolist()
+    """By host, the nearest others; ties go by the place after it, so that hosts share them out."""
+    size = len(matrix)
+    after = (np.arange(size)[:, None] + np.arange(1, size)) % size
+    places = np.argsort(np.take_along_axis(matrix, after, axis=1), axis=1, kind="stable")
+    nearest: list[list[int]] = np.take_along_axis(after, places[:, :count], axis=1).tolist()
     return nearest
 
 
@@ -189,7 +192,8 @@ class _Climb:
     def _chain(self, start: list[int], candidates: list[list[int]], patience: int) -> None:
         """Improve a ring, then kick it until `patience` kicks in a row found nothing better."""
         seed = int(self._rng.integers(1 << 63))
-        search = _native.Search(self._matrix, candidates, start, seed)
+        enough = self._bound * (1.0 + _RELATIVE_TOLERANCE)
+        search = _native.Search(self._matrix, candidates, start, seed, enough)
         before = self._kicks
         while True:
             search.run(patience - search.idle_kicks, min(_SLICE_S, self._left_s()))
@@ -197,8 +201,8 @@ class _Climb:
             if search.best_cost < self._best[0] * (1.0 - _RELATIVE_TOLERANCE):
                 self._best = (reference.ring_cost(self._matrix, search.best), search.best)
             self._tell()
-            is_done = search.is_settled and search.idle_kicks >= patience
-            if is_done or self._is_optimal() or self._left_s() <= 0.0:
+            is_done = search.is_settled and (search.is_enough or search.idle_kicks >= patience)
+            if is_done or self._left_s() <= 0.0:
                 return
 
     def _is_optimal(self) -> bool:

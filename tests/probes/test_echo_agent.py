@@ -211,6 +211,8 @@ def test_the_agent_ends_with_its_input(peer: Peer) -> None:
         "pair 0 3 probe",
         "pair 0",
         "go",
+        "go 1",
+        "go 1 9999",
         "x" * 5000,
     ],
 )

@@ -1,8 +1,10 @@
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from probes.echo.blame import Blame
-from probes.echo.grants import Grants
+from probes.echo.grants import Grant, Grants
 from probes.echo.schedule import Schedule
 from probes.samples import all_pairs
 
@@ -46,35 +48,36 @@ def test_a_direction_is_settled_once() -> None:
 
 
 @given(st.integers(2, 12), st.integers(1, 6), st.randoms(use_true_random=False))
-def test_grants_are_disjoint_few_and_complete(hosts: int, most: int, random: object) -> None:
+def test_grants_are_disjoint_few_and_complete(hosts: int, most: int, random: Random) -> None:
     meetings = list(Schedule(hosts, all_pairs(hosts)).pairs())
-    followers = {(leader, number): follower for number, leader, follower in meetings}
     grants = Grants(meetings, most)
-    running: list[tuple[int, int]] = []
+    running: list[Grant] = []
     done = []
     while True:
         running += grants.next()
         if not running:
             break
-        ends = [end for key in running for end in (key[0], followers[key])]
+        ends = [end for grant in running for end in (grant.leader, grant.follower)]
         assert len(ends) == len(set(ends))
-        assert len(running) <= most
-        finished = running.pop(random.randrange(len(running)))  # type: ignore[attr-defined]
-        grants.over(*finished)
-        done.append(finished)
-    assert sorted(done) == sorted(followers)
+        slots = {grant.slot for grant in running}
+        assert len(slots) == len(running)
+        assert slots <= set(range(most))
+        finished = running.pop(random.randrange(len(running)))
+        grants.over(finished.leader, finished.round)
+        done.append((finished.round, finished.leader, finished.follower))
+    assert sorted(done) == meetings
 
 
 def test_the_meetings_of_a_lost_host_are_not_granted() -> None:
     grants = Grants(Schedule(4, all_pairs(4)).pairs(), 1)
     (first,) = grants.next()
-    grants.host_lost(first[0])
+    grants.host_lost(first.leader)
     rest = []
     while granted := grants.next():
         rest += granted
-        grants.over(*granted[0])
+        grants.over(granted[0].leader, granted[0].round)
     assert len(rest) == 3
-    assert first[0] not in {leader for leader, _ in rest}
+    assert first.leader not in {end for grant in rest for end in (grant.leader, grant.follower)}
 
 
 def test_a_host_silent_to_three_others_is_blamed() -> None:

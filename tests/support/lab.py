@@ -61,11 +61,10 @@ class Lab:
 
     @property
     def racks(self) -> dict[str, list[str]]:
-        """Rack to its hosts."""
-        racks: dict[str, list[str]] = {}
-        for host, rack in sorted(self.truth["hosts"].items()):
-            racks.setdefault(rack, []).append(host)
-        return racks
+        """Rack to its hosts: r1, r2, ..."""
+        rack_of: dict[str, str] = self.truth["hosts"]
+        names = sorted(set(rack_of.values()), key=lambda rack: int(rack.removeprefix("r")))
+        return {rack: sorted(host for host in rack_of if rack_of[host] == rack) for rack in names}
 
     def exec(
         self, host: str, argv: Sequence[str], *, text: str = "", check: bool = True
@@ -101,6 +100,7 @@ def lab_cluster(
     uplink_rate: str = "400mbit",
     hops: int = 4,
     seed: int = 1,
+    topology: Path | None = None,
     options: Sequence[str] = (),
 ) -> Iterator[Lab]:
     """Put a lab up for a while. It goes down with this process, however that ends.
@@ -112,6 +112,7 @@ def lab_cluster(
         uplink_rate: of every rack's uplink.
         hops: extra switches on each rack's way to the spine.
         seed: shuffles names, addresses and the given order.
+        topology: a file instead of all the above but the seed.
         options: further options of `lab up`.
     """
     if os.geteuid() != 0:
@@ -119,10 +120,13 @@ def lab_cluster(
     _clear_remains()
     name = f"t{os.getpid()}-{next(_numbers)}"
     directory = Path(tempfile.gettempdir(), f"plink-lab-{name}")
-    shape = [] if racks is None else ["--racks", str(racks)]
-    shape += ["--hosts", str(hosts), "--host-rate", host_rate, "--uplink-rate", uplink_rate]
-    shape += ["--hops", str(hops), "--seed", str(seed)]
-    with _held(name, ["--dir", str(directory), *shape, *options]):
+    if topology is not None:
+        shape = ["--topology", str(topology)]
+    else:
+        shape = [] if racks is None else ["--racks", str(racks)]
+        shape += ["--hosts", str(hosts), "--host-rate", host_rate, "--uplink-rate", uplink_rate]
+        shape += ["--hops", str(hops)]
+    with _held(name, ["--dir", str(directory), "--seed", str(seed), *shape, *options]):
         truth = json.loads((directory / "truth.json").read_text())
         yield Lab(name, directory, truth)
 

@@ -19,11 +19,9 @@
 
 /* Small whole numbers, so that float32 holds every partial sum exactly; they differ from rank to
  * rank and from place to place, so that a lost or misplaced part shows. */
-static float own_value(int element, int rank) {
-    return (float)(element % VALUE_PERIOD + rank + 1);
-}
+static float own_value(int element, int rank) { return (float)(element % VALUE_PERIOD + rank + 1); }
 
-static long count_wrong(const float *sums, int elements, int size) {
+static long count_wrong(const float* sums, int elements, int size) {
     const long from_ranks = (long)size * (size + 1) / 2;
     long wrong = 0;
     for (int i = 0; i < elements; ++i) {
@@ -35,7 +33,7 @@ static long count_wrong(const float *sums, int elements, int size) {
 
 static void report_hosts(int rank, int size) {
     char host[HOST_BYTES] = {0};
-    char *hosts = rank == 0 ? malloc((size_t)size * HOST_BYTES) : NULL;
+    char* hosts = rank == 0 ? malloc((size_t)size * HOST_BYTES) : NULL;
     gethostname(host, sizeof host - 1);
     MPI_Gather(host, HOST_BYTES, MPI_CHAR, hosts, HOST_BYTES, MPI_CHAR, 0, MPI_COMM_WORLD);
     for (int r = 0; rank == 0 && r < size; ++r) {
@@ -66,7 +64,7 @@ static void leave(void) {
 #endif
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     if (argc != 5) {
         return 2;
     }
@@ -84,8 +82,8 @@ int main(int argc, char **argv) {
     report_library(rank);
     report_hosts(rank, size);
 
-    float *own = malloc((size_t)elements * sizeof *own);
-    float *sums = malloc((size_t)elements * sizeof *sums);
+    float* own = malloc((size_t)elements * sizeof *own);
+    float* sums = malloc((size_t)elements * sizeof *sums);
     if (own == NULL || sums == NULL) {
         fprintf(stderr, "not enough memory for two buffers of %d floats\n", elements);
         MPI_Abort(MPI_COMM_WORLD, 1);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +35,15 @@ int64_t now_ns() {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return int64_t{time.tv_sec} * kSecond + time.tv_nsec;
+}
+
+// Hosts of one machine meet on one processor: a pair's reading would else depend on whether the
+// scheduler puts its two ends together or apart. Where it is not allowed, they stay where they are.
+void move_to(uint32_t processor) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor % CPU_SETSIZE, &set);
+    sched_setaffinity(0, sizeof set, &set);
 }
 
 // Times to send a message again: at once, then at doubling intervals.
@@ -114,14 +124,14 @@ Agent::Meeting Agent::greet_follower(const Pair& pair) {
     while (now_ns() - heard_ns < silence_ns()) {
         if (is_gone(pair)) return Meeting::gone;
         if (hello.is_due()) {
-            send(Message::hello, pair);
+            send(Message::hello, pair, processor_);
             hello.sent();
         }
         if (!next(hello.due_ns(), &packet)) continue;
         heard_ns = now_ns();
         if (packet.message == Message::ready) return Meeting::met;
         if (packet.message == Message::past) return Meeting::gave_up;
-        if (packet.message == Message::knock) send(Message::hello, pair);
+        if (packet.message == Message::knock) send(Message::hello, pair, processor_);
     }
     return Meeting::silent;
 }
@@ -231,11 +241,17 @@ void Agent::finish(const Pair& pair) {
 
 void Agent::wait_for_grant_or_greeting() {
     Packet packet;
-    uint32_t round = 0;
-    if (next(now_ns() + kSecond, &packet)) meet(position_of(packet.round), true);
-    while (control_.take_grant(&round)) {
-        size_t position = position_of(round);
-        if (position < run_.pairs.size() && !done_[position]) meet(position, false);
+    Grant grant;
+    if (next(now_ns() + kSecond, &packet)) {
+        move_to(packet.sequence);
+        meet(position_of(packet.round), true);
+    }
+    while (control_.take_grant(&grant)) {
+        size_t position = position_of(grant.round);
+        if (position >= run_.pairs.size() || done_[position]) continue;
+        processor_ = grant.processor;
+        move_to(processor_);
+        meet(position, false);
     }
 }
 

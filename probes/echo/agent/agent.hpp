@@ -49,6 +49,7 @@ class Agent {
     int socket_ = -1;
     std::vector<bool> done_;    // by position in run_.pairs
     size_t current_ = kNoPair;  // the pair being met, by position
+    uint32_t processor_ = 0;    // where granted pairs meet
     int64_t received_ns_ = 0;   // when the last packet arrived
     int64_t control_ns_ = 0;    // when the coordinator was last heard
     std::vector<uint32_t> samples_ns_;

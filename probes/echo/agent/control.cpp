@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint32_t kMaxCount = 1000000;
 constexpr size_t kMaxPairs = 1 << 17;
+constexpr uint32_t kMaxProcessor = 1023;
 constexpr size_t kMaxLine = 4096;
 
 std::vector<std::string> words_of(const std::string& line) {
@@ -102,9 +103,9 @@ Control::Status Control::read(Run* run) {
     }
 }
 
-bool Control::take_grant(uint32_t* round) {
+bool Control::take_grant(Grant* grant) {
     if (grants_.empty()) return false;
-    *round = grants_.front();
+    *grant = grants_.front();
     grants_.pop_front();
     return true;
 }
@@ -142,14 +143,19 @@ bool Control::apply(const std::string& line, Run* run) {
         return run->peers.find(pair.partner) != nullptr;
     }
     if (verb == "start") return has_start_ = true;
-    uint32_t number = 0;
-    if (verb == "go" || verb == "gone") {
-        if (words.size() != 2 || !parse_number(words[1], kMaxPairs, &number)) return false;
-        if (verb == "go") {
-            grants_.push_back(number);
-        } else {
-            run->peers.mark_gone(number);
+    if (verb == "go") {
+        Grant grant;
+        if (words.size() != 3 || !parse_number(words[1], kMaxPairs, &grant.round) ||
+            !parse_number(words[2], kMaxProcessor, &grant.processor)) {
+            return false;
         }
+        grants_.push_back(grant);
+        return true;
+    }
+    if (verb == "gone") {
+        uint32_t index = 0;
+        if (words.size() != 2 || !parse_number(words[1], Peers::kMaxIndex, &index)) return false;
+        run->peers.mark_gone(index);
         return true;
     }
     if (verb == "stop") return stopped_ = true;

@@ -31,6 +31,12 @@ struct Run {
     std::vector<Pair> pairs;
 };
 
+// Leave to meet the partner of a round, on a certain processor.
+struct Grant {
+    uint32_t round = 0;
+    uint32_t processor = 0;
+};
+
 // The standard input of the agent. It never blocks.
 class Control {
   public:
@@ -43,8 +49,8 @@ class Control {
     bool has_run() const { return has_run_; }
     // All peers and pairs have arrived.
     bool has_start() const { return has_start_; }
-    // The next round that the coordinator granted, if there is one.
-    bool take_grant(uint32_t* round);
+    // The next meeting that the coordinator granted, if there is one.
+    bool take_grant(Grant* grant);
     // The line that was not understood.
     const std::string& broken_line() const { return broken_line_; }
 
@@ -53,7 +59,7 @@ class Control {
 
     std::string buffer_;
     std::string broken_line_;
-    std::deque<uint32_t> grants_;
+    std::deque<Grant> grants_;
     bool has_run_ = false;
     bool has_start_ = false;
     bool stopped_ = false;

@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# The system packages that a script needs, found by what they provide, so that tools which came
+# some other way count too. Needs say.sh.
+
+# group: command:package ...
+declare -A NEEDED_COMMANDS=(
+    [build]="g++:g++ make:make cmake:cmake"
+    [lab]="ip:iproute2 tc:iproute2 sshd:openssh-server ssh:openssh-client ssh-keygen:openssh-client
+        hostname:hostname mount:mount fping:fping"
+    [mpi]="mpirun.openmpi:openmpi-bin mpicc.openmpi:libopenmpi-dev mpirun.mpich:mpich
+        mpicc.mpich:libmpich-dev"
+)
+
+# missing_packages PYTHON GROUP...: one package a line.
+missing_packages() {
+    local python=$1 group entry
+    shift
+    {
+        for group; do
+            for entry in ${NEEDED_COMMANDS[$group]}; do
+                command -v "${entry%%:*}" >/dev/null || printf '%s\n' "${entry#*:}"
+            done
+        done
+        missing_python_packages "$python"
+    } | sort -u
+}
+
+# Debian keeps ensurepip and the headers of its own Python in packages of their own.
+missing_python_packages() {
+    local lacks
+    lacks=$("$1" - <<'PYTHON'
+import importlib.util, pathlib, sys, sysconfig
+
+python = f"python{sys.version_info.major}.{sys.version_info.minor}"
+if not all(map(importlib.util.find_spec, ["venv", "ensurepip"])):
+    print(f"{python}-venv")
+if not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists():
+    print(f"{python}-dev")
+PYTHON
+    )
+    if [[ -n $lacks && $("$1" -c 'import sys; print(sys.base_prefix)') != /usr ]]; then
+        die "$1 lacks what ${lacks//$'\n'/ and } brings on Debian, and it is not Debian's Python" \
+            "set PYTHON to another Python 3.10 or later"
+    fi
+    [[ -z $lacks ]] || printf '%s\n' "$lacks"
+}
+
+# install_packages PACKAGE...: with apt-get, as root or through sudo where it asks no password.
+install_packages() {
+    local command="apt-get install --no-install-recommends -y $*"
+    if ! command -v apt-get >/dev/null; then
+        die "these packages are missing and there is no apt-get to install them: $*" \
+            "install what corresponds to them on this system, then run this again"
+    fi
+    if ((EUID == 0)); then
+        run_quietly "installing $* (apt-get)" apt_install "$@" || die "apt-get could not install $*"
+    elif sudo -n true 2>/dev/null; then
+        run_quietly "installing $* (sudo apt-get)" sudo -n bash -c \
+            "$(declare -f apt_install); apt_install \"\$@\"" apt_install "$@" ||
+            die "apt-get could not install $*"
+    else
+        die "these packages are missing and only root may install them: $*" "run: sudo $command"
+    fi
+}
+
+# As root. A server among the packages is installed but not started: nothing here needs it running,
+# and it would open a port on this machine. Debian asks policy-rc.d before it starts a service.
+apt_install() (
+    set -e
+    policy=/usr/sbin/policy-rc.d
+    if [[ ! -e $policy ]]; then
+        trap 'rm -f "$policy"' EXIT
+        trap 'exit 1' INT TERM
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update || true # the lists that are there may do
+    apt-get install --no-install-recommends -y "$@"
+)

@@ -1,0 +1,118 @@
+# shellcheck shell=bash
+# Sourced by the scripts: `set_up GROUP...` installs what this machine lacks of the named groups of
+# system packages, and plink with all its extras into .venv. It is quick where that was done before.
+
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+VENV="$ROOT/.venv"
+# sbin is not on an ordinary user's path, and sshd, ip and tc live there.
+PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+unset PYTHONPATH PYTHONHOME
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore
+
+# shellcheck source=scripts/lib/say.sh
+. "$ROOT/scripts/lib/say.sh"
+# shellcheck source=scripts/lib/packages.sh
+. "$ROOT/scripts/lib/packages.sh"
+
+set_up() {
+    local python packages
+    python=$(choose_python) || exit 1
+    packages=$(missing_packages "$python" "$@") || exit 1
+    if [[ -n $packages ]]; then
+        # shellcheck disable=SC2086  # one word a package
+        install_packages $packages
+    fi
+    mkdir -p "$ROOT/build"
+    # Two scripts at the same time must not install into one environment.
+    exec {lock}>"$ROOT/build/.setup-lock"
+    flock "$lock"
+    install_plink "$python"
+    exec {lock}>&-
+    export PATH="$VENV/bin:$PATH"
+}
+
+# The Python to build with: $PYTHON, else that of .venv, else the first on the path that will do.
+choose_python() {
+    local candidate
+    if [[ -n ${PYTHON:-} ]]; then
+        command -v "$PYTHON" >/dev/null || die "PYTHON=$PYTHON is not a command"
+        is_recent "$PYTHON" || die "PYTHON=$PYTHON is not Python 3.10 or later"
+        executable "$PYTHON"
+        return
+    fi
+    if [[ -f $VENV/plink-python ]]; then
+        candidate=$(<"$VENV/plink-python")
+        if is_recent "$candidate"; then
+            echo "$candidate"
+            return
+        fi
+    fi
+    for candidate in python3 python3.13 python3.12 python3.11 python3.10; do
+        if is_recent "$candidate"; then
+            executable "$candidate"
+            return
+        fi
+    done
+    die "there is no Python 3.10 or later on the path" \
+        "install one (Debian 12, Ubuntu 22.04 and later: apt-get install python3) or set PYTHON"
+}
+
+# Without the wrappers of version managers, which answer differently in another folder.
+executable() {
+    "$1" -c 'import sys; print(sys.executable)'
+}
+
+is_recent() {
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
+}
+
+# Not editable, so that what runs is what was built. Done again only when the Python, the sources
+# or the pins changed.
+install_plink() {
+    local python=$1 identity sources
+    identity=$("$python" -c 'import sys; print(sys.version, sys.base_prefix)')
+    sources=$(hash_of_sources)
+    if [[ "$(recorded identity)" != "$identity" ]]; then
+        make_venv "$python" "$identity"
+    elif [[ "$(recorded sources)" == "$sources" ]]; then
+        return
+    fi
+    rm -f "$VENV/plink-sources"
+    # Without build isolation the build tools are the pinned ones, and are fetched once.
+    run_quietly "installing the build tools into .venv" "$VENV/bin/python" -m pip install \
+        -c "$ROOT/constraints.txt" scikit-build-core nanobind ||
+        die "pip could not install the build tools"
+    run_quietly "installing plink and its extras into .venv" "$VENV/bin/python" -m pip install \
+        -c "$ROOT/constraints.txt" --no-build-isolation "${ROOT}[dev,torch]" ||
+        die "pip could not install plink"
+    printf '%s\n' "$sources" >"$VENV/plink-sources"
+}
+
+recorded() {
+    cat "$VENV/plink-$1" 2>/dev/null || true
+}
+
+make_venv() {
+    local python=$1 identity=$2
+    if [[ -e $VENV && ! -f $VENV/plink-python ]]; then
+        die "$VENV was not made by these scripts" "move it out of the way"
+    fi
+    rm -rf "$VENV"
+    mkdir "$VENV"
+    printf '%s\n' "$python" >"$VENV/plink-python"
+    run_quietly "making .venv with $python" "$python" -m venv "$VENV" ||
+        die "$python could not make a virtual environment in $VENV"
+    printf '%s\n' "$identity" >"$VENV/plink-identity"
+}
+
+# The place counts too: an environment cannot be moved.
+hash_of_sources() {
+    (
+        cd "$ROOT"
+        pwd
+        find pyproject.toml CMakeLists.txt constraints.txt plink probes solvers \
+            -name __pycache__ -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+    ) | sha256sum | cut -d ' ' -f 1
+}

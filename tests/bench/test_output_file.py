@@ -1,0 +1,62 @@
+"""`plink bench -o FILE`: the results as JSON in a file, beside what is printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from plink.bench.bench import BenchRun
+from plink.bench.clients.base import ClientFacts, Workload
+from plink.bench.orders import NamedOrder
+from plink.bench.result import Setting, make_result
+from plink.cli import bench_action, cli
+from plink.files import cluster as cluster_file
+from plink.files.cluster import Cluster, Host, RttMeasurement
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cluster file of hosts that do not exist, and a bench that took place on them."""
+    counts = np.full((2, 2), 5)
+    rtt = RttMeasurement(
+        rtt_us={10.0: np.full((2, 2), 20.0)},
+        reading=10.0,
+        samples=counts,
+        losses=0 * counts,
+        tool="echo",
+    )
+    path = tmp_path / "cluster.json"
+    cluster_file.write(str(path), Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")], rtt))
+    setting = Setting(
+        "gloo", ClientFacts({}, {}), Workload("ring", 8000, 1, 1), 1, 0, {"a": "bbr"}, "hash"
+    )
+    result = make_result(setting, ["a", "b"], [NamedOrder("given", (0, 1))], [[0.5]], [40.0])
+    monkeypatch.setattr(bench_action, "bench", lambda _request, _progress: BenchRun(result, None))
+    return path
+
+
+def test_file_gets_the_results_and_standard_output_the_table(cluster: Path) -> None:
+    file = cluster.with_name("bench.json")
+    result = CliRunner().invoke(cli, ["bench", str(cluster), "--orders", "given", "-o", str(file)])
+    assert result.exception is None
+    assert "500 ms" in result.stdout
+    assert json.loads(file.read_text("utf-8"))["rows"][0]["median_s"] == 0.5
+
+
+def test_standard_output_as_the_file_gets_nothing_but_the_results(cluster: Path) -> None:
+    result = CliRunner().invoke(cli, ["bench", str(cluster), "--orders", "given", "-o", "-"])
+    assert result.exception is None
+    assert json.loads(result.stdout)["rows"][0]["order"] == "given"
+
+
+def test_file_that_cannot_be_written_is_refused_before_anything_runs(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_action, "bench", lambda _request, _progress: pytest.fail("it ran"))
+    file = cluster.parent / "absent" / "bench.json"
+    result = CliRunner().invoke(cli, ["bench", str(cluster), "--orders", "given", "-o", str(file)])
+    assert "there is no folder" in str(result.exception)

@@ -1,0 +1,183 @@
+"""Who may import whom (`docs/design.md`, Layers), read from the sources of the installed packages.
+
+Every import counts, wherever it stands: in a function or under `TYPE_CHECKING` too.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+PACKAGES = ("plink", "probes", "solvers")
+
+# What a process that trains imports, once it exists, and what must then stay out of it.
+TRAINING = ("plink.torch", "plink.engine")
+NOT_IN_TRAINING = {"probes", "solvers", "sklearn", "z3", "paramiko", "click"}
+
+Sources = Mapping[str, tuple[str, bool]]
+"""Module name to its source text and whether it is a package."""
+
+
+def installed_sources() -> Sources:
+    sources: dict[str, tuple[str, bool]] = {}
+    for package in PACKAGES:
+        spec = importlib.util.find_spec(package)
+        assert spec is not None
+        assert spec.origin is not None
+        folder = Path(spec.origin).parent
+        for file in folder.rglob("*.py"):
+            parts = (package, *file.relative_to(folder).with_suffix("").parts)
+            is_package = parts[-1] == "__init__"
+            name = ".".join(parts[:-1] if is_package else parts)
+            sources[name] = (file.read_text(encoding="utf-8"), is_package)
+    return sources
+
+
+def imports_of(name: str, sources: Sources) -> set[str]:
+    """The modules that `name` imports; those outside `sources` by their full dotted name."""
+    text, is_package = sources[name]
+    package = name if is_package else name.rpartition(".")[0]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            base = ".".join(part for part in (above, node.module) if part)
+            for alias in node.names:
+                submodule = f"{base}.{alias.name}"
+                found.add(submodule if submodule in sources else base)
+    return found
+
+
+def top_level(names: Iterable[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
+
+
+def ancestors(name: str) -> list[str]:
+    """The packages that Python imports before `name`, and `name` itself."""
+    parts = name.split(".")
+    return [".".join(parts[: end + 1]) for end in range(len(parts))]
+
+
+def reached_from(roots: Iterable[str], sources: Sources) -> set[str]:
+    """All that importing `roots` may import, directly or not, ours and others'."""
+    reached: set[str] = set()
+    waiting = [name for root in roots for name in ancestors(root)]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            if name in sources:
+                waiting += [part for item in imports_of(name, sources) for part in ancestors(item)]
+    return reached
+
+
+def forbidden_imports(package: str, forbidden: set[str], sources: Sources) -> list[str]:
+    return [
+        f"{name} imports {item}"
+        for name in sorted(sources)
+        if name.partition(".")[0] == package
+        for item in sorted(imports_of(name, sources))
+        if item.partition(".")[0] in forbidden
+    ]
+
+
+def find_cycle(sources: Sources) -> list[str]:
+    """A chain of modules that import each other in a circle, or nothing."""
+    graph = {name: sorted(imports_of(name, sources) & sources.keys()) for name in sources}
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name not in done:
+            for item in graph[name]:
+                cycle = visit(item, [*path, name])
+                if cycle:
+                    return cycle
+            done.add(name)
+        return []
+
+    return next((cycle for name in sorted(graph) if (cycle := visit(name, []))), [])
+
+
+def training_imports(sources: Sources) -> set[str]:
+    roots = [
+        name for name in sources for root in TRAINING if name == root or name.startswith(f"{root}.")
+    ]
+    return top_level(reached_from(roots, sources))
+
+
+def test_probes_import_neither_solvers_nor_plink() -> None:
+    assert forbidden_imports("probes", {"solvers", "plink"}, installed_sources()) == []
+
+
+def test_solvers_import_neither_probes_nor_plink() -> None:
+    assert forbidden_imports("solvers", {"probes", "plink"}, installed_sources()) == []
+
+
+def test_packages_have_no_import_cycles() -> None:
+    assert find_cycle(installed_sources()) == []
+
+
+def test_training_process_imports_nothing_heavy() -> None:
+    assert training_imports(installed_sources()) & NOT_IN_TRAINING == set()
+
+
+def test_import_plink_alone_imports_nothing_but_plink() -> None:
+    program = (
+        "import sys; before = set(sys.modules); import plink; print(*set(sys.modules) - before)"
+    )
+    # Isolated: neither the folder nor the environment of the caller adds modules.
+    result = subprocess.run(
+        [sys.executable, "-I", "-c", program], check=True, capture_output=True, text=True
+    )
+    assert top_level(result.stdout.split()) - sys.stdlib_module_names == {"plink"}
+
+
+def test_sources_are_found() -> None:
+    assert {"plink", "plink.cli", "probes.errors", "solvers"} <= installed_sources().keys()
+
+
+MADE_UP: Sources = {
+    "plink": ("", True),
+    "plink.torch": ("from plink.wire import frame", False),
+    "plink.wire": ("from . import frame", True),
+    "plink.wire.frame": ("def late():\n    import sklearn.cluster", False),
+    "plink.cli": ("from .left import a\nimport click", True),
+    "plink.cli.left": ("from plink.cli import right", False),
+    "plink.cli.right": ("def late():\n    from plink.cli.left import b", False),
+    "probes": ("import json", True),
+    "probes.echo": ("from ..ssh import session\nimport solvers.ring as ring", True),
+    "probes.ssh": ("if TYPE_CHECKING:\n    from plink.files import cluster", True),
+    "solvers": ("", True),
+}
+
+
+def test_checker_resolves_absolute_and_relative_imports() -> None:
+    assert imports_of("plink.wire", MADE_UP) == {"plink.wire.frame"}
+    assert imports_of("plink.cli", MADE_UP) == {"plink.cli.left", "click"}
+    assert imports_of("probes.echo", MADE_UP) == {"probes.ssh", "solvers.ring"}
+
+
+def test_checker_finds_forbidden_imports_in_functions_and_type_checking_blocks() -> None:
+    assert forbidden_imports("probes", {"solvers", "plink"}, MADE_UP) == [
+        "probes.echo imports solvers.ring",
+        "probes.ssh imports plink.files",
+    ]
+    assert forbidden_imports("solvers", {"probes", "plink"}, MADE_UP) == []
+
+
+def test_checker_finds_what_training_reaches_indirectly() -> None:
+    assert training_imports(MADE_UP) == {"plink", "sklearn"}
+
+
+def test_checker_finds_a_cycle_through_a_function() -> None:
+    assert find_cycle(MADE_UP) == ["plink.cli.left", "plink.cli.right", "plink.cli.left"]
+    del_one = {name: source for name, source in MADE_UP.items() if name != "plink.cli.right"}
+    assert find_cycle({**del_one, "plink.cli.left": ("import json", False)}) == []
