@@ -100,12 +100,14 @@ class GlooClient:
             "elements": self._workload.elements,
             "warmups": self._workload.warmups,
             "repetitions": self._workload.repetitions,
+            "timeout_s": timeout_s,
         }
         replies = self._ask(dict.fromkeys(order, command), self._workload.launch_limit_s)
         seconds = [self._checked_seconds(host, replies[host]) for host in order]
         # Rank 0 holds the store that the others leave, so it goes last.
-        self._ask({host: {"do": "leave"} for host in order[1:]}, timeout_s)
-        self._ask({first: {"do": "leave"}}, timeout_s)
+        leave = {"do": "leave", "timeout_s": timeout_s}
+        self._ask(dict.fromkeys(order[1:], leave), timeout_s)
+        self._ask({first: leave}, timeout_s)
         return slowest_rank(seconds)
 
     def close(self) -> None:
@@ -147,19 +149,17 @@ class GlooClient:
             if message["event"] in ("failed", "ended"):
                 if not failures:
                     deadline = min(deadline, time.monotonic() + GRACE_S)
-                failures.setdefault(host, message)
-                if message["event"] == "ended":
+                # A worker that says why it fails may end afterwards: the reason counts.
+                if failures.setdefault(host, message)["event"] == "ended":
                     break
             elif host in commands:
                 answers[host] = message
         missing = [host for host in commands if host not in answers and host not in failures]
         if failures or missing:
-            raise self._culprit(failures, missing, limit_s)
+            raise self._culprit(failures, missing)
         return answers
 
-    def _culprit(
-        self, failures: Mapping[int, Message], missing: Sequence[int], limit_s: float
-    ) -> HostError:
+    def _culprit(self, failures: Mapping[int, Message], missing: Sequence[int]) -> HostError:
         """The host to blame: a dead one before a silent one before one that lost its peer."""
         ended = [host for host, message in failures.items() if message["event"] == "ended"]
         if ended:
@@ -171,7 +171,7 @@ class GlooClient:
         if missing:
             return HostError(
                 self._hosts[missing[0]].name,
-                f"the Gloo worker did not answer within {limit_s:g} s",
+                "the Gloo worker stopped answering",
             )
         host, message = next(iter(failures.items()))
         reason = " ".join(str(message.get("reason")).split())

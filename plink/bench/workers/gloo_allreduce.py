@@ -18,11 +18,14 @@ import struct
 import sys
 import threading
 import time
-from typing import Any
+from typing import Any, TextIO
 
 SIOCGIFCONF = 0x8912
 IFREQ_BYTES = 40
 VALUE_PERIOD = 1009
+
+# Gloo's own timeouts come first where they work.
+WATCHDOG_MARGIN_S = 2.0
 
 
 def main() -> None:
@@ -32,22 +35,20 @@ def main() -> None:
     os.dup2(2, 1)
     commands: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=read_commands, args=(commands,), daemon=True).start()
+    watchdog = Watchdog(output)
     rank: Rank | None = None
-    idle_limit_s = 600.0
     while True:
-        try:
-            command = commands.get(timeout=idle_limit_s)
-        except queue.Empty:
-            os._exit(1)
+        command = commands.get()
         try:
             if command["do"] == "start":
-                idle_limit_s = command["idle_limit_s"]
-                rank = Rank(command["address"])
+                watchdog.idle_limit_s = command["idle_limit_s"]
+                rank = Rank(command["address"], watchdog)
             if rank is None:
                 raise RuntimeError("the first command must be 'start'")
             reply = getattr(rank, command["do"])(command)
         except Exception as error:
             reply = {"event": "failed", "reason": f"{type(error).__name__}: {error}"}
+        watchdog.rest()
         print(json.dumps(reply), file=output, flush=True)
 
 
@@ -61,11 +62,41 @@ def read_commands(commands: queue.Queue[dict[str, Any]]) -> None:
         os._exit(0)
 
 
+class Watchdog:
+    """Ends the process when a step takes too long: Gloo waits on for a peer that fell silent."""
+
+    def __init__(self, output: TextIO) -> None:
+        self.idle_limit_s = 600.0
+        self.output = output
+        self.step = "waiting for a command"
+        self.limit_s = self.idle_limit_s
+        self.deadline = time.monotonic() + self.limit_s
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    def begin(self, step: str, limit_s: float) -> None:
+        """A step begins, and the one before has ended."""
+        self.deadline = time.monotonic() + limit_s + WATCHDOG_MARGIN_S
+        self.step, self.limit_s = step, limit_s
+
+    def rest(self) -> None:
+        """No step is under way; the next command is due within the idle limit."""
+        self.begin("waiting for a command", self.idle_limit_s)
+
+    def watch(self) -> None:
+        """Look twice a second, for ever."""
+        while time.monotonic() < self.deadline:
+            time.sleep(0.5)
+        reason = f"{self.step} took longer than {self.limit_s:g} s"
+        print(json.dumps({"event": "failed", "reason": reason}), file=self.output, flush=True)
+        os._exit(1)
+
+
 class Rank:
     """This process's part in one process group after another; its methods are the commands."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, watchdog: Watchdog) -> None:
         self.address = address
+        self.watchdog = watchdog
         os.environ["GLOO_SOCKET_IFNAME"] = interface_of(address)
         # Seconds of CPU: late, so that the end of standard input also ends a start.
         self.torch: Any = importlib.import_module("torch")
@@ -91,6 +122,7 @@ class Rank:
 
     def join(self, command: dict[str, Any]) -> dict[str, Any]:
         """Become one rank of a new Gloo process group."""
+        self.watchdog.begin("joining the process group", command["timeout_s"])
         timeout = datetime.timedelta(seconds=command["timeout_s"])
         if self.store is None:
             self.store = self.dist.TCPStore(
@@ -122,6 +154,7 @@ class Rank:
         buffer = torch.empty_like(pattern)
         seconds, wrong = [], 0
         for repetition in range(command["warmups"] + command["repetitions"]):
+            self.watchdog.begin("an allreduce", command["timeout_s"])
             torch.add(pattern, rank + 1, out=buffer)
             dist.barrier()
             begin = time.perf_counter()
@@ -132,8 +165,9 @@ class Rank:
                 seconds.append(end - begin)
         return {"event": "measured", "seconds": seconds, "wrong_elements": wrong}
 
-    def leave(self, command: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def leave(self, command: dict[str, Any]) -> dict[str, Any]:
         """Leave the process group and the store."""
+        self.watchdog.begin("leaving the process group", command["timeout_s"])
         self.dist.destroy_process_group()
         self.store = None
         return {"event": "left"}
