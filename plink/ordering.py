@@ -66,6 +66,7 @@ def solve_ring(
     return Order(
         algorithm="ring",
         hosts=[cluster.hosts[host] for host in solution.order],
+        hops_us=found.matrix_us[solution.order, np.roll(solution.order, -1)].tolist(),
         given=cluster.names,
         cost_us=solution.cost,
         cost_given_us=reference.ring_cost(found.matrix_us, given),

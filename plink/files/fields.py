@@ -97,6 +97,20 @@ class Fields:
         """A finite number, or None where the field is absent or null."""
         return None if self.values.get(name) is None else self.number(name, low, high)
 
+    def numbers(self, name: str, size: int, high: float) -> list[float]:
+        """`size` finite numbers from 0 to `high`."""
+        values = self.values.get(name)
+        if not isinstance(values, list) or len(values) != size:
+            raise self.error(name, f"{size} numbers")
+        for index, value in enumerate(values):
+            number = finite_number(value)
+            if number is None or not 0.0 <= number <= high:
+                raise WrongUseError(
+                    f"{self.place}: {name}[{index}] is {brief(value)}, "
+                    f"expected a number from 0 to {high:g}"
+                )
+        return [float(value) for value in values]
+
     def object(self, name: str) -> Fields:
         """A nested object."""
         value = self.values.get(name)

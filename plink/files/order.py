@@ -44,6 +44,8 @@ class Order:
     Args:
         algorithm: whose cost was minimised: `ring`.
         hosts: in rank order.
+        hops_us: the distance from every host to the next, from the last to the first; they sum up
+            to the cost.
         given: the hosts' names in the order in which the user had them.
         cost_us: of this order (for a ring: Luo 2020, §5.2.1).
         cost_given_us: of the given order, never less than `cost_us`.
@@ -61,6 +63,7 @@ class Order:
 
     algorithm: str
     hosts: Sequence[Host]
+    hops_us: Sequence[float]
     given: Sequence[str]
     cost_us: float
     cost_given_us: float
@@ -123,6 +126,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
     order = Order(
         algorithm=fields.word("algorithm"),
         hosts=hosts,
+        hops_us=fields.numbers("hops_us", size, MAX_RTT_US),
         given=fields.texts("given"),
         cost_us=fields.number("cost_us", 0.0, highest),
         cost_given_us=fields.number("cost_given_us", 0.0, highest),
@@ -154,6 +158,7 @@ def to_json(order: Order) -> dict[str, Any]:
         **({} if order.made_from is None else {"made_from": order.made_from}),
         "algorithm": order.algorithm,
         "hosts": cluster.hosts_to_json(order.hosts),
+        "hops_us": list(order.hops_us),
         "given": list(order.given),
         "cost_us": order.cost_us,
         "cost_given_us": order.cost_given_us,
@@ -180,6 +185,8 @@ def _check(order: Order, fields: Fields) -> None:
         raise WrongUseError(f"{fields.place}: given does not name the same hosts as hosts")
     if not set(order.unmeasured_hosts) <= set(order.names):
         raise WrongUseError(f"{fields.place}: unmeasured_hosts names others than hosts")
+    if not math.isclose(sum(order.hops_us), order.cost_us, rel_tol=_TOLERANCE):
+        raise WrongUseError(f"{fields.place}: hops_us does not sum up to cost_us")
     slack = 1.0 + _TOLERANCE
     if order.lower_bound_us > order.cost_us * slack:
         raise WrongUseError(f"{fields.place}: lower_bound_us is above cost_us")

@@ -13,14 +13,14 @@ from plink.view.text import counted, printable, rtt_text, share_text
 _SHOWN_HOSTS = 64
 
 
-def print_order(console: Console, order: Order) -> None:
-    """Print the page of an order."""
+def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
+    """Print what an order costs, and `with_hosts` who comes when, in a few lines."""
     console.print(Text(f"{printable(order.algorithm)} order of {_hosts(order)}", style="bold"))
     console.print(Text(_how(order), style="dim"))
     console.print()
     console.print(_costs(order))
     console.print()
-    console.print(facts.table(_facts(order)))
+    console.print(facts.table(_facts(order, with_hosts=with_hosts)))
 
 
 def _hosts(order: Order) -> str:
@@ -56,7 +56,7 @@ def _costs(order: Order) -> Table:
     return table
 
 
-def _facts(order: Order) -> list[facts.Fact]:
+def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     pairs = len(order.hosts) * (len(order.hosts) - 1) // 2
     optimal = "none: no order is cheaper"
     gap = f"at most {share_text(order.gap)} could still be saved" if order.gap else optimal
@@ -64,7 +64,8 @@ def _facts(order: Order) -> list[facts.Fact]:
     rows: list[facts.Fact] = [("gap", [gap]), ("filled", [filled])]
     if order.unmeasured_hosts:
         rows.append(("unmeasured", [printable(", ".join(order.unmeasured_hosts))]))
-    names = [printable(name) for name in order.names]
-    more = [f"and {len(names) - _SHOWN_HOSTS:,} more"] if len(names) > _SHOWN_HOSTS else []
-    rows.append(("hosts", [" ".join([*names[:_SHOWN_HOSTS], *more])]))
+    if with_hosts:
+        names = [printable(name) for name in order.names]
+        more = [f"and {len(names) - _SHOWN_HOSTS:,} more"] if len(names) > _SHOWN_HOSTS else []
+        rows.append(("hosts", [" ".join([*names[:_SHOWN_HOSTS], *more])]))
     return rows

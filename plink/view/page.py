@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from plink.distance import distances
 from plink.files.cluster import Cluster, Matrix, RttMeasurement, percentile_name
 from plink.view import facts, heatmap
 from plink.view.modes import histogram_line
@@ -35,20 +37,22 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
     console.print(Text(_how(rtt, summary), style="dim"))
     console.print()
     if summary.measured:
-        _print_picture(paper, cluster.names, rtt.rtt_us[summary.percentile], facts.facts(summary))
+        shown = replace(rtt, reading=summary.percentile)
+        _print_picture(paper, replace(cluster, rtt=shown), shown.readings_us, facts.facts(summary))
     else:
         console.print("no pair of hosts was measured")
     _print_failures(console, cluster)
 
 
 def _print_picture(
-    paper: Paper, names: Sequence[str], readings_us: Matrix, rows: Sequence[facts.Fact]
+    paper: Paper, cluster: Cluster, readings_us: Matrix, rows: Sequence[facts.Fact]
 ) -> None:
-    console = paper.console
+    console, names = paper.console, cluster.names
     values = readings_us[np.isfinite(readings_us)]
     scale = scale_for(values)
+    order = seriate(distances(cluster).matrix_us)
     picture = heatmap.draw(
-        readings_us, names, seriate(readings_us), scale, width=console.width, shades=paper.shades
+        readings_us, names, order, scale, width=console.width, shades=paper.shades
     )
     room = console.width - picture.width - _GUTTER
     is_beside = room >= _MIN_FACTS_WIDTH

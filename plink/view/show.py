@@ -6,8 +6,12 @@ import click
 
 from plink.errors import WrongUseError
 from plink.files import cluster, document
+from plink.files import order as order_file
+from plink.ordering import doubt
+from plink.view.order import print_order
 from plink.view.page import print_cluster
 from plink.view.paper import paper
+from plink.view.ranks import print_ranks
 from plink.view.summary import summarise, to_json
 
 
@@ -28,6 +32,10 @@ def show(path: str, *, percentile: float | None, width: int | None, as_json: boo
     found = data.get("format")
     if found == cluster.FORMAT:
         _show_cluster(cluster.from_json(data, source), source, percentile, width, as_json)
+    elif found == order_file.FORMAT:
+        if percentile is not None:
+            raise WrongUseError(f"{source}: --percentile is for cluster files")
+        _show_order(order_file.from_json(data, source), width, as_json)
     else:
         raise WrongUseError(
             f"{source}: {document.brief(found)} is no format that show knows",
@@ -46,3 +54,15 @@ def _show_cluster(
         click.echo(document.dump(to_json(found, summary)), nl=False)
     else:
         print_cluster(paper(width), source, found, summary)
+
+
+def _show_order(found: order_file.Order, width: int | None, as_json: bool) -> None:
+    if as_json:
+        click.echo(document.dump(order_file.to_json(found)), nl=False)
+        return
+    page = paper(width)
+    print_order(page.console, found, with_hosts=False)
+    print_ranks(page, found)
+    sceptical = doubt(found)
+    if sceptical:
+        click.echo(f"note: {sceptical}", err=True)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from plink.files.cluster import Cluster, Failure, Matrix, RttMeasurement, percentile_name
 from plink.view.modes import Mode, find_modes
-from solvers.seriation import symmetrised
 
 _SHOWN = 5
 
@@ -58,7 +57,7 @@ class Summary:
     """Statistics of one percentile of a round-trip time measurement.
 
     Pairs are ordered: N hosts have N (N - 1). `nearest` and `farthest` hold unordered ones, with
-    the mean of both directions. Lists hold the worst or most extreme few.
+    the larger of both directions. Lists hold the worst or most extreme few.
     """
 
     percentile: float
@@ -131,7 +130,7 @@ def _failure(failure: Failure) -> dict[str, str]:
 
 
 def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pair]]:
-    both = symmetrised(matrix)
+    both = np.fmax(matrix, matrix.T)
     sources, destinations = np.triu_indices(len(names), 1)
     values = both[sources, destinations]
     known = np.flatnonzero(np.isfinite(values))

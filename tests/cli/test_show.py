@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from plink.cli import run
-from plink.files import cluster
+from plink.files import cluster, document, order
+from plink.ordering import solve_ring
 from view.racks import racks
 
 
@@ -112,6 +114,53 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = json.loads(capsys.readouterr().out)
     assert (data["pairs"], data["measured"], len(data["hosts"])) == (240, 240, 16)
     assert [round(mode["rtt_us"]) for mode in data["modes"]] == [22, 51]
+
+
+def test_an_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = solve_ring(racks(4, 4).cluster, None, seed=1, time_limit_s=0.5)
+    order.write("o.json", found)
+    assert run(["show", "o.json"]) == 0
+    shown = capsys.readouterr().out.split()
+    assert [shown.count(name) for name in found.names] == [1] * 16
+    assert {"given", "random", "bound", "gap"} <= set(shown)
+    assert run(["show", "o.json", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["format"], data["cost_us"]) == ("plink.order", found.cost_us)
+    assert sum(data["hops_us"]) == pytest.approx(found.cost_us)
+    assert sorted(data["hops_us"])[-4] > 49
+    assert sorted(data["hops_us"])[-5] < 25
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hops_us": [1.0] * 16}, "hops_us does not sum up to cost_us"),
+        ({"hops_us": [1.0]}, r"hops_us is \[1.0\], expected 16 numbers"),
+        ({"hops_us": [-1.0] * 16}, r"hops_us\[0\] is -1.0, expected a number from 0"),
+        ({"version": 2}, "version 2 of plink.order is not known"),
+    ],
+)
+def test_an_order_that_cannot_be(
+    folder: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], message: str
+) -> None:
+    found = solve_ring(racks(4, 4).cluster, None, seed=1, time_limit_s=0.5)
+    (folder / "o.json").write_bytes(document.dump(order.to_json(found) | change))
+    assert run(["show", "o.json"]) == 2
+    assert re.search(f"error: o.json: {message}", capsys.readouterr().err)
+
+
+def test_an_order_without_structure_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order.write("o.json", solve_ring(racks(1, 8).cluster, None, seed=1, time_limit_s=0.5))
+    assert run(["show", "o.json"]) == 0
+    assert "note: no structure found" in capsys.readouterr().err
+
+
+def test_an_order_has_no_percentile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    order.write("o.json", solve_ring(racks(2, 2).cluster, None, seed=1, time_limit_s=0.5))
+    assert run(["show", "o.json", "--percentile", "50"]) == 2
+    assert "--percentile is for cluster files" in capsys.readouterr().err
 
 
 def test_standard_input(

@@ -19,6 +19,7 @@ READERS: dict[str, tuple[Callable[[Fields], object], list[Any]]] = {
     "settings": (lambda fields: fields.settings("x"), [{}, {"a": 1}]),
     "objects": (lambda fields: fields.objects("x"), [[], [{"a": 1}]]),
     "texts": (lambda fields: fields.texts("x"), [[], ["a"]]),
+    "numbers": (lambda fields: fields.numbers("x", 1, 9), [[0], [9.0]]),
     "matrix": (lambda fields: fields.matrix("x", 1, 9), [[[1]], [[None]]]),
     "counts": (lambda fields: fields.counts("x", 1), [[[1]]]),
 }

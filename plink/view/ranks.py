@@ -1,0 +1,81 @@
+"""The ranks of an order, with a bar for the hop from each host to the next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from rich.cells import cell_len
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from plink.files.cluster import Host
+from plink.files.order import Order
+from plink.view.paper import Paper
+from plink.view.scale import colour, scale_for
+from plink.view.text import rtt_text
+
+_BAR_WIDTH = 16
+_MAX_NAME_WIDTH = 24
+_GUTTER = 4
+# More hosts than this stand in several columns where the page is wide enough.
+_LINES = 24
+
+
+def print_ranks(paper: Paper, order: Order) -> None:
+    """Print rank, host and hop of every host, in rank order, from top to bottom."""
+    ranks = rank_labels(order.hosts)
+    bars = _bars(order.hops_us, paper.shades)
+    name_width = min(_MAX_NAME_WIDTH, max(cell_len(name) for name in order.names))
+    widths = (max(4, *map(len, ranks)), max(4, name_width), 7, _BAR_WIDTH)
+    fitting = (paper.console.width + _GUTTER) // (sum(widths) + len(widths) - 1 + _GUTTER)
+    columns = max(1, min(fitting, math.ceil(len(ranks) / _LINES)))
+    lines = math.ceil(len(ranks) / columns)
+    page = Table.grid(padding=(0, _GUTTER, 0, 0))
+    parts = []
+    for start in range(0, len(ranks), lines):
+        part = _part(widths)
+        for place in range(start, min(start + lines, len(ranks))):
+            hop = Text(rtt_text(order.hops_us[place]))
+            part.add_row(Text(ranks[place]), Text(order.names[place]), hop, bars[place])
+        parts.append(part)
+    page.add_row(*parts)
+    paper.console.print()
+    paper.console.print(page)
+
+
+def rank_labels(hosts: Sequence[Host]) -> list[str]:
+    """The rank or ranks of every host: `0`, or `0-7` where it has eight slots."""
+    labels, rank = [], 0
+    for host in hosts:
+        last = rank + host.slots - 1
+        labels.append(str(rank) if last == rank else f"{rank}-{last}")
+        rank = last + 1
+    return labels
+
+
+def _part(widths: tuple[int, int, int, int]) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="cyan")
+    rank, name, hop, bar = widths
+    table.add_column("rank", justify="right", width=rank, style="dim", no_wrap=True)
+    table.add_column("host", width=name, no_wrap=True)
+    table.add_column("hop", justify="right", width=hop, no_wrap=True)
+    table.add_column("", width=bar, no_wrap=True)
+    return table
+
+
+def _bars(hops_us: Sequence[float], shades: str | None) -> list[Text]:
+    """A bar per hop, its length in proportion; any hop above zero shows."""
+    hops = np.array(hops_us)
+    largest = float(hops.max())
+    positions = scale_for(hops).positions(hops)
+    bars = []
+    for hop, position in zip(hops, positions, strict=True):
+        length = math.ceil(_BAR_WIDTH * hop / largest) if hop > 0.0 else 0
+        if shades is None:
+            bars.append(Text("█" * length, Style(color=colour(float(position)))))
+        else:
+            bars.append(Text(shades[0] * length))
+    return bars
