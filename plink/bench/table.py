@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from rich.console import Group
@@ -48,15 +49,16 @@ def _closing(result: BenchResult) -> str:
     setting = result.setting
     counts = Counter(setting.congestion_control.values())
     control = ", ".join(name for name, _ in counts.most_common())
-    name, version = next(iter(setting.facts.versions.items()))
+    version = " ".join(next(iter(setting.facts.versions.items()), ()))
     correlation = "not defined" if result.spearman is None else f"{result.spearman:.2f}"
     most = max(len(row.samples_s) for row in result.rows)
-    rounds = counted(setting.rounds, "round")
+    # Fewer than were asked for, where something ended the bench early.
+    rounds = counted(math.ceil(most / setting.workload.repetitions), "round")
     ran = f"{counted(most, 'repetition')} an order in {rounds}, seed {setting.seed}"
     return "\n".join(
         [
             f"Spearman rank correlation of predicted and measured: {correlation}",
-            f"{ran}, TCP {printable(control)}, {printable(f'{name} {version}')}",
+            f"{ran}, TCP {printable(control)}, {printable(version)}",
             "A repetition takes as long as its slowest rank; above 1x is faster",
         ]
     )

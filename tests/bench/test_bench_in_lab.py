@@ -96,7 +96,7 @@ def test_a_whole_bench_as_json(
     path, names = shuffled
     done = plink(
         *("bench", cluster, "--client", client, "--size", "1MB", "--json", "--seed", 5),
-        *("--orders", f"given,plink,random:1,file:{path}", "--rounds", 2, "--repetitions", 1),
+        *("--orders", f"given,plink,random:1,file:{path}", "--rounds", 1, "--repetitions", 2),
         *ssh_options(lab),
     )
     assert (done.code, done.stderr) == (0, "")
@@ -147,9 +147,11 @@ def test_bytes_go_round_the_ring_in_the_order_and_a_killed_rank_is_named(
 def test_ctrl_c_prints_what_there_is_and_leaves_nothing(
     lab: Lab, cluster: Path, client: str
 ) -> None:
-    arguments = (cluster, "--client", client, "--orders", "given,random:2", "--size", "100KB")
-    with running(lab, *arguments, "--rounds", 1000, "--repetitions", 1) as process:
-        time.sleep(10.0)
+    arguments = (cluster, "--client", client, "--orders", "given", "--size", SIZE_BYTES)
+    with running(lab, *arguments, "--rounds", 1000, "--repetitions", 15) as process:
+        wait_for(lambda: main_peer(lab, lab.names[0], SIZE_BYTES), process)
+        # Enough for this launch to end; interrupted is one of those after it.
+        time.sleep(3.0)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=30)
     assert "Traceback" not in stderr
