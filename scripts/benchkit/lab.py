@@ -29,7 +29,8 @@ class BenchLab:
         """
         argv = [sys.executable, "-m", "plink", *map(str, arguments), "-F"]
         argv.append(str(self.dir / "ssh_config"))
-        return subprocess.run(argv, check=True, text=True, stdout=subprocess.PIPE)
+        # Elsewhere than in the checkout, whose packages would hide the installed ones.
+        return subprocess.run(argv, check=True, text=True, stdout=subprocess.PIPE, cwd="/")
 
     def in_rack_order(self) -> list[str]:
         """The hosts with racks in sequence: the best ring there is."""
