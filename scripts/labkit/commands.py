@@ -79,6 +79,9 @@ def _down(arguments: argparse.Namespace) -> int:
     try:
         state = found(arguments, registry)
     except UnreadableStateError as error:
+        if arguments.name is None and arguments.dir is not None:
+            # Which lab the folder belonged to nobody knows, and another may have any name.
+            raise LabError(str(error), "lab down --name NAME, as lab status has it") from error
         # Namespaces are found by the lab's name alone; where its files are nobody knows.
         lifecycle.down_unknown(registry, name_of(arguments))
         raise LabError(f"{error}; the lab is down, its files remain") from error
