@@ -16,6 +16,7 @@ import pytest
 from support.lab import lab_cluster, program
 from support.lab_measure import p10_us
 from support.lab_traces import NO_TRACES, machine_networking, traces
+from support.require import require_root
 
 pytestmark = pytest.mark.lab
 
@@ -25,8 +26,7 @@ FOUR_HOSTS = ["--racks", "2", "--hosts", "2", "--hops", "1"]
 @pytest.fixture
 def name() -> Iterator[str]:
     """A name for a lab, which is taken down however the test ends."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
+    require_root()
     name = f"u{os.getpid()}"
     yield name
     run_lab("down", "--name", name)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
+from support.require import require_root
 
 PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "lab"
 DOWN_TIMEOUT_S = 60
@@ -115,8 +115,7 @@ def lab_cluster(
         topology: a file instead of all the above but the seed.
         options: further options of `lab up`.
     """
-    if os.geteuid() != 0:
-        pytest.skip("only root reaches the lab's hosts from here")
+    require_root()
     _clear_remains()
     name = f"t{os.getpid()}-{next(_numbers)}"
     directory = Path(tempfile.gettempdir(), f"plink-lab-{name}")
