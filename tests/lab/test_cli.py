@@ -9,6 +9,7 @@ import pytest
 
 from labkit import system
 from labkit.errors import LabError
+from labkit.holder import held
 from support.lab import program
 
 
@@ -45,6 +46,11 @@ def test_wrong_use(arguments: list[str], exit_code: int, said: str, tmp_path: Pa
     assert not first.endswith(".")
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_who_holds_a_lab_that_does_not_go_up_is_told_why() -> None:
+    with pytest.raises(RuntimeError, match="0 racks"), held(["--racks", "0"]):
+        pass
 
 
 def test_help_ends_with_an_example() -> None:
