@@ -54,8 +54,11 @@ def wait_for(condition: str, name: str) -> None:
 
 def test_nothing_is_left_behind(name: str, tmp_path: Path) -> None:
     before = machine_networking()
-    assert run_lab("up", "--name", name, *FOUR_HOSTS, cwd=tmp_path).returncode == 0
-    directory = tmp_path / ".lab" / name
+    done = run_lab("up", "--name", name, *FOUR_HOSTS, cwd=tmp_path)
+    assert done.returncode == 0
+    files = f".lab/{name}"
+    assert f"\nplink probe {files}/hosts.txt -F {files}/ssh_config\n" in done.stdout
+    directory = tmp_path / files
     assert len((directory / "hosts.txt").read_text().split()) == 4
     # A host's processes end with it, also those that ignore a polite request.
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(99)"
