@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from labkit import lifecycle, operations, report
-from labkit.arguments import MACHINE, directory_of, name_of, shape_of
+from labkit.arguments import MACHINE, directory_of, environment_of, name_of, shape_of
 from labkit.entry import host_command, machine_command
 from labkit.errors import LabError, UnreadableStateError
 from labkit.login import Login, own_login
@@ -62,6 +62,7 @@ def _up(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         login=_login(arguments),
         congestion_control=arguments.congestion_control,
+        environment=environment_of(arguments),
     )
     state = lifecycle.up(registry, request)
     try:

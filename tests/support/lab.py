@@ -123,7 +123,11 @@ def lab_cluster(
         shape = [] if racks is None else ["--racks", str(racks)]
         shape += ["--hosts", str(hosts), "--host-rate", host_rate, "--uplink-rate", uplink_rate]
         shape += ["--hops", str(hops)]
-    with held(["--name", name, "--dir", str(directory), "--seed", str(seed), *shape, *options]):
+    shape += ["--seed", str(seed)]
+    if run := os.environ.get("PLINK_TEST_RUN"):
+        # By this scripts/test finds what a test left running on a host.
+        shape += ["--set-env", f"PLINK_TEST_RUN={run}"]
+    with held(["--name", name, "--dir", str(directory), *shape, *options]):
         truth = json.loads((directory / "truth.json").read_text())
         yield Lab(name, directory, truth)
 
