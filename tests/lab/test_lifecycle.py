@@ -165,6 +165,21 @@ def test_a_held_lab_goes_down_with_its_owner(name: str, tmp_path: Path) -> None:
     assert not (tmp_path / name).exists()
 
 
+def test_sixty_four_hosts_in_eight_racks_stand() -> None:
+    with lab_cluster(racks=8, hosts=8) as lab:
+        assert len(lab.names) == 64
+        assert {len(hosts) for hosts in lab.racks.values()} == {8}
+        (status,) = json.loads(lab.lab("status", "--json"))
+        assert status["whole"]
+        # More neighbours than the kernel's table would hold if it had to ask for them.
+        for host in (lab.names[0], lab.names[-1]):
+            done = lab.exec(host, ["fping", "-c", "1", "-q", *lab.names], check=False)
+            assert done.returncode == 0, done.stderr
+        for host in lab.names[::21]:
+            argv = ["ssh", "-F", str(lab.ssh_config), host, "hostname"]
+            assert subprocess.check_output(argv, text=True) == f"{host}\n"
+
+
 def test_labs_stand_side_by_side() -> None:
     with lab_cluster(hosts=1) as one, lab_cluster(hosts="1,2", racks=None, seed=2) as other:
         assert one.truth["subnet"] != other.truth["subnet"]
