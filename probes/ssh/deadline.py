@@ -17,13 +17,13 @@ class Deadline:
     """
 
     def __init__(
-        self, channel: paramiko.Channel, client: paramiko.SSHClient, timeout_s: float
+        self, channel: paramiko.Channel, transport: paramiko.Transport, timeout_s: float
     ) -> None:
         self.passed = False
         self._channel = channel
         self._timers = (
             threading.Timer(max(0.0, timeout_s), self._expire),
-            threading.Timer(max(0.0, timeout_s) + _GOODBYE_S, client.close),
+            threading.Timer(max(0.0, timeout_s) + _GOODBYE_S, transport.close),
         )
 
     def __enter__(self) -> Deadline:

@@ -100,10 +100,10 @@ class RemoteProcess:
 class Session:
     """An SSH connection to the host called `host` in the host list."""
 
-    def __init__(self, host: str, client: paramiko.SSHClient, address: str) -> None:
+    def __init__(self, host: str, transport: paramiko.Transport, address: str) -> None:
         self.host = host
         self.address = address
-        self._client = client
+        self._transport = transport
 
     def start(self, command: str, timeout_s: float = 30.0) -> RemoteProcess:
         """Start a shell command and return as soon as the server says that it runs.
@@ -113,7 +113,7 @@ class Session:
                 nothing within `timeout_s`.
         """
         channel = self._open_channel(timeout_s)
-        with Deadline(channel, self._client, timeout_s) as deadline:
+        with Deadline(channel, self._transport, timeout_s) as deadline:
             try:
                 channel.exec_command(command)
             except (OSError, EOFError, paramiko.SSHException) as error:
@@ -134,7 +134,7 @@ class Session:
         end_s = time.monotonic() + timeout_s
         channel = self._open_channel(timeout_s)
         try:
-            with Deadline(channel, self._client, end_s - time.monotonic()) as deadline:
+            with Deadline(channel, self._transport, end_s - time.monotonic()) as deadline:
                 completed = self._converse(channel, command, stdin)
         except (OSError, EOFError, paramiko.SSHException) as error:
             completed = None
@@ -167,14 +167,13 @@ class Session:
 
     def close(self) -> None:
         """Close the connection."""
-        self._client.close()
+        self._transport.close()
 
     def _open_channel(self, timeout_s: float) -> paramiko.Channel:
-        transport = self._client.get_transport()
-        if transport is None or not transport.is_active():
+        if not self._transport.is_active():
             raise HostError(self.host, _LOST)
         try:
-            return transport.open_session(timeout=timeout_s)
+            return self._transport.open_session(timeout=timeout_s)
         except (OSError, EOFError, paramiko.SSHException) as error:
             raise HostError(self.host, f"the server opens no channel ({error})") from None
 
