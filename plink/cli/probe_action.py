@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,8 +14,15 @@ from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster, Failure
-from plink.probing.limits import MAX_COUNT
-from plink.probing.request import ProbeRequest, check_resumable, hosts_of
+from plink.probing.request import ProbeRequest
+from plink.probing.resume import (
+    check_resumable,
+    hosts_of,
+    recorded_count,
+    refuse_to_drop,
+    same_interface,
+    same_network,
+)
 from plink.probing.run import ProbeResult, probe
 from probes.hosts.host import ListedHost
 from probes.hosts.hostlist import parse_host_list
@@ -36,16 +44,21 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     if resume is not None:
         earlier, _ = cluster_file.read(resume)
         rtt = check_resumable(earlier, resume, tool=values["tool"], reading=values["reading"])
-        values["count"] = values["count"] or _recorded_count(rtt.options)
+        values["count"] = values["count"] or recorded_count(rtt.options)
+        values["network"] = same_network(rtt.options, values["network"], resume)
+        values["interface"] = same_interface(rtt.options, values["interface"], resume)
     listed, made_from = _listed_hosts(hosts, earlier, resume)
+    if earlier is not None and hosts is not None and _is_same_file(output, resume):
+        refuse_to_drop(earlier, listed, document.label(hosts), resume)
     result = probe(ProbeRequest(listed, made_from, earlier=earlier, **values), progress)
     cluster_file.write(output, result.cluster)
     return _report(result, output)
 
 
-def _recorded_count(options: Mapping[str, Any]) -> int | None:
-    count = options.get("count")
-    return count if isinstance(count, int) and 1 <= count <= MAX_COUNT else None
+def _is_same_file(one: str, other: str) -> bool:
+    if document.STANDARD_STREAM in (one, other):
+        return False
+    return Path(one).resolve() == Path(other).resolve()
 
 
 def _listed_hosts(

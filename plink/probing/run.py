@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
 from plink.errors import PlinkError
-from plink.files.cluster import Cluster, Failure, Host, RttMeasurement
+from plink.files.cluster import Cluster, Failure, Host, RttMeasurement, Unreachable
 from plink.probing.collector import Collector
 from plink.probing.limits import DEFAULT_COUNTS
 from plink.probing.request import ProbeRequest
+from plink.probing.resume import kept_hosts, moved_hosts
 from plink.probing.tools import TOOLS, ToolOptions
 from probes.concurrency import most_pairs, shared_machines
-from probes.errors import HostError
 from probes.reach import Reached, ReachedHost, reach
 
 
@@ -81,11 +81,22 @@ def _check_enough(request: ProbeRequest, reached: Reached) -> None:
 
 
 def _measure(request: ProbeRequest, reached: Reached, progress: Progress) -> ProbeResult:
-    hosts = [_to_host(host) for host in reached.hosts]
-    collector = Collector(hosts, request.percentiles, request.earlier, progress.step)
+    present = {host.name: _to_host(host) for host in reached.hosts}
+    hosts = kept_hosts(request.hosts, present, request.earlier)
+    places = {host.name: place for place, host in enumerate(hosts)}
+    moved = moved_hosts(hosts, request.earlier)
+    collector = Collector(
+        hosts,
+        [places[name] for name in present],
+        request.percentiles,
+        earlier=request.earlier,
+        moved=moved,
+        on_settled=progress.step,
+    )
+    collector.failures += _absent(reached, places)
     wanted = collector.missing()
     options = _tool_options(request, reached.hosts)
-    notes = _notes(reached.hosts, options.concurrency)
+    notes = [*_moves(hosts, moved), *_notes(reached.hosts, options.concurrency)]
     for note in notes:
         progress.say(note)
     progress.stage("probing", len(wanted))
@@ -111,7 +122,7 @@ def _measure(request: ProbeRequest, reached: Reached, progress: Progress) -> Pro
     cluster = Cluster(
         hosts=hosts,
         rtt=measurement,
-        unreachable=[_to_failure(error) for error in reached.failures],
+        unreachable=_unreachable(request, reached, places),
         made_from=request.made_from,
     )
     return ProbeResult(cluster, measurement, collector.readings, interrupted)
@@ -164,5 +175,37 @@ def _to_host(reached: ReachedHost) -> Host:
     )
 
 
-def _to_failure(error: HostError) -> Failure:
-    return Failure(error.host, str(error))
+def _absent(reached: Reached, kept: Container[str]) -> list[Failure]:
+    """Hosts that an earlier run knows and this one could not reach."""
+    return [
+        Failure(error.host, f"{error} (what was measured earlier is kept)")
+        for error in reached.failures
+        if error.host in kept
+    ]
+
+
+def _unreachable(
+    request: ProbeRequest, reached: Reached, kept: Container[str]
+) -> list[Unreachable]:
+    reasons = {error.host: str(error) for error in reached.failures if error.host not in kept}
+    return [
+        Unreachable(
+            host.name,
+            reasons[host.name],
+            user=host.user,
+            port=host.port,
+            slots=host.slots,
+            position=position,
+        )
+        for position, host in enumerate(request.hosts)
+        if host.name in reasons
+    ]
+
+
+def _moves(hosts: Sequence[Host], moved: Mapping[str, str]) -> list[str]:
+    return [
+        f"{host.name} had the address {moved[host.name]} and now has {host.address}: "
+        "its earlier readings are dropped"
+        for host in hosts
+        if host.name in moved
+    ]
