@@ -18,6 +18,9 @@ from probes.ssh.options import SshOptions
 # MPI counts elements in an int.
 _MAX_ELEMENTS = (1 << 31) - 1
 
+# A day. Far above it, system calls that take a time in an int would overflow.
+_MAX_LAUNCH_S = 86_400.0
+
 
 @dataclass(frozen=True)
 class BenchRequest:
@@ -52,8 +55,9 @@ def check_workload(workload: Workload, ranks: int) -> None:
     """Refuse what no client can run as asked.
 
     Raises:
-        WrongUseError: too few ranks, or a size that is no whole number of elements, too small to
-            be cut into a part for every rank (Open MPI would take another algorithm), or too large.
+        WrongUseError: too few ranks; a size that is no whole number of elements, too small to be
+            cut into a part for every rank (Open MPI would take another algorithm), or too large;
+            or launches that may take longer than a day.
     """
     if ranks < 2:
         raise WrongUseError("a bench needs at least two hosts")
@@ -67,6 +71,13 @@ def check_workload(workload: Workload, ranks: int) -> None:
         )
     if workload.elements > _MAX_ELEMENTS:
         raise WrongUseError(f"{size_bytes} bytes are more than MPI takes in one allreduce")
+    if workload.launch_limit_s > _MAX_LAUNCH_S:
+        count = workload.warmups + workload.repetitions
+        raise WrongUseError(
+            f"one launch might take {workload.launch_limit_s / 86_400:.3g} days, "
+            f"{count} allreduces of up to {workload.timeout_s:g} s, and a day is the limit",
+            "lower --repetitions, --warmups or --timeout; --rounds gives more repetitions, too",
+        )
 
 
 def read_orders(
