@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from probes import facts
-from probes.errors import HostError, OptionError
+from probes.errors import HostError, HostListError, OptionError
 from probes.facts import HostFacts
 from probes.hosts.address import IPNetwork, choose_address
 from probes.hosts.host import ListedHost
@@ -64,11 +64,20 @@ def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Targ
         OptionError: the SSH configuration cannot be used.
     """
     config = SshConfig(options)
-    targets = [config.target(host) for host in listed]
-    for host, target in zip(listed, targets, strict=True):
-        if not target.jumps and target.proxy_command is None:
-            resolve(target.hostname, host.place)
-    return targets
+    return [_resolvable(host, config.target(host)) for host in listed]
+
+
+def _resolvable(host: ListedHost, target: Target) -> Target:
+    """The target, at the address known from before where its name says nothing."""
+    if target.jumps or target.proxy_command is not None:
+        return target
+    try:
+        resolve(target.hostname, host.place)
+    except HostListError:
+        if host.ssh_address is None:
+            raise
+        return replace(target, hostname=host.ssh_address)
+    return target
 
 
 def reach(

@@ -77,7 +77,14 @@ def check_resumable(earlier: Cluster, source: str, *, tool: str, reading: float)
 def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
     """The hosts of an earlier run as a host list, the unreachable ones included."""
     listed = [
-        ListedHost(host.name, user=host.user, port=host.port, slots=host.slots, place=source)
+        ListedHost(
+            host.name,
+            user=host.user,
+            port=host.port,
+            slots=host.slots,
+            ssh_address=host.ssh_address,
+            place=source,
+        )
         for host in cluster.hosts
     ]
     return listed + [ListedHost(missed.source, place=source) for missed in cluster.unreachable]
