@@ -11,6 +11,7 @@ from plink.bench.clients.base import Client
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.clients.mpi import MpiClient
 from plink.bench.hosts import BenchHost, describe
+from plink.bench.interrupts import without_interrupts
 from plink.bench.request import BenchRequest
 from plink.bench.result import BenchResult, Setting, make_result
 from plink.bench.run import run_rounds
@@ -69,9 +70,8 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
                 client, request.orders, request.rounds, request.seed, progress.step
             )
         finally:
-            client.close()
-    if outcome.stopped is not None and not any(outcome.samples_s):
-        raise outcome.stopped
+            with without_interrupts():
+                client.close()
     setting = Setting(
         client=request.client,
         facts=facts,
@@ -82,7 +82,7 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
         made_from=request.made_from,
     )
     names = request.cluster.names
-    result = make_result(setting, names, request.orders, outcome.samples_s, predicted_us)
+    result = make_result(setting, names, request.orders, outcome, predicted_us)
     return BenchRun(result, outcome.stopped)
 
 
