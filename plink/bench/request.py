@@ -94,11 +94,14 @@ def read_orders(
 
     Raises:
         WrongUseError: a word that names no order, or a file that holds none of these hosts.
+        KeyboardInterrupt: the user stopped plink's search.
     """
     names = cluster.names
 
     def solved() -> list[int]:
         order = solve_ring(cluster, made_from, seed=seed, time_limit_s=time_limit_s)
+        if order.solver.ended_by == "interrupt":
+            raise KeyboardInterrupt
         return [names.index(name) for name in order.names]
 
     def listed(path: str) -> list[str]:

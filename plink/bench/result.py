@@ -9,6 +9,7 @@ from typing import Any
 
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.orders import NamedOrder
+from plink.bench.run import Outcome
 from plink.bench.statistics import spearman, spread
 
 
@@ -46,6 +47,7 @@ class Row:
             must send and receive in any allreduce that spreads its work evenly.
         speedup_over_random: against the median of the random orders' medians.
         predicted_us: the order's cost on the measured matrix.
+        samples_s: seconds per repetition, those of an unfinished round included.
     """
 
     order: str
@@ -64,30 +66,37 @@ class Row:
 class BenchResult:
     """The rows, in the sequence in which the orders were asked for.
 
-    `spearman` is the rank correlation of predicted and measured; None where it is not defined.
+    Args:
+        rounds_done: the rounds in which every order ran; the rows compare these alone, or, where
+            there is none, what ran of the first.
+        spearman: the rank correlation of predicted and measured; None where it is not defined.
+        stopped: why not all rounds ran, or None where they did.
     """
 
     setting: Setting
     rows: Sequence[Row]
+    rounds_done: int
     spearman: float | None
+    stopped: str | None
 
 
 def make_result(
     setting: Setting,
     names: Sequence[str],
     orders: Sequence[NamedOrder],
-    samples_s: Sequence[Sequence[float]],
+    outcome: Outcome,
     predicted_us: Sequence[float],
 ) -> BenchResult:
-    """Rows for the orders that have samples; `samples_s` and `predicted_us` are per order."""
-    measured = [i for i in range(len(orders)) if samples_s[i]]
-    medians = {orders[i].label: spread(samples_s[i]).median_s for i in measured}
+    """Rows for the orders that have samples; `predicted_us` is per order."""
+    # In the first round every order has run once or not at all, so that all of it can be compared.
+    compared = max(1, outcome.rounds_done) * setting.workload.repetitions
+    times_of = {i: spread(own[:compared]) for i, own in enumerate(outcome.samples_s) if own}
+    medians = {orders[i].label: times.median_s for i, times in times_of.items()}
     given_s = medians.get("given")
     random_medians = [s for label, s in medians.items() if label.startswith("random-")]
     random_s = statistics.median(random_medians) if random_medians else None
     rows = []
-    for i in measured:
-        times = spread(samples_s[i])
+    for i, times in times_of.items():
         bits = 8 * setting.workload.size_bytes * 2 * (len(names) - 1) / len(names)
         rows.append(
             Row(
@@ -100,11 +109,12 @@ def make_result(
                 speedup_over_given=given_s / times.median_s if given_s else None,
                 speedup_over_random=random_s / times.median_s if random_s else None,
                 predicted_us=predicted_us[i],
-                samples_s=list(samples_s[i]),
+                samples_s=list(outcome.samples_s[i]),
             )
         )
     correlation = spearman([row.predicted_us for row in rows], [row.median_s for row in rows])
-    return BenchResult(setting, rows, correlation)
+    stopped = None if outcome.stopped is None else str(outcome.stopped)
+    return BenchResult(setting, rows, outcome.rounds_done, correlation, stopped)
 
 
 def to_json(result: BenchResult) -> dict[str, Any]:
@@ -120,6 +130,8 @@ def to_json(result: BenchResult) -> dict[str, Any]:
         "warmups": workload.warmups,
         "repetitions": workload.repetitions,
         "rounds": setting.rounds,
+        "rounds_done": result.rounds_done,
+        "stopped": result.stopped,
         "seed": setting.seed,
         "congestion_control": dict(setting.congestion_control),
         "made_from": setting.made_from,

@@ -1,10 +1,27 @@
 """What a bench refuses before anything is sent."""
 
+from __future__ import annotations
+
+import threading
+import time
+from _thread import interrupt_main
+
+import numpy as np
 import pytest
 
 from plink.bench.clients.base import Workload
-from plink.bench.request import check_workload
+from plink.bench.request import check_workload, read_orders
 from plink.errors import WrongUseError
+from plink.files.cluster import Cluster, Host, RttMeasurement
+
+
+def cluster_of(size: int) -> Cluster:
+    generator = np.random.default_rng(1)
+    counts = np.full((size, size), 5)
+    rtt = RttMeasurement(
+        {10.0: generator.uniform(10.0, 90.0, (size, size))}, 10.0, counts, 0 * counts, "echo"
+    )
+    return Cluster([Host(f"h{i}", f"10.0.0.{i + 1}") for i in range(size)], rtt)
 
 
 def test_a_launch_of_a_day_is_allowed_and_a_longer_one_names_the_options() -> None:
@@ -12,7 +29,22 @@ def test_a_launch_of_a_day_is_allowed_and_a_longer_one_names_the_options() -> No
     assert day.launch_limit_s == 86_400.0
     check_workload(day, ranks=4)
     longer = Workload("ring", 4000, warmups=1, repetitions=40_000, timeout_s=60.0)
-    with pytest.raises(WrongUseError, match=r"27\.8 days, 40001 allreduces of up to 60 s") as caught:
+    with pytest.raises(
+        WrongUseError, match=r"27\.8 days, 40001 allreduces of up to 60 s"
+    ) as caught:
         check_workload(longer, ranks=4)
     hint = caught.value.hint or ""
     assert all(option in hint for option in ("--repetitions", "--warmups", "--timeout"))
+
+
+def test_ctrl_c_while_plinks_order_is_sought_ends_the_bench() -> None:
+    timer = threading.Timer(0.5, interrupt_main)
+    timer.start()
+    begin = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            read_orders("plink", cluster_of(60), "hash", seed=1, time_limit_s=30.0)
+    finally:
+        timer.cancel()
+        timer.join()
+    assert time.monotonic() - begin < 15.0
