@@ -38,12 +38,12 @@ def test_a_launch_of_a_day_is_allowed_and_a_longer_one_names_the_options() -> No
 
 
 def test_ctrl_c_while_plinks_order_is_sought_ends_the_bench() -> None:
-    timer = threading.Timer(0.5, interrupt_main)
+    timer = threading.Timer(1.0, interrupt_main)
     timer.start()
     begin = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            read_orders("plink", cluster_of(60), "hash", seed=1, time_limit_s=30.0)
+            read_orders("plink", cluster_of(300), "hash", seed=1, time_limit_s=30.0)
     finally:
         timer.cancel()
         timer.join()
