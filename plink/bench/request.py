@@ -28,7 +28,8 @@ class BenchRequest:
 
     Args:
         cluster: the hosts, and what orders are predicted from.
-        made_from: the hash of the cluster file.
+        source: what messages call the cluster file.
+        made_from: its hash.
         client: `gloo`, `openmpi` or `mpich`.
         workload: what every launch runs.
         orders: the orders to compare.
@@ -40,6 +41,7 @@ class BenchRequest:
     """
 
     cluster: Cluster
+    source: str
     made_from: str
     client: str
     workload: Workload

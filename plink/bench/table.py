@@ -33,7 +33,7 @@ def _cells(row: Row) -> list[str]:
         _seconds(row.max_s),
         _speedup(row.speedup_over_given),
         _speedup(row.speedup_over_random),
-        rtt_text(row.predicted_us),
+        "-" if row.predicted_us is None else rtt_text(row.predicted_us),
     ]
 
 

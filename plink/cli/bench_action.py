@@ -59,6 +59,7 @@ def _request(values: dict[str, Any]) -> BenchRequest:
     seed = values["seed"]
     return BenchRequest(
         cluster=cluster,
+        source=document.label(values["file"]),
         made_from=made_from,
         client=values["client"],
         workload=workload,

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from plink.bench.bench import BenchRun
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.orders import NamedOrder
-from plink.bench.result import Setting, make_result
+from plink.bench.result import Prediction, Setting, make_result
 from plink.bench.run import Outcome
 from plink.cli import bench_action, cli
 from plink.files import cluster as cluster_file
@@ -36,7 +36,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "gloo", ClientFacts({}, {}), Workload("ring", 8000, 1, 1), 1, 0, {"a": "bbr"}, "hash"
     )
     result = make_result(
-        setting, ["a", "b"], [NamedOrder("given", (0, 1))], Outcome([[0.5]], 1), [40.0]
+        setting, ["a", "b"], [NamedOrder("given", (0, 1))], Outcome([[0.5]], 1), Prediction([40.0])
     )
     monkeypatch.setattr(bench_action, "bench", lambda _request, _progress: BenchRun(result, None))
     return path

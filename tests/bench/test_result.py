@@ -1,12 +1,13 @@
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.orders import NamedOrder
-from plink.bench.result import BenchResult, Setting, make_result, to_json
+from plink.bench.result import BenchResult, Prediction, Setting, make_result, to_json
 from plink.bench.run import Outcome
 from plink.bench.table import render
 from plink.errors import PlinkError
@@ -34,7 +35,7 @@ def result(
         made_from="sha256:0",
     )
     outcome = Outcome(samples_s, rounds_done, stopped)
-    return make_result(setting, NAMES, ORDERS, outcome, PREDICTED_US)
+    return make_result(setting, NAMES, ORDERS, outcome, Prediction(PREDICTED_US, filled_pairs=2))
 
 
 def printed(found: BenchResult) -> str:
@@ -102,6 +103,15 @@ def test_json_says_under_what_conditions_it_was_measured() -> None:
     assert data["congestion_control"]["a"] == "bbr"
     assert (data["algorithm"], data["size_bytes"], data["rounds"]) == ("ring", 20_000_000, 3)
     assert (data["repetitions"], data["seed"]) == (3, 7)
+
+
+def test_table_shows_a_dash_where_nothing_is_predicted() -> None:
+    known = result(WHOLE)
+    rows = [replace(row, predicted_us=None) for row in known.rows]
+    text = printed(replace(known, rows=rows, spearman=None))
+    line = next(line for line in text.splitlines() if line.startswith("given"))
+    assert line.split()[-1] == "-"
+    assert "measured: not defined" in text
 
 
 def test_table_fits_80_columns_and_shows_every_order() -> None:
