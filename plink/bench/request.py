@@ -9,13 +9,14 @@ from pathlib import Path
 from plink.bench.clients.base import FLOAT32_BYTES, Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
+from plink.bench.size import format_size
 from plink.errors import WrongUseError
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.ordering import solve_ring
 from probes.ssh.options import SshOptions
 
-# MPI counts elements in an int.
+# MPI counts elements in an int; the other clients are held to the same.
 _MAX_ELEMENTS = (1 << 31) - 1
 
 # A day. Far above it, system calls that take a time in an int would overflow.
@@ -65,14 +66,20 @@ def check_workload(workload: Workload, ranks: int) -> None:
         raise WrongUseError("a bench needs at least two hosts")
     size_bytes = workload.size_bytes
     if size_bytes % FLOAT32_BYTES:
-        raise WrongUseError(f"{size_bytes} bytes are no whole number of float32 (4 bytes each)")
+        raise WrongUseError(
+            f"--size {format_size(size_bytes)} is no whole number of float32 (4 bytes each)",
+            "ask for a multiple of 4 bytes",
+        )
     if workload.elements < ranks:
         raise WrongUseError(
-            f"{size_bytes} bytes are fewer than one float32 for each of {ranks} ranks",
+            f"--size {format_size(size_bytes)} is less than one float32 for each of {ranks} ranks",
             f"ask for at least {ranks * FLOAT32_BYTES} bytes",
         )
     if workload.elements > _MAX_ELEMENTS:
-        raise WrongUseError(f"{size_bytes} bytes are more than MPI takes in one allreduce")
+        raise WrongUseError(
+            f"--size {format_size(size_bytes)} is more than one allreduce may take",
+            f"ask for at most {_MAX_ELEMENTS * FLOAT32_BYTES} bytes",
+        )
     if workload.launch_limit_s > _MAX_LAUNCH_S:
         count = workload.warmups + workload.repetitions
         raise WrongUseError(

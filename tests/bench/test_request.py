@@ -37,6 +37,22 @@ def test_a_launch_of_a_day_is_allowed_and_a_longer_one_names_the_options() -> No
     assert all(option in hint for option in ("--repetitions", "--warmups", "--timeout"))
 
 
+@pytest.mark.parametrize(
+    ("size_bytes", "complaint", "hint"),
+    [
+        (7, "--size 7 B is no whole number of float32", "multiple of 4"),
+        (8, "--size 8 B is less than one float32 for each of 4 ranks", "at least 16 bytes"),
+        (999_999 * 10**9, "--size 999999 GB is more than", "at most 8589934588 bytes"),
+    ],
+)
+def test_sizes_that_cannot_be_are_told_with_the_option(
+    size_bytes: int, complaint: str, hint: str
+) -> None:
+    with pytest.raises(WrongUseError, match=complaint) as caught:
+        check_workload(Workload("ring", size_bytes, 1, 3), ranks=4)
+    assert hint in (caught.value.hint or "")
+
+
 def test_ctrl_c_while_plinks_order_is_sought_ends_the_bench() -> None:
     timer = threading.Timer(1.0, interrupt_main)
     timer.start()
