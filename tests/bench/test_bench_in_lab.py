@@ -179,7 +179,7 @@ def test_a_silent_host_is_named(lab: Lab, cluster: Path) -> None:
         (["--client", "openmpi", "--mpirun", "sh"], "not Open MPI's"),
         (["--client", "mpich", "--remote-cache", "/dev/null/x"], "cannot be stored there"),
         (["--size", "3"], "no whole number of float32"),
-        (["--size", "8"], "fewer than one float32"),
+        (["--size", "8"], "less than one float32"),
         (["--orders", "best"], "names no order"),
         (["--orders", "file:/nowhere"], "/nowhere: cannot be read"),
         (["-F", "/nowhere"], "cannot be read"),

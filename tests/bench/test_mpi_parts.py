@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ from hypothesis import strategies as st
 
 from bench.local_sessions import LocalSession
 from plink.bench.clients import mpich, openmpi
-from plink.bench.clients.flavour import NetworkPlan
+from plink.bench.clients.flavour import LaunchPlan, NetworkPlan
 from plink.bench.clients.mpi_program import Program, compile_program, find_tool, install
-from plink.bench.clients.ssh_files import write_ssh_files
+from plink.bench.clients.ssh_files import SshFiles, write_ssh_files
 from plink.errors import PlinkError
 from plink.files.cluster import Host
 from probes.errors import HostError
@@ -117,6 +118,29 @@ def test_mpich_keeps_to_the_traffic_network_and_to_the_algorithm() -> None:
     assert settings["MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM"] == "tsp_ring"
     assert settings["MPIR_CVAR_COLLECTIVE_FALLBACK"] == "error"
     assert "UCX_RNDV_THRESH" not in settings
+
+
+def test_open_mpi_is_not_let_loose_on_every_network() -> None:
+    distant = replace(NETWORK, addresses=["192.168.0.2", "10.0.0.1", "10.0.0.2"])
+    with pytest.raises(PlinkError, match=r"10\.0\.0\.1 and 192\.168\.0\.2 .* than 0\.0\.0\.0/0"):
+        openmpi.settings(distant, "ring")
+    wide = replace(NETWORK, addresses=["10.0.0.1", "10.200.0.1"])
+    assert openmpi.settings(wide, "ring")["oob_tcp_if_include"].startswith("10.0.0.0/8,")
+
+
+def test_open_mpi_reaches_every_host_from_here(tmp_path: Path) -> None:
+    plan = LaunchPlan(
+        launcher="mpirun",
+        folder=tmp_path,
+        ssh=SshFiles(tmp_path / "ssh_config", tmp_path / "ssh"),
+        hosts=[Host("a", "10.0.0.1"), Host("b", "10.0.0.6")],
+        local_address="192.168.7.1",
+        settings={},
+        program=["true"],
+    )
+    command = " ".join(openmpi.command(plan))
+    assert "--mca plm_rsh_no_tree_spawn 1" in command
+    assert f"--mca plm_rsh_agent ssh -F {tmp_path}/ssh_config" in command
 
 
 @given(st.lists(st.ip_addresses(v=4).map(str), min_size=1, max_size=8))
