@@ -95,15 +95,31 @@ def doubt(order: Order) -> str | None:
     if order.gain < _LEAST_GAIN:
         return (
             "no structure found: the order is predicted to cost as much as a random one, "
-            f"within {_LEAST_GAIN:.0%}"
+            f"within {_percent(_LEAST_GAIN)}"
         )
     confirmed = order.confirmed_gain
     if confirmed is not None and confirmed < _LEAST_CONFIRMED * order.gain:
         return (
-            f"the gain may be mostly noise: predicted are {order.gain:.0%}, but an order found on "
-            f"one direction's readings saves {confirmed:.0%} on the other's"
+            f"this may be noise: {_percent(order.gain)} is predicted, but an order found on one "
+            f"direction's readings saves {_percent(confirmed)} on the other's"
         )
     return None
+
+
+def confirmation(order: Order) -> str:
+    """How much of the predicted gain was found again, in a few words."""
+    confirmed = order.confirmed_gain
+    if confirmed is None:
+        return "not checked"
+    found = _percent(confirmed)
+    if confirmed < _LEAST_CONFIRMED * order.gain:
+        return f"{found} of {_percent(order.gain)}: mostly noise"
+    return f"{found} of the {_percent(order.gain)} predicted"
+
+
+def _percent(share: float) -> str:
+    """A gain as people read it; a loss is no gain."""
+    return f"{max(0.0, share):.0%}".replace("%", " %")
 
 
 def _confirmed_gain(cluster: Cluster, seed: int, time_limit_s: float) -> float | None:

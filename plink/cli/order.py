@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from plink.cli.types import FiniteRange
+
 _FORMATS = "hosts, openmpi, openmpi-rankfile, mpich, torchrun or env"
 
 
@@ -31,16 +33,20 @@ _FORMATS = "hosts, openmpi, openmpi-rankfile, mpich, torchrun or env"
 @click.option(
     "--time-limit",
     "time_limit_s",
-    type=click.FloatRange(0, 86_400, min_open=True),
+    type=FiniteRange(0, 86_400, min_open=True),
     default=2.0,
     show_default=True,
     help="Seconds to search.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0, (1 << 63) - 1), default=0, show_default=True, help="Of chance."
+    "--seed",
+    type=click.IntRange(0, (1 << 63) - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the random choices.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print order and costs as JSON.")
-def command(**options: Any) -> None:
+def command(**options: Any) -> int:
     """Find a better rank order and write the launcher's file.
 
     Reads a cluster file, or an order file made before (nothing is searched then); `-` is standard
@@ -48,4 +54,4 @@ def command(**options: Any) -> None:
     """
     from plink.cli.order_action import Request, run  # noqa: PLC0415  numpy would slow `--help`
 
-    run(Request(**options))
+    return run(Request(**options))

@@ -25,6 +25,10 @@ class Format:
     usage: str
     render: Callable[[Sequence[Host]], str]
 
+    def usage_of(self, file: str, ranks: int) -> str:
+        """The command that uses `file`, for so many ranks."""
+        return self.usage.replace("RANKS", str(ranks)).replace("FILE", file)
+
 
 @dataclass(frozen=True)
 class Place:
