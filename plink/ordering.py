@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.distance import both_directions, distances
-from plink.files.cluster import Cluster
+from plink.files.cluster import Cluster, percentile_name
 from plink.files.order import Order, Solver
 from solvers.ring import reference
 from solvers.ring.search import solve
@@ -75,7 +75,7 @@ def solve_ring(
         lower_bound_us=solution.lower_bound,
         solver=Solver(
             name="dynamic-programming" if solution.ended_by == "exact" else "lin-kernighan",
-            options={"time_limit_s": time_limit_s},
+            options={"time_limit_s": time_limit_s, **_reading(cluster)},
             seed=seed,
             steps=solution.kicks,
             ended_by=solution.ended_by,
@@ -90,6 +90,8 @@ def solve_ring(
 
 def doubt(order: Order) -> str | None:
     """Why the order's gain may not be real, as one sentence; None where nothing speaks for that."""
+    if len(order.hosts) == 1:
+        return "one host has one order only"
     if len(order.hosts) < _LEAST_HOSTS:
         return f"every ring of {len(order.hosts)} costs the same"
     if order.gain < _LEAST_GAIN:
@@ -130,6 +132,11 @@ def _confirmed_gain(cluster: Cluster, seed: int, time_limit_s: float) -> float |
     found = solve(first_us, seed=seed, time_limit_s=time_limit_s)
     random_us = _median_of_random(second_us, seed)
     return 1.0 - reference.ring_cost(second_us, found.order) / random_us if random_us else None
+
+
+def _reading(cluster: Cluster) -> dict[str, str]:
+    """Which percentile stood for a pair."""
+    return {} if cluster.rtt is None else {"reading": percentile_name(cluster.rtt.reading)}
 
 
 def _median_of_random(matrix_us: npt.NDArray[np.float64], seed: int) -> float:

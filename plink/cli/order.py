@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from plink.cli.types import FiniteRange
 
+_OF_THE_SEARCH = {
+    "algorithm": "--algo",
+    "percentile": "--percentile",
+    "time_limit_s": "--time-limit",
+    "seed": "--seed",
+}
 _FORMATS = "hosts, openmpi, openmpi-rankfile, mpich, torchrun or env"
 
 
@@ -29,6 +36,11 @@ _FORMATS = "hosts, openmpi, openmpi-rankfile, mpich, torchrun or env"
 )
 @click.option(
     "--slots", type=click.IntRange(1, 1 << 16), help="Ranks on every host (default: the file's)."
+)
+@click.option(
+    "--percentile",
+    type=FiniteRange(0, 100),
+    help="Which one stands for a pair (default: the file's reading).",
 )
 @click.option(
     "--time-limit",
@@ -54,4 +66,10 @@ def command(**options: Any) -> int:
     """
     from plink.cli.order_action import Request, run  # noqa: PLC0415  numpy would slow `--help`
 
-    return run(Request(**options))
+    context = click.get_current_context()
+    given = [
+        option
+        for name, option in _OF_THE_SEARCH.items()
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    return run(Request(**options, given_options=given))

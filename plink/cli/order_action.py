@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import click
+import numpy as np
 from rich.console import Console
 
 from plink.cli.talk import note, warn
 from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import cluster, document
 from plink.files import order as order_file
-from plink.files.cluster import Failure
+from plink.files.cluster import Cluster, Failure
 from plink.files.order import Order
 from plink.launchers import FORMATS
 from plink.ordering import doubt, solve_ring
@@ -34,9 +35,12 @@ class Request:
     output: str | None
     format_name: str | None
     slots: int | None
+    percentile: float | None
     time_limit_s: float
     seed: int
     as_json: bool
+    # Options of the search that were given, not left at their defaults.
+    given_options: Sequence[str] = ()
 
 
 def run(request: Request) -> int:
@@ -86,8 +90,8 @@ def _explain(format_name: str, output: str, order: Order) -> None:
     name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
     usage = launcher.usage_of(name, ranks)
     click.echo(printable(f"{name}: {usage}"), err=True)
-    if any(host.user is not None or host.port is not None for host in order.hosts):
-        note(f"a {format_name} file holds no users and ports: put them in the SSH configuration")
+    if any(host.user or host.port or host.ssh_address for host in order.hosts):
+        note("the file holds names only: users and ports belong in the SSH configuration")
 
 
 def _check(request: Request) -> bool:
@@ -114,8 +118,11 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
     content = document.read_bytes(request.file)
     data = document.parse(content, source)
     if data.get("format") == order_file.FORMAT:
+        if request.given_options:
+            verb = "has" if len(request.given_options) == 1 else "have"
+            note(f"nothing is searched: {', '.join(request.given_options)} {verb} no effect")
         return order_file.from_json(data, source), ()
-    hosts = cluster.from_json(data, source)
+    hosts = _read_at(request.percentile, cluster.from_json(data, source), source)
     console = _talk()
     with console.status("") as status:
         order = solve_ring(
@@ -126,6 +133,17 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
             on_progress=_show_on(status.update) if console.is_terminal else None,
         )
     return order, hosts.unreachable
+
+
+def _read_at(percentile: float | None, hosts: Cluster, source: str) -> Cluster:
+    """The cluster with the readings that were asked for."""
+    if len(hosts.hosts) == 1:
+        return hosts
+    rtt = cluster.measured_rtt(hosts, source)
+    chosen, readings_us = cluster.readings_at(rtt, percentile, source)
+    if not np.isfinite(readings_us).any():
+        raise cluster.nothing_measured(source)
+    return replace(hosts, rtt=replace(rtt, reading=chosen))
 
 
 def _write(request: Request, order: Order) -> None:

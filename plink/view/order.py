@@ -19,6 +19,8 @@ _WIDE = 58
 def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
     """Print what an order costs, and `with_hosts` who comes when, in a few lines."""
     console.print(Text(f"{printable(order.algorithm)} order of {_hosts(order)}", style="bold"))
+    if len(order.hosts) == 1:
+        return
     console.print(Text(_how(order), style="dim"))
     console.print()
     console.print(_costs(order, console.width))

@@ -66,7 +66,8 @@ def _show_order(found: order_file.Order, width: int | None, as_json: bool) -> No
         return
     page = paper(width)
     print_order(page.console, found, with_hosts=False)
-    print_ranks(page, found)
+    if len(found.hosts) > 1:
+        print_ranks(page, found)
     sceptical = doubt(found)
     if sceptical:
         click.echo(f"note: {sceptical}", err=True)
