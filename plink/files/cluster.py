@@ -120,8 +120,16 @@ def measured_rtt(cluster: Cluster, source: str) -> RttMeasurement:
         WrongUseError: it holds none; `source` names the file.
     """
     if cluster.rtt is None:
-        raise WrongUseError(f"{source}: holds no round-trip times", "measure them with plink probe")
+        raise nothing_measured(source)
     return cluster.rtt
+
+
+def nothing_measured(source: str) -> WrongUseError:
+    """The error that says that a cluster file, `source`, holds hosts only."""
+    return WrongUseError(
+        f"{source}: holds no round-trip times",
+        "plink probe measures them, plink import takes them from a matrix",
+    )
 
 
 def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> tuple[float, Matrix]:
