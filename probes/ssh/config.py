@@ -24,6 +24,8 @@ _MAX_JUMPS = 8
 _MAX_PORT = 65535
 _USER_KNOWN = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 _GLOBAL_KNOWN = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
+_EVERY_HOST = "Host *"
+_BLOCK = re.compile(r"\s*(host|match)[\s=].*", re.IGNORECASE)
 _INCLUDE = re.compile(r"\s*include[\s=]+(.+)", re.IGNORECASE)
 
 
@@ -70,7 +72,8 @@ class SshConfig:
             text = _read(Path(options.config_file))
         else:
             files = (Path(_USER_CONFIG).expanduser(), Path(_SYSTEM_CONFIG))
-            text = "\n".join(_read(file) for file in files if file.is_file())
+            # Each file begins outside every block, whatever the one before it ends in.
+            text = f"\n{_EVERY_HOST}\n".join(_read(file) for file in files if file.is_file())
         try:
             self._config = paramiko.SSHConfig.from_text(text)
         except (paramiko.SSHException, ValueError) as error:
@@ -164,8 +167,12 @@ def _proxy_command(command: str | None) -> str | None:
     return None if command is None or command.lower() == "none" else command
 
 
-def _read(file: Path, depth: int = 0) -> str:
-    """The text of a configuration file with its `Include`s expanded, which paramiko does not do."""
+def _read(file: Path, depth: int = 0, block: str = _EVERY_HOST) -> str:
+    """The text of a configuration file with its `Include`s expanded, which paramiko does not do.
+
+    `block` is the Host or Match line under which the file stands. It is said again after an
+    included file, whose last block would otherwise hold what follows.
+    """
     if depth > _MAX_INCLUDE_DEPTH:
         raise OptionError(f"{file}: SSH configurations include each other in a circle")
     try:
@@ -175,13 +182,23 @@ def _read(file: Path, depth: int = 0) -> str:
         raise OptionError(f"{file}: the SSH configuration cannot be read ({reason})") from None
     expanded: list[str] = []
     for line in lines:
+        if _BLOCK.fullmatch(line):
+            block = line
         match = _INCLUDE.fullmatch(line)
         if match is None:
             expanded.append(line)
             continue
-        for pattern in match[1].split():
-            base = Path("/etc/ssh") if str(file).startswith("/etc/ssh/") else Path("~/.ssh")
-            absolute = base.expanduser() / Path(pattern.strip('"')).expanduser()
-            for included in sorted(glob.glob(str(absolute))):  # noqa: PTH207
-                expanded.append(_read(Path(included), depth + 1))
+        for included in _included(match[1], file):
+            expanded += [_read(included, depth + 1, block), block]
     return "\n".join(expanded)
+
+
+def _included(patterns: str, file: Path) -> list[Path]:
+    base = Path("/etc/ssh") if str(file).startswith("/etc/ssh/") else Path("~/.ssh")
+    try:
+        absolute = [
+            base.expanduser() / Path(pattern).expanduser() for pattern in shlex.split(patterns)
+        ]
+    except (ValueError, RuntimeError) as error:
+        raise OptionError(f"{file}: an Include cannot be understood ({error})") from None
+    return [Path(name) for path in absolute for name in sorted(glob.glob(str(path)))]  # noqa: PTH207
