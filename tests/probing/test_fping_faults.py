@@ -28,11 +28,11 @@ def networks(lab: Lab) -> set[str]:
 def fpings(networks: set[str]) -> list[int]:
     """The fpings that run on any host, their shells and watchers."""
     found = []
-    for entry in Path("/proc").iterdir():
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if entry.name.isdigit() and b"fping" in (entry / "cmdline").read_bytes():
-                if str((entry / "ns/net").readlink()) in networks:
-                    found.append(int(entry.name))
+            is_there = str((entry / "ns/net").readlink()) in networks
+            if is_there and b"fping" in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
         except OSError:
             continue
     return found
