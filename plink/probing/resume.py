@@ -53,7 +53,7 @@ def same_network(
     """
     recorded = options.get("network")
     try:
-        network = None if recorded is None else ipaddress.ip_network(recorded)
+        network = None if recorded is None else ipaddress.ip_network(str(recorded))
     except ValueError:
         raise WrongUseError(f"{source}: options.network is no network") from None
     if given is not None and given != network:
@@ -141,13 +141,17 @@ def refuse_to_drop(earlier: Cluster, listed: Sequence[ListedHost], hosts: str, r
 def kept_hosts(
     listed: Sequence[ListedHost], reached: Mapping[str, Host], earlier: Cluster | None
 ) -> list[Host]:
-    """The hosts of the cluster to write, in list order: reached now, or measured earlier."""
+    """The hosts of the cluster to write, in list order: reached now, or measured earlier.
+
+    A host that was not reached and whose address is another's now is not kept.
+    """
+    taken = {host.address for host in reached.values()}
     known = {} if earlier is None else {host.name: host for host in earlier.hosts}
     hosts = []
     for host in listed:
         if host.name in reached:
             hosts.append(reached[host.name])
-        elif host.name in known:
+        elif host.name in known and known[host.name].address not in taken:
             before = known[host.name]
             hosts.append(replace(before, user=host.user, port=host.port, slots=host.slots))
     return hosts

@@ -68,6 +68,11 @@ def test_measured_hosts_stay_though_they_are_down() -> None:
     assert hosts[1].address == "10.0.0.99"
 
 
+def test_a_host_that_is_down_gives_way_to_who_has_its_address() -> None:
+    hosts = kept_hosts(listed("a", "n"), {"n": Host("n", "10.0.0.97")}, cluster(*NAMES))
+    assert [host.name for host in hosts] == ["n"]
+
+
 def test_readings_of_absent_hosts_stay_and_new_ones_find_their_place() -> None:
     earlier = cluster("a", "c")
     hosts = [*cluster(*NAMES).hosts]
@@ -120,7 +125,7 @@ def test_the_network_is_the_recorded_one() -> None:
         same_interface({}, "eth0", "c")
 
 
-@pytest.mark.parametrize("value", ["x", [1], {}, 1.5, "10.0.0.1/8"])
+@pytest.mark.parametrize("value", ["x", [1], {}, 1.5, 7.0, True, "10.0.0.1/8"])
 def test_a_recorded_network_that_is_none(value: object) -> None:
     with pytest.raises(WrongUseError, match=r"options\.network is no network"):
         same_network({"network": value}, None, "c")
