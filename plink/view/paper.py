@@ -8,6 +8,7 @@ from io import TextIOWrapper
 
 from rich.console import Console
 
+from plink.files.output import check_output
 from plink.view.scale import ASCII_SHADES, SHADES
 
 
@@ -20,7 +21,12 @@ class Paper:
 
 
 def paper(width: int | None) -> Paper:
-    """Standard output as a paper; `width` in columns overrides the terminal's."""
+    """Standard output as a paper; `width` in columns overrides the terminal's.
+
+    Raises:
+        PlinkError: there is no standard output.
+    """
+    check_output()
     shades = SHADES
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal that cannot show `µ` gets a question mark rather than an error.

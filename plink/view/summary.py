@@ -105,7 +105,7 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
 def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
     """What `plink show --json` prints of a cluster file."""
     data: dict[str, Any] = {
-        "format": "plink.cluster",
+        "of": "plink.cluster",
         "hosts": cluster.names,
         "unreachable": [_failure(item) for item in cluster.unreachable],
     }

@@ -95,10 +95,10 @@ def test_the_json_is_json() -> None:
     made = racks(2, 2, missing=0.2, lossy=0.5)
     summary = summarise(made.cluster.names, made.rtt, 10.0)
     data = json.loads(json.dumps(to_json(made.cluster, summary), allow_nan=False))
-    assert data["format"] == "plink.cluster"
+    assert data["of"] == "plink.cluster"
     assert data["percentile"] == "p10"
     assert data["unreachable"] == [{"source": "gone", "reason": "connection refused"}]
     assert data["measured"] == summary.measured
     assert len(data["failures"]) == data["pairs"] - data["measured"]
     bare = to_json(Cluster([Host("a", "a")]), None)
-    assert bare == {"format": "plink.cluster", "hosts": ["a"], "unreachable": []}
+    assert bare == {"of": "plink.cluster", "hosts": ["a"], "unreachable": []}
