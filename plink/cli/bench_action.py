@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -60,18 +59,7 @@ def _check(options: Mapping[str, Any]) -> None:
     if output is not None:
         document.check_writable(output)
         for source in (options["file"], *_files_in(options["orders"])):
-            _refuse_same_file(source, output)
-
-
-def _refuse_same_file(source: str, path: str) -> None:
-    if document.STANDARD_STREAM in {source, path}:
-        return
-    try:
-        is_same = Path(path).is_file() and Path(path).samefile(source)
-    except (OSError, ValueError, RuntimeError):
-        return
-    if is_same:
-        raise WrongUseError(f"{path}: is the input, too", "give -o another name")
+            document.refuse_same_file(source, output)
 
 
 def _files_in(orders: str) -> list[str]:

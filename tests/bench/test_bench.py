@@ -20,6 +20,8 @@ from plink.files.cluster import Cluster, Host, RttMeasurement
 from probes.errors import HostError, HostListError
 from probes.hosts.host import ListedHost
 from probes.reach import Reached
+from probes.ssh.connect import Connector
+from probes.ssh.options import SshOptions
 
 HOSTS = [Host(name, f"10.0.0.{i}", ssh_address=f"192.0.2.{i}") for i, name in enumerate("abc")]
 
@@ -88,7 +90,7 @@ def interrupt() -> None:
 @pytest.fixture
 def reached(monkeypatch: pytest.MonkeyPatch) -> Reached:
     """What `reach` returns; the hosts that it was asked for are in `asked_for`."""
-    found = Reached()
+    found = Reached(Connector(SshOptions()))
 
     def reach(listed: Sequence[ListedHost], *_: Any, **__: Any) -> Reached:
         cast("Any", found).asked_for = listed

@@ -177,7 +177,10 @@ def test_a_silent_host_is_named(lab: Lab, cluster: Path) -> None:
         (["--client", "gloo", "--python", "/nowhere/python3"], "not found"),
         (["--client", "openmpi", "--mpicc", "no-such-mpicc"], "no no-such-mpicc"),
         (["--client", "openmpi", "--mpirun", "sh"], "not Open MPI's"),
-        (["--client", "mpich", "--remote-cache", "/dev/null/x"], "cannot be stored there"),
+        (
+            ["--client", "mpich", "--remote-cache", "/dev/null/x"],
+            "mpi_allreduce cannot be put there",
+        ),
         (["--size", "3"], "no whole number of float32"),
         (["--size", "8"], "less than one float32"),
         (["--orders", "best"], "names no order"),

@@ -12,7 +12,7 @@ from plink.bench.clients.base import FLOAT32_BYTES, ClientFacts, Workload
 from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
 from plink.bench.clients.launcher import Ended, run_launcher, version_text
 from plink.bench.clients.mpi_output import Run, check_order, explain, is_timeout, parse_run
-from plink.bench.clients.mpi_program import Program, compile_program, find_tool, install
+from plink.bench.clients.mpi_program import MpiProgram, compile_program, find_tool, install
 from plink.bench.clients.ssh_files import SshFiles, write_ssh_files
 from plink.bench.hosts import BenchHost, for_each
 from plink.errors import PlinkError
@@ -88,7 +88,7 @@ class MpiClient:
         self._folder = tempfile.TemporaryDirectory(prefix="plink-bench-")
         self._network = _network_of(hosts)
         self._settings = flavour.settings(self._network, workload.algorithm)
-        self._program: Program | None = None
+        self._program: MpiProgram | None = None
         self._ssh: SshFiles | None = None
 
     def start(self) -> ClientFacts:
