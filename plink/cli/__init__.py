@@ -15,6 +15,7 @@ from plink import __version__
 from plink.cli.talk import complain
 from plink.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.files.output import OUTPUT_ERRORS, output_error
+from plink.view.encoding import tolerate
 from probes.errors import HostError, ProbesError
 
 # name: (module, one-line help). The help stands here so that listing imports no command.
@@ -81,6 +82,8 @@ def main(arguments: list[str] | None = None) -> None:
         # `nohup` ignores the one, and stays in force.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        tolerate(stream)
     sys.exit(run(arguments))
 
 

@@ -9,6 +9,7 @@ from io import TextIOWrapper
 from rich.console import Console
 
 from plink.files.output import check_output
+from plink.view.encoding import tolerate
 from plink.view.scale import ASCII_SHADES, SHADES
 
 
@@ -29,8 +30,7 @@ def paper(width: int | None) -> Paper:
     check_output()
     shades = SHADES
     if isinstance(sys.stdout, TextIOWrapper):
-        # A terminal that cannot show `µ` gets a question mark rather than an error.
-        sys.stdout.reconfigure(errors="replace")
+        tolerate(sys.stdout)
         shades = SHADES if _can_show(SHADES, sys.stdout.encoding) else ASCII_SHADES
     console = Console(width=width, highlight=False, markup=False, emoji=False)
     has_colours = console.color_system in ("256", "truecolor") and not console.no_color

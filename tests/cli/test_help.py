@@ -39,7 +39,13 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     ours = {name for name in modules if name.startswith(("plink.", "probes."))}
     assert ours == {
         *("plink.cli", "plink.cli.talk", "plink.errors", "probes.errors"),
-        *("plink.files", "plink.files.output", "plink.view", "plink.view.text"),
+        *(
+            "plink.files",
+            "plink.files.output",
+            "plink.view",
+            "plink.view.encoding",
+            "plink.view.text",
+        ),
     }
 
 
