@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.distance import both_directions, distances
-from plink.files.cluster import Cluster
+from plink.files.cluster import Cluster, percentile_name
 from plink.files.order import Order, Solver
 from solvers.ring import reference
 from solvers.ring.search import solve
@@ -75,7 +75,7 @@ def solve_ring(
         lower_bound_us=solution.lower_bound,
         solver=Solver(
             name="dynamic-programming" if solution.ended_by == "exact" else "lin-kernighan",
-            options={"time_limit_s": time_limit_s},
+            options={"time_limit_s": time_limit_s, **_reading(cluster)},
             seed=seed,
             steps=solution.kicks,
             ended_by=solution.ended_by,
@@ -90,20 +90,38 @@ def solve_ring(
 
 def doubt(order: Order) -> str | None:
     """Why the order's gain may not be real, as one sentence; None where nothing speaks for that."""
+    if len(order.hosts) == 1:
+        return "one host has one order only"
     if len(order.hosts) < _LEAST_HOSTS:
         return f"every ring of {len(order.hosts)} costs the same"
     if order.gain < _LEAST_GAIN:
         return (
             "no structure found: the order is predicted to cost as much as a random one, "
-            f"within {_LEAST_GAIN:.0%}"
+            f"within {_percent(_LEAST_GAIN)}"
         )
     confirmed = order.confirmed_gain
     if confirmed is not None and confirmed < _LEAST_CONFIRMED * order.gain:
         return (
-            f"the gain may be mostly noise: predicted are {order.gain:.0%}, but an order found on "
-            f"one direction's readings saves {confirmed:.0%} on the other's"
+            f"this may be noise: {_percent(order.gain)} is predicted, but an order found on one "
+            f"direction's readings saves {_percent(confirmed)} on the other's"
         )
     return None
+
+
+def confirmation(order: Order) -> str:
+    """How much of the predicted gain was found again, in a few words."""
+    confirmed = order.confirmed_gain
+    if confirmed is None:
+        return "not checked"
+    found = _percent(confirmed)
+    if confirmed < _LEAST_CONFIRMED * order.gain:
+        return f"{found} of {_percent(order.gain)}: mostly noise"
+    return f"{found} of the {_percent(order.gain)} predicted"
+
+
+def _percent(share: float) -> str:
+    """A gain as people read it; a loss is no gain."""
+    return f"{max(0.0, share):.0%}".replace("%", " %")
 
 
 def _confirmed_gain(cluster: Cluster, seed: int, time_limit_s: float) -> float | None:
@@ -114,6 +132,11 @@ def _confirmed_gain(cluster: Cluster, seed: int, time_limit_s: float) -> float |
     found = solve(first_us, seed=seed, time_limit_s=time_limit_s)
     random_us = _median_of_random(second_us, seed)
     return 1.0 - reference.ring_cost(second_us, found.order) / random_us if random_us else None
+
+
+def _reading(cluster: Cluster) -> dict[str, str]:
+    """Which percentile stood for a pair."""
+    return {} if cluster.rtt is None else {"reading": percentile_name(cluster.rtt.reading)}
 
 
 def _median_of_random(matrix_us: npt.NDArray[np.float64], seed: int) -> float:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
+import signal
 import sys
 from typing import Any
 
 import click
 
 from plink import __version__
-from plink.errors import PlinkError, WrongUseError
+from plink.cli.talk import complain
+from plink.errors import EXIT_FAILED, PlinkError, WrongUseError
+from plink.files.output import OUTPUT_ERRORS, output_error
+from plink.view.encoding import tolerate
 from probes.errors import HostError, ProbesError
 
 # name: (module, one-line help). The help stands here so that listing imports no command.
@@ -40,6 +45,17 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one may be meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            nearest = difflib.get_close_matches(name, COMMANDS, n=1)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"{ctx.command_path} --help"
+            raise WrongUseError(f"there is no command {name!r}", hint)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands from the table above."""
         with formatter.section("Commands"):
@@ -57,7 +73,17 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: every expected error becomes one sentence and a hint."""
+    """Run the command line and exit: every expected error becomes one sentence and a hint.
+
+    Being told to end, or a terminal that closes, is the same as Ctrl-C: results so far are kept,
+    and hosts are left as they were.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # `nohup` ignores the one, and stays in force.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        tolerate(stream)
     sys.exit(run(arguments))
 
 
@@ -65,27 +91,48 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code (`plink.errors`)."""
     try:
         result: Any = cli.main(args=arguments, prog_name="plink", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        complain(_usage(error))
         return error.exit_code
     except (PlinkError, ProbesError) as error:
         translated = error if isinstance(error, PlinkError) else _translate(error)
         complain(translated)
         return translated.exit_code
+    except OSError as error:
+        is_broken_pipe = isinstance(error, BrokenPipeError)
+        if error.filename is not None or not (is_broken_pipe or error.errno in OUTPUT_ERRORS):
+            raise
+        _drop_output()
+        if not is_broken_pipe:
+            complain(output_error(error))
+        return EXIT_FAILED
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
     return result if isinstance(result, int) else 0
 
 
-def complain(error: PlinkError) -> None:
-    """Write an error and its hint to standard error."""
-    color = False if os.environ.get("NO_COLOR") else None
-    click.echo(f"{click.style('error:', fg='red')} {error}", err=True, color=color)
-    if error.hint:
-        click.echo(f"{click.style('hint:', fg='cyan')} {error.hint}", err=True, color=color)
+def _usage(error: click.ClickException) -> PlinkError:
+    """A usage error in plink's own style."""
+    message = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    hint = None if context is None else f"{context.command_path} --help"
+    return WrongUseError(message[:1].lower() + message[1:], hint)
+
+
+def _drop_output() -> None:
+    """Let what standard output could not take go nowhere, or Python tries it again at its end."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def _translate(error: ProbesError) -> PlinkError:

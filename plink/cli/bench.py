@@ -8,6 +8,7 @@ import click
 
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import with_ssh_options
+from plink.cli.types import FiniteRange
 
 
 @click.command(
@@ -34,14 +35,14 @@ from plink.cli.ssh_options import with_ssh_options
     metavar="SIZE",
     default="20MB",
     show_default=True,
-    help="Bytes of the buffer on each rank: 20MB (10^6), 4KiB (2^10), 1024.",
+    help="Bytes of the buffer on each rank: 20M or 20MB (10^6), 4KiB (2^10), 1024.",
 )
 @click.option(
     "--orders",
     metavar="LIST",
     default="given,plink,random:5",
     show_default=True,
-    help="Orders to compare: given, plink, random:N, an order file, file:NAMES.",
+    help="Orders to compare: given, plink, random (one), random:N, an order file, file:NAMES.",
 )
 @click.option(
     "--rounds",
@@ -74,7 +75,7 @@ from plink.cli.ssh_options import with_ssh_options
 @click.option(
     "--time-limit",
     "time_limit_s",
-    type=click.FloatRange(0, 86_400, min_open=True),
+    type=FiniteRange(0, 86_400, min_open=True),
     default=2.0,
     show_default=True,
     help="Seconds to search for plink's order.",
@@ -82,7 +83,7 @@ from plink.cli.ssh_options import with_ssh_options
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(0.1, 86_400),
+    type=FiniteRange(0.1, 86_400),
     default=60.0,
     show_default=True,
     help="Seconds that one allreduce may take.",

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import click
 
+from plink.cli import talk
+from plink.cli.types import FiniteRange
+
 _UNITS = ["ns", "us", "µs", "ms", "s"]
 
 
 @click.command(epilog="Example: plink import matrix.csv --unit us -o cluster.json")
-@click.argument("matrix", metavar="MATRIX.csv")
+@click.argument("matrix", metavar="MATRIX")
 @click.option(
     "--unit", type=click.Choice(_UNITS), help="Unit of the numbers, where the first cell has none."
 )
 @click.option(
     "--percentile",
-    type=click.FloatRange(0, 100),
+    type=FiniteRange(0, 100),
     default=10.0,
     show_default=True,
     help="Which percentile of a pair's samples the numbers are.",
@@ -30,9 +33,10 @@ def command(matrix: str, unit: str | None, percentile: float, output: str) -> No
     from plink.files.import_matrix import import_matrix  # noqa: PLC0415
 
     document.check_writable(output)
+    document.refuse_same_file(matrix, output)
     content = document.read_bytes(matrix)
     found = import_matrix(content, document.label(matrix), unit=unit, percentile=percentile)
     cluster.write(output, found)
     if found.rtt is not None:
         for note in found.rtt.notes:
-            click.echo(f"note: {note}", err=True)
+            talk.note(note)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import click
+import numpy as np
 from rich.console import Console
 
-from plink.errors import PartialResultError, WrongUseError
+from plink.cli.talk import note, warn
+from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import cluster, document
 from plink.files import order as order_file
+from plink.files.cluster import Cluster, Failure
 from plink.files.order import Order
 from plink.launchers import FORMATS
 from plink.ordering import doubt, solve_ring
 from plink.view.order import print_order
 from plink.view.paper import paper
-from plink.view.text import rtt_text, share_text
+from plink.view.text import printable, rtt_text, share_text
 from solvers.ring.solution import Progress
 
 
@@ -31,36 +35,63 @@ class Request:
     output: str | None
     format_name: str | None
     slots: int | None
+    percentile: float | None
     time_limit_s: float
     seed: int
     as_json: bool
+    # Options of the search that were given, not left at their defaults.
+    given_options: Sequence[str] = ()
 
 
-def run(request: Request) -> None:
-    """Do it.
+def run(request: Request) -> int:
+    """Do it; return the exit code.
 
     Raises:
         WrongUseError: wrong options, or a file that is neither a cluster nor an order.
-        PartialResultError: all was written, but hosts without any measurement are in the order.
     """
     has_data_on_stdout = _check(request)
-    order = _order(request)
+    order, unreachable = _order(request)
     if request.slots is not None:
         slots = request.slots
         order = replace(order, hosts=[replace(host, slots=slots) for host in order.hosts])
     _write(request, order)
     if request.as_json:
-        click.echo(json.dumps(_summary(order), ensure_ascii=False))
+        text = json.dumps(_summary(order), ensure_ascii=False)
+        document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         print_order(_talk() if has_data_on_stdout else paper(None).console, order)
     sceptical = doubt(order)
     if sceptical:
-        click.echo(f"note: {sceptical}", err=True)
+        note(sceptical)
+    if request.format_name is not None and request.output is not None:
+        _explain(request.format_name, request.output, order)
+    return _warn(order, unreachable)
+
+
+def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
+    """Say what the order lacks; return the exit code."""
+    is_interrupted = order.solver.ended_by == "interrupt"
+    for failure in unreachable:
+        warn(f"{failure.source} was unreachable and gets no rank")
+    if is_interrupted:
+        warn("interrupted: the best order so far; whether its gain is noise was not checked")
     if order.unmeasured_hosts:
-        raise PartialResultError(
+        warn(
             f"no measurement reaches {', '.join(order.unmeasured_hosts)}",
             "the rank of such a host is arbitrary; probe it again, or leave it out",
         )
+    return EXIT_PARTIAL if unreachable or is_interrupted or order.unmeasured_hosts else 0
+
+
+def _explain(format_name: str, output: str, order: Order) -> None:
+    """Say which command keeps the order, for several do not."""
+    launcher = FORMATS[format_name]
+    ranks = sum(host.slots for host in order.hosts)
+    name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
+    usage = launcher.usage_of(name, ranks)
+    click.echo(printable(f"{name}: {usage}"), err=True)
+    if any(host.user or host.port or host.ssh_address for host in order.hosts):
+        note("the file holds names only: users and ports belong in the SSH configuration")
 
 
 def _check(request: Request) -> bool:
@@ -71,6 +102,7 @@ def _check(request: Request) -> bool:
         )
     if request.output is not None:
         document.check_writable(request.output)
+        document.refuse_same_file(request.file, request.output)
     is_default = request.output is None and request.format_name is not None
     has_data_on_stdout = is_default or request.output == document.STANDARD_STREAM
     if has_data_on_stdout and request.as_json:
@@ -80,15 +112,17 @@ def _check(request: Request) -> bool:
     return has_data_on_stdout
 
 
-def _order(request: Request) -> Order:
+def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
+    """The order, and the hosts that it lacks."""
     source = document.label(request.file)
     content = document.read_bytes(request.file)
     data = document.parse(content, source)
     if data.get("format") == order_file.FORMAT:
-        return order_file.from_json(data, source)
-    hosts = cluster.from_json(data, source)
-    for failure in hosts.unreachable:
-        click.echo(f"note: {failure.source} was unreachable and gets no rank", err=True)
+        if request.given_options:
+            verb = "has" if len(request.given_options) == 1 else "have"
+            note(f"nothing is searched: {', '.join(request.given_options)} {verb} no effect")
+        return order_file.from_json(data, source), ()
+    hosts = _read_at(request.percentile, cluster.from_json(data, source), source)
     console = _talk()
     with console.status("") as status:
         order = solve_ring(
@@ -98,9 +132,18 @@ def _order(request: Request) -> Order:
             time_limit_s=request.time_limit_s,
             on_progress=_show_on(status.update) if console.is_terminal else None,
         )
-    if order.solver.ended_by == "interrupt":
-        click.echo("note: interrupted, this is the best order so far", err=True)
-    return order
+    return order, hosts.unreachable
+
+
+def _read_at(percentile: float | None, hosts: Cluster, source: str) -> Cluster:
+    """The cluster with the readings that were asked for."""
+    if len(hosts.hosts) == 1:
+        return hosts
+    rtt = cluster.measured_rtt(hosts, source)
+    chosen, readings_us = cluster.readings_at(rtt, percentile, source)
+    if not np.isfinite(readings_us).any():
+        raise cluster.nothing_measured(source)
+    return replace(hosts, rtt=replace(rtt, reading=chosen))
 
 
 def _write(request: Request, order: Order) -> None:

@@ -9,6 +9,7 @@ import click
 
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import with_ssh_options
+from plink.cli.types import FiniteRange
 from plink.probing.limits import DEFAULT_COUNTS, MAX_COUNT
 from probes.hosts.address import IPNetwork
 
@@ -50,7 +51,7 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
 )
 @click.option(
     "--percentile",
-    type=click.FloatRange(0, 100),
+    type=FiniteRange(0, 100),
     default=10.0,
     show_default=True,
     help="The percentile of the round-trip times that stands for a pair.",
@@ -63,7 +64,7 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(0.05, 600),
+    type=FiniteRange(0.05, 600),
     default=2.0,
     show_default=True,
     help="Seconds of silence after which a partner is given up.",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from plink.cli.types import FiniteRange
+
 
 @click.command(epilog="Example: plink show cluster.json --percentile 50")
 @click.argument("file", metavar="FILE")
-@click.option("--percentile", type=click.FloatRange(0, 100), help="Which percentile to show.")
+@click.option("--percentile", type=FiniteRange(0, 100), help="Which percentile to show.")
 @click.option(
     "--width", type=click.IntRange(40, 500), help="Columns to use (default: the terminal's)."
 )

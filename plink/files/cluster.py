@@ -47,6 +47,19 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Unreachable(Failure):
+    """A listed host that was never reached, as it was listed, so that a later run can try again.
+
+    `position` is its index in the host list, None where unknown.
+    """
+
+    user: str | None = None
+    port: int | None = None
+    slots: int = 1
+    position: int | None = None
+
+
+@dataclass(frozen=True)
 class RttMeasurement:
     """Round-trip times of every ordered pair, as measured, [source][destination].
 
@@ -86,7 +99,7 @@ class Cluster:
 
     hosts: Sequence[Host]
     rtt: RttMeasurement | None = None
-    unreachable: Sequence[Failure] = ()
+    unreachable: Sequence[Unreachable] = ()
     made_from: str | None = None
 
     @property
@@ -107,8 +120,16 @@ def measured_rtt(cluster: Cluster, source: str) -> RttMeasurement:
         WrongUseError: it holds none; `source` names the file.
     """
     if cluster.rtt is None:
-        raise WrongUseError(f"{source}: holds no round-trip times", "measure them with plink probe")
+        raise nothing_measured(source)
     return cluster.rtt
+
+
+def nothing_measured(source: str) -> WrongUseError:
+    """The error that says that a cluster file, `source`, holds hosts only."""
+    return WrongUseError(
+        f"{source}: holds no round-trip times",
+        "plink probe measures them, plink import takes them from a matrix",
+    )
 
 
 def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> tuple[float, Matrix]:
@@ -155,7 +176,9 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
     return Cluster(
         hosts=hosts,
         rtt=None if rtt is None else _parse_rtt(rtt, len(hosts)),
-        unreachable=[_parse_failure(item) for item in fields.objects("unreachable", optional=True)],
+        unreachable=[
+            _parse_unreachable(item) for item in fields.objects("unreachable", optional=True)
+        ],
         made_from=fields.optional_text("made_from"),
     )
 
@@ -236,6 +259,17 @@ def _parse_failure(fields: Fields) -> Failure:
         source=fields.text("source"),
         reason=fields.text("reason"),
         destination=fields.optional_text("destination"),
+    )
+
+
+def _parse_unreachable(fields: Fields) -> Unreachable:
+    return Unreachable(
+        source=fields.word("source"),
+        reason=fields.text("reason"),
+        user=fields.optional_word("user"),
+        port=fields.optional_integer("port", low=1, high=65535),
+        slots=fields.integer("slots", low=1, high=1 << 16, default=1),
+        position=fields.optional_integer("position", low=0, high=1 << 32),
     )
 
 

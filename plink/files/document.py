@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import math
 import os
@@ -15,36 +16,47 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from plink.errors import PlinkError, WrongUseError
+from plink.files.output import check_output, write_output
 
 STANDARD_STREAM = "-"
 _MAX_BYTES = 1 << 30
 _MAX_SHOWN = 40
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 def label(path: str) -> str:
     """What messages call the file at `path`."""
-    return "standard input" if path == STANDARD_STREAM else path
+    return "standard input" if path == STANDARD_STREAM else path or "''"
 
 
 def read_bytes(path: str) -> bytes:
-    """The content of a file, or of standard input for `-`; unpacked if the name ends in `.gz`.
+    """The content of a file, or of standard input for `-`.
+
+    A file whose name ends in `.gz` is unpacked, and so is a standard input that begins like one.
 
     Raises:
         WrongUseError: the file is not there, not readable, too large, or a damaged archive.
     """
     try:
         if path == STANDARD_STREAM:
-            content = sys.stdin.buffer.read(_MAX_BYTES + 1)
+            content = _unpacked(sys.stdin.buffer.read(_MAX_BYTES + 1))
         else:
             with _open_to_read(path) as stream:
                 content = stream.read(_MAX_BYTES + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise WrongUseError(f"{path}: not a whole gzip file ({error})") from None
+        raise WrongUseError(f"{label(path)}: not a whole gzip file ({error})") from None
     except OSError as error:
         raise WrongUseError(f"{label(path)}: {error.strerror or error}") from None
     if len(content) > _MAX_BYTES:
         raise WrongUseError(f"{label(path)}: holds more than {_MAX_BYTES >> 20} MiB")
     return content
+
+
+def _unpacked(content: bytes) -> bytes:
+    if not content.startswith(_GZIP_MAGIC):
+        return content
+    with gzip.open(io.BytesIO(content)) as stream:
+        return stream.read(_MAX_BYTES + 1)
 
 
 def _open_to_read(path: str) -> BinaryIO:
@@ -60,8 +72,7 @@ def write_bytes(path: str, content: bytes) -> None:
         PlinkError: the file cannot be written; what stood there before stands there still.
     """
     if path == STANDARD_STREAM:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        write_output(content)
         return
     if path.endswith(".gz"):
         content = gzip.compress(content, mtime=0)
@@ -84,7 +95,10 @@ def check_writable(path: str) -> None:
         WrongUseError: the folder is not there, or cannot be written to.
     """
     if path == STANDARD_STREAM:
+        check_output()
         return
+    if not path:
+        raise WrongUseError("the file to write has no name")
     try:
         target = Path(path).resolve()
         if target.is_dir():
@@ -101,6 +115,22 @@ def check_writable(path: str) -> None:
         raise WrongUseError(f"{path}: folder {target.parent} cannot be written to")
 
 
+def refuse_same_file(source: str, path: str) -> None:
+    """Refuse to write the result over what it is made from.
+
+    Raises:
+        WrongUseError: `path` is the file that is read from `source`, under whatever name.
+    """
+    if STANDARD_STREAM in (source, path):
+        return
+    try:
+        is_same = Path(path).is_file() and Path(path).samefile(source)
+    except (OSError, ValueError, RuntimeError):
+        return
+    if is_same:
+        raise WrongUseError(f"{path}: is the input, too", "give -o another name")
+
+
 def digest(content: bytes) -> str:
     """The SHA-256 that a file made from `content` records."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
@@ -110,14 +140,18 @@ def parse(content: bytes, source: str) -> dict[str, Any]:
     """The JSON object in `content`; NaN, infinities and halves of characters are refused.
 
     Raises:
-        WrongUseError: not JSON, cut short, or not an object.
+        WrongUseError: empty, not JSON, cut short, or not an object.
     """
+    if not content.strip():
+        raise WrongUseError(f"{source}: is empty")
     try:
         data = json.loads(content.decode(), parse_constant=_refuse_constant)
         if b"\\u" in content:
             # An escape can smuggle in half of a character, which no output could encode.
             json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
+        if not content.lstrip().startswith((b"{", b"[")):
+            raise WrongUseError(f"{source}: is no JSON", "plink import reads CSV") from None
         hint = "the file may be cut short, or not be one of plink's"
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
         raise WrongUseError(f"{source}: not valid JSON ({reason})", hint) from None

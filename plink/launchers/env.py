@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from plink.files.cluster import Host
 from plink.launchers.format import Format, places
 from plink.launchers.gloo import socket_interface
-from plink.launchers.names import check_names, master_address
-
-MASTER_PORT = 29500
+from plink.launchers.names import MASTER_PORT, check_names, master_address
 
 
 def render(hosts: Sequence[Host]) -> str:
@@ -35,7 +33,6 @@ def render(hosts: Sequence[Host]) -> str:
 
 FORMAT = Format(
     name="env",
-    summary="RANK, WORLD_SIZE, MASTER_ADDR, ... for every rank, one line per rank",
     usage='while read -r host env; do ssh -n "$host" "$env PROGRAM" & done < FILE; wait',
     render=render,
 )

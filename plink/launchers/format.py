@@ -14,16 +14,18 @@ class Format:
 
     Args:
         name: what the user calls it.
-        summary: one line that says what the file holds.
         usage: one command that uses it; FILE is the file, RANKS the number of ranks.
         render: hosts in rank order to the text of the file. A host's ranks are adjacent, as
             many as it has slots. Raises `WrongUseError` where the launcher cannot take a host.
     """
 
     name: str
-    summary: str
     usage: str
     render: Callable[[Sequence[Host]], str]
+
+    def usage_of(self, file: str, ranks: int) -> str:
+        """The command that uses `file`, for so many ranks."""
+        return self.usage.replace("RANKS", str(ranks)).replace("FILE", file)
 
 
 @dataclass(frozen=True)

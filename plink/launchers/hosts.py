@@ -17,7 +17,6 @@ def render(hosts: Sequence[Host]) -> str:
 
 FORMAT = Format(
     name="hosts",
-    summary="names in rank order, one a line",
     usage='while read -r host; do ssh -n "$host" hostname; done < FILE',
     render=render,
 )

@@ -17,7 +17,6 @@ def render(hosts: Sequence[Host]) -> str:
 
 FORMAT = Format(
     name="mpich",
-    summary="MPICH host file (Hydra), host:ranks",
     usage="mpiexec -n RANKS -f FILE PROGRAM",
     render=render,
 )

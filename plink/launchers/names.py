@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from plink.errors import WrongUseError
 from plink.files.cluster import Host
 
+# Where rank 0 listens, as torchrun has it.
+MASTER_PORT = 29500
+
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 _HINT = "rename the host in the cluster file; an alias in the SSH configuration serves as a name"
 

@@ -21,7 +21,6 @@ def render(hosts: Sequence[Host]) -> str:
 
 FORMAT = Format(
     name="openmpi",
-    summary="Open MPI hostfile for the sequential mapper, one line per rank",
     # Without -np the mapper of 4.1 counts the cores of hosts and then lacks lines.
     usage="mpirun -np RANKS --hostfile FILE --map-by seq PROGRAM",
     render=render,

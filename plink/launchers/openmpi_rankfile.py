@@ -19,7 +19,6 @@ def render(hosts: Sequence[Host]) -> str:
 
 FORMAT = Format(
     name="openmpi-rankfile",
-    summary="Open MPI rankfile, which also binds each rank to a core",
     usage="mpirun -np RANKS --rankfile FILE PROGRAM",
     render=render,
 )

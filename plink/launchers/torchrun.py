@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from plink.files.cluster import Host
 from plink.launchers.format import Format
 from plink.launchers.gloo import socket_interface
-from plink.launchers.names import check_names, master_address
-
-MASTER_PORT = 29500
+from plink.launchers.names import MASTER_PORT, check_names, master_address
 
 
 def render(hosts: Sequence[Host]) -> str:
@@ -39,7 +37,6 @@ def render(hosts: Sequence[Host]) -> str:
 
 FORMAT = Format(
     name="torchrun",
-    summary="one torchrun command per host, static rendezvous",
     usage=('while read -r host command; do ssh -n "$host" "$command SCRIPT" & done < FILE; wait'),
     render=render,
 )

@@ -80,8 +80,8 @@ def _losses(summary: Summary) -> list[str]:
     if not summary.lost:
         return ["none"]
     share = share_text(summary.lost / summary.sent)
-    pairs = counted(summary.lossy_pairs, "pair")
-    lines = [f"{summary.lost:,} of {summary.sent:,} ({share}), {pairs}"]
+    directions = counted(summary.lossy_pairs, "direction")
+    lines = [f"{summary.lost:,} of {summary.sent:,} ({share}), {directions}"]
     for loss in summary.losses[:_SHOWN]:
         lines.append(f"{loss.lost:,} of {loss.sent:,} {loss.source} → {loss.destination}")
     return lines
@@ -91,7 +91,7 @@ def _missing(summary: Summary) -> list[str]:
     missing = summary.pairs - summary.measured
     if not missing:
         return ["none"]
-    lines = [f"{missing:,} of {counted(summary.pairs, 'pair')}"]
+    lines = [f"{missing:,} of {counted(summary.pairs, 'direction')}"]
     return lines + [f"{gap.pairs:,} with {gap.host}" for gap in summary.gaps[:_SHOWN]]
 
 

@@ -7,18 +7,23 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.files.order import Order
+from plink.ordering import confirmation
 from plink.view import facts
 from plink.view.text import counted, printable, rtt_text, share_text
 
 _SHOWN_HOSTS = 64
+# Columns that the whole table of costs takes.
+_WIDE = 58
 
 
 def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
     """Print what an order costs, and `with_hosts` who comes when, in a few lines."""
     console.print(Text(f"{printable(order.algorithm)} order of {_hosts(order)}", style="bold"))
+    if len(order.hosts) == 1:
+        return
     console.print(Text(_how(order), style="dim"))
     console.print()
-    console.print(_costs(order))
+    console.print(_costs(order, console.width))
     console.print()
     console.print(facts.table(_facts(order, with_hosts=with_hosts)))
 
@@ -38,22 +43,32 @@ def _how(order: Order) -> str:
     return " · ".join(parts)
 
 
-def _costs(order: Order) -> Table:
+def _costs(order: Order, width: int) -> Table:
+    """Costs as sums, for a hop, and in shares; `width` in columns decides how much of that."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
-    table.add_column("")
-    for title in ("cost", "a hop", "of random"):
+    table.add_column("", no_wrap=True)
+    titles = ("cost", "of random", "of given", "a hop")[: 4 if width >= _WIDE else 2]
+    for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     rows = (
         ("given order", order.cost_given_us, ""),
-        (f"median of {order.random_orders:,} random orders", order.cost_random_us, ""),
+        ("random (median)", order.cost_random_us, ""),
         ("plink's order", order.cost_us, "bold"),
         ("lower bound", order.lower_bound_us, "dim"),
     )
     for label, cost_us, style in rows:
-        hop = rtt_text(cost_us / len(order.hosts))
-        share = share_text(cost_us / order.cost_random_us) if order.cost_random_us else ""
-        table.add_row(label, rtt_text(cost_us), hop, share, style=style)
+        cells = (
+            rtt_text(cost_us),
+            _share(cost_us, order.cost_random_us),
+            _share(cost_us, order.cost_given_us),
+            rtt_text(cost_us / len(order.hosts)),
+        )
+        table.add_row(label, *cells[: len(titles)], style=style)
     return table
+
+
+def _share(cost_us: float, other_us: float) -> str:
+    return share_text(cost_us / other_us) if other_us else ""
 
 
 def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
@@ -61,9 +76,13 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     optimal = "none: no order is cheaper"
     gap = f"at most {share_text(order.gap)} could still be saved" if order.gap else optimal
     filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
-    rows: list[facts.Fact] = [("gap", [gap]), ("filled", [filled])]
+    rows: list[facts.Fact] = [
+        ("gap", [gap]),
+        ("confirmed", [confirmation(order)]),
+        ("filled", [filled]),
+    ]
     if order.unmeasured_hosts:
-        rows.append(("unmeasured", [printable(", ".join(order.unmeasured_hosts))]))
+        rows.append(("no data", [printable(", ".join(order.unmeasured_hosts))]))
     if with_hosts:
         names = [printable(name) for name in order.names]
         more = [f"and {len(names) - _SHOWN_HOSTS:,} more"] if len(names) > _SHOWN_HOSTS else []

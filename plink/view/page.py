@@ -13,11 +13,11 @@ from rich.text import Text
 from plink.distance import distances
 from plink.files.cluster import Cluster, Matrix, RttMeasurement, percentile_name
 from plink.view import facts, heatmap
-from plink.view.modes import histogram_line
+from plink.view.modes import Vector, histogram_line
 from plink.view.paper import Paper
 from plink.view.scale import scale_for
 from plink.view.summary import Summary
-from plink.view.text import counted, options_text, printable, time_text
+from plink.view.text import counted, options_text, printable, rtt_text, time_text
 from solvers.seriation import seriate
 
 _GUTTER = 2
@@ -57,8 +57,7 @@ def _print_picture(
     room = console.width - picture.width - _GUTTER
     is_beside = room >= _MIN_FACTS_WIDTH
     facts_width = min(room, _MAX_FACTS_WIDTH) if is_beside else console.width
-    histogram_width = min(facts_width, _MAX_FACTS_WIDTH) - facts.LABEL_WIDTH - 1
-    histogram = histogram_line(values, histogram_width)
+    histogram = _histogram(values, min(facts_width, _MAX_FACTS_WIDTH) - facts.LABEL_WIDTH - 1)
     table = facts.table([("distances", [histogram]), *rows], "\n" if is_beside else " · ")
     lines = Group(*picture.lines)
     console.print(_side_by_side(lines, picture.width, table, facts_width) if is_beside else lines)
@@ -72,6 +71,13 @@ def _print_picture(
     if not is_beside:
         console.print()
         console.print(table)
+
+
+def _histogram(values_us: Vector, width: int) -> str:
+    """A histogram between its ends, in at most so many columns."""
+    least, largest = (rtt_text(float(end)) for end in (values_us.min(), values_us.max()))
+    bars = histogram_line(values_us, max(1, width - len(least) - len(largest) - 2))
+    return f"{least} {bars} {largest}"
 
 
 def _side_by_side(left: Group, left_width: int, right: Table, right_width: int) -> Table:
@@ -88,14 +94,16 @@ def _title(source: str, cluster: Cluster, summary: Summary | None) -> Text:
     if cluster.unreachable:
         text.append(f", {len(cluster.unreachable):,} unreachable", "bold red")
     if summary is not None:
-        text.append(f", {summary.measured:,} of {counted(summary.pairs, 'pair')} measured")
+        text.append(f", {summary.measured:,} of {counted(summary.pairs, 'direction')} measured")
     return text
 
 
 def _how(rtt: RttMeasurement, summary: Summary) -> str:
     tool = printable(rtt.tool)
-    if rtt.options:
-        tool += f" ({options_text(rtt.options)})"
+    # The one that is shown stands in front, and may be another than the one it was told.
+    options = {name: value for name, value in rtt.options.items() if name != "percentile"}
+    if options:
+        tool += f" ({options_text(options)})"
     parts = [f"{percentile_name(summary.percentile)} by {tool}"]
     if rtt.started is not None:
         parts.append(time_text(rtt.started))

@@ -8,6 +8,8 @@ from io import TextIOWrapper
 
 from rich.console import Console
 
+from plink.files.output import check_output
+from plink.view.encoding import tolerate
 from plink.view.scale import ASCII_SHADES, SHADES
 
 
@@ -20,11 +22,15 @@ class Paper:
 
 
 def paper(width: int | None) -> Paper:
-    """Standard output as a paper; `width` in columns overrides the terminal's."""
+    """Standard output as a paper; `width` in columns overrides the terminal's.
+
+    Raises:
+        PlinkError: there is no standard output.
+    """
+    check_output()
     shades = SHADES
     if isinstance(sys.stdout, TextIOWrapper):
-        # A terminal that cannot show `µ` gets a question mark rather than an error.
-        sys.stdout.reconfigure(errors="replace")
+        tolerate(sys.stdout)
         shades = SHADES if _can_show(SHADES, sys.stdout.encoding) else ASCII_SHADES
     console = Console(width=width, highlight=False, markup=False, emoji=False)
     has_colours = console.color_system in ("256", "truecolor") and not console.no_color

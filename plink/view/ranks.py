@@ -41,6 +41,7 @@ def print_ranks(paper: Paper, order: Order) -> None:
             hop = Text(rtt_text(order.hops_us[place]))
             part.add_row(Text(ranks[place]), Text(order.names[place]), hop, bars[place])
         parts.append(part)
+    parts[-1].add_row("→", Text(order.names[0], style="dim"))
     page.add_row(*parts)
     paper.console.print()
     paper.console.print(page)
@@ -61,7 +62,7 @@ def _part(widths: tuple[int, int, int, int]) -> Table:
     rank, name, hop, bar = widths
     table.add_column("rank", justify="right", width=rank, style="dim", no_wrap=True)
     table.add_column("host", width=name, no_wrap=True)
-    table.add_column("hop", justify="right", width=hop, no_wrap=True)
+    table.add_column("to next", justify="right", width=hop, no_wrap=True)
     table.add_column("", width=bar, no_wrap=True)
     return table
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from plink.errors import WrongUseError
@@ -37,9 +40,10 @@ def show(path: str, *, percentile: float | None, width: int | None, as_json: boo
             raise WrongUseError(f"{source}: --percentile is for cluster files")
         _show_order(order_file.from_json(data, source), width, as_json)
     else:
+        named = f"a {document.brief(found)} file" if isinstance(found, str) else "no plink file"
         raise WrongUseError(
-            f"{source}: {document.brief(found)} is no format that show knows",
-            "it shows cluster and order files; `plink import` reads CSV",
+            f"{source}: is {named}",
+            "plink show takes cluster and order files",
         )
 
 
@@ -51,18 +55,23 @@ def _show_cluster(
         chosen, _ = cluster.readings_at(found.rtt, percentile, source)
         summary = summarise(found.names, found.rtt, chosen)
     if as_json:
-        click.echo(document.dump(to_json(found, summary)), nl=False)
+        _print_json(to_json(found, summary))
     else:
         print_cluster(paper(width), source, found, summary)
 
 
 def _show_order(found: order_file.Order, width: int | None, as_json: bool) -> None:
     if as_json:
-        click.echo(document.dump(order_file.to_json(found)), nl=False)
+        _print_json(order_file.to_json(found))
         return
     page = paper(width)
     print_order(page.console, found, with_hosts=False)
-    print_ranks(page, found)
+    if len(found.hosts) > 1:
+        print_ranks(page, found)
     sceptical = doubt(found)
     if sceptical:
         click.echo(f"note: {sceptical}", err=True)
+
+
+def _print_json(data: Mapping[str, Any]) -> None:
+    document.write_bytes(document.STANDARD_STREAM, document.dump(data))

@@ -13,6 +13,8 @@ from plink.files.cluster import Cluster, Failure, Matrix, RttMeasurement, percen
 from plink.view.modes import Mode, find_modes
 
 _SHOWN = 5
+# A pair that failed both ways says nothing about either host.
+_LEAST_GAPS = 3
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Gap:
-    """A host, and how many of the pairs that it belongs to (either way) were not measured."""
+    """A host, and how many of its pairs, either way, were not measured and no worse host's."""
 
     host: str
     pairs: int
@@ -105,7 +107,7 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
 def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
     """What `plink show --json` prints of a cluster file."""
     data: dict[str, Any] = {
-        "format": "plink.cluster",
+        "of": "plink.cluster",
         "hosts": cluster.names,
         "unreachable": [_failure(item) for item in cluster.unreachable],
     }
@@ -113,6 +115,13 @@ def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
     if rtt is None or summary is None:
         return data
     statistics = asdict(summary)
+    statistics["modes"] = [
+        {"rtt_us": round(mode.rtt_us, 3), "share": round(mode.share, 6)} for mode in summary.modes
+    ]
+    if summary.asymmetry is not None:
+        asymmetry = statistics["asymmetry"]
+        asymmetry["median"] = round(summary.asymmetry.median, 6)
+        asymmetry["worst"] = round(summary.asymmetry.worst, 6)
     statistics["percentile"] = percentile_name(summary.percentile)
     return data | {
         "tool": rtt.tool,
@@ -171,8 +180,15 @@ def _losses(names: Sequence[str], rtt: RttMeasurement) -> list[Loss]:
 def _gaps(names: Sequence[str], matrix: Matrix) -> list[Gap]:
     missing = np.isnan(matrix)
     np.fill_diagonal(missing, False)
-    per_host = missing.sum(axis=0) + missing.sum(axis=1)
-    return [Gap(names[i], int(per_host[i])) for i in _largest(per_host)]
+    gaps: list[Gap] = []
+    while len(gaps) < _SHOWN:
+        per_host = missing.sum(axis=0) + missing.sum(axis=1)
+        worst = int(np.argmax(per_host))
+        if per_host[worst] < _LEAST_GAPS:
+            break
+        gaps.append(Gap(names[worst], int(per_host[worst])))
+        missing[worst, :] = missing[:, worst] = False
+    return gaps
 
 
 def _largest(values: npt.NDArray[Any]) -> list[int]:

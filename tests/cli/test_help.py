@@ -37,7 +37,16 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     heavy = {"numpy", "scipy", "paramiko", "rich", "torch", "solvers"}
     assert not heavy & set(modules)
     ours = {name for name in modules if name.startswith(("plink.", "probes."))}
-    assert ours == {"plink.cli", "plink.errors", "probes.errors"}
+    assert ours == {
+        *("plink.cli", "plink.cli.talk", "plink.errors", "probes.errors"),
+        *(
+            "plink.files",
+            "plink.files.output",
+            "plink.view",
+            "plink.view.encoding",
+            "plink.view.text",
+        ),
+    }
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,9 +87,45 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert __version__ in capsys.readouterr().out
 
 
-def test_an_unknown_command_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["conquer"]) == 2
-    assert "No such command 'conquer'" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["conquer"], "error: there is no command 'conquer'\nhint: plink --help\n"),
+        (["oder"], "error: there is no command 'oder'\nhint: did you mean order?\n"),
+        (["order"], "error: missing argument 'CLUSTER'\nhint: plink order --help\n"),
+        (["show", "a", "b"], "error: got unexpected extra argument (b)\nhint: plink show --help\n"),
+    ],
+)
+def test_wrong_use_is_said_like_every_error(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    assert capsys.readouterr() == ("", said)
+
+
+def float_options() -> list[tuple[str, str]]:
+    """Every option of every command that takes a number with a point."""
+    found = []
+    for name in commands():
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        for parameter in command.params:
+            if isinstance(parameter.type, click.types.FloatParamType):
+                found.append((name, parameter.opts[0]))
+    return found
+
+
+@pytest.mark.parametrize(("name", "option"), float_options())
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-nan"])
+def test_a_number_is_finite(
+    name: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([name, f"{option}={value}"]) == 2
+    assert f"error: invalid value for '{option}'" in capsys.readouterr().err
+
+
+def test_every_command_with_floats_is_tested() -> None:
+    assert {name for name, _ in float_options()} == set(COMMANDS)
 
 
 def test_python_m_plink(tmp_path: Path) -> None:

@@ -7,13 +7,16 @@ import pty
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from plink.cli import run
 from plink.files import cluster, document, order
 from plink.ordering import solve_ring
+from plink.view.text import rtt_text
 from view.racks import racks
 
 
@@ -101,12 +104,40 @@ def test_a_terminal_without_unicode_gets_an_answer(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "####" in done.stdout
     assert done.stdout.isascii()
+    assert "?" not in done.stdout
+    assert "us" in done.stdout.split()
 
 
 def test_width_and_percentile(folder: Path) -> None:
     narrow = plink(folder, "show", "c.json", "--width", "40", "--percentile", "99").stdout
     assert max(map(len, narrow.splitlines())) <= 40
     assert "p99 by echo" in narrow
+
+
+def test_the_heading_names_the_percentile_that_is_shown(folder: Path) -> None:
+    found = racks(4, 4)
+    rtt = replace(found.rtt, options={"count": 9, "percentile": 10.0})
+    cluster.write("c.json", replace(found.cluster, rtt=rtt))
+    shown = plink(folder, "show", "c.json", "--percentile", "99").stdout
+    assert "p99 by echo (count 9)" in shown
+
+
+def test_the_histogram_has_ends(folder: Path) -> None:
+    values = racks(4, 4).readings_us
+    shown = plink(folder, "show", "c.json").stdout.splitlines()
+    line = next(part for part in shown if "distances" in part)
+    least, largest = (rtt_text(float(end)) for end in (np.nanmin(values), np.nanmax(values)))
+    assert re.search(f"distances {least} .* {largest}$", line.rstrip())
+
+
+def test_statistics_are_no_plink_file(folder: Path) -> None:
+    statistics = plink(folder, "show", "c.json", "--json").stdout
+    (folder / "s.json").write_text(statistics)
+    done = plink(folder, "show", "s.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: s.json: is no plink file\nhint: ")
+    for mode in json.loads(statistics)["modes"]:
+        assert mode["rtt_us"] == round(mode["rtt_us"], 3)
 
 
 def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +152,7 @@ def test_an_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     order.write("o.json", found)
     assert run(["show", "o.json"]) == 0
     shown = capsys.readouterr().out.split()
-    assert [shown.count(name) for name in found.names] == [1] * 16
+    assert [shown.count(name) for name in found.names] == [2] + [1] * 15
     assert {"given", "random", "bound", "gap"} <= set(shown)
     assert run(["show", "o.json", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -194,11 +225,12 @@ def test_a_reader_that_leaves_is_no_error(folder: Path, arguments: list[str]) ->
     ("content", "message", "hint"),
     [
         (None, "x.json: No such file or directory", None),
-        ("", "x.json: not valid JSON", "the file may be cut short"),
-        ("us,a\na,0\n", "x.json: not valid JSON", "the file may be cut short"),
+        ("", "x.json: is empty", None),
+        ("us,a\na,0\n", "x.json: is no JSON", "plink import reads CSV"),
+        ('{"format": "pl', "x.json: not valid JSON", "the file may be cut short"),
         ("[]", "x.json: expected a JSON object, found a list", None),
-        ('{"format": "plink.tea"}', "x.json: 'plink.tea' is no format that show", "it shows"),
-        ("{}", "x.json: None is no format that show knows", "it shows"),
+        ('{"format": "plink.tea"}', "x.json: is a 'plink.tea' file", "cluster and order files"),
+        ("{}", "x.json: is no plink file", "cluster and order files"),
         ('{"format": "plink.cluster", "version": 9}', "x.json: version 9 of", "reads version 1"),
         ('{"format": "plink.cluster", "version": 1}', "x.json: hosts is missing", None),
     ],

@@ -217,9 +217,10 @@ def test_no_content_breaks_the_parser(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "not valid JSON"),
+        (b"", "is empty"),
+        (b" \n", "is empty"),
         (b'{"format": "plink.clus', "not valid JSON"),
-        (b"\xff\xfe{}", "not valid JSON"),
+        (b"\xff\xfe{}", "is no JSON"),
         (b'{"a": NaN}', "NaN is not a number"),
         (b'{"a": -Infinity}', "-Infinity is not a number"),
         (b"[" * 200_000, "too deeply nested"),

@@ -38,7 +38,7 @@ def test_few_hosts_keep_their_order(size):
     assert order.cost_us == order.cost_given_us == order.lower_bound_us
     assert order.cost_us == pytest.approx({1: 0.0, 2: 14.0, 3: 21.0}[size])
     assert order.solver.ended_by == "exact"
-    assert "costs the same" in str(doubt(order))
+    assert ("one order only" if size == 1 else "costs the same") in str(doubt(order))
 
 
 def test_a_single_host_without_measurement_is_an_order():
@@ -62,7 +62,7 @@ def test_pure_noise_is_called_so(seed):
     readings = 50.0 + rng.normal(0.0, 5.0, (24, 24))
     order = solve_ring(cluster_of(readings), None, seed=0, time_limit_s=2)
     assert order.cost_us < 0.9 * order.cost_random_us
-    assert "mostly noise" in str(doubt(order))
+    assert "this may be noise" in str(doubt(order))
 
 
 def test_equal_distances_are_called_structureless():

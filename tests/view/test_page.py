@@ -32,7 +32,7 @@ def test_sixteen_hosts_are_one_screen() -> None:
     found = page(racks(4, 4, lossy=0.1))
     assert len(found) <= 24
     text = "\n".join(found)
-    assert "c.json  16 hosts, 1 unreachable, 240 of 240 pairs measured" in text
+    assert "c.json  16 hosts, 1 unreachable, 240 of 240 directions measured" in text
     assert "p10 by echo (count 1000) · 2026-01-02 03:04:05 UTC · 12.3 s" in text
     for label in ("distances", "modes", "nearest", "farthest", "asymmetry", "losses", "missing"):
         assert label in text
@@ -70,7 +70,7 @@ def test_gaps_are_counted_and_named() -> None:
     made = racks(4, 4, missing=0.1)
     text = "\n".join(page(made, 100))
     gaps = 240 - summarise(made.cluster.names, made.rtt, 10.0).measured
-    assert f"{gaps} of 240 pairs" in text
+    assert f"{gaps} of 240 directions" in text
     assert "×× not measured" in text
     assert f"and {gaps - 3} more: no echo in 1 s" in text
 

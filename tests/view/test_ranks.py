@@ -32,11 +32,12 @@ def printed(found: Order, width: int = 80, shades: str | None = SHADES) -> list[
 def test_a_bar_is_as_long_as_its_hop() -> None:
     assert printed(order([50.0, 25.0, 0.0, 0.1])) == [
         "",
-        "rank host      hop",
+        "rank host  to next",
         "   0 gpu00 50.0 µs ████████████████",
         "   1 gpu01 25.0 µs ████████",
         "   2 gpu02 0.00 ns",
         "   3 gpu03  100 ns █",
+        "   → gpu00",
     ]
 
 
@@ -46,13 +47,14 @@ def test_every_host_stands_once_and_the_page_fits(count: int, width: int) -> Non
     found = printed(order([22.1] * count), width)
     assert max(map(cell_len, found)) <= width
     words = " ".join(found).split()
-    assert [words.count(f"gpu{i:02d}") for i in range(count)] == [1] * count
-    assert len(found) <= 2 + max(24, -(-count * 42 // width) + 24)
+    assert [words.count(f"gpu{i:02d}") for i in range(count)] == [2] + [1] * (count - 1)
+    assert sum("→ gpu00" in line for line in found) == 1
+    assert len(found) <= 3 + max(24, -(-count * 42 // width) + 24)
 
 
 def test_many_hosts_read_from_top_to_bottom() -> None:
     found = printed(order([22.1] * 48), 100)
-    assert len(found) == 26
+    assert len(found) == 27
     assert found[2].split()[:2] == ["0", "gpu00"]
     assert found[3].split()[:2] == ["1", "gpu01"]
     assert "  24 gpu24" in found[2]
@@ -61,7 +63,7 @@ def test_many_hosts_read_from_top_to_bottom() -> None:
 def test_long_hops_have_another_colour() -> None:
     found = printed(order([22.0, 22.0, 50.0]), shades=None)
     bright = [line.count("\x1b[38;2;253;231;37m") for line in found[2:]]
-    assert bright == [1, 1, 0]
+    assert bright == [1, 1, 0, 0]
 
 
 def test_long_names_and_markup_do_no_harm() -> None:

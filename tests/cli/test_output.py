@@ -1,0 +1,124 @@
+"""Standard output that takes nothing, and outputs that are inputs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from plink.cli import run
+from plink.files import cluster
+from view.racks import racks
+
+PLINK = [sys.executable, "-m", "plink"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    cluster.write("c.json", replace(racks(4, 4).cluster, unreachable=()))
+    assert run(["export", "c.json", "-o", "m.csv"]) == 0
+    assert run(["order", "c.json", "-o", "o.json"]) == 0
+    return tmp_path
+
+
+TO_STDOUT = [
+    ["--help"],
+    ["--version"],
+    ["order", "--help"],
+    ["show", "c.json"],
+    ["show", "c.json", "--json"],
+    ["show", "o.json"],
+    ["order", "c.json"],
+    ["order", "c.json", "--json"],
+    ["order", "o.json", "--format", "hosts"],
+    ["export", "c.json"],
+    ["import", "m.csv"],
+]
+
+
+@pytest.mark.parametrize("arguments", TO_STDOUT, ids=" ".join)
+def test_a_full_disk_is_one_sentence(folder: Path, arguments: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*PLINK, *arguments], cwd=folder, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines()[-1] == (
+        "error: standard output: cannot be written: No space left on device"
+    )
+    assert b"Traceback" not in done.stderr
+
+
+def test_more_than_a_buffer_on_a_full_disk(folder: Path) -> None:
+    cluster.write("big.json", racks(10, 10).cluster)
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*PLINK, "export", "big.json"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"error: standard output: cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("arguments", TO_STDOUT[3:], ids=" ".join)
+def test_a_closed_output_is_one_sentence(folder: Path, arguments: list[str]) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *PLINK, *arguments],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines()[-1] == "error: standard output: is closed"
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "output"),
+    [
+        ("order", "c.json", "c.json"),
+        ("order", "c.json", "./c.json"),
+        ("order", "c.json", "link.json"),
+        ("order", "o.json", "o.json"),
+        ("export", "c.json", "c.json"),
+        ("import", "m.csv", "m.csv"),
+    ],
+)
+def test_no_command_overwrites_its_input(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: str, file: str, output: str
+) -> None:
+    Path("link.json").symlink_to("c.json")
+    before = Path(file).read_bytes()
+    capsys.readouterr()
+    assert run([command, file, "-o", output]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"error: {output}: is the input, too\nhint: give -o another name\n",
+    )
+    assert Path(file).read_bytes() == before
+
+
+def test_an_older_result_is_replaced(folder: Path) -> None:
+    assert run(["order", "c.json", "-o", "o.json"]) == 0
+    assert run(["export", "c.json", "-o", "m.csv"]) == 0
+
+
+@pytest.mark.parametrize("command", ["order", "show", "export", "import"])
+def test_a_file_without_a_name_is_quoted(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    capsys.readouterr()
+    assert run([command, ""]) == 2
+    assert capsys.readouterr().err.startswith("error: '': ")
+
+
+@pytest.mark.parametrize("command", ["order", "export", "import"])
+def test_an_output_without_a_name_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    file = "m.csv" if command == "import" else "c.json"
+    capsys.readouterr()
+    assert run([command, file, "-o", ""]) == 2
+    assert capsys.readouterr().err == "error: the file to write has no name\n"
