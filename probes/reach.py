@@ -11,7 +11,7 @@ from probes.facts import HostFacts
 from probes.hosts.address import IPNetwork
 from probes.hosts.family import Candidates, choose_addresses
 from probes.hosts.host import ListedHost
-from probes.hosts.resolve import resolve
+from probes.hosts.resolve import check_resolvable
 from probes.ssh import parallel
 from probes.ssh.config import SshConfig, Target
 from probes.ssh.connect import Connector, connect_all
@@ -74,7 +74,7 @@ def _resolvable(host: ListedHost, target: Target) -> Target:
     if target.jumps or target.proxy_command is not None:
         return target
     try:
-        resolve(target.hostname, host.place)
+        check_resolvable(target.hostname, host.place)
     except HostListError:
         if host.ssh_address is None:
             raise
