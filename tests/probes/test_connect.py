@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.errors import HostError
+from probes.errors import HostError, OptionError
 from probes.hosts.host import ListedHost
 from probes.reach import reach
 from probes.ssh.config import SshConfig, Target
@@ -172,6 +172,15 @@ def test_leaving_what_was_reached_closes_it(sshd: Sshd) -> None:
         assert session.run("true").status == 0
     with pytest.raises(HostError, match="connection was lost"):
         session.run("true")
+
+
+def test_a_machine_that_is_listed_twice(sshd: Sshd) -> None:
+    listed = [ListedHost("one", place="hosts.txt:1"), ListedHost("two", place="hosts.txt:4")]
+    with pytest.raises(OptionError) as caught:
+        reach(listed, sshd.options(), interface="lo")
+    assert str(caught.value) == (
+        "one (hosts.txt:1) and two (hosts.txt:4) both have the traffic address 127.0.0.1"
+    )
 
 
 _PROBE = "import sys; from plink.cli import main; main(sys.argv[1:])"
