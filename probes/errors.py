@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_MAX_MESSAGE = 200
+
 
 class ProbesError(Exception):
     """Base class. The message is one sentence; `hint` says what to do, or is None."""
@@ -23,5 +25,11 @@ class HostError(ProbesError):
     """One host failed. The message is the reason, without the host's name; `host` is its name."""
 
     def __init__(self, host: str, message: str, hint: str | None = None) -> None:
-        super().__init__(message, hint)
+        super().__init__(_clean(message), hint)
         self.host = host
+
+
+def _clean(message: str) -> str:
+    """Fit for a terminal: a host's own words may be escape sequences, or without end."""
+    cut = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 3] + "..."
+    return "".join(character if character.isprintable() else "\ufffd" for character in cut)

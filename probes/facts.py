@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ if command -v ip >/dev/null; then echo ip; ip -o addr show
 else echo hostname; hostname -I; fi
 """
 _MAX_CORES = 1 << 20
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,6 @@ def parse(output: str) -> HostFacts | None:
     return HostFacts(
         architecture=architecture,
         machine=words.get("machine", "").strip(),
-        cores=min(max(int(cores), 1), _MAX_CORES) if cores.isdecimal() else 1,
+        cores=min(max(int(cores), 1), _MAX_CORES) if _NUMBER.fullmatch(cores) else 1,
         addresses=parse_addresses(addresses),
     )

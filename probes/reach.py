@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from probes import facts
-from probes.errors import HostError, OptionError
+from probes.errors import HostError, HostListError, OptionError
 from probes.facts import HostFacts
 from probes.hosts.address import IPNetwork, choose_address
 from probes.hosts.host import ListedHost
 from probes.hosts.resolve import resolve
+from probes.ssh import parallel
 from probes.ssh.config import SshConfig, Target
-from probes.ssh.connect import close_all, connect_all
+from probes.ssh.connect import Connector, connect_all
 from probes.ssh.options import SshOptions
 from probes.ssh.session import Session
 
@@ -46,6 +46,7 @@ class Reached:
     A context manager: leaving it closes every connection.
     """
 
+    connector: Connector
     hosts: list[ReachedHost] = field(default_factory=list)
     failures: list[HostError] = field(default_factory=list)
 
@@ -53,7 +54,7 @@ class Reached:
         return self
 
     def __exit__(self, *_: object) -> None:
-        close_all({host.name: host.session for host in self.hosts})
+        self.connector.close()
 
 
 def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Target]:
@@ -64,11 +65,20 @@ def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Targ
         OptionError: the SSH configuration cannot be used.
     """
     config = SshConfig(options)
-    targets = [config.target(host) for host in listed]
-    for host, target in zip(listed, targets, strict=True):
-        if not target.jumps and target.proxy_command is None:
-            resolve(target.hostname, host.place)
-    return targets
+    return [_resolvable(host, config.target(host)) for host in listed]
+
+
+def _resolvable(host: ListedHost, target: Target) -> Target:
+    """The target, at the address known from before where its name says nothing."""
+    if target.jumps or target.proxy_command is not None:
+        return target
+    try:
+        resolve(target.hostname, host.place)
+    except HostListError:
+        if host.ssh_address is None:
+            raise
+        return replace(target, hostname=host.ssh_address)
+    return target
 
 
 def reach(
@@ -85,26 +95,30 @@ def reach(
         HostListError, OptionError: as `find_targets`, or two names that are the same machine.
     """
     targets = find_targets(listed, options)
-    sessions, failures = connect_all(targets, options, on_done)
-    reached = Reached(failures=failures)
     by_name = {host.name: (host, target) for host, target in zip(listed, targets, strict=True)}
+    reached = Reached(Connector(options))
     try:
-        with ThreadPoolExecutor(max_workers=options.concurrency) as executor:
-            asked = {name: executor.submit(facts.ask, sessions[name]) for name in sessions}
+        sessions, reached.failures = connect_all(
+            reached.connector, targets, options.concurrency, on_done
+        )
+        asked = parallel.each(facts.ask, list(sessions.values()), options.concurrency)
+        found = {session.host: outcome for session, outcome in asked}
         for name, session in sessions.items():
             try:
-                found = asked[name].result()
+                outcome = found[name]
+                if isinstance(outcome, HostError):
+                    raise outcome
                 chosen = choose_address(
-                    found.addresses, session.address, network, interface, host=name
+                    outcome.addresses, session.address, network, interface, host=name
                 )
             except HostError as error:
                 reached.failures.append(error)
                 session.close()
                 continue
-            reached.hosts.append(ReachedHost(*by_name[name], session, found, chosen.address))
+            reached.hosts.append(ReachedHost(*by_name[name], session, outcome, chosen.address))
         _refuse_shared_addresses(reached.hosts)
     except BaseException:
-        close_all(sessions)
+        reached.connector.close()
         raise
     order = [host.name for host in listed]
     reached.failures.sort(key=lambda error: order.index(error.host))

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from plink.bench.clients import mpich, openmpi
 from plink.bench.clients.base import Client
 from plink.bench.clients.gloo import GlooClient
-from plink.bench.clients.mpi import MpiClient
+from plink.bench.clients.mpi import MpiClient, find_tools
 from plink.bench.hosts import BenchHost, describe
+from plink.bench.interrupts import without_interrupts
 from plink.bench.request import BenchRequest
-from plink.bench.result import BenchResult, Setting, make_result
+from plink.bench.result import BenchResult, Prediction, Setting, make_result
 from plink.bench.run import run_rounds
 from plink.distance import distances
-from plink.errors import PlinkError
+from plink.errors import PlinkError, WrongUseError
+from probes.errors import HostListError
 from probes.hosts.host import ListedHost
-from probes.reach import reach
+from probes.reach import Reached, reach
 from solvers.ring.reference import ring_cost
 
 _MPI_FLAVOURS = {"openmpi": openmpi.FLAVOUR, "mpich": mpich.FLAVOUR}
@@ -50,17 +52,21 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
     """Run a bench.
 
     Raises:
-        HostError, HostListError, OptionError: a host cannot take part.
-        PlinkError: nothing could be measured.
+        HostError, OptionError: a host cannot take part.
+        PlinkError: several cannot, a tool is missing here, or nothing could be measured.
+        WrongUseError: a host's name cannot be resolved.
         KeyboardInterrupt: the user stopped it before anything was measured.
     """
     entries = request.cluster.hosts
-    predicted_us = _predicted_us(request)
-    listed = [ListedHost(entry.name, user=entry.user, port=entry.port) for entry in entries]
-    progress.stage("connecting", len(listed))
-    with reach(listed, request.ssh, on_done=progress.step) as reached:
+    prediction = _predict(request)
+    if prediction.doubt is not None:
+        progress.say(prediction.doubt)
+    make_client = _client_maker(request)
+    progress.stage("connecting", len(entries))
+    with _reach(request, progress.step) as reached:
+        _refuse_failures(reached, progress)
         hosts = describe(entries, reached)
-        client = _make_client(request, hosts)
+        client = make_client(hosts)
         try:
             progress.stage("starting", 1)
             facts = client.start()
@@ -69,9 +75,8 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
                 client, request.orders, request.rounds, request.seed, progress.step
             )
         finally:
-            client.close()
-    if outcome.stopped is not None and not any(outcome.samples_s):
-        raise outcome.stopped
+            with without_interrupts():
+                client.close()
     setting = Setting(
         client=request.client,
         facts=facts,
@@ -82,17 +87,61 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
         made_from=request.made_from,
     )
     names = request.cluster.names
-    result = make_result(setting, names, request.orders, outcome.samples_s, predicted_us)
+    result = make_result(setting, names, request.orders, outcome, prediction)
     return BenchRun(result, outcome.stopped)
 
 
-def _predicted_us(request: BenchRequest) -> list[float]:
-    matrix_us = distances(request.cluster).matrix_us
-    return [ring_cost(matrix_us, entry.order) for entry in request.orders]
+def _predict(request: BenchRequest) -> Prediction:
+    cluster = request.cluster
+    try:
+        found = distances(cluster)
+    except WrongUseError:  # nothing was measured
+        return Prediction([None] * len(request.orders))
+    return Prediction(
+        costs_us=[ring_cost(found.matrix_us, entry.order) for entry in request.orders],
+        filled_pairs=found.filled_pairs,
+        unmeasured_hosts=found.unmeasured_hosts,
+    )
 
 
-def _make_client(request: BenchRequest, hosts: Sequence[BenchHost]) -> Client:
+def _reach(request: BenchRequest, on_done: Callable[[], None]) -> Reached:
+    listed = [
+        ListedHost(
+            entry.name,
+            user=entry.user,
+            port=entry.port,
+            ssh_address=entry.ssh_address,
+            place=request.source,
+        )
+        for entry in request.cluster.hosts
+    ]
+    try:
+        return reach(listed, request.ssh, on_done=on_done)
+    except HostListError as error:
+        hint = "give the SSH configuration that plink probe had with -F"
+        raise WrongUseError(str(error), hint) from None
+
+
+def _refuse_failures(reached: Reached, progress: Progress) -> None:
+    """Name every host that was not reached: no order of the others can be compared."""
+    failures = reached.failures
+    if not failures:
+        return
+    if len(failures) == 1:
+        raise failures[0]
+    for failure in failures:
+        progress.say(f"{failure.host}: {failure}")
+    hints = {failure.hint for failure in failures}
+    raise PlinkError(
+        f"{len(failures)} of {len(failures) + len(reached.hosts)} hosts cannot take part",
+        hints.pop() if len(hints) == 1 else None,
+    )
+
+
+def _client_maker(request: BenchRequest) -> Callable[[Sequence[BenchHost]], Client]:
+    """What makes the client, once all that it needs on this machine is known to be there."""
     if request.client == "gloo":
-        return GlooClient(hosts, request.workload, request.python)
+        return lambda hosts: GlooClient(hosts, request.workload, request.python)
     flavour = _MPI_FLAVOURS[request.client]
-    return MpiClient(flavour, hosts, request.workload, request.ssh, request.tools)
+    tools = find_tools(flavour, request.tools)
+    return lambda hosts: MpiClient(flavour, hosts, request.workload, request.ssh, tools)

@@ -55,11 +55,11 @@ class BenchHost:
 def describe(listed: Sequence[Host], reached: Reached) -> list[BenchHost]:
     """The hosts of a cluster file in its sequence.
 
+    All must have been reached.
+
     Raises:
-        HostError: one was not reached, or is not what the cluster file says.
+        HostError: one is not what the cluster file says.
     """
-    if reached.failures:
-        raise reached.failures[0]
     by_name = {host.name: host for host in reached.hosts}
     found = [by_name[entry.name] for entry in listed]
     return for_each(found, lambda index, host: _describe(listed[index], host))

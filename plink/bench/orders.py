@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from plink.errors import WrongUseError
+from plink.files import document
 
 MAX_RANDOM = 1000
 
-_EXPECTED = "orders are given, plink, random:5, an order file (x.json) and file:names.txt"
+_EXPECTED = "orders are given, plink, random, random:5, an order file (x.json) and file:names.txt"
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,13 @@ def resolve_orders(text: str, sources: Sources) -> list[NamedOrder]:
         resolved += _resolve(word.strip(), sources)
     seen: set[str] = set()
     for entry in resolved:
+        if entry.label == _random_label(1) and entry.label in seen:
+            raise WrongUseError(
+                "--orders asks for random orders twice, and the seed decides the same ones",
+                "ask for all of them at once, such as random:5",
+            )
         if entry.label in seen:
-            raise WrongUseError(f"the order {entry.label} is asked for twice")
+            raise WrongUseError(f"--orders asks for {entry.label} twice")
         seen.add(entry.label)
     return resolved
 
@@ -94,18 +100,20 @@ def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
         return [NamedOrder(word, tuple(range(size)))]
     if word == "plink":
         return [NamedOrder(word, tuple(sources.solve()))]
-    match = re.fullmatch(r"random(?::(\d{1,6}))?", word, re.ASCII)
+    match = re.fullmatch(r"random(?::(\d+))?", word, re.ASCII)
     if match is not None:
-        count = int(match[1] or 1)
-        if not 1 <= count <= MAX_RANDOM:
-            raise WrongUseError(f"{word!r}: ask for 1 to {MAX_RANDOM} random orders")
-        return _random_orders(count, size, sources.seed)
+        digits = (match[1] or "1").lstrip("0")
+        # Python itself refuses to read numbers of thousands of digits.
+        if not digits or len(digits) > len(str(MAX_RANDOM)) or int(digits) > MAX_RANDOM:
+            shown = document.brief(word)
+            raise WrongUseError(f"--orders {shown}: ask for 1 to {MAX_RANDOM} random orders")
+        return _random_orders(int(digits), size, sources.seed)
     if word.startswith("file:"):
         path = word.removeprefix("file:")
         return [_listed(path, sources.read_names(path), sources.names)]
     if word.endswith((".json", ".json.gz")):
         return [_listed(word, sources.read_order(word), sources.names)]
-    raise WrongUseError(f"{word!r} names no order", _EXPECTED)
+    raise WrongUseError(f"--orders {word!r} names no order", _EXPECTED)
 
 
 def _listed(path: str, listed: Sequence[str], names: Sequence[str]) -> NamedOrder:
@@ -113,9 +121,13 @@ def _listed(path: str, listed: Sequence[str], names: Sequence[str]) -> NamedOrde
     return NamedOrder(label, as_permutation(listed, names, path))
 
 
+def _random_label(number: int) -> str:
+    return f"random-{number}"
+
+
 def _random_orders(count: int, size: int, seed: int) -> list[NamedOrder]:
     generator = random.Random(seed)
     return [
-        NamedOrder(f"random-{number}", tuple(generator.sample(range(size), size)))
+        NamedOrder(_random_label(number), tuple(generator.sample(range(size), size)))
         for number in range(1, count + 1)
     ]

@@ -9,14 +9,18 @@ from pathlib import Path
 from plink.bench.clients.base import FLOAT32_BYTES, Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
+from plink.bench.size import format_size
 from plink.errors import WrongUseError
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.ordering import solve_ring
 from probes.ssh.options import SshOptions
 
-# MPI counts elements in an int.
+# MPI counts elements in an int; the other clients are held to the same.
 _MAX_ELEMENTS = (1 << 31) - 1
+
+# A day. Far above it, system calls that take a time in an int would overflow.
+_MAX_LAUNCH_S = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,8 @@ class BenchRequest:
 
     Args:
         cluster: the hosts, and what orders are predicted from.
-        made_from: the hash of the cluster file.
+        source: what messages call the cluster file.
+        made_from: its hash.
         client: `gloo`, `openmpi` or `mpich`.
         workload: what every launch runs.
         orders: the orders to compare.
@@ -37,6 +42,7 @@ class BenchRequest:
     """
 
     cluster: Cluster
+    source: str
     made_from: str
     client: str
     workload: Workload
@@ -52,21 +58,35 @@ def check_workload(workload: Workload, ranks: int) -> None:
     """Refuse what no client can run as asked.
 
     Raises:
-        WrongUseError: too few ranks, or a size that is no whole number of elements, too small to
-            be cut into a part for every rank (Open MPI would take another algorithm), or too large.
+        WrongUseError: too few ranks; a size that is no whole number of elements, too small to be
+            cut into a part for every rank (Open MPI would take another algorithm), or too large;
+            or launches that may take longer than a day.
     """
     if ranks < 2:
         raise WrongUseError("a bench needs at least two hosts")
     size_bytes = workload.size_bytes
     if size_bytes % FLOAT32_BYTES:
-        raise WrongUseError(f"{size_bytes} bytes are no whole number of float32 (4 bytes each)")
+        raise WrongUseError(
+            f"--size {format_size(size_bytes)} is no whole number of float32 (4 bytes each)",
+            "ask for a multiple of 4 bytes",
+        )
     if workload.elements < ranks:
         raise WrongUseError(
-            f"{size_bytes} bytes are fewer than one float32 for each of {ranks} ranks",
+            f"--size {format_size(size_bytes)} is less than one float32 for each of {ranks} ranks",
             f"ask for at least {ranks * FLOAT32_BYTES} bytes",
         )
     if workload.elements > _MAX_ELEMENTS:
-        raise WrongUseError(f"{size_bytes} bytes are more than MPI takes in one allreduce")
+        raise WrongUseError(
+            f"--size {format_size(size_bytes)} is more than one allreduce may take",
+            f"ask for at most {_MAX_ELEMENTS * FLOAT32_BYTES} bytes",
+        )
+    if workload.launch_limit_s > _MAX_LAUNCH_S:
+        count = workload.warmups + workload.repetitions
+        raise WrongUseError(
+            f"one launch might take {workload.launch_limit_s / 86_400:.3g} days, "
+            f"{count} allreduces of up to {workload.timeout_s:g} s, and a day is the limit",
+            "lower --repetitions, --warmups or --timeout; --rounds gives more repetitions, too",
+        )
 
 
 def read_orders(
@@ -83,11 +103,14 @@ def read_orders(
 
     Raises:
         WrongUseError: a word that names no order, or a file that holds none of these hosts.
+        KeyboardInterrupt: the user stopped plink's search.
     """
     names = cluster.names
 
     def solved() -> list[int]:
         order = solve_ring(cluster, made_from, seed=seed, time_limit_s=time_limit_s)
+        if order.solver.ended_by == "interrupt":
+            raise KeyboardInterrupt
         return [names.index(name) for name in order.names]
 
     def listed(path: str) -> list[str]:

@@ -9,7 +9,9 @@ from typing import Any
 
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.orders import NamedOrder
+from plink.bench.run import Outcome
 from plink.bench.statistics import spearman, spread
+from plink.view.text import counted
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,34 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """What a cluster file says of some orders, and how much of it was measured.
+
+    Args:
+        costs_us: per order its cost on the measured matrix; None where nothing was measured.
+        filled_pairs: unordered pairs that were measured in neither direction, and so were filled.
+        unmeasured_hosts: names of the hosts without any measurement: all they have is filled.
+    """
+
+    costs_us: Sequence[float | None]
+    filled_pairs: int = 0
+    unmeasured_hosts: Sequence[str] = ()
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the predictions are not all measured, as one sentence; None where they are."""
+        if None in self.costs_us:
+            return "the cluster file holds no round-trip times, so nothing is predicted"
+        if self.unmeasured_hosts:
+            names = ", ".join(self.unmeasured_hosts)
+            return f"no measurement reaches {names}: what is predicted of them is a guess"
+        if self.filled_pairs:
+            pairs = counted(self.filled_pairs, "pair")
+            return f"{pairs} not measured: predictions take what other pairs suggest for them"
+        return None
+
+
+@dataclass(frozen=True)
 class Row:
     """One order. Times in seconds; a speedup above 1 means that this order is the faster one.
 
@@ -45,7 +75,8 @@ class Row:
         bus_mbit: 2 (N-1)/N of the buffer's bits over the median time, in Mbit/s: what each host
             must send and receive in any allreduce that spreads its work evenly.
         speedup_over_random: against the median of the random orders' medians.
-        predicted_us: the order's cost on the measured matrix.
+        predicted_us: the order's cost on the measured matrix, or None where there is none.
+        samples_s: seconds per repetition, those of an unfinished round included.
     """
 
     order: str
@@ -56,7 +87,7 @@ class Row:
     bus_mbit: float
     speedup_over_given: float | None
     speedup_over_random: float | None
-    predicted_us: float
+    predicted_us: float | None
     samples_s: Sequence[float]
 
 
@@ -64,30 +95,39 @@ class Row:
 class BenchResult:
     """The rows, in the sequence in which the orders were asked for.
 
-    `spearman` is the rank correlation of predicted and measured; None where it is not defined.
+    Args:
+        prediction: of all orders that were asked for.
+        rounds_done: the rounds in which every order ran; the rows compare these alone, or, where
+            there is none, what ran of the first.
+        spearman: the rank correlation of predicted and measured; None where it is not defined.
+        stopped: why not all rounds ran, or None where they did.
     """
 
     setting: Setting
     rows: Sequence[Row]
+    prediction: Prediction
+    rounds_done: int
     spearman: float | None
+    stopped: str | None
 
 
 def make_result(
     setting: Setting,
     names: Sequence[str],
     orders: Sequence[NamedOrder],
-    samples_s: Sequence[Sequence[float]],
-    predicted_us: Sequence[float],
+    outcome: Outcome,
+    prediction: Prediction,
 ) -> BenchResult:
-    """Rows for the orders that have samples; `samples_s` and `predicted_us` are per order."""
-    measured = [i for i in range(len(orders)) if samples_s[i]]
-    medians = {orders[i].label: spread(samples_s[i]).median_s for i in measured}
+    """Rows for the orders that have samples; `prediction` is of all `orders`."""
+    # In the first round every order has run once or not at all, so that all of it can be compared.
+    compared = max(1, outcome.rounds_done) * setting.workload.repetitions
+    times_of = {i: spread(own[:compared]) for i, own in enumerate(outcome.samples_s) if own}
+    medians = {orders[i].label: times.median_s for i, times in times_of.items()}
     given_s = medians.get("given")
     random_medians = [s for label, s in medians.items() if label.startswith("random-")]
     random_s = statistics.median(random_medians) if random_medians else None
     rows = []
-    for i in measured:
-        times = spread(samples_s[i])
+    for i, times in times_of.items():
         bits = 8 * setting.workload.size_bytes * 2 * (len(names) - 1) / len(names)
         rows.append(
             Row(
@@ -99,12 +139,14 @@ def make_result(
                 bus_mbit=bits / times.median_s / 1e6,
                 speedup_over_given=given_s / times.median_s if given_s else None,
                 speedup_over_random=random_s / times.median_s if random_s else None,
-                predicted_us=predicted_us[i],
-                samples_s=list(samples_s[i]),
+                predicted_us=prediction.costs_us[i],
+                samples_s=list(outcome.samples_s[i]),
             )
         )
-    correlation = spearman([row.predicted_us for row in rows], [row.median_s for row in rows])
-    return BenchResult(setting, rows, correlation)
+    known = [(row.predicted_us, row.median_s) for row in rows if row.predicted_us is not None]
+    correlation = spearman([cost for cost, _ in known], [time for _, time in known])
+    stopped = None if outcome.stopped is None else str(outcome.stopped)
+    return BenchResult(setting, rows, prediction, outcome.rounds_done, correlation, stopped)
 
 
 def to_json(result: BenchResult) -> dict[str, Any]:
@@ -120,10 +162,14 @@ def to_json(result: BenchResult) -> dict[str, Any]:
         "warmups": workload.warmups,
         "repetitions": workload.repetitions,
         "rounds": setting.rounds,
+        "rounds_done": result.rounds_done,
+        "stopped": result.stopped,
         "seed": setting.seed,
         "congestion_control": dict(setting.congestion_control),
         "made_from": setting.made_from,
         "time_of_a_repetition": "the longest of any rank",
+        "filled_pairs": result.prediction.filled_pairs,
+        "unmeasured_hosts": list(result.prediction.unmeasured_hosts),
         "spearman": result.spearman,
         "rows": [asdict(row) for row in result.rows],
     }

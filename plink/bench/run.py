@@ -18,11 +18,13 @@ class Outcome:
 
     Args:
         samples_s: seconds per repetition, per order, over all rounds.
+        rounds_done: the rounds in which every order ran.
         stopped: why not all rounds ran, or None where they did.
     """
 
     samples_s: Sequence[Sequence[float]]
-    stopped: PlinkError | None
+    rounds_done: int
+    stopped: PlinkError | None = None
 
 
 def run_rounds(
@@ -35,22 +37,30 @@ def run_rounds(
     """Launch every order once a round; an error or Ctrl-C keeps what was measured before it.
 
     `on_done` is called after each launch.
+
+    Raises:
+        HostError, PlinkError, KeyboardInterrupt: before anything was measured.
     """
     samples_s: list[list[float]] = [[] for _ in orders]
+    launches = 0
     try:
         for launch in schedule(len(orders), rounds, seed):
             entry = orders[launch.order_index]
             samples_s[launch.order_index] += client.measure(entry.order)
+            launches += 1
             on_done()
-    except HostError as error:
-        return Outcome(samples_s, as_plink_error(error))
-    except PlinkError as error:
-        return Outcome(samples_s, error)
-    except KeyboardInterrupt:
-        return Outcome(samples_s, PlinkError("interrupted"))
-    return Outcome(samples_s, None)
+    except (HostError, PlinkError, KeyboardInterrupt) as error:
+        if launches == 0:
+            raise
+        return Outcome(samples_s, launches // len(orders), _as_plink_error(error))
+    return Outcome(samples_s, rounds)
 
 
-def as_plink_error(error: HostError) -> PlinkError:
-    """A host's failure as the one sentence that the user sees."""
-    return PlinkError(f"{error.host}: {error}", error.hint)
+def _as_plink_error(error: HostError | PlinkError | KeyboardInterrupt) -> PlinkError:
+    """What ended the rounds, as the one sentence that the user sees."""
+    match error:
+        case HostError():
+            return PlinkError(f"{error.host}: {error}", error.hint)
+        case PlinkError():
+            return error
+    return PlinkError("interrupted")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
 from rich.console import Group
@@ -34,7 +33,7 @@ def _cells(row: Row) -> list[str]:
         _seconds(row.max_s),
         _speedup(row.speedup_over_given),
         _speedup(row.speedup_over_random),
-        rtt_text(row.predicted_us),
+        "-" if row.predicted_us is None else rtt_text(row.predicted_us),
     ]
 
 
@@ -51,17 +50,28 @@ def _closing(result: BenchResult) -> str:
     control = ", ".join(name for name, _ in counts.most_common())
     version = " ".join(next(iter(setting.facts.versions.items()), ()))
     correlation = "not defined" if result.spearman is None else f"{result.spearman:.2f}"
-    most = max(len(row.samples_s) for row in result.rows)
-    # Fewer than were asked for, where something ended the bench early.
-    rounds = counted(math.ceil(most / setting.workload.repetitions), "round")
-    ran = f"{counted(most, 'repetition')} an order in {rounds}, seed {setting.seed}"
+    compared = max(1, result.rounds_done)
+    repetitions = counted(compared * setting.workload.repetitions, "repetition")
+    ran = f"{repetitions} an order in {counted(compared, 'round')}, seed {setting.seed}"
     return "\n".join(
         [
             f"Spearman rank correlation of predicted and measured: {correlation}",
             f"{ran}, TCP {printable(control)}, {printable(version)}",
             "A repetition takes as long as its slowest rank; above 1x is faster",
+            *_unfinished(result),
         ]
     )
+
+
+def _unfinished(result: BenchResult) -> list[str]:
+    if result.stopped is None:
+        return []
+    asked = counted(result.setting.rounds, "round")
+    if result.rounds_done == 0:
+        compared = "compared is what ran of the first"
+    else:
+        compared = f"compared are the {counted(result.rounds_done, 'whole round')}"
+    return [f"Stopped early, {asked} were asked for: {compared}"]
 
 
 def _seconds(seconds: float) -> str:

@@ -35,14 +35,14 @@ from plink.cli.types import FiniteRange
     metavar="SIZE",
     default="20MB",
     show_default=True,
-    help="Bytes of the buffer on each rank: 20MB (10^6), 4KiB (2^10), 1024.",
+    help="Bytes of the buffer on each rank: 20M or 20MB (10^6), 4KiB (2^10), 1024.",
 )
 @click.option(
     "--orders",
     metavar="LIST",
     default="given,plink,random:5",
     show_default=True,
-    help="Orders to compare: given, plink, random:N, an order file, file:NAMES.",
+    help="Orders to compare: given, plink, random (one), random:N, an order file, file:NAMES.",
 )
 @click.option(
     "--rounds",

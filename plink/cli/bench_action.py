@@ -17,10 +17,13 @@ from plink.bench.size import parse_size
 from plink.bench.table import render
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.errors import PartialResultError
+from plink.errors import PartialResultError, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.view.paper import paper
+
+_GLOO_OPTIONS = ("python",)
+_MPI_OPTIONS = ("mpicc", "mpirun", "remote_cache")
 
 
 def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
@@ -32,8 +35,7 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
         PartialResultError: not all rounds ran; what was measured before has been printed.
     """
     output: str | None = options["output"]
-    if output is not None:
-        document.check_writable(output)
+    _check(options)
     request = _request(dict(options))
     with progress:
         done = bench(request, progress)
@@ -44,6 +46,24 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     if done.stopped is not None:
         raise PartialResultError(f"not all rounds ran: {done.stopped}", done.stopped.hint)
     return 0
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """Refuse early what cannot end well."""
+    client = options["client"]
+    for name in _MPI_OPTIONS if client == "gloo" else _GLOO_OPTIONS:
+        if options[name] is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise WrongUseError(f"{option} is not for the client {client}", "see plink bench -h")
+    output: str | None = options["output"]
+    if output is not None:
+        document.check_writable(output)
+        for source in (options["file"], *_files_in(options["orders"])):
+            document.refuse_same_file(source, output)
+
+
+def _files_in(orders: str) -> list[str]:
+    return [word.strip().removeprefix("file:") for word in orders.split(",")]
 
 
 def _request(values: dict[str, Any]) -> BenchRequest:
@@ -59,6 +79,7 @@ def _request(values: dict[str, Any]) -> BenchRequest:
     seed = values["seed"]
     return BenchRequest(
         cluster=cluster,
+        source=document.label(values["file"]),
         made_from=made_from,
         client=values["client"],
         workload=workload,

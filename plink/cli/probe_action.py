@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.errors import EXIT_PARTIAL, WrongUseError
+from plink.errors import EXIT_PARTIAL, PlinkError, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.files.cluster import Cluster, Failure
-from plink.probing.limits import MAX_COUNT
-from plink.probing.request import ProbeRequest, check_resumable, hosts_of
-from plink.probing.run import ProbeResult, probe
+from plink.files.cluster import Cluster, Failure, RttMeasurement
+from plink.probing.request import ProbeRequest
+from plink.probing.resume import (
+    check_resumable,
+    hosts_of,
+    recorded_count,
+    refuse_to_drop,
+    same_interface,
+    same_network,
+)
+from plink.probing.run import ProbeResult, TooFewReachedError, probe
 from probes.hosts.host import ListedHost
 from probes.hosts.hostlist import parse_host_list
 
@@ -30,22 +38,52 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output'.")
     document.check_writable(output)
+    if hosts is not None and _is_same_file(output, hosts):
+        raise WrongUseError(f"{output}: is the host list itself", "write to another file with -o")
     values["ssh"] = take_ssh_options(values)
     values["reading"] = values.pop("percentile")
     earlier: Cluster | None = None
     if resume is not None:
         earlier, _ = cluster_file.read(resume)
         rtt = check_resumable(earlier, resume, tool=values["tool"], reading=values["reading"])
-        values["count"] = values["count"] or _recorded_count(rtt.options)
+        values["count"] = values["count"] or recorded_count(rtt.options)
+        values["network"] = same_network(rtt.options, values["network"], resume)
+        values["interface"] = same_interface(rtt.options, values["interface"], resume)
     listed, made_from = _listed_hosts(hosts, earlier, resume)
-    result = probe(ProbeRequest(listed, made_from, earlier=earlier, **values), progress)
-    cluster_file.write(output, result.cluster)
-    return _report(result, output)
+    if earlier is not None and hosts is not None and _is_same_file(output, resume):
+        refuse_to_drop(earlier, listed, document.label(hosts), resume)
+    return _run(ProbeRequest(listed, made_from, earlier=earlier, **values), output, progress)
 
 
-def _recorded_count(options: Mapping[str, Any]) -> int | None:
-    count = options.get("count")
-    return count if isinstance(count, int) and 1 <= count <= MAX_COUNT else None
+def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
+    codes: list[int] = []
+
+    def keep(result: ProbeResult) -> None:
+        _warn_of_gaps(result.cluster, result.measurement)
+        if result.measured == 0:
+            raise PlinkError("no pair of hosts could be measured", "the warnings above say why")
+        cluster_file.write(output, result.cluster)
+        codes.append(_report(result, output))
+
+    try:
+        probe(request, progress, keep)
+    except TooFewReachedError as error:
+        for failure in error.failures:
+            _warn(f"{failure.host}: {failure}")
+        raise
+    except KeyboardInterrupt:
+        if not codes:
+            raise
+    return codes[0]
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    if document.STANDARD_STREAM in (one, other):
+        return False
+    try:
+        return Path(one).samefile(other)
+    except (OSError, ValueError):  # one of them is not there
+        return False
 
 
 def _listed_hosts(
@@ -67,9 +105,6 @@ def _listed_hosts(
 def _report(result: ProbeResult, output: str) -> int:
     cluster, rtt = result.cluster, result.measurement
     total = len(cluster.hosts) * (len(cluster.hosts) - 1)
-    for failure in [*cluster.unreachable, *(f for f in rtt.failures if f.destination is None)]:
-        _warn(f"{failure.source}: {failure.reason}")
-    _warn_pairs([failure for failure in rtt.failures if failure.destination is not None])
     if result.interrupted:
         _warn(f"interrupted; go on with: plink probe --resume {output}")
     where = "" if output == document.STANDARD_STREAM else f" -> {output}"
@@ -80,6 +115,12 @@ def _report(result: ProbeResult, output: str) -> int:
     )
     is_whole = result.measured == total and not cluster.unreachable
     return 0 if is_whole else EXIT_PARTIAL
+
+
+def _warn_of_gaps(cluster: Cluster, rtt: RttMeasurement) -> None:
+    for failure in [*cluster.unreachable, *(f for f in rtt.failures if f.destination is None)]:
+        _warn(f"{failure.source}: {failure.reason}")
+    _warn_pairs([failure for failure in rtt.failures if failure.destination is not None])
 
 
 def _warn_pairs(failures: Sequence[Failure]) -> None:

@@ -47,6 +47,19 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Unreachable(Failure):
+    """A listed host that was never reached, as it was listed, so that a later run can try again.
+
+    `position` is its index in the host list, None where unknown.
+    """
+
+    user: str | None = None
+    port: int | None = None
+    slots: int = 1
+    position: int | None = None
+
+
+@dataclass(frozen=True)
 class RttMeasurement:
     """Round-trip times of every ordered pair, as measured, [source][destination].
 
@@ -86,7 +99,7 @@ class Cluster:
 
     hosts: Sequence[Host]
     rtt: RttMeasurement | None = None
-    unreachable: Sequence[Failure] = ()
+    unreachable: Sequence[Unreachable] = ()
     made_from: str | None = None
 
     @property
@@ -163,7 +176,9 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
     return Cluster(
         hosts=hosts,
         rtt=None if rtt is None else _parse_rtt(rtt, len(hosts)),
-        unreachable=[_parse_failure(item) for item in fields.objects("unreachable", optional=True)],
+        unreachable=[
+            _parse_unreachable(item) for item in fields.objects("unreachable", optional=True)
+        ],
         made_from=fields.optional_text("made_from"),
     )
 
@@ -244,6 +259,17 @@ def _parse_failure(fields: Fields) -> Failure:
         source=fields.text("source"),
         reason=fields.text("reason"),
         destination=fields.optional_text("destination"),
+    )
+
+
+def _parse_unreachable(fields: Fields) -> Unreachable:
+    return Unreachable(
+        source=fields.word("source"),
+        reason=fields.text("reason"),
+        user=fields.optional_word("user"),
+        port=fields.optional_integer("port", low=1, high=65535),
+        slots=fields.integer("slots", low=1, high=1 << 16, default=1),
+        position=fields.optional_integer("position", low=0, high=1 << 32),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,24 +12,30 @@ from probes.samples import HostLoss, PairLoss, PairReading, Wanted, all_pairs
 
 
 class Collector:
-    """A sink for a probe run over `hosts`.
+    """A sink for a probe run over some of the hosts of a cluster.
 
     Args:
-        hosts: the hosts, in index order.
+        hosts: the cluster's hosts: row and column i of every matrix is host i.
+        measured: of each host that takes part in the run, in the run's order, its index in `hosts`.
         percentiles: the percentiles that are kept.
         earlier: a measurement whose readings are kept, or None.
+        moved: names of hosts whose earlier readings are not kept.
         on_settled: called after each direction of a pair that was read or given up.
     """
 
     def __init__(
         self,
         hosts: Sequence[Host],
+        measured: Sequence[int],
         percentiles: Sequence[float],
+        *,
         earlier: Cluster | None = None,
+        moved: Container[str] = (),
         on_settled: Callable[[], None] = lambda: None,
     ) -> None:
         size = len(hosts)
         self._hosts = hosts
+        self._measured = measured
         self._on_settled = on_settled
         self._rtt_us: dict[float, Matrix] = {
             percentile: np.full((size, size), np.nan) for percentile in percentiles
@@ -38,10 +44,10 @@ class Collector:
         self._losses = np.zeros((size, size), dtype=np.int64)
         self.failures: list[Failure] = []
         if earlier is not None and earlier.rtt is not None:
-            self._take_over(earlier.names, earlier.rtt)
+            kept = {name: i for i, name in enumerate(earlier.names) if name not in moved}
+            self._take_over(kept, earlier.rtt)
 
-    def _take_over(self, names: Sequence[str], rtt: RttMeasurement) -> None:
-        theirs = {name: index for index, name in enumerate(names)}
+    def _take_over(self, theirs: Mapping[str, int], rtt: RttMeasurement) -> None:
         kept = [(i, theirs[host.name]) for i, host in enumerate(self._hosts) if host.name in theirs]
         if not kept:
             return
@@ -52,9 +58,10 @@ class Collector:
             matrix[to] = rtt.rtt_us[percentile][of]
 
     def missing(self) -> Wanted:
-        """The directed pairs that have no reading yet."""
+        """The directed pairs of the run that have no reading yet."""
         unread = np.isnan(next(iter(self._rtt_us.values())))
-        return frozenset(pair for pair in all_pairs(len(self._hosts)) if unread[pair])
+        pairs = all_pairs(len(self._measured))
+        return frozenset((i, j) for i, j in pairs if unread[self._measured[i], self._measured[j]])
 
     @property
     def readings(self) -> int:
@@ -63,7 +70,7 @@ class Collector:
 
     def reading(self, reading: PairReading) -> None:
         """A direction of a pair was measured."""
-        pair = (reading.source, reading.destination)
+        pair = (self._measured[reading.source], self._measured[reading.destination])
         for percentile, rtt_us in reading.rtt_us.items():
             self._rtt_us[percentile][pair] = rtt_us
         self._samples[pair] = reading.received
@@ -72,13 +79,16 @@ class Collector:
 
     def pair_lost(self, loss: PairLoss) -> None:
         """A direction of a pair was given up."""
-        names = (self._hosts[loss.source].name, self._hosts[loss.destination].name)
-        self.failures.append(Failure(names[0], loss.reason, destination=names[1]))
+        destination = self._name(loss.destination)
+        self.failures.append(Failure(self._name(loss.source), loss.reason, destination=destination))
         self._on_settled()
 
     def host_lost(self, loss: HostLoss) -> None:
         """A host failed during the run."""
-        self.failures.append(Failure(self._hosts[loss.host].name, loss.reason))
+        self.failures.append(Failure(self._name(loss.host), loss.reason))
+
+    def _name(self, index: int) -> str:
+        return self._hosts[self._measured[index]].name
 
     def measurement(
         self,

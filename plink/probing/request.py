@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from plink.errors import WrongUseError
-from plink.files.cluster import Cluster, RttMeasurement, measured_rtt
+from plink.files.cluster import Cluster
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
 from probes.ssh.options import SshOptions
@@ -53,31 +52,3 @@ class ProbeRequest:
     def percentiles(self) -> tuple[float, ...]:
         """The percentiles to keep, ascending."""
         return tuple(sorted({*STANDARD_PERCENTILES, self.reading}))
-
-
-def check_resumable(earlier: Cluster, source: str, *, tool: str, reading: float) -> RttMeasurement:
-    """The measurement to go on with.
-
-    Raises:
-        WrongUseError: it was made in another way, so that the readings would not compare.
-    """
-    rtt = measured_rtt(earlier, source)
-    if rtt.tool != tool:
-        hint = f"use --tool {rtt.tool}" if rtt.tool in ("echo", "fping") else "measure anew"
-        raise WrongUseError(f"{source}: was measured with {rtt.tool}, not {tool}", hint)
-    wanted = {*STANDARD_PERCENTILES, reading}
-    if rtt.reading != reading or set(rtt.rtt_us) != wanted:
-        raise WrongUseError(
-            f"{source}: was measured at percentile {rtt.reading:g}, not {reading:g}",
-            f"use --percentile {rtt.reading:g}",
-        )
-    return rtt
-
-
-def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
-    """The hosts of an earlier run as a host list, the unreachable ones included."""
-    listed = [
-        ListedHost(host.name, user=host.user, port=host.port, slots=host.slots, place=source)
-        for host in cluster.hosts
-    ]
-    return listed + [ListedHost(missed.source, place=source) for missed in cluster.unreachable]

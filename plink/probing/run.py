@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Protocol
+from typing import Protocol
 
 from plink.errors import PlinkError
-from plink.files.cluster import Cluster, Failure, Host, RttMeasurement
+from plink.files.cluster import Cluster, RttMeasurement
 from plink.probing.collector import Collector
+from plink.probing.interrupts import held_back_interrupts
 from plink.probing.limits import DEFAULT_COUNTS
+from plink.probing.records import (
+    absent,
+    moves,
+    notes_on,
+    recorded_options,
+    to_host,
+    unreachable,
+)
 from plink.probing.request import ProbeRequest
+from plink.probing.resume import kept_hosts, moved_hosts
 from plink.probing.tools import TOOLS, ToolOptions
-from probes.concurrency import most_pairs, shared_machines
+from probes.concurrency import most_pairs
 from probes.errors import HostError
 from probes.reach import Reached, ReachedHost, reach
 
@@ -49,13 +59,30 @@ class ProbeResult:
     interrupted: bool
 
 
-def probe(request: ProbeRequest, progress: Progress) -> ProbeResult:
+class TooFewReachedError(PlinkError):
+    """There are no two hosts to measure between. `failures` says why."""
+
+    def __init__(self, failures: Sequence[HostError]) -> None:
+        hint = next((error.hint for error in failures if error.hint), None)
+        super().__init__("fewer than two hosts can be reached", hint)
+        self.failures = failures
+
+
+def probe(
+    request: ProbeRequest, progress: Progress, on_result: Callable[[ProbeResult], None]
+) -> None:
     """Measure a cluster.
+
+    Args:
+        request: what to measure.
+        progress: told how far it is.
+        on_result: given what the run yielded, even if that is nothing, before the connections are
+            closed: closing may take long. An interrupt waits for it.
 
     Raises:
         HostListError, OptionError: the request cannot be carried out as it stands.
         PlinkError: fewer than two hosts can be reached, or one cannot and the run is strict.
-        KeyboardInterrupt: the user stopped it before anything was measured.
+        KeyboardInterrupt: the user stopped it before anything was measured, or while it closed.
     """
     progress.stage("connecting", len(request.hosts))
     with reach(
@@ -66,7 +93,7 @@ def probe(request: ProbeRequest, progress: Progress) -> ProbeResult:
         on_done=progress.step,
     ) as reached:
         _check_enough(request, reached)
-        return _measure(request, reached, progress)
+        _measure(request, reached, progress, on_result)
 
 
 def _check_enough(request: ProbeRequest, reached: Reached) -> None:
@@ -74,18 +101,31 @@ def _check_enough(request: ProbeRequest, reached: Reached) -> None:
         first = reached.failures[0]
         raise PlinkError(f"{first.host}: {first}", first.hint or "leave out --strict to go on")
     if len(reached.hosts) < 2:
-        reasons = "; ".join(f"{error.host}: {error}" for error in reached.failures[:3])
-        more = "; ..." if len(reached.failures) > 3 else ""
-        hint = next((error.hint for error in reached.failures if error.hint), None)
-        raise PlinkError(f"fewer than two hosts can be reached ({reasons}{more})", hint)
+        raise TooFewReachedError(reached.failures)
 
 
-def _measure(request: ProbeRequest, reached: Reached, progress: Progress) -> ProbeResult:
-    hosts = [_to_host(host) for host in reached.hosts]
-    collector = Collector(hosts, request.percentiles, request.earlier, progress.step)
+def _measure(
+    request: ProbeRequest,
+    reached: Reached,
+    progress: Progress,
+    on_result: Callable[[ProbeResult], None],
+) -> None:
+    present = {host.name: to_host(host) for host in reached.hosts}
+    hosts = kept_hosts(request.hosts, present, request.earlier)
+    places = {host.name: place for place, host in enumerate(hosts)}
+    moved = moved_hosts(hosts, request.earlier)
+    collector = Collector(
+        hosts,
+        [places[name] for name in present],
+        request.percentiles,
+        earlier=request.earlier,
+        moved=moved,
+        on_settled=progress.step,
+    )
+    collector.failures += absent(reached, places)
     wanted = collector.missing()
     options = _tool_options(request, reached.hosts)
-    notes = _notes(reached.hosts, options.concurrency)
+    notes = [*moves(hosts, moved), *notes_on(reached.hosts, options.concurrency)]
     for note in notes:
         progress.say(note)
     progress.stage("probing", len(wanted))
@@ -99,22 +139,23 @@ def _measure(request: ProbeRequest, reached: Reached, progress: Progress) -> Pro
         if collector.readings == 0:
             raise
         interrupted = True
-    earlier_s = request.earlier.rtt.seconds if request.earlier and request.earlier.rtt else 0.0
-    measurement = collector.measurement(
-        reading=request.reading,
-        tool=request.tool,
-        options=_recorded_options(request, options),
-        started=started,
-        seconds=earlier_s + time.monotonic() - began,
-        notes=notes,
-    )
-    cluster = Cluster(
-        hosts=hosts,
-        rtt=measurement,
-        unreachable=[_to_failure(error) for error in reached.failures],
-        made_from=request.made_from,
-    )
-    return ProbeResult(cluster, measurement, collector.readings, interrupted)
+    with held_back_interrupts():
+        earlier_s = request.earlier.rtt.seconds if request.earlier and request.earlier.rtt else 0.0
+        measurement = collector.measurement(
+            reading=request.reading,
+            tool=request.tool,
+            options=recorded_options(request, options),
+            started=started,
+            seconds=earlier_s + time.monotonic() - began,
+            notes=notes,
+        )
+        cluster = Cluster(
+            hosts=hosts,
+            rtt=measurement,
+            unreachable=unreachable(request, reached, places),
+            made_from=request.made_from,
+        )
+        on_result(ProbeResult(cluster, measurement, collector.readings, interrupted))
 
 
 def _tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOptions:
@@ -127,42 +168,3 @@ def _tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOp
         ssh_concurrency=request.ssh.concurrency,
         remote_cache=request.remote_cache,
     )
-
-
-def _recorded_options(request: ProbeRequest, options: ToolOptions) -> dict[str, Any]:
-    return {
-        "count": options.count,
-        "percentile": request.reading,
-        "timeout_s": options.timeout_s,
-        "concurrency": options.concurrency,
-        **({"network": str(request.network)} if request.network else {}),
-        **({"interface": request.interface} if request.interface else {}),
-    }
-
-
-def _notes(hosts: Sequence[ReachedHost], concurrency: int) -> list[str]:
-    facts = [host.facts for host in hosts]
-    sharing = shared_machines(facts)
-    if not sharing:
-        return []
-    fitting = most_pairs(facts)
-    pairs = "1 pair" if concurrency == 1 else f"{concurrency} pairs"
-    note = f"{sharing} of {len(hosts)} hosts share a machine: {pairs} at a time"
-    if concurrency > fitting:
-        note += f", more than its cores allow ({fitting}): readings disturb each other"
-    return [note]
-
-
-def _to_host(reached: ReachedHost) -> Host:
-    return Host(
-        name=reached.name,
-        address=reached.address,
-        ssh_address=reached.target.hostname,
-        user=reached.listed.user,
-        port=reached.listed.port,
-        slots=reached.listed.slots,
-    )
-
-
-def _to_failure(error: HostError) -> Failure:
-    return Failure(error.host, str(error))

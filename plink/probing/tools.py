@@ -62,6 +62,7 @@ def _measure_with_fping(
         fping.FpingOptions(options.count, options.percentiles, options.timeout_s),
         sink,
         concurrency=options.concurrency,
+        ssh_concurrency=options.ssh_concurrency,
     )
 
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 
 from probes.echo.agents import Agents, Ended
-from probes.echo.blame import Blame
 from probes.echo.grants import Grants
 from probes.echo.protocol import (
     SILENT,
@@ -23,6 +22,7 @@ from probes.echo.protocol import (
 from probes.echo.schedule import Schedule
 from probes.reach import ReachedHost
 from probes.samples import HostLoss, PairLoss, PairReading, Sink, Wanted
+from probes.suspicion import Suspicion
 
 _BIND_WAIT_S = 20.0
 _ASK_EVERY_S = 3.0
@@ -75,9 +75,11 @@ class _Run:
         self._schedule = schedule
         self._grants: Grants | None = None
         self._processors = min(host.facts.cores for host in hosts)
-        self._blame = Blame()
+        self._suspicion = Suspicion()
         self._ports: dict[int, int] = {}
-        self._heard_at: dict[int, float] = {}
+        self._has_peers = False
+        # When an agent was asked whether it lives, as long as it has not answered.
+        self._asked_at: dict[int, float] = {}
 
     def grant(self, concurrency: int) -> None:
         """Let no more than `concurrency` pairs meet at once."""
@@ -99,10 +101,29 @@ class _Run:
             self.lose_host(index, f"its echo agent did not start within {_BIND_WAIT_S:g} s")
 
     def conduct(self) -> None:
-        """Hand out the schedule and listen until nothing is owed any more."""
+        """Hand out the schedule, see that all have it, and listen until nothing is owed."""
+        self._hand_out()
+        for index in sorted(self._alive):
+            self._agents.tell(index, "start\n")
+        ask_at = time.monotonic() + _ASK_EVERY_S
+        while self._schedule.pending:
+            self._grant_next()
+            if self._take(ask_at - time.monotonic()) or time.monotonic() < ask_at:
+                continue
+            if time.monotonic() - ask_at > _ASK_EVERY_S:
+                # This process was stopped for a while, and so could not hear any answer.
+                self._asked_at.clear()
+            self._ask_all()
+            ask_at = time.monotonic() + _ASK_EVERY_S
+        for index in self._suspicion.silent_to_all():
+            if index in self._alive:
+                self._sink.host_lost(HostLoss(index, f"{SILENT} of any host"))
+
+    def _hand_out(self) -> None:
         peers = [
             (index, self._hosts[index].address, self._ports[index]) for index in sorted(self._alive)
         ]
+        self._has_peers = True
         for index in sorted(self._alive):
             meetings = [
                 meeting
@@ -110,15 +131,12 @@ class _Run:
                 if meeting.partner in self._alive
             ]
             self._agents.tell(index, schedule_text(peers, meetings))
-        now = time.monotonic()
-        self._heard_at = dict.fromkeys(self._alive, now)
-        ask_at = now + _ASK_EVERY_S
-        while self._schedule.pending:
-            self._grant_next()
-            self._take(ask_at - time.monotonic())
-            if time.monotonic() >= ask_at:
-                self._ask_all()
-                ask_at = time.monotonic() + _ASK_EVERY_S
+        self._ask_all()
+        deadline = time.monotonic() + _BIND_WAIT_S
+        while self._alive & set(self._asked_at) and time.monotonic() < deadline:
+            self._take(deadline - time.monotonic())
+        for index in sorted(self._alive & set(self._asked_at)):
+            self.lose_host(index, f"did not take its schedule within {_BIND_WAIT_S:g} s")
 
     def lose_host(self, index: int, reason: str) -> None:
         """Give a host up: its remaining pairs are lost, and nobody waits for it any more."""
@@ -131,7 +149,7 @@ class _Run:
             self._sink.pair_lost(PairLoss(source, destination, f"{self._name(index)} {reason}"))
         if self._grants is not None:
             self._grants.host_lost(index)
-        if self._heard_at:
+        if self._has_peers:
             for other in self._alive:
                 self._agents.tell(other, f"gone {index}\n")
 
@@ -142,31 +160,34 @@ class _Run:
         for grant in self._grants.next() if self._grants is not None else ():
             # Processors from the last one on: the first serves most of the machine's interrupts.
             processor = self._processors - 1 - grant.slot % self._processors
-            self._agents.tell(grant.leader, f"go {grant.round} {processor}\n")
+            for end in (grant.follower, grant.leader):
+                self._agents.tell(end, f"go {grant.round} {processor}\n")
 
     def _ask_all(self) -> None:
         now = time.monotonic()
         for index in sorted(self._alive):
-            if now - self._heard_at[index] > _ANSWER_WITHIN_S:
-                self.lose_host(index, f"has not answered over SSH for {_ANSWER_WITHIN_S:g} s")
-            else:
+            asked_at = self._asked_at.setdefault(index, now)
+            if asked_at == now:
                 self._agents.tell(index, "alive\n")
+            elif now - asked_at > _ANSWER_WITHIN_S:
+                self.lose_host(index, f"has not answered over SSH for {_ANSWER_WITHIN_S:g} s")
 
-    def _take(self, timeout_s: float) -> None:
+    def _take(self, timeout_s: float) -> bool:
         said = self._agents.hear(timeout_s)
         if said is None:
-            return
+            return False
         index, event = said
         if index not in self._alive:
-            return
+            return True
         if isinstance(event, Ended):
             self.lose_host(index, event.reason)
-            return
-        self._heard_at[index] = time.monotonic()
+            return True
+        self._asked_at.pop(index, None)
         if isinstance(event, Bound):
             self._ports.setdefault(index, event.port)
         elif not isinstance(event, Alive):
             self._take_meeting(index, event)
+        return True
 
     def _take_meeting(self, index: int, event: Rtt | Lost | Over) -> None:
         if self._schedule.partner(index, event.round) != event.partner:
@@ -175,14 +196,14 @@ class _Run:
             self._take_reading(index, event)
         elif isinstance(event, Lost):
             self._take_loss(index, event)
-        elif self._grants is not None and index < event.partner:
+        elif self._grants is not None:
             self._grants.over(index, event.round)
 
     def _take_reading(self, index: int, event: Rtt) -> None:
         if len(event.rtt_us) != len(self._options.percentiles):
             self.lose_host(index, "its echo agent reports other percentiles than asked for")
         elif self._schedule.settle(index, event.partner):
-            self._blame.reading(index, event.partner)
+            self._suspicion.reading(index, event.partner)
             rtt_us = dict(zip(self._options.percentiles, event.rtt_us, strict=True))
             reading = PairReading(index, event.partner, event.sent, event.received, rtt_us)
             self._sink.reading(reading)
@@ -192,6 +213,6 @@ class _Run:
             reason = f"{self._name(event.partner)} {event.reason}"
             self._sink.pair_lost(PairLoss(index, event.partner, reason))
         if event.reason == SILENT:
-            silent = self._blame.silence(index, event.partner)
-            if silent is not None:
-                self.lose_host(silent, f"{SILENT} of several hosts")
+            for suspect in self._suspicion.silence(index, event.partner):
+                for other in self._alive:
+                    self._agents.tell(other, f"suspect {suspect}\n")

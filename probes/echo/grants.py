@@ -25,35 +25,40 @@ class Grants:
     """
 
     def __init__(self, meetings: Iterable[tuple[int, int, int]], most: int) -> None:
-        self._waiting = list(meetings)
+        self._waiting = dict.fromkeys(meetings)
         self._free_slots = list(range(most))
+        # A meeting runs until both of its ends have said that it is over.
         self._running: dict[tuple[int, int], Grant] = {}
 
     def next(self) -> list[Grant]:
         """The meetings to start now; they count as running from here on."""
-        busy = {end for grant in self._running.values() for end in (grant.leader, grant.follower)}
+        busy = {host for host, _ in self._running}
         granted = []
-        waiting = iter(list(self._waiting))
-        while self._free_slots and (meeting := next(waiting, None)) is not None:
-            number, leader, follower = meeting
+        for number, leader, follower in self._waiting:
+            if not self._free_slots:
+                break
             if leader in busy or follower in busy:
                 continue
             busy |= {leader, follower}
-            self._waiting.remove(meeting)
             grant = Grant(leader, follower, number, self._free_slots.pop(0))
-            self._running[leader, number] = grant
+            self._running[leader, number] = self._running[follower, number] = grant
             granted.append(grant)
+        for grant in granted:
+            del self._waiting[grant.round, grant.leader, grant.follower]
         return granted
 
-    def over(self, leader: int, number: int) -> None:
-        """The leader is done with this meeting."""
-        grant = self._running.pop((leader, number), None)
-        if grant is not None:
+    def over(self, host: int, number: int) -> None:
+        """One end is done with its meeting of that round."""
+        grant = self._running.pop((host, number), None)
+        if grant is None:
+            return
+        other = grant.follower if host == grant.leader else grant.leader
+        if (other, number) not in self._running:
             self._free_slots = sorted([*self._free_slots, grant.slot])
 
     def host_lost(self, host: int) -> None:
-        """Forget the meetings of a host that is gone."""
-        self._waiting = [meeting for meeting in self._waiting if host not in meeting[1:]]
-        for leader, number in list(self._running):
-            if host in (leader, self._running[leader, number].follower):
-                self.over(leader, number)
+        """Forget the meetings of a host that is gone. Its partner ends the running one itself."""
+        self._waiting = {meeting: None for meeting in self._waiting if host not in meeting[1:]}
+        for end, number in list(self._running):
+            if end == host:
+                self.over(end, number)

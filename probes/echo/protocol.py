@@ -7,9 +7,10 @@ The coordinator says, in this order:
     bind ADDRESS PORT                                where to listen; it answers `bound PORT`
     peer INDEX ADDRESS PORT                          one line a host
     pair ROUND PARTNER probe|answer                  one line a meeting
-    start
+    start                                            when all agents have said that they live
     go ROUND PROCESSOR                               (granted runs) meet the partner of that round
     gone INDEX                                       that host is lost
+    suspect INDEX                                    that host may be silent: wait less for it
     alive                                            the coordinator lives
     stop
 
@@ -122,13 +123,13 @@ def opening(index: int, address: str, options: EchoOptions, secret: str, *, gran
 
 
 def schedule_text(peers: Sequence[tuple[int, str, int]], meetings: Sequence[Meeting]) -> str:
-    """Peers as (index, address, port), meetings in order of rounds, and the start."""
+    """Peers as (index, address, port), and meetings in order of rounds."""
     lines = [f"peer {index} {address} {port}" for index, address, port in peers]
     lines += [
         f"pair {meeting.round} {meeting.partner} {'probe' if meeting.probes else 'answer'}"
         for meeting in meetings
     ]
-    return "\n".join([*lines, "start", ""])
+    return "\n".join([*lines, ""])
 
 
 def parse_event(line: str) -> Event:

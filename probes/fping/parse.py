@@ -9,23 +9,26 @@ _LOST = "-"
 _MAX_RTT_MS = 60_000.0
 
 
-def parse_report(output: str, address: str) -> list[float | None] | None:
+def parse_report(output: str, address: str, count: int) -> list[float | None] | None:
     """The samples in the output of `fping -C COUNT -q ADDRESS`.
 
     Args:
         output: standard error of fping, on which `-q` puts `ADDRESS : 0.05 - 0.04 ...`.
 
+        count: the number of probes asked for.
+
     Returns:
-        Round-trip times in µs in the order sent, None where no answer came; or None where the
-        output holds no report on `address`.
+        `count` round-trip times in µs in the order sent, None where no answer came; or None where
+        the output holds no whole report on `address`.
     """
     for line in output.splitlines():
         target, separator, samples = line.partition(" : ")
         if separator and target.strip() == address:
             try:
-                return [_parse_sample(word) for word in samples.split()]
+                found = [_parse_sample(word) for word in samples.split()]
             except ValueError:
                 return None
+            return found if len(found) == count else None
     return None
 
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 
 from probes.errors import HostError
 from probes.fping.parse import parse_report, percentile_us
+from probes.fping.pings import Pings, find_period_ms
 from probes.reach import ReachedHost
 from probes.samples import HostLoss, PairLoss, PairReading, Sink, Wanted
-from probes.ssh.shell import posix_command
+from probes.suspicion import Suspicion
 from probes.tournament import round_robin
 
-_SET_PATH = "PATH=$PATH:/usr/sbin:/sbin; "
-# fping allows users who are not root no shorter period between probes of one target.
-_USER_PERIOD_MS = 10
-_ROOT_PERIOD_MS = 1
-_FIND = _SET_PATH + "fping --version >/dev/null && id -u"
-_MEASURE = _SET_PATH + 'exec fping -q -r 0 -i 1 -C "$1" -p "$2" -t "$3" "$4"'
+# A host that was silent to others is tried with one probe and less patience.
+_IMPATIENCE = 4
 
 
 @dataclass(frozen=True)
@@ -38,16 +35,27 @@ def measure(
     sink: Sink,
     *,
     concurrency: int,
+    ssh_concurrency: int = 16,
 ) -> None:
-    """Measure the wanted directed pairs in disjoint rounds; results go to `sink` as they come."""
+    """Measure the wanted directed pairs in disjoint rounds; results go to `sink` as they come.
+
+    No fping is left on a host when this ends, or when this process does.
+    """
     run = _Run(hosts, options, sink)
-    with ThreadPoolExecutor(max_workers=concurrency) as executor:
-        run.find_periods(executor)
+    try:
+        run.find_periods(ssh_concurrency)
         for pairs in round_robin(len(hosts)):
-            both = [tuple(p for p in ((i, j), (j, i)) if p in wanted) for i, j in pairs]
-            for directions in executor.map(run.measure_pair, both):
-                for outcome in directions:
-                    run.deliver(outcome)
+            both = [[p for p in ((i, j), (j, i)) if p in wanted] for i, j in pairs]
+            run.measure_round([directions for directions in both if directions], concurrency)
+        run.name_the_silent()
+    finally:
+        run.stop()
+
+
+@dataclass(frozen=True)
+class _Silent:
+    source: int
+    destination: int
 
 
 @dataclass(frozen=True)
@@ -57,79 +65,144 @@ class _Failed:
     error: HostError
 
 
+@dataclass(frozen=True)
+class _Over:
+    """Both directions of a pair are settled, or an unforeseen error ended them."""
+
+    error: BaseException | None
+
+
+_Outcome = PairReading | PairLoss | _Silent | _Failed
+
+
 class _Run:
     def __init__(self, hosts: Sequence[ReachedHost], options: FpingOptions, sink: Sink) -> None:
         self._hosts = hosts
         self._options = options
         self._sink = sink
+        self._pings = Pings()
+        self._said: SimpleQueue[_Outcome | _Over] = SimpleQueue()
         self._period_ms: dict[int, int] = {}
         self._lost: dict[int, str] = {}
+        self._suspicion = Suspicion()
+        self._suspected: set[int] = set()
 
-    def find_periods(self, executor: ThreadPoolExecutor) -> None:
-        for index, found in enumerate(executor.map(self._find_period, self._hosts)):
-            if isinstance(found, HostError):
-                self._lose_host(index, found)
-            else:
-                self._period_ms[index] = found
+    def find_periods(self, concurrency: int) -> None:
+        """Learn how often every host may send."""
+        executor = ThreadPoolExecutor(max_workers=concurrency)
+        try:
+            asked = [executor.submit(find_period_ms, host.session) for host in self._hosts]
+            for index, answer in enumerate(asked):
+                try:
+                    self._period_ms[index] = answer.result()
+                except HostError as error:
+                    self._lose_host(index, str(error))
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
 
-    def measure_pair(
-        self, directions: Sequence[tuple[int, int]]
-    ) -> list[PairReading | PairLoss | _Failed]:
-        """Both directions of a pair, one after the other."""
-        return [self._measure(source, destination) for source, destination in directions]
+    def measure_round(self, pairs: Sequence[list[tuple[int, int]]], concurrency: int) -> None:
+        """Measure disjoint pairs, each in the directions given, and hand on what they yield."""
+        executor = ThreadPoolExecutor(max_workers=concurrency)
+        try:
+            for directions in pairs:
+                executor.submit(self._measure_pair, directions)
+            pending = len(pairs)
+            while pending:
+                outcome = self._said.get()
+                if not isinstance(outcome, _Over):
+                    self._deliver(outcome)
+                    continue
+                if outcome.error is not None:
+                    raise outcome.error
+                pending -= 1
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
 
-    def deliver(self, outcome: PairReading | PairLoss | _Failed) -> None:
+    def name_the_silent(self) -> None:
+        """Name the hosts that nobody heard."""
+        for index in self._suspicion.silent_to_all():
+            self._lose_host(index, "answers no ping of any host")
+
+    def stop(self) -> None:
+        """End what still runs, and hand on what ended before."""
+        self._pings.stop()
+        while True:
+            try:
+                outcome = self._said.get_nowait()
+            except Empty:
+                return
+            if not isinstance(outcome, _Over):
+                self._deliver(outcome)
+
+    def _measure_pair(self, directions: Sequence[tuple[int, int]]) -> None:
+        error: BaseException | None = None
+        try:
+            for source, destination in directions:
+                outcome = self._measure(source, destination)
+                if self._pings.is_stopped:
+                    return
+                self._said.put(outcome)
+        except Exception as unforeseen:
+            error = unforeseen
+        finally:
+            self._said.put(_Over(error))
+
+    def _deliver(self, outcome: _Outcome) -> None:
+        source, destination = outcome.source, outcome.destination
         if isinstance(outcome, PairReading):
+            self._suspicion.reading(source, destination)
+            self._suspected -= {source, destination}
             self._sink.reading(outcome)
         elif isinstance(outcome, PairLoss):
             self._sink.pair_lost(outcome)
+        elif isinstance(outcome, _Silent):
+            self._suspected.update(self._suspicion.silence(source, destination))
+            reason = f"{self._hosts[destination].name} answers no ping"
+            self._sink.pair_lost(PairLoss(source, destination, reason))
         else:
-            self._lose_host(outcome.source, outcome.error)
-            self._sink.pair_lost(PairLoss(outcome.source, outcome.destination, str(outcome.error)))
+            self._lose_host(source, str(outcome.error))
+            self._sink.pair_lost(PairLoss(source, destination, str(outcome.error)))
 
-    def _lose_host(self, index: int, error: HostError) -> None:
+    def _lose_host(self, index: int, reason: str) -> None:
         if index not in self._lost:
-            self._lost[index] = str(error)
-            self._sink.host_lost(HostLoss(index, str(error)))
+            self._lost[index] = reason
+            self._sink.host_lost(HostLoss(index, reason))
 
-    def _find_period(self, host: ReachedHost) -> int | HostError:
-        try:
-            done = host.session.run(posix_command(_FIND))
-        except HostError as error:
-            return error
-        if done.status != 0:
-            return HostError(host.name, "fping is not installed there", "apt-get install fping")
-        return _ROOT_PERIOD_MS if done.stdout.strip() == b"0" else _USER_PERIOD_MS
-
-    def _measure(self, source: int, destination: int) -> PairReading | PairLoss | _Failed:
+    def _measure(self, source: int, destination: int) -> _Outcome:
         for end in (source, destination):
             if end in self._lost:
                 reason = f"{self._hosts[end].name} {self._lost[end]}"
                 return PairLoss(source, destination, reason)
-        address = self._hosts[destination].address
-        period_ms = self._period_ms[source]
-        timeout_ms = round(self._options.silence_s * 1000)
-        numbers = (self._options.count, period_ms, timeout_ms)
-        command = posix_command(_MEASURE, *map(str, numbers), address)
-        longest_s = self._options.count * (period_ms + timeout_ms) / 1000.0 + 30.0
-        began = time.monotonic()
+        timeout_ms = max(1, round(self._options.silence_s * 1000))
         try:
-            done = self._hosts[source].session.run(command, timeout_s=longest_s)
+            if self._suspected & {source, destination}:
+                trial = self._ping(source, destination, 1, max(1, timeout_ms // _IMPATIENCE))
+                if not isinstance(trial, PairReading):
+                    return trial
+            return self._ping(source, destination, self._options.count, timeout_ms)
         except HostError as error:
             return _Failed(source, destination, error)
-        samples = parse_report(done.stderr, address)
+
+    def _ping(self, source: int, destination: int, count: int, timeout_ms: int) -> _Outcome:
+        address = self._hosts[destination].address
+        said = self._pings.run(
+            self._hosts[source].session,
+            address,
+            count,
+            period_ms=self._period_ms[source],
+            timeout_ms=timeout_ms,
+        )
+        samples = parse_report(said, address, count)
         if samples is None:
-            said = done.stderr.splitlines()[-1] if done.stderr else "nothing"
-            return PairLoss(source, destination, f"fping said: {said}")
+            last = said.strip().splitlines()[-1:] or ["nothing"]
+            return PairLoss(source, destination, f"fping said: {last[0]}")
         echoes = [sample for sample in samples if sample is not None]
         if not echoes:
-            seconds = time.monotonic() - began
-            name = self._hosts[destination].name
-            return PairLoss(source, destination, f"{name} answers no ping within {seconds:.0f} s")
+            return _Silent(source, destination)
         return PairReading(
             source=source,
             destination=destination,
-            sent=len(samples),
+            sent=count,
             received=len(echoes),
             rtt_us={p: percentile_us(echoes, p) for p in self._options.percentiles},
         )

@@ -14,6 +14,7 @@ class ListedHost:
         user: the SSH user, or None to leave it to the SSH configuration.
         port: the SSH port, or None to leave it to the SSH configuration.
         slots: the number of ranks it takes.
+        ssh_address: where SSH reached it before, for a name that cannot be resolved; or None.
         place: where it is listed (`hosts.txt:3`), for error messages.
     """
 
@@ -21,4 +22,5 @@ class ListedHost:
     user: str | None = None
     port: int | None = None
     slots: int = 1
+    ssh_address: str | None = None
     place: str = ""

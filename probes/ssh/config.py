@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import glob
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,11 @@ _USER_CONFIG = "~/.ssh/config"
 _SYSTEM_CONFIG = "/etc/ssh/ssh_config"
 _MAX_INCLUDE_DEPTH = 16
 _MAX_JUMPS = 8
+_MAX_PORT = 65535
+_USER_KNOWN = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
+_GLOBAL_KNOWN = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
+_EVERY_HOST = "Host *"
+_BLOCK = re.compile(r"\s*(host|match)[\s=].*", re.IGNORECASE)
 _INCLUDE = re.compile(r"\s*include[\s=]+(.+)", re.IGNORECASE)
 
 
@@ -31,6 +37,8 @@ class Target:
         name: the host's name in the host list.
         hostname: the name or address to connect to.
         host_key_name: the name under which its key stands in `known_hosts`.
+        known_hosts_files: the user's own, then the system's.
+        new_host_keys_file: where a key that is accepted is remembered, or None.
         jumps: the hosts to pass through, in order (ProxyJump).
         proxy_command: a command whose input and output are the connection, or None.
     """
@@ -44,6 +52,7 @@ class Target:
     host_key_name: str
     known_hosts_files: tuple[str, ...]
     accept_new_host_keys: bool
+    new_host_keys_file: str | None
     jumps: tuple[Target, ...] = ()
     proxy_command: str | None = None
 
@@ -63,7 +72,8 @@ class SshConfig:
             text = _read(Path(options.config_file))
         else:
             files = (Path(_USER_CONFIG).expanduser(), Path(_SYSTEM_CONFIG))
-            text = "\n".join(_read(file) for file in files if file.is_file())
+            # Each file begins outside every block, whatever the one before it ends in.
+            text = f"\n{_EVERY_HOST}\n".join(_read(file) for file in files if file.is_file())
         try:
             self._config = paramiko.SSHConfig.from_text(text)
         except (paramiko.SSHException, ValueError) as error:
@@ -72,28 +82,40 @@ class SshConfig:
 
     def target(self, listed: ListedHost) -> Target:
         """How to reach `listed`: the host list first, then options, then the configuration."""
-        return self._target(listed, depth=0)
+        try:
+            return self._target(listed, depth=0)
+        except OptionError:
+            raise
+        except Exception as error:
+            # paramiko's parser raises what it pleases on what it does not expect.
+            reason = str(error) or type(error).__name__
+            raise OptionError(
+                f"the SSH configuration cannot be used for {listed.name} ({reason})"
+            ) from None
 
     def _target(self, listed: ListedHost, depth: int) -> Target:
         if depth > _MAX_JUMPS:
             raise OptionError(f"the SSH configuration jumps in a circle at {listed.name}")
         found: Mapping[str, Any] = self._config.lookup(listed.name)
         hostname: str = found.get("hostname", listed.name)
-        port = listed.port or int(found.get("port", 22))
+        port = listed.port or _port(str(found.get("port", 22)), listed.name)
         user = listed.user or (None if depth else self._options.user) or found.get("user")
         alias: str | None = found.get("hostkeyalias")
         given = hostname if port == 22 else f"[{hostname}]:{port}"
-        own_key = self._options.identity_file
+        # What stands on the command line is for the hosts listed, as in OpenSSH.
+        own_key = None if depth else self._options.identity_file
+        user_files = _files(found, "userknownhostsfile", _USER_KNOWN)
         strict = str(found.get("stricthostkeychecking", "ask")).lower()
         return Target(
             name=listed.name,
             hostname=hostname,
             port=port,
-            user=user or getpass.getuser(),
+            user=user or _local_user(),
             identity_files=(own_key,) if own_key else tuple(found.get("identityfile", ())),
             identities_only=own_key is not None or found.get("identitiesonly") == "yes",
             host_key_name=alias or given,
-            known_hosts_files=_known_hosts_files(found),
+            known_hosts_files=(*user_files, *_files(found, "globalknownhostsfile", _GLOBAL_KNOWN)),
+            new_host_keys_file=next(iter(user_files), None),
             accept_new_host_keys=self._options.accept_new_host_keys
             or strict in ("accept-new", "no", "off"),
             jumps=self._jumps(found.get("proxyjump"), depth),
@@ -123,18 +145,34 @@ def parse_jump(text: str) -> ListedHost:
     return ListedHost(name, user=match["user"], port=int(match["port"]) if match["port"] else None)
 
 
-def _known_hosts_files(found: Mapping[str, Any]) -> tuple[str, ...]:
-    names = found.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2").split()
-    names += found.get("globalknownhostsfile", "/etc/ssh/ssh_known_hosts").split()
-    return tuple(str(Path(name.strip('"')).expanduser()) for name in names if name != "none")
+def _files(found: Mapping[str, Any], key: str, default: str) -> tuple[str, ...]:
+    names = shlex.split(str(found.get(key, default)))
+    return tuple(str(Path(name).expanduser()) for name in names if name.lower() != "none")
+
+
+def _port(text: str, name: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= _MAX_PORT:
+        raise OptionError(f"the SSH configuration gives {name} the port {text[:40]!r}")
+    return int(text)
+
+
+def _local_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        raise OptionError("this user has no name on this machine", "name one with --user") from None
 
 
 def _proxy_command(command: str | None) -> str | None:
     return None if command is None or command.lower() == "none" else command
 
 
-def _read(file: Path, depth: int = 0) -> str:
-    """The text of a configuration file with its `Include`s expanded, which paramiko does not do."""
+def _read(file: Path, depth: int = 0, block: str = _EVERY_HOST) -> str:
+    """The text of a configuration file with its `Include`s expanded, which paramiko does not do.
+
+    `block` is the Host or Match line under which the file stands. It is said again after an
+    included file, whose last block would otherwise hold what follows.
+    """
     if depth > _MAX_INCLUDE_DEPTH:
         raise OptionError(f"{file}: SSH configurations include each other in a circle")
     try:
@@ -144,13 +182,23 @@ def _read(file: Path, depth: int = 0) -> str:
         raise OptionError(f"{file}: the SSH configuration cannot be read ({reason})") from None
     expanded: list[str] = []
     for line in lines:
+        if _BLOCK.fullmatch(line):
+            block = line
         match = _INCLUDE.fullmatch(line)
         if match is None:
             expanded.append(line)
             continue
-        for pattern in match[1].split():
-            base = Path("/etc/ssh") if str(file).startswith("/etc/ssh/") else Path("~/.ssh")
-            absolute = base.expanduser() / Path(pattern.strip('"')).expanduser()
-            for included in sorted(glob.glob(str(absolute))):  # noqa: PTH207
-                expanded.append(_read(Path(included), depth + 1))
+        for included in _included(match[1], file):
+            expanded += [_read(included, depth + 1, block), block]
     return "\n".join(expanded)
+
+
+def _included(patterns: str, file: Path) -> list[Path]:
+    base = Path("/etc/ssh") if str(file).startswith("/etc/ssh/") else Path("~/.ssh")
+    try:
+        absolute = [
+            base.expanduser() / Path(pattern).expanduser() for pattern in shlex.split(patterns)
+        ]
+    except (ValueError, RuntimeError) as error:
+        raise OptionError(f"{file}: an Include cannot be understood ({error})") from None
+    return [Path(name) for path in absolute for name in sorted(glob.glob(str(path)))]  # noqa: PTH207

@@ -8,30 +8,50 @@ import paramiko
 
 from probes.errors import HostError
 from probes.ssh.config import Target
-from probes.ssh.known_hosts import UnknownHostKeyError
+from probes.ssh.host_key import (
+    ChangedHostKeyError,
+    RevokedHostKeyError,
+    UnknownHostKeyError,
+    UnreadableKnownHostsError,
+)
+from probes.ssh.keys import NoKeyError
 
 
 def explain(error: Exception, target: Target, timeout_s: float) -> HostError:
     """The error that names host and reason, with a hint where there is something to do."""
-    message, hint = _about_ssh(error, target) or _about_network(error, target, timeout_s)
+    message, hint = (
+        _about_login(error, target)
+        or _about_host_key(error, target)
+        or _about_network(error, target, timeout_s)
+    )
     return HostError(target.name, message, hint)
 
 
-def _about_ssh(error: Exception, target: Target) -> tuple[str, str | None] | None:
+def _about_login(error: Exception, target: Target) -> tuple[str, str | None] | None:
     match error:
         case HostError():
             return f"jump host {error.host}: {error}", error.hint
-        case UnknownHostKeyError():
-            hint = "connect once with ssh, or use --accept-new-host-keys"
-            return "its SSH host key is not known", hint
-        case paramiko.BadHostKeyException():
-            hint = f"if the machine was reinstalled: ssh-keygen -R '{target.host_key_name}'"
-            return "its SSH host key is not the one known for it", hint
-        case paramiko.PasswordRequiredException():
-            return "the SSH key needs a passphrase", "load the key into ssh-agent"
+        case NoKeyError():
+            reason = str(error) or "there is no SSH key to offer"
+            return reason, "name a key with -i, or load it into ssh-agent"
         case paramiko.AuthenticationException():
             hint = "check --user, -i and the SSH configuration (-F)"
             return f"SSH refuses user {target.user}", hint
+    return None
+
+
+def _about_host_key(error: Exception, target: Target) -> tuple[str, str | None] | None:
+    match error:
+        case UnknownHostKeyError():
+            hint = "connect once with ssh, or use --accept-new-host-keys"
+            return "its SSH host key is not known", hint
+        case ChangedHostKeyError():
+            hint = f"if the machine was reinstalled: ssh-keygen -R '{target.host_key_name}'"
+            return "its SSH host key is not the one known for it", hint
+        case RevokedHostKeyError():
+            return "its SSH host key is revoked", "known_hosts marks that key @revoked"
+        case UnreadableKnownHostsError():
+            return f"its SSH host key is not known, and {error} cannot be read", None
     return None
 
 

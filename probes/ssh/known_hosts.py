@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
+import re
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
 
 
-class UnknownHostKeyError(Exception):
-    """The host offers a key, and none is known for it."""
+@dataclass(frozen=True)
+class KnownKeys:
+    """What is known of one host.
+
+    Args:
+        trusted: its keys, as (type, blob).
+        revoked: keys that must not be accepted for it, as blobs.
+        unreadable: a file that is there and cannot be read, so that more may be known; or None.
+    """
+
+    trusted: frozenset[tuple[str, bytes]]
+    revoked: frozenset[bytes]
+    unreadable: str | None
+
+
+@dataclass(frozen=True)
+class _Line:
+    marker: str
+    names: tuple[str, ...]
+    kind: str
+    blob: bytes
 
 
 class KnownHosts:
@@ -19,50 +43,93 @@ class KnownHosts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._files: dict[str, paramiko.HostKeys] = {}
+        self._files: dict[str, list[_Line] | None] = {}
 
-    def keys_of(self, name: str, files: Iterable[str]) -> list[paramiko.PKey]:
-        """The keys known for `name` (`host` or `[host]:port`) in any of `files`."""
+    def of(self, name: str, files: Iterable[str]) -> KnownKeys:
+        """What any of `files` knows of `name` (`host` or `[host]:port`)."""
         with self._lock:
-            found = [self._load(file).lookup(name) for file in files]
-        return [key for entry in found if entry is not None for key in entry.values()]
+            loaded = {file: self._load(file) for file in files}
+        found = [line for lines in loaded.values() for line in lines or () if _matches(line, name)]
+        return KnownKeys(
+            trusted=frozenset((line.kind, line.blob) for line in found if not line.marker),
+            revoked=frozenset(line.blob for line in found if line.marker == "@revoked"),
+            unreadable=next((file for file, lines in loaded.items() if lines is None), None),
+        )
 
-    def remember(self, name: str, key: paramiko.PKey, files: Iterable[str]) -> None:
-        """Add a key to the first of `files`. A file that cannot be written is left as it is."""
-        file = next(iter(files), None)
-        if file is None:
-            return
+    def remember(self, name: str, key: paramiko.PKey, file: str) -> None:
+        """Add a key to `file`. A file that cannot be written is left as it is."""
+        name = name.lower()
         with self._lock:
-            self._load(file).add(name, key.get_name(), key)
+            lines = self._load(file)
+            if lines is not None:
+                lines.append(_Line("", (name,), key.get_name(), key.asbytes()))
             with suppress(OSError):
                 Path(file).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                with Path(file).open("a") as stream:
-                    stream.write(f"{name} {key.get_name()} {key.get_base64()}\n")
+                with Path(file).open("ab+") as stream:
+                    start = "" if _ends_a_line(Path(file)) else "\n"
+                    text = f"{start}{name} {key.get_name()} {key.get_base64()}\n"
+                    stream.write(text.encode())
 
-    def _load(self, file: str) -> paramiko.HostKeys:
+    def _load(self, file: str) -> list[_Line] | None:
+        """Its lines; None where it is there and cannot be read."""
         if file not in self._files:
-            keys = paramiko.HostKeys()
-            with suppress(OSError, UnicodeDecodeError):
-                keys.load(file)
-            self._files[file] = keys
+            try:
+                text = Path(file).read_bytes().decode(errors="replace")
+            except (FileNotFoundError, NotADirectoryError):
+                text = ""
+            except (OSError, ValueError):
+                self._files[file] = None
+                return None
+            parsed = (_parse(line) for line in text.split("\n"))
+            self._files[file] = [line for line in parsed if line is not None]
         return self._files[file]
 
 
-class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
-    """What to do with a host whose key is not known: refuse, or trust and remember."""
+def _ends_a_line(file: Path) -> bool:
+    content = file.read_bytes()
+    return not content or content.endswith(b"\n")
 
-    def __init__(self, known: KnownHosts, *, accept_new: bool, files: tuple[str, ...]) -> None:
-        self._known = known
-        self._accept_new = accept_new
-        self._files = files
 
-    def missing_host_key(
-        self,
-        client: paramiko.SSHClient,  # noqa: ARG002
-        hostname: str,
-        key: paramiko.PKey,
-    ) -> None:
-        """Called by paramiko once the server has proved that it holds `key`."""
-        if not self._accept_new:
-            raise UnknownHostKeyError
-        self._known.remember(hostname, key, self._files)
+def _parse(text: str) -> _Line | None:
+    """One line as sshd(8) describes them; None where it is none, or of a certificate authority."""
+    words = text.split()
+    marker = words.pop(0) if words and words[0].startswith("@") else ""
+    if len(words) < 3 or words[0].startswith("#") or marker not in ("", "@revoked"):
+        return None
+    try:
+        blob = base64.b64decode(words[2], validate=True)
+    except ValueError:
+        return None
+    kind = words[1].encode(errors="replace")
+    if not blob.startswith(len(kind).to_bytes(4, "big") + kind):
+        return None
+    return _Line(marker, tuple(words[0].split(",")), words[1], blob)
+
+
+def _matches(line: _Line, name: str) -> bool:
+    """Whether a line is about `name`: a pattern fits, and no negated one does."""
+    name = name.lower()
+    negated = [pattern[1:] for pattern in line.names if pattern.startswith("!")]
+    positive = [pattern for pattern in line.names if not pattern.startswith("!")]
+    return any(_fits(pattern, name) for pattern in positive) and not any(
+        _fits(pattern, name) for pattern in negated
+    )
+
+
+def _fits(pattern: str, name: str) -> bool:
+    if pattern.startswith("|1|"):
+        return _fits_hash(pattern, name)
+    if "*" not in pattern and "?" not in pattern:
+        return pattern.lower() == name
+    # Not fnmatch: brackets are part of a name with a port.
+    runs = re.sub(r"\*+", "*", pattern.lower())
+    expression = re.escape(runs).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.fullmatch(expression, name) is not None
+
+
+def _fits_hash(pattern: str, name: str) -> bool:
+    try:
+        salt, digest = (base64.b64decode(part, validate=True) for part in pattern[3:].split("|"))
+    except ValueError:
+        return False
+    return hmac.compare_digest(hmac.new(salt, name.encode(), hashlib.sha1).digest(), digest)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import paramiko
 
 from probes.errors import HostError
+from probes.ssh.deadline import Deadline
 
-_STDERR_LIMIT = 4096
+_STDERR_TAIL = 4096
+_STDERR_WAIT_S = 5.0
+_CHUNK = 1 << 16
+MAX_LINE = 1 << 16
+MAX_OUTPUT = 8 << 20
+
+# A connection that breaks ends its channels a moment before it counts as broken.
+_LOSS_NOTICE_S = 0.5
+_LOST = "the connection was lost"
 
 
 @dataclass(frozen=True)
@@ -37,25 +48,42 @@ class RemoteProcess:
         try:
             self._channel.sendall(text.encode())
         except (OSError, EOFError, paramiko.SSHException):
-            raise HostError(self.host, "the connection was lost") from None
+            raise HostError(self.host, _LOST) from None
 
     def lines(self) -> Iterator[str]:
         """The lines of its standard output, without line ends, until it closes it.
 
         Raises:
-            HostError: what it sends is not text.
+            HostError: what it sends is not text, a line is longer than `MAX_LINE` bytes, or the
+                connection is lost.
         """
         with self._channel.makefile("rb") as stream:
-            for line in stream:
+            while line := stream.readline(MAX_LINE + 1):
+                if len(line) > MAX_LINE:
+                    raise HostError(self.host, f"sent a line longer than {MAX_LINE >> 10} KiB")
                 try:
                     yield line.decode().rstrip("\r\n")
                 except UnicodeDecodeError:
                     raise HostError(self.host, "sent bytes that are not text") from None
+        if not self._channel.eof_received and _is_lost(self._channel):
+            raise HostError(self.host, _LOST)
 
     def stderr_tail(self) -> str:
-        """The last thing it wrote to standard error. Call it when its output has ended."""
-        stream = self._channel.makefile_stderr("rb")
-        text: str = stream.read(_STDERR_LIMIT).decode(errors="replace").strip()
+        """The last line it wrote to standard error. Call it when its output has ended."""
+        end_s = time.monotonic() + _STDERR_WAIT_S
+        tail = b""
+        try:
+            while (left_s := end_s - time.monotonic()) > 0:
+                self._channel.settimeout(left_s)
+                chunk = self._channel.recv_stderr(_CHUNK)
+                if not chunk:
+                    break
+                tail = (tail + chunk)[-_STDERR_TAIL:]
+        except TimeoutError:
+            pass
+        finally:
+            self._channel.settimeout(None)
+        text = tail.decode(errors="replace").strip()
         return text.splitlines()[-1] if text else ""
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
@@ -72,58 +100,95 @@ class RemoteProcess:
 class Session:
     """An SSH connection to the host called `host` in the host list."""
 
-    def __init__(self, host: str, client: paramiko.SSHClient, address: str) -> None:
+    def __init__(self, host: str, transport: paramiko.Transport, address: str) -> None:
         self.host = host
         self.address = address
-        self._client = client
+        self._transport = transport
 
-    def start(self, command: str) -> RemoteProcess:
-        """Start a shell command and return at once.
+    def start(self, command: str, timeout_s: float = 30.0) -> RemoteProcess:
+        """Start a shell command and return as soon as the server says that it runs.
 
         Raises:
-            HostError: the connection is gone or the server refuses another channel.
+            HostError: the connection is gone, the server refuses another channel, or says
+                nothing within `timeout_s`.
         """
-        channel = self._open_channel()
-        try:
-            channel.exec_command(command)
-        except (OSError, EOFError, paramiko.SSHException) as error:
-            channel.close()
-            raise HostError(self.host, f"cannot run a command: {error}") from None
+        channel = self._open_channel(timeout_s)
+        with Deadline(channel, self._transport, timeout_s) as deadline:
+            try:
+                channel.exec_command(command)
+            except (OSError, EOFError, paramiko.SSHException) as error:
+                channel.close()
+                reason = f"it does not start within {timeout_s:g} s" if deadline.passed else error
+                raise HostError(self.host, f"cannot run a command: {reason}") from None
+        if deadline.passed:
+            raise HostError(self.host, f"a command did not start within {timeout_s:g} s")
         return RemoteProcess(self.host, channel)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
         """Run a shell command to its end.
 
         Raises:
-            HostError: the connection is lost, or the command takes longer than `timeout_s`.
+            HostError: the connection is lost, the command takes longer than `timeout_s`, or it
+                writes more than `MAX_OUTPUT` bytes.
         """
-        channel = self._open_channel()
-        channel.settimeout(timeout_s)
+        end_s = time.monotonic() + timeout_s
+        channel = self._open_channel(timeout_s)
         try:
-            channel.exec_command(command)
-            channel.sendall(stdin)
-            channel.shutdown_write()
-            stdout: bytes = channel.makefile("rb").read()
-            stderr: bytes = channel.makefile_stderr("rb").read()
-            status = channel.recv_exit_status()
-        except TimeoutError:
-            raise HostError(self.host, f"a command did not end within {timeout_s:g} s") from None
+            with Deadline(channel, self._transport, end_s - time.monotonic()) as deadline:
+                completed = self._converse(channel, command, stdin)
         except (OSError, EOFError, paramiko.SSHException) as error:
-            reason = f"the connection was lost while running a command ({error})"
-            raise HostError(self.host, reason) from None
+            completed = None
+            reason = f"{_LOST} while running a command ({error or 'it was closed'})"
         finally:
             channel.close()
-        return Completed(status, stdout, stderr.decode(errors="replace").strip())
+        if deadline.passed:
+            raise HostError(self.host, f"a command did not end within {timeout_s:g} s")
+        if completed is None:
+            raise HostError(self.host, reason)
+        return completed
+
+    def _converse(self, channel: paramiko.Channel, command: str, stdin: bytes) -> Completed:
+        channel.exec_command(command)
+        # Read aside, lest a command that fills one stream waits while the other is read.
+        stderr = bytearray()
+        aside = threading.Thread(target=_read, args=(channel.recv_stderr, stderr), daemon=True)
+        aside.start()
+        channel.sendall(stdin)
+        channel.shutdown_write()
+        stdout = bytearray()
+        if not _read(channel.recv, stdout):
+            channel.close()
+            raise HostError(self.host, f"a command wrote more than {MAX_OUTPUT >> 20} MiB")
+        aside.join()
+        status = channel.recv_exit_status()
+        if status == -1 and _is_lost(channel):
+            raise HostError(self.host, _LOST)
+        return Completed(status, bytes(stdout), stderr.decode(errors="replace").strip())
 
     def close(self) -> None:
         """Close the connection."""
-        self._client.close()
+        self._transport.close()
 
-    def _open_channel(self) -> paramiko.Channel:
-        transport = self._client.get_transport()
-        if transport is None or not transport.is_active():
-            raise HostError(self.host, "the connection was lost")
+    def _open_channel(self, timeout_s: float) -> paramiko.Channel:
+        if not self._transport.is_active():
+            raise HostError(self.host, _LOST)
         try:
-            return transport.open_session(timeout=30)
+            return self._transport.open_session(timeout=timeout_s)
         except (OSError, EOFError, paramiko.SSHException) as error:
             raise HostError(self.host, f"the server opens no channel ({error})") from None
+
+
+def _read(receive: Callable[[int], bytes], into: bytearray) -> bool:
+    """Read to the end; False where it stopped because there was more than `MAX_OUTPUT`."""
+    while chunk := receive(_CHUNK):
+        into += chunk
+        if len(into) > MAX_OUTPUT:
+            return False
+    return True
+
+
+def _is_lost(channel: paramiko.Channel) -> bool:
+    """Whether a channel ended because its connection did."""
+    transport = channel.get_transport()
+    transport.join(_LOSS_NOTICE_S)
+    return not transport.is_active()

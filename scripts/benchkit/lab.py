@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-LAB = Path(__file__).resolve().parents[1] / "lab"
+from labkit.holder import held
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,9 @@ class BenchLab:
 
 @contextmanager
 def bench_lab(*options: object) -> Iterator[BenchLab]:
-    """A lab made with these options of `lab up`, taken down at the end."""
+    """A lab made with these options of `lab up`, taken down at the end, also after Ctrl-C."""
     with tempfile.TemporaryDirectory(prefix="plink-bench-") as folder:
         which = ["--name", Path(folder).name[-12:].replace("_", "x")]
-        up = [str(LAB), "up", *which, "--dir", f"{folder}/lab", *map(str, options)]
-        subprocess.run(up, check=True, stdout=sys.stderr)
-        try:
+        with held([*which, "--dir", f"{folder}/lab", *map(str, options)]):
             truth = json.loads(Path(folder, "lab", "truth.json").read_text())
             yield BenchLab(Path(folder, "lab"), truth["hosts"])
-        finally:
-            subprocess.run([str(LAB), "down", *which], check=True, stdout=sys.stderr)

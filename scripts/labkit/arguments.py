@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from labkit.errors import WrongUseError
@@ -19,6 +20,8 @@ DEFAULT_HOPS = 4
 MACHINE = "."
 
 SHAPE_OPTIONS = ("racks", "hosts", "host_rate", "uplink_rate", "hops")
+# Nothing that means something in the configuration of sshd, such as quotes.
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[A-Za-z0-9 _.,:;/@+=-]*")
 EXAMPLE = (
     "Example: lab up --racks 4 --hosts 4 --host-rate 400mbit --uplink-rate 400mbit --seed 1 &&"
     " lab exec n01 -- fping n02 && lab down"
@@ -62,6 +65,21 @@ def shape_of(arguments: argparse.Namespace) -> Shape:
         parse_rate(arguments.uplink_rate or DEFAULT_RATE),
         DEFAULT_HOPS if arguments.hops is None else arguments.hops,
     )
+
+
+def environment_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """What `up` is to add to the environment of every SSH session.
+
+    Raises:
+        WrongUseError: not NAME=VALUE, or a value that the configuration of `sshd` cannot hold.
+    """
+    for text in arguments.set_env:
+        if not _VARIABLE.fullmatch(text):
+            raise WrongUseError(
+                f"--set-env {text!r} is no NAME=VALUE",
+                "a value has ASCII letters, digits, spaces and any of _.,:;/@+=-",
+            )
+    return dict(text.split("=", 1) for text in arguments.set_env)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -121,6 +139,13 @@ def _add_up(up: argparse.ArgumentParser) -> None:
     )
     up.add_argument("--seed", type=int, default=1, help="shuffles names, addresses and order")
     up.add_argument("--congestion-control", help="of TCP on the hosts: reno, cubic or bbr")
+    up.add_argument(
+        "--set-env",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="in the environment of every SSH session; may be given more than once",
+    )
     up.add_argument("--hold", action="store_true", help="stay, and go down when the input ends")
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from labkit import lifecycle, operations, report
-from labkit.arguments import MACHINE, directory_of, name_of, shape_of
+from labkit.arguments import MACHINE, directory_of, environment_of, name_of, shape_of
 from labkit.entry import host_command, machine_command
 from labkit.errors import LabError, UnreadableStateError
 from labkit.login import Login, own_login
@@ -62,6 +62,7 @@ def _up(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         login=_login(arguments),
         congestion_control=arguments.congestion_control,
+        environment=environment_of(arguments),
     )
     state = lifecycle.up(registry, request)
     try:
@@ -79,6 +80,9 @@ def _down(arguments: argparse.Namespace) -> int:
     try:
         state = found(arguments, registry)
     except UnreadableStateError as error:
+        if arguments.name is None and arguments.dir is not None:
+            # Which lab the folder belonged to nobody knows, and another may have any name.
+            raise LabError(str(error), "lab down --name NAME, as lab status has it") from error
         # Namespaces are found by the lab's name alone; where its files are nobody knows.
         lifecycle.down_unknown(registry, name_of(arguments))
         raise LabError(f"{error}; the lab is down, its files remain") from error

@@ -7,7 +7,8 @@ import os
 import secrets
 import shutil
 import socket
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import building, sshd, subnets, texts
@@ -29,6 +30,7 @@ class Request:
     """What to put up: under which name, into which folder, and what.
 
     `congestion_control` is that of TCP on the hosts, None to leave it as it is on the machine.
+    `environment` is added to that of every SSH session.
     """
 
     lab: str
@@ -37,6 +39,7 @@ class Request:
     seed: int
     login: Login
     congestion_control: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def up(registry: Registry, request: Request) -> State:
@@ -55,7 +58,7 @@ def up(registry: Registry, request: Request) -> State:
         registry.write(state)
         building.build(state.topology, request.login, request.congestion_control)
         _write_files(state)
-        sshd.start_all(state, state.directory / PRIVATE_FOLDER)
+        sshd.start_all(state, state.directory / PRIVATE_FOLDER, request.environment)
     except BaseException:
         # A second Ctrl-C must not leave half a lab.
         with held_back():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 from labkit.rates import format_rate
@@ -13,11 +14,17 @@ def summary(state: State) -> str:
     """What stands, and how to use it, in a few lines."""
     topology = state.topology
     racks = len({host.rack for host in topology.hosts})
+    directory = _as_typed(state.directory)
     inside = f"lab exec --name {state.name} . -- " if state.login.nested else ""
     return (
         f"lab {state.name}: {len(topology.hosts)} hosts in {racks} racks on {topology.subnet}\n"
-        f"{inside}plink probe {state.directory}/hosts.txt -F {state.directory}/ssh_config"
+        f"{inside}plink probe {directory}/hosts.txt -F {directory}/ssh_config"
     )
+
+
+def _as_typed(path: Path) -> Path:
+    """The path as one types it here: below the current folder, without that."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def table(state: State, whole: bool) -> str:

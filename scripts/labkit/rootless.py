@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from labkit import commands, lifecycle
-from labkit.arguments import directory_of, name_of, shape_of
+from labkit.arguments import directory_of, environment_of, name_of, shape_of
 from labkit.errors import LabError
 from labkit.interruptions import held_back
 from labkit.keeping import Keeper, end_keeper, is_alive, read_keeper, start_keeper, write_keeper
@@ -49,6 +49,7 @@ def _up(arguments: argparse.Namespace) -> int:
     name = name_of(arguments)
     directory_of(arguments)
     shape_of(arguments)
+    environment_of(arguments)
     own_login(os.getuid(), os.getgid(), nested=True)
     registry = own_registry()
     inner = [argument for argument in sys.argv[1:] if argument != "--hold"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from labkit import texts
@@ -59,8 +59,10 @@ def shadow_of_locked(state: State) -> str | None:
     return "".join(":".join([name, "*", *rest]) + "\n" for name, _, *rest in entries)
 
 
-def start_all(state: State, private: Path) -> None:
+def start_all(state: State, private: Path, environment: Mapping[str, str]) -> None:
     """Start every host's `sshd`; return once all of them listen.
+
+    `environment` is added to that of every session.
 
     Raises:
         LabError: names the first host whose `sshd` did not start, and why.
@@ -68,7 +70,7 @@ def start_all(state: State, private: Path) -> None:
     if os.geteuid() == 0:
         SEPARATION_FOLDER.mkdir(mode=0o755, exist_ok=True)
     config = private / "sshd_config"
-    config.write_text(texts.sshd_config(private))
+    config.write_text(texts.sshd_config(private, environment))
     sshd = [path_of("sshd"), "-f", str(config)]
     starting: list[subprocess.Popen[str]] = []
     with _none_outlives(starting):

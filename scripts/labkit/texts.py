@@ -141,9 +141,16 @@ def truth_json(topology: Topology) -> str:
     return json.dumps(truth, indent=1) + "\n"
 
 
-def sshd_config(private: Path) -> str:
-    """The part of the `sshd` configuration that all hosts share."""
-    return SSHD_CONFIG.format(private=private)
+def sshd_config(private: Path, environment: Mapping[str, str]) -> str:
+    """The part of the `sshd` configuration that all hosts share.
+
+    `environment` is what every session gets; on one line, since `sshd` looks at the first only.
+    """
+    config = SSHD_CONFIG.format(private=private)
+    if not environment:
+        return config
+    pairs = [f'"{name}={value}"' for name, value in environment.items()]
+    return f"{config}SetEnv {' '.join(pairs)}\n"
 
 
 def sshd_options(host: Host, private: Path) -> list[str]:

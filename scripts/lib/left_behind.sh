@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # What a run of the tests left behind. A process that descends from run R has PLINK_TEST_RUN=R in
-# its environment. The labs of a test run are named after its process: t1234-1 (tests/support/lab.py).
+# its environment: by inheritance, and where sshd, which passes nothing on, stands in between,
+# because the labs of the tests set it in every session. The labs of a test run are named after its
+# process: t1234-1 (tests/support/lab.py does both).
 
 # The network namespaces of such labs whose test run has ended.
 orphaned_namespaces() {

@@ -9,6 +9,7 @@ declare -A NEEDED_COMMANDS=(
         hostname:hostname mount:mount fping:fping"
     [mpi]="mpirun.openmpi:openmpi-bin mpicc.openmpi:libopenmpi-dev mpirun.mpich:mpich
         mpicc.mpich:libmpich-dev"
+    [check]="shellcheck:shellcheck"
 )
 
 # missing_packages PYTHON GROUP...: one package a line.

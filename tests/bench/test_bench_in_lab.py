@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -19,17 +17,10 @@ import pytest
 from bench.lab_hosts import main_peer, processes, wait_until_nothing_runs, write_cluster
 from support.lab import Lab, lab_cluster
 from support.plink_command import plink, plink_argv, ssh_options
+from support.require import require_client
 
 pytestmark = pytest.mark.lab
 
-
-def _client(name: str, *, is_here: bool) -> Any:
-    return pytest.param(name, marks=pytest.mark.skipif(not is_here, reason=f"needs {name}"))
-
-
-GLOO = _client("gloo", is_here=importlib.util.find_spec("torch") is not None)
-OPENMPI = _client("openmpi", is_here=shutil.which("mpicc.openmpi") is not None)
-MPICH = _client("mpich", is_here=shutil.which("mpicc.mpich") is not None)
 
 # The program that runs a rank on a host.
 RANK_OF = {"gloo": "sys.stdin.buffer.read", "openmpi": "mpi_allreduce-", "mpich": "mpi_allreduce-"}
@@ -37,6 +28,14 @@ RANK_OF = {"gloo": "sys.stdin.buffer.read", "openmpi": "mpi_allreduce-", "mpich"
 STEP = {"gloo": -1, "openmpi": 1, "mpich": 1}
 
 SIZE_BYTES = 1_000_000
+
+
+@pytest.fixture(params=["gloo", "openmpi", "mpich"])
+def client(request: pytest.FixtureRequest) -> str:
+    """A client that works here."""
+    name: str = request.param
+    require_client(name)
+    return name
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +88,6 @@ def endless(client: str, cluster: Path, orders: str) -> Sequence[object]:
     return (cluster, "--client", client, "--orders", orders, *launches)
 
 
-@pytest.mark.parametrize("client", [GLOO, OPENMPI, MPICH])
 def test_a_whole_bench_as_json(
     lab: Lab, cluster: Path, shuffled: tuple[Path, list[str]], client: str
 ) -> None:
@@ -115,7 +113,6 @@ def test_a_whole_bench_as_json(
     wait_until_nothing_runs(lab)
 
 
-@pytest.mark.parametrize("client", [GLOO, OPENMPI, MPICH])
 def test_bytes_go_round_the_ring_in_the_order_and_a_killed_rank_is_named(
     lab: Lab, cluster: Path, shuffled: tuple[Path, list[str]], client: str
 ) -> None:
@@ -143,7 +140,6 @@ def test_bytes_go_round_the_ring_in_the_order_and_a_killed_rank_is_named(
     wait_until_nothing_runs(lab)
 
 
-@pytest.mark.parametrize("client", [GLOO, OPENMPI, MPICH])
 def test_ctrl_c_prints_what_there_is_and_leaves_nothing(
     lab: Lab, cluster: Path, client: str
 ) -> None:
@@ -162,8 +158,7 @@ def test_ctrl_c_prints_what_there_is_and_leaves_nothing(
 
 
 def test_a_silent_host_is_named(lab: Lab, cluster: Path) -> None:
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("needs torch")
+    require_client("gloo")
     silent = lab.names[1]
     with running(lab, *endless("gloo", cluster, "given")) as process:
         wait_for(lambda: main_peer(lab, silent, SIZE_BYTES), process)
@@ -182,9 +177,12 @@ def test_a_silent_host_is_named(lab: Lab, cluster: Path) -> None:
         (["--client", "gloo", "--python", "/nowhere/python3"], "not found"),
         (["--client", "openmpi", "--mpicc", "no-such-mpicc"], "no no-such-mpicc"),
         (["--client", "openmpi", "--mpirun", "sh"], "not Open MPI's"),
-        (["--client", "mpich", "--remote-cache", "/dev/null/x"], "cannot be stored there"),
+        (
+            ["--client", "mpich", "--remote-cache", "/dev/null/x"],
+            "mpi_allreduce cannot be put there",
+        ),
         (["--size", "3"], "no whole number of float32"),
-        (["--size", "8"], "fewer than one float32"),
+        (["--size", "8"], "less than one float32"),
         (["--orders", "best"], "names no order"),
         (["--orders", "file:/nowhere"], "/nowhere: cannot be read"),
         (["-F", "/nowhere"], "cannot be read"),

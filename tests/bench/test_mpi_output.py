@@ -57,7 +57,7 @@ def test_another_order_than_asked_for_is_an_error(expected: list[str]) -> None:
         ("seconds 0.25", "seconds nan", "cannot be"),
         ("seconds 0.25", "seconds -1", "cannot be"),
         ("plink-bench seconds 0.25\n", "", "reported 1 of 2"),
-        ("rank 1 n09", "rank 0 n09", "cannot be"),
+        ("rank 1 n09", "rank 2 n09", "cannot be"),
         ("rank 1 n09", "rank 1 ", "cannot be"),
         ("rank 1 n09", "rank x n09", "cannot be"),
     ],
@@ -66,6 +66,13 @@ def test_anything_less_is_an_error(old: str, new: str, complaint: str) -> None:
     assert old in WHOLE
     with pytest.raises(PlinkError, match=complaint):
         parse_run(WHOLE.replace(old, new), repetitions=2)
+
+
+def test_ranks_that_each_run_alone_are_told_as_such() -> None:
+    alone = WHOLE.replace("plink-bench rank 1 n09\n", "")
+    with pytest.raises(PlinkError, match="every rank started alone") as caught:
+        parse_run(alone + alone.replace("n06", "n09"), repetitions=2)
+    assert "Ubuntu 24.04" in (caught.value.hint or "")
 
 
 @given(st.text(max_size=200).map(lambda text: WHOLE + "plink-bench " + text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,18 +14,19 @@ from hypothesis import strategies as st
 
 from bench.local_sessions import LocalSession
 from plink.bench.clients import mpich, openmpi
-from plink.bench.clients.flavour import NetworkPlan
-from plink.bench.clients.mpi_program import Program, compile_program, find_tool, install
-from plink.bench.clients.ssh_files import write_ssh_files
+from plink.bench.clients.flavour import LaunchPlan, NetworkPlan
+from plink.bench.clients.mpi_program import MpiProgram, compile_program, find_tool, install
+from plink.bench.clients.ssh_files import SshFiles, write_ssh_files
 from plink.errors import PlinkError
 from plink.files.cluster import Host
 from probes.errors import HostError
 from probes.ssh.options import SshOptions
+from probes.ssh.upload import Program
 
 NETWORK = NetworkPlan(["10.0.0.1", "10.0.0.6"], ["eth0"], "192.168.7.1", shares_machines=False)
 
 
-def put(program: Program, helper: str = "sh") -> None:
+def put(program: MpiProgram, helper: str = "sh") -> None:
     session: object = LocalSession("h1")
     install(session, program, helper, "Some MPI", "some-mpi")  # type: ignore[arg-type]
 
@@ -38,20 +40,20 @@ def test_the_program_is_compiled_and_stored_once_under_its_hash(
     folder = tmp_path / "it's a cache"
     program = compile_program(compiler, tmp_path, str(folder))
     put(program)
-    stored = folder / program.name
-    assert stored.read_bytes() == program.content
+    stored = folder / program.executable.file_name
+    assert stored.read_bytes() == program.executable.content
     assert stored.stat().st_mode & 0o777 == 0o700
     before = stored.stat().st_ino
     put(program)
     assert stored.stat().st_ino == before
-    assert [file.name for file in folder.iterdir()] == [program.name]
-    assert compile_program(compiler, tmp_path, None).name == program.name
+    assert [file.name for file in folder.iterdir()] == [stored.name]
+    assert compile_program(compiler, tmp_path, None).executable == program.executable
     assert subprocess.run(program.command([]), check=False).returncode == 2
 
 
 def test_a_host_without_the_client_is_named_with_its_packages() -> None:
     with pytest.raises(HostError, match="Some MPI is not installed there") as caught:
-        put(Program(b"", "x", None), helper="no-such-helper")
+        put(MpiProgram(Program("x", b""), None), helper="no-such-helper")
     assert caught.value.host == "h1"
     assert caught.value.hint == "install some-mpi on every host"
 
@@ -59,21 +61,16 @@ def test_a_host_without_the_client_is_named_with_its_packages() -> None:
 def test_a_program_without_its_library_means_that_the_client_is_missing(tmp_path: Path) -> None:
     text = b"#!/bin/sh\necho x: error while loading shared libraries: libmpi.so.40 >&2; exit 127\n"
     with pytest.raises(HostError, match=r"Some MPI is not installed there .*libmpi\.so\.40"):
-        put(Program(text, "x", str(tmp_path)))
+        put(MpiProgram(Program("x", text), str(tmp_path)))
 
 
 @pytest.mark.parametrize(
-    ("content", "folder", "complaint"),
-    [
-        (b"#!/bin/sh\nexit 2\n", "/dev/null/cache", "cannot be stored there"),
-        (b"#!/nowhere/sh\n", None, "cannot be started there"),
-    ],
+    ("content", "folder"),
+    [(b"#!/bin/sh\nexit 0\n", "/dev/null/cache"), (b"#!/nowhere/sh\n", None)],
 )
-def test_a_folder_that_takes_no_program(
-    content: bytes, folder: str | None, complaint: str, tmp_path: Path
-) -> None:
-    with pytest.raises(HostError, match=complaint) as caught:
-        put(Program(content, "x", folder or str(tmp_path)))
+def test_a_folder_that_takes_no_program(content: bytes, folder: str | None, tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="x cannot be put there") as caught:
+        put(MpiProgram(Program("x", content), folder or str(tmp_path)))
     assert "--remote-cache" in (caught.value.hint or "")
 
 
@@ -117,6 +114,29 @@ def test_mpich_keeps_to_the_traffic_network_and_to_the_algorithm() -> None:
     assert settings["MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM"] == "tsp_ring"
     assert settings["MPIR_CVAR_COLLECTIVE_FALLBACK"] == "error"
     assert "UCX_RNDV_THRESH" not in settings
+
+
+def test_open_mpi_is_not_let_loose_on_every_network() -> None:
+    distant = replace(NETWORK, addresses=["192.168.0.2", "10.0.0.1", "10.0.0.2"])
+    with pytest.raises(PlinkError, match=r"10\.0\.0\.1 and 192\.168\.0\.2 .* than 0\.0\.0\.0/0"):
+        openmpi.settings(distant, "ring")
+    wide = replace(NETWORK, addresses=["10.0.0.1", "10.200.0.1"])
+    assert openmpi.settings(wide, "ring")["oob_tcp_if_include"].startswith("10.0.0.0/8,")
+
+
+def test_open_mpi_reaches_every_host_from_here(tmp_path: Path) -> None:
+    plan = LaunchPlan(
+        launcher="mpirun",
+        folder=tmp_path,
+        ssh=SshFiles(tmp_path / "ssh_config", tmp_path / "ssh"),
+        hosts=[Host("a", "10.0.0.1"), Host("b", "10.0.0.6")],
+        local_address="192.168.7.1",
+        settings={},
+        program=["true"],
+    )
+    command = " ".join(openmpi.command(plan))
+    assert "--mca plm_rsh_no_tree_spawn 1" in command
+    assert f"--mca plm_rsh_agent ssh -F {tmp_path}/ssh_config" in command
 
 
 @given(st.lists(st.ip_addresses(v=4).map(str), min_size=1, max_size=8))

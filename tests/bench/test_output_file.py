@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from plink.bench.bench import BenchRun
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.orders import NamedOrder
-from plink.bench.result import Setting, make_result
+from plink.bench.result import Prediction, Setting, make_result
+from plink.bench.run import Outcome
 from plink.cli import bench_action, cli
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host, RttMeasurement
@@ -34,7 +35,9 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     setting = Setting(
         "gloo", ClientFacts({}, {}), Workload("ring", 8000, 1, 1), 1, 0, {"a": "bbr"}, "hash"
     )
-    result = make_result(setting, ["a", "b"], [NamedOrder("given", (0, 1))], [[0.5]], [40.0])
+    result = make_result(
+        setting, ["a", "b"], [NamedOrder("given", (0, 1))], Outcome([[0.5]], 1), Prediction([40.0])
+    )
     monkeypatch.setattr(bench_action, "bench", lambda _request, _progress: BenchRun(result, None))
     return path
 
@@ -60,3 +63,28 @@ def test_file_that_cannot_be_written_is_refused_before_anything_runs(
     file = cluster.parent / "absent" / "bench.json"
     result = CliRunner().invoke(cli, ["bench", str(cluster), "--orders", "given", "-o", str(file)])
     assert "there is no folder" in str(result.exception)
+
+
+@pytest.mark.parametrize("orders", ["given", "given, file:{}"])
+def test_what_is_read_is_not_written_over(cluster: Path, orders: str) -> None:
+    names = cluster.with_name("names.txt")
+    names.write_text("b\na\n")
+    read = names if "file" in orders else cluster
+    before = read.read_bytes()
+    link = cluster.with_name("link.json")
+    link.symlink_to(read)
+    for output in (read, link):
+        arguments = ["bench", str(cluster), "--orders", orders.format(names), "-o", str(output)]
+        result = CliRunner().invoke(cli, arguments)
+        assert "is the input, too" in str(result.exception)
+        assert read.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("client", "option"),
+    [("mpich", "--python"), ("gloo", "--mpirun"), ("gloo", "--mpicc"), ("gloo", "--remote-cache")],
+)
+def test_an_option_for_another_client_is_refused(cluster: Path, client: str, option: str) -> None:
+    arguments = ["bench", str(cluster), "--client", client, option, "x", "--orders", "given"]
+    result = CliRunner().invoke(cli, arguments)
+    assert str(result.exception) == f"{option} is not for the client {client}"

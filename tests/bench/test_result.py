@@ -1,13 +1,16 @@
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.orders import NamedOrder
-from plink.bench.result import BenchResult, Setting, make_result, to_json
+from plink.bench.result import BenchResult, Prediction, Setting, make_result, to_json
+from plink.bench.run import Outcome
 from plink.bench.table import render
+from plink.errors import PlinkError
 
 NAMES = ["a", "b", "c", "d"]
 ORDERS = [
@@ -19,17 +22,26 @@ ORDERS = [
 PREDICTED_US = [200.0, 100.0, 210.0, 190.0]
 
 
-def result(samples_s: list[list[float]]) -> BenchResult:
+def result(
+    samples_s: list[list[float]], rounds_done: int = 1, stopped: PlinkError | None = None
+) -> BenchResult:
     setting = Setting(
         client="gloo",
         facts=ClientFacts({"torch": "2.13.0"}, {"GLOO_SOCKET_IFNAME": "eth0"}),
         workload=Workload("ring", 20_000_000, 1, 3),
-        rounds=1,
+        rounds=3,
         seed=7,
         congestion_control=dict.fromkeys(NAMES, "bbr"),
         made_from="sha256:0",
     )
-    return make_result(setting, NAMES, ORDERS, samples_s, PREDICTED_US)
+    outcome = Outcome(samples_s, rounds_done, stopped)
+    return make_result(setting, NAMES, ORDERS, outcome, Prediction(PREDICTED_US, filled_pairs=2))
+
+
+def printed(found: BenchResult) -> str:
+    output = io.StringIO()
+    Console(width=80, file=output).print(render(found))
+    return output.getvalue()
 
 
 WHOLE = [[3.0, 3.2, 2.9], [1.0, 1.1, 0.9], [4.0, 4.0, 4.0], [2.0, 2.0, 2.0]]
@@ -58,6 +70,29 @@ def test_orders_without_samples_have_no_row_and_no_say() -> None:
     assert found.spearman is None
 
 
+def test_orders_are_compared_over_the_same_rounds_and_all_samples_are_kept() -> None:
+    # The second round broke off after two of the four orders.
+    samples_s = [[*WHOLE[0], 9.0, 9.0, 9.0], [*WHOLE[1], 8.0, 8.0, 8.0], *WHOLE[2:]]
+    found = result(samples_s, 1, PlinkError("n1: died"))
+    assert [row.median_s for row in found.rows] == [row.median_s for row in result(WHOLE).rows]
+    assert found.rows[1].speedup_over_given == 3.0
+    assert [len(row.samples_s) for row in found.rows] == [6, 6, 3, 3]
+    data = to_json(found)
+    assert (data["rounds"], data["rounds_done"], data["stopped"]) == (3, 1, "n1: died")
+    assert to_json(result(WHOLE, 3))["stopped"] is None
+
+
+@pytest.mark.parametrize(
+    ("rounds_done", "said"),
+    [(0, "compared is what ran of the first"), (2, "compared are the 2 whole rounds")],
+)
+def test_table_says_that_the_bench_stopped_early(rounds_done: int, said: str) -> None:
+    text = printed(result([[1.0] * 9, [2.0] * 6, [], []], rounds_done, PlinkError("interrupted")))
+    assert f"Stopped early, 3 rounds were asked for: {said}" in text
+    repetitions = 3 * max(1, rounds_done)
+    assert f"{repetitions} repetitions an order in {max(1, rounds_done)} round" in text
+
+
 def test_json_says_under_what_conditions_it_was_measured() -> None:
     data = json.loads(json.dumps(to_json(result(WHOLE)), allow_nan=False))
     assert [row["order"] for row in data["rows"]] == [entry.label for entry in ORDERS]
@@ -66,14 +101,21 @@ def test_json_says_under_what_conditions_it_was_measured() -> None:
     assert data["versions"] == {"torch": "2.13.0"}
     assert data["settings"] == {"GLOO_SOCKET_IFNAME": "eth0"}
     assert data["congestion_control"]["a"] == "bbr"
-    assert (data["algorithm"], data["size_bytes"], data["rounds"]) == ("ring", 20_000_000, 1)
+    assert (data["algorithm"], data["size_bytes"], data["rounds"]) == ("ring", 20_000_000, 3)
     assert (data["repetitions"], data["seed"]) == (3, 7)
 
 
+def test_table_shows_a_dash_where_nothing_is_predicted() -> None:
+    known = result(WHOLE)
+    rows = [replace(row, predicted_us=None) for row in known.rows]
+    text = printed(replace(known, rows=rows, spearman=None))
+    line = next(line for line in text.splitlines() if line.startswith("given"))
+    assert line.split()[-1] == "-"
+    assert "measured: not defined" in text
+
+
 def test_table_fits_80_columns_and_shows_every_order() -> None:
-    output = io.StringIO()
-    Console(width=80, file=output).print(render(result(WHOLE)))
-    lines = [line.rstrip() for line in output.getvalue().splitlines()]
+    lines = [line.rstrip() for line in printed(result(WHOLE)).splitlines()]
     assert max(map(len, lines)) <= 80
     plink = next(line for line in lines if line.startswith("plink"))
     assert " ".join(plink.split()) == "plink 1.00 s 900 ms 1.10 s 3.00x 3.00x 100 µs"

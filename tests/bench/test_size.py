@@ -12,6 +12,9 @@ from plink.errors import WrongUseError
         ("1024", 1024),
         ("20MB", 20_000_000),
         ("4KiB", 4096),
+        ("20M", 20_000_000),
+        ("4k", 4000),
+        ("2Gi", 1 << 31),
         ("1.5 MiB", 1_572_864),
         ("0.3GB", 300_000_000),
         ("7b", 7),
@@ -23,11 +26,12 @@ def test_sizes_as_people_write_them(text: str, size_bytes: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "MB", "0", "-4", "20M", "1e6", "nan", "0.5", "1.0001KB", "20 MB/s", "٢MB", "9" * 99],
+    ["", "MB", "0", "-4", "20X", "1e6", "nan", "0.5", "1.0001KB", "20 MB/s", "٢MB", "9" * 99],
 )
 def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(WrongUseError):
+    with pytest.raises(WrongUseError, match="--size ") as caught:
         parse_size(text)
+    assert "20MB" in (caught.value.hint or "")
 
 
 @given(st.integers(1, 10**14))

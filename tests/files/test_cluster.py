@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from files.refusals import is_one_sentence, refusal
 from plink.errors import WrongUseError
 from plink.files import cluster, document
-from plink.files.cluster import Cluster, Failure, Host, RttMeasurement
+from plink.files.cluster import Cluster, Failure, Host, RttMeasurement, Unreachable
 
 WORD = st.text("abcdefghijklmnopqrstuvwxyz0123456789.:_", min_size=1, max_size=12)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
@@ -50,6 +50,12 @@ def failures() -> st.SearchStrategy[Failure]:
     return st.builds(Failure, TEXT, TEXT, st.none() | TEXT)
 
 
+def unreachables() -> st.SearchStrategy[Unreachable]:
+    ports, slots = st.none() | st.integers(1, 65535), st.integers(1, 1 << 16)
+    position = st.none() | st.integers(0, 1 << 32)
+    return st.builds(Unreachable, WORD, TEXT, st.none(), st.none() | WORD, ports, slots, position)
+
+
 @st.composite
 def clusters(draw: st.DrawFn) -> Cluster:
     names = draw(st.lists(WORD, min_size=1, max_size=5, unique=True))
@@ -68,7 +74,7 @@ def clusters(draw: st.DrawFn) -> Cluster:
     return Cluster(
         hosts=hosts,
         rtt=draw(st.none() | measurements(len(hosts))),
-        unreachable=draw(st.lists(failures(), max_size=2)),
+        unreachable=draw(st.lists(unreachables(), max_size=2)),
         made_from=draw(st.none() | TEXT),
     )
 
@@ -88,7 +94,7 @@ def small() -> dict[str, Any]:
         notes=["a note"],
     )
     hosts = [Host("a", "10.0.0.1", "a.example", "me", 22, 8), Host("b", "10.0.0.2")]
-    return cluster.to_json(Cluster(hosts, rtt, [Failure("c", "refused")], "sha256:0"))
+    return cluster.to_json(Cluster(hosts, rtt, [Unreachable("c", "refused")], "sha256:0"))
 
 
 def parse(data: object) -> Cluster:

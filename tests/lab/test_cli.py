@@ -9,6 +9,7 @@ import pytest
 
 from labkit import system
 from labkit.errors import LabError
+from labkit.holder import held
 from support.lab import program
 
 
@@ -29,6 +30,8 @@ def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess
         (["up", "--name", "Lab!"], 2, "'Lab!'"),
         (["up", "--topology", "missing.toml"], 2, "missing.toml"),
         (["up", "--topology", "missing.toml", "--racks", "2"], 2, "--racks contradicts"),
+        (["up", "--set-env", "RUN"], 2, "'RUN' is no NAME=VALUE"),
+        (["up", "--set-env", 'RUN="1"\nPermitRootLogin yes'], 2, "NAME=VALUE"),
         (["down", "--name", "nosuchlab"], 1, "nosuchlab"),
         (["down", "--dir", "."], 1, "holds no lab"),
         (["exec", "--name", "nosuchlab", "n01", "--", "true"], 1, "nosuchlab"),
@@ -45,6 +48,11 @@ def test_wrong_use(arguments: list[str], exit_code: int, said: str, tmp_path: Pa
     assert not first.endswith(".")
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_who_holds_a_lab_that_does_not_go_up_is_told_why() -> None:
+    with pytest.raises(RuntimeError, match="0 racks"), held(["--racks", "0"]):
+        pass
 
 
 def test_help_ends_with_an_example() -> None:

@@ -16,6 +16,7 @@ import pytest
 from support.lab import lab_cluster, program
 from support.lab_measure import p10_us
 from support.lab_traces import NO_TRACES, machine_networking, traces
+from support.require import require_root
 
 pytestmark = pytest.mark.lab
 
@@ -25,8 +26,7 @@ FOUR_HOSTS = ["--racks", "2", "--hosts", "2", "--hops", "1"]
 @pytest.fixture
 def name() -> Iterator[str]:
     """A name for a lab, which is taken down however the test ends."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
+    require_root()
     name = f"u{os.getpid()}"
     yield name
     run_lab("down", "--name", name)
@@ -54,8 +54,11 @@ def wait_for(condition: str, name: str) -> None:
 
 def test_nothing_is_left_behind(name: str, tmp_path: Path) -> None:
     before = machine_networking()
-    assert run_lab("up", "--name", name, *FOUR_HOSTS, cwd=tmp_path).returncode == 0
-    directory = tmp_path / ".lab" / name
+    done = run_lab("up", "--name", name, *FOUR_HOSTS, cwd=tmp_path)
+    assert done.returncode == 0
+    files = f".lab/{name}"
+    assert f"\nplink probe {files}/hosts.txt -F {files}/ssh_config\n" in done.stdout
+    directory = tmp_path / files
     assert len((directory / "hosts.txt").read_text().split()) == 4
     # A host's processes end with it, also those that ignore a polite request.
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(99)"
@@ -160,6 +163,21 @@ def test_a_held_lab_goes_down_with_its_owner(name: str, tmp_path: Path) -> None:
         time.sleep(0.05)
     assert traces(name) == NO_TRACES
     assert not (tmp_path / name).exists()
+
+
+def test_sixty_four_hosts_in_eight_racks_stand() -> None:
+    with lab_cluster(racks=8, hosts=8) as lab:
+        assert len(lab.names) == 64
+        assert {len(hosts) for hosts in lab.racks.values()} == {8}
+        (status,) = json.loads(lab.lab("status", "--json"))
+        assert status["whole"]
+        # More neighbours than the kernel's table would hold if it had to ask for them.
+        for host in (lab.names[0], lab.names[-1]):
+            done = lab.exec(host, ["fping", "-c", "1", "-q", *lab.names], check=False)
+            assert done.returncode == 0, done.stderr
+        for host in lab.names[::21]:
+            argv = ["ssh", "-F", str(lab.ssh_config), host, "hostname"]
+            assert subprocess.check_output(argv, text=True) == f"{host}\n"
 
 
 def test_labs_stand_side_by_side() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from support.lab import PROGRAM
+from labkit.holder import PROGRAM
 
 pytestmark = pytest.mark.lab
 
@@ -37,7 +37,7 @@ class User:
     become: tuple[str, ...]
 
     def command(self, *arguments: str) -> list[str]:
-        return [*self.become, SYSTEM_PYTHON, str(PROGRAM), *arguments, "--name", self.lab]
+        return [*self.become, SYSTEM_PYTHON, PROGRAM[-1], *arguments, "--name", self.lab]
 
     def run(self, *arguments: str, then: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
         """Run `lab`; `then` comes after the options."""
@@ -193,7 +193,7 @@ def test_one_sentence_where_the_kernel_forbids_it(user: User) -> None:
     # One user namespace is allowed, and this is it.
     allow_one = "echo 1 > /proc/sys/user/max_user_namespaces && exec unshare --user --map-user=1000"
     argv = ["unshare", "--user", "--map-root-user", "sh", "-c", allow_one + ' -- "$@"', "lab"]
-    argv += [SYSTEM_PYTHON, str(PROGRAM), "up", "--name", user.lab, *SMALL]
+    argv += [SYSTEM_PYTHON, PROGRAM[-1], "up", "--name", user.lab, *SMALL]
     done = subprocess.run(
         [*user.become, *argv], cwd=user.folder, capture_output=True, text=True, check=False
     )

@@ -17,6 +17,7 @@ from plink.files.cluster import Host
 from plink.launchers import FORMATS
 from support.lab import Lab, lab_cluster, program
 from support.launchers import PROGRAMS, expected_placement, mpi_command, placement
+from support.require import require_launcher
 
 pytestmark = pytest.mark.lab
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
@@ -72,8 +73,7 @@ def ssh(lab: Lab, path: Path) -> Path:
 
 def mpi(name: str, lab: Lab, hosts: list[Host], tmp_path: Path) -> list[str]:
     launcher = PROGRAMS[FORMATS[name].usage.split()[0]]
-    if shutil.which(launcher) is None:
-        pytest.skip(f"needs {launcher}")
+    require_launcher(launcher)
     path = tmp_path / "file"
     path.write_text(FORMATS[name].render(hosts))
     agent = str(ssh(lab, tmp_path / "ssh"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from plink.files.cluster import Host
 from plink.launchers import FORMATS
 from support.launchers import PROGRAMS, expected_placement, mpi_command, placement
+from support.require import require_launcher
 
 # A daemon of Open MPI keeps its state under TMPDIR, named after the machine: one each.
 AGENT = """\
@@ -41,8 +41,7 @@ def folder() -> Iterator[Path]:
 
 def run(name: str, hosts: list[Host], folder: Path, extra: list[str] | None = None) -> list[str]:
     program = PROGRAMS[FORMATS[name].usage.split()[0]]
-    if shutil.which(program) is None:
-        pytest.skip(f"needs {program}")
+    require_launcher(program)
     agent = folder / "agent"
     agent.write_text(AGENT)
     agent.chmod(0o700)

@@ -173,15 +173,42 @@ def test_a_leader_that_is_gone_is_not_waited_for(peer: Peer) -> None:
     assert peer.hear() == "lost 5 0 gone"
 
 
-def test_a_granted_follower_waits_for_a_greeting(granted_peer: Peer) -> None:
+def test_a_granted_follower_waits_for_its_grant(granted_peer: Peer) -> None:
     assert granted_peer.is_silent(0.6)
     granted_peer.send(echo_packet.HELLO)
+    granted_peer.receive(echo_packet.WAIT)
+    granted_peer.say("go 5 0")
+    granted_peer.receive(echo_packet.KNOCK)
+    granted_peer.send(echo_packet.HELLO)
     granted_peer.receive(echo_packet.READY)
+
+
+def test_a_granted_follower_gives_a_silent_leader_up(granted_peer: Peer) -> None:
+    granted_peer.say("go 5 0")
+    assert granted_peer.hear() == "lost 5 0 silent"
+    assert granted_peer.hear() == "over 5 0"
+
+
+def test_a_suspect_is_waited_for_less(granted_peer: Peer) -> None:
+    granted_peer.say("suspect 0\ngo 5 0")
+    begun = time.monotonic()
+    assert granted_peer.hear() == "lost 5 0 silent"
+    assert time.monotonic() - begun < 0.35
 
 
 def test_a_greeting_for_an_unknown_round_is_ignored(granted_peer: Peer) -> None:
     granted_peer.send(echo_packet.HELLO, number=6)
     assert granted_peer.is_silent()
+
+
+def test_a_partner_that_leaves_in_the_middle_is_no_reading(peer: Peer) -> None:
+    peer.send(echo_packet.HELLO)
+    peer.receive(echo_packet.READY)
+    peer.send(echo_packet.TURN)
+    for _ in range(5):
+        sequence = echo_packet.fields(peer.receive(echo_packet.PROBE))[4]
+        peer.send(echo_packet.ECHO, sequence=sequence)
+    assert peer.hear() == "lost 5 0 silent"
 
 
 def test_the_agent_says_that_it_lives(peer: Peer) -> None:

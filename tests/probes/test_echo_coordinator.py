@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import signal
+import time
 from typing import Any
 
 import pytest
@@ -118,4 +121,81 @@ def test_two_runs_at_the_same_time_do_not_meet() -> None:
     sink.on_reading = start_another
     coordinator.measure(first, all_pairs(4), OPTIONS, sink, concurrency=FREE)
     assert sink.measured() == inner.measured() == all_pairs(4)
+    assert not sink.host_losses
+
+
+def block(hosts: list[ReachedHost], source: int, destination: int) -> None:
+    """Packets from one host to another go nowhere."""
+    session: Any = hosts[source].session
+    address = hosts[destination].address
+    session.rewrite = lambda text: re.sub(
+        rf"^(peer {destination}) {re.escape(address)} \d+$", r"\1 127.0.9.9 9", text, flags=re.M
+    )
+
+
+@pytest.mark.parametrize("concurrency", [FREE, ONE_AT_A_TIME])
+@pytest.mark.parametrize("blocked", [(0, 1), (1, 0), (2, 3)])
+def test_one_blocked_direction_costs_one_pair(concurrency: int, blocked: tuple[int, int]) -> None:
+    hosts, sink = local_hosts(4), ListSink()
+    block(hosts, *blocked)
+    coordinator.measure(hosts, all_pairs(4), OPTIONS, sink, concurrency=concurrency)
+    pair = {blocked, (blocked[1], blocked[0])}
+    assert sink.lost() == pair
+    assert sink.measured() == all_pairs(4) - pair
+    assert not sink.host_losses
+
+
+@pytest.mark.parametrize("wanted", [(0, 1), (1, 0)])
+def test_a_blocked_pair_of_which_one_direction_is_wanted(wanted: tuple[int, int]) -> None:
+    hosts, sink = local_hosts(4), ListSink()
+    block(hosts, 0, 1)
+    coordinator.measure(hosts, frozenset({wanted}), OPTIONS, sink, concurrency=ONE_AT_A_TIME)
+    assert sink.lost() == {wanted}
+
+
+@pytest.mark.parametrize("concurrency", [FREE, ONE_AT_A_TIME])
+def test_two_groups_that_cannot_reach_each_other_keep_their_own_pairs(concurrency: int) -> None:
+    hosts, sink = local_hosts(8), ListSink()
+    for index, host in enumerate(hosts):
+        session: Any = host.session
+        others = "|".join(str(other) for other in range(8) if other % 2 != index % 2)
+        session.rewrite = functools.partial(
+            re.sub, rf"^(peer (?:{others})) .*$", r"\1 127.0.9.9 9", flags=re.M
+        )
+    options = EchoOptions(count=20, percentiles=(10.0,), silence_s=0.2)
+    coordinator.measure(hosts, all_pairs(8), options, sink, concurrency=concurrency)
+    assert not sink.host_losses
+    assert sink.measured() == {(i, j) for i, j in all_pairs(8) if i % 2 == j % 2}
+
+
+def test_a_host_silent_to_all_is_named() -> None:
+    hosts, sink = local_hosts(12), ListSink()
+    session: Any = hosts[5].session
+    session.rewrite = functools.partial(re.sub, r"^(peer \d+) .*$", r"\1 127.0.9.9 9", flags=re.M)
+    coordinator.measure(hosts, all_pairs(12), OPTIONS, sink, concurrency=ONE_AT_A_TIME)
+    assert [loss.host for loss in sink.host_losses] == [5]
+    assert sink.measured() == {pair for pair in all_pairs(12) if 5 not in pair}
+
+
+def test_a_late_schedule_is_waited_for() -> None:
+    hosts, sink = local_hosts(4), ListSink()
+    session: Any = hosts[2].session
+
+    def late(text: str) -> str:
+        if text.startswith("peer"):
+            time.sleep(3 * OPTIONS.silence_s)
+        return text
+
+    session.rewrite = late
+    coordinator.measure(hosts, all_pairs(4), OPTIONS, sink, concurrency=FREE)
+    assert sink.measured() == all_pairs(4)
+
+
+def test_a_coordinator_that_was_stopped_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.2)
+    monkeypatch.setattr(coordinator, "_ANSWER_WITHIN_S", 0.5)
+    hosts = local_hosts(6)
+    sink = ListSink(on_reading=lambda count: time.sleep(1.5) if count in (3, 12) else None)
+    coordinator.measure(hosts, all_pairs(6), OPTIONS, sink, concurrency=ONE_AT_A_TIME)
+    assert sink.measured() == all_pairs(6)
     assert not sink.host_losses

@@ -27,3 +27,10 @@ def test_a_host_without_ip_or_nproc() -> None:
 def test_what_is_no_answer() -> None:
     assert parse("") is None
     assert parse("This account is currently not available.\n") is None
+
+
+def test_absurd_cores() -> None:
+    for cores, expected in (("9" * 5000, 1), ("\u0663", 1), ("-4", 1), ("0", 1), ("64", 64)):
+        facts = parse(OUTPUT.replace("cores 2", f"cores {cores}"))
+        assert facts is not None
+        assert facts.cores == expected

@@ -62,4 +62,4 @@ def test_what_the_coordinator_says() -> None:
         "run 4 300 1500 granted " + "ab" * 16 + "\npercentiles 10 99.9\nbind 10.0.0.4 0\n"
     )
     text = schedule_text([(0, "10.0.0.1", 40000)], [Meeting(2, 0, True), Meeting(3, 1, False)])
-    assert text == "peer 0 10.0.0.1 40000\npair 2 0 probe\npair 3 1 answer\nstart\n"
+    assert text == "peer 0 10.0.0.1 40000\npair 2 0 probe\npair 3 1 answer\n"

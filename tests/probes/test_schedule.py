@@ -3,10 +3,10 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.echo.blame import Blame
 from probes.echo.grants import Grant, Grants
 from probes.echo.schedule import Schedule
 from probes.samples import all_pairs
+from probes.suspicion import Suspicion
 
 
 @st.composite
@@ -63,7 +63,13 @@ def test_grants_are_disjoint_few_and_complete(hosts: int, most: int, random: Ran
         assert len(slots) == len(running)
         assert slots <= set(range(most))
         finished = running.pop(random.randrange(len(running)))
-        grants.over(finished.leader, finished.round)
+        ends = [finished.leader, finished.follower]
+        random.shuffle(ends)
+        grants.over(ends[0], finished.round)
+        still = grants.next()
+        assert not {end for grant in still for end in (grant.leader, grant.follower)} & {ends[1]}
+        running += still
+        grants.over(ends[1], finished.round)
         done.append((finished.round, finished.leader, finished.follower))
     assert sorted(done) == meetings
 
@@ -72,23 +78,35 @@ def test_the_meetings_of_a_lost_host_are_not_granted() -> None:
     grants = Grants(Schedule(4, all_pairs(4)).pairs(), 1)
     (first,) = grants.next()
     grants.host_lost(first.leader)
+    assert not grants.next()
+    grants.over(first.follower, first.round)
     rest = []
     while granted := grants.next():
         rest += granted
         grants.over(granted[0].leader, granted[0].round)
+        grants.over(granted[0].follower, granted[0].round)
     assert len(rest) == 3
     assert first.leader not in {end for grant in rest for end in (grant.leader, grant.follower)}
 
 
-def test_a_host_silent_to_three_others_is_blamed() -> None:
-    blame = Blame(limit=3)
-    assert blame.silence(0, 9) is None
-    assert blame.silence(9, 1) is None
-    assert blame.silence(2, 9) == 9
+def test_a_host_silent_twice_is_suspected_once() -> None:
+    suspicion = Suspicion(limit=2)
+    assert suspicion.silence(0, 9) == []
+    assert suspicion.silence(9, 1) == [9]
+    assert suspicion.silence(9, 2) == []
 
 
-def test_a_reading_clears_the_blame() -> None:
-    blame = Blame(limit=2)
-    assert blame.silence(0, 9) is None
-    blame.reading(9, 5)
-    assert blame.silence(1, 9) is None
+def test_a_reading_clears_a_suspicion() -> None:
+    suspicion = Suspicion(limit=2)
+    assert suspicion.silence(0, 9) == []
+    suspicion.reading(9, 5)
+    assert suspicion.silence(1, 9) == []
+    assert suspicion.silence(9, 2) == [9]
+
+
+def test_only_hosts_that_were_never_heard_are_silent_to_all() -> None:
+    suspicion = Suspicion()
+    suspicion.silence(3, 4)
+    assert suspicion.silent_to_all() == []
+    suspicion.reading(0, 3)
+    assert suspicion.silent_to_all() == [4]

@@ -114,3 +114,62 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         SshConfig(SshOptions(config_file=str(tmp_path / "none")))
     with pytest.raises(OptionError, match="no such key file"):
         SshConfig(SshOptions(identity_file=str(tmp_path / "none")))
+
+
+def test_what_follows_an_include_stays_in_its_own_block(tmp_path: Path) -> None:
+    (tmp_path / "more file").write_text("User zoe\nHost b\n  Port 23\n")
+    (tmp_path / "config").write_text(
+        f'Include "{tmp_path}/more file"\nIdentityFile /for/all\n'
+        f'Host c\n  Include "{tmp_path}/more file"\n  HostName 10.1.1.1\n'
+    )
+    config = SshConfig(SshOptions(config_file=str(tmp_path / "config")))
+    assert config.target(ListedHost("a")).identity_files == ("/for/all",)
+    assert config.target(ListedHost("a")).hostname == "a"
+    assert config.target(ListedHost("b")).port == 23
+    assert config.target(ListedHost("b")).hostname == "b"
+    c = config.target(ListedHost("c"))
+    assert (c.hostname, c.port, c.user) == ("10.1.1.1", 22, "zoe")
+
+
+def test_the_system_file_begins_outside_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own").write_text("Host a\n  User zoe\n")
+    (tmp_path / "system").write_text("Port 23\n")
+    monkeypatch.setattr("probes.ssh.config._USER_CONFIG", str(tmp_path / "own"))
+    monkeypatch.setattr("probes.ssh.config._SYSTEM_CONFIG", str(tmp_path / "system"))
+    assert SshConfig(SshOptions()).target(ListedHost("b")).port == 23
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Port abc",
+        "Port 0",
+        "Port 70000",
+        "Port " + "9" * 5000,
+        "CanonicalizeHostname yes\nCanonicalDomains invalid\nCanonicalizeFallbackLocal no",
+        "CanonicalizeHostname yes\nCanonicalDomains invalid\nCanonicalizeMaxDots x",
+        'UserKnownHostsFile "unfinished',
+        'Include "unfinished',
+        "Include ~no-such-user-here/config",
+        "Match nonsense",
+        "ProxyJump a b c",
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_a_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config").write_text(text + "\n")
+    with pytest.raises(OptionError) as caught:
+        SshConfig(SshOptions(config_file=str(tmp_path / "config"))).target(ListedHost("a"))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_user_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 4242")
+
+    (tmp_path / "config").write_text("")
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    config = SshConfig(SshOptions(config_file=str(tmp_path / "config")))
+    with pytest.raises(OptionError):
+        config.target(ListedHost("a"))

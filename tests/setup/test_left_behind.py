@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support.lab import lab_cluster
+
 LIBRARY = Path(__file__).resolve().parents[2] / "scripts" / "lib" / "left_behind.sh"
 
 # No process has this number: Linux counts to 2^22.
@@ -49,6 +51,23 @@ def test_process_of_the_run_is_reported_until_it_ends(sleeper: subprocess.Popen[
     sleeper.kill()
     sleeper.wait()
     assert left_behind(run, "") == []
+
+
+@pytest.mark.lab
+def test_process_of_the_run_is_reported_also_beyond_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = f"beyond-ssh-{os.getpid()}"
+    monkeypatch.setenv("PLINK_TEST_RUN", run)
+    options = ["--set-env", "GREETING=good day"]
+    with lab_cluster(racks=1, hosts=1, options=["--set-env", "OTHER=1", *options]) as lab:
+        monkeypatch.delenv("PLINK_TEST_RUN")
+        ssh = ["ssh", "-F", str(lab.ssh_config), lab.names[0]]
+        remote = 'echo "$OTHER $GREETING"; exec sleep 61'
+        with subprocess.Popen([*ssh, remote], stdout=subprocess.PIPE, text=True) as client:
+            assert client.stdout is not None
+            assert client.stdout.readline() == "1 good day\n"
+            reported = [line for line in left_behind(run, "") if line.endswith(": sleep 61 ")]
+            client.kill()
+        assert len(reported) == 1
 
 
 def test_process_of_another_run_is_not_reported(sleeper: subprocess.Popen[bytes]) -> None:

@@ -63,10 +63,10 @@ def run(machine: Path, program: str, user: int | None = None) -> subprocess.Comp
 
 def test_bare_machine_lacks_every_package_of_the_groups(machine: Path) -> None:
     python = add_python(machine, lacks="python3.11-dev\\npython3.11-venv\\n")
-    result = run(machine, f"missing_packages {python} build lab")
+    result = run(machine, f"missing_packages {python} build lab check")
     assert result.stdout.split() == [
         *("cmake", "fping", "g++", "hostname", "iproute2", "make", "mount", "openssh-client"),
-        *("openssh-server", "python3.11-dev", "python3.11-venv"),
+        *("openssh-server", "python3.11-dev", "python3.11-venv", "shellcheck"),
     ]
 
 

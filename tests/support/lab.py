@@ -12,17 +12,15 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
+from labkit.holder import PROGRAM, held
+from support.require import require_root
 
-PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "lab"
-DOWN_TIMEOUT_S = 60
 EXEC_TIMEOUT_S = 60
 
 _numbers = itertools.count(1)
@@ -88,7 +86,7 @@ class Lab:
 
 def program() -> list[str]:
     """The command line of `scripts/lab`, run by this very Python."""
-    return [sys.executable, str(PROGRAM)]
+    return list(PROGRAM)
 
 
 @contextlib.contextmanager
@@ -115,8 +113,7 @@ def lab_cluster(
         topology: a file instead of all the above but the seed.
         options: further options of `lab up`.
     """
-    if os.geteuid() != 0:
-        pytest.skip("only root reaches the lab's hosts from here")
+    require_root()
     _clear_remains()
     name = f"t{os.getpid()}-{next(_numbers)}"
     directory = Path(tempfile.gettempdir(), f"plink-lab-{name}")
@@ -126,31 +123,13 @@ def lab_cluster(
         shape = [] if racks is None else ["--racks", str(racks)]
         shape += ["--hosts", str(hosts), "--host-rate", host_rate, "--uplink-rate", uplink_rate]
         shape += ["--hops", str(hops)]
-    with _held(name, ["--dir", str(directory), "--seed", str(seed), *shape, *options]):
+    shape += ["--seed", str(seed)]
+    if run := os.environ.get("PLINK_TEST_RUN"):
+        # By this scripts/test finds what a test left running on a host.
+        shape += ["--set-env", f"PLINK_TEST_RUN={run}"]
+    with held(["--name", name, "--dir", str(directory), *shape, *options]):
         truth = json.loads((directory / "truth.json").read_text())
         yield Lab(name, directory, truth)
-
-
-@contextlib.contextmanager
-def _held(name: str, arguments: list[str]) -> Iterator[None]:
-    """A `lab up --hold`: it takes the lab down when its standard input, our pipe, ends."""
-    holder = subprocess.Popen(
-        [*program(), "up", "--hold", "--name", name, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # What is sent to the whole process group of the test run must not reach it.
-        start_new_session=True,
-    )
-    try:
-        assert holder.stdout is not None
-        if not holder.stdout.readline():
-            _, complaint = holder.communicate()
-            raise RuntimeError(f"lab up failed: {complaint}")
-        yield
-    finally:
-        holder.communicate(timeout=DOWN_TIMEOUT_S)
 
 
 def _clear_remains() -> None:

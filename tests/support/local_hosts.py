@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,12 +32,16 @@ def start_agent() -> subprocess.Popen[str]:
 class LocalProcess:
     """What `RemoteProcess` is over SSH."""
 
-    def __init__(self, host: str, process: subprocess.Popen[str]) -> None:
+    def __init__(
+        self, host: str, process: subprocess.Popen[str], rewrite: Callable[[str], str]
+    ) -> None:
         self.host = host
         self.process = process
+        self._rewrite = rewrite
 
     def write(self, text: str) -> None:
         assert self.process.stdin is not None
+        text = self._rewrite(text)
         try:
             self.process.stdin.write(text)
             self.process.stdin.flush()
@@ -74,12 +78,14 @@ class LocalSession:
 
     host: str
     started: list[LocalProcess] = field(default_factory=list)
+    # What the agent hears in place of what the coordinator says.
+    rewrite: Callable[[str], str] = str
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
-        return Completed(0, f"{AGENT}\n".encode(), "")
+        return Completed(0, f"plink-program:{AGENT}\n".encode(), "")
 
     def start(self, command: str) -> LocalProcess:
-        self.started.append(LocalProcess(self.host, start_agent()))
+        self.started.append(LocalProcess(self.host, start_agent(), self.rewrite))
         return self.started[-1]
 
     def agent(self) -> subprocess.Popen[str]:

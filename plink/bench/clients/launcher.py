@@ -6,12 +6,15 @@ import os
 import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from plink.bench.interrupts import without_interrupts
 from plink.errors import PlinkError
 
 _VERSION_LIMIT_S = 30.0
 _TERMINATE_LIMIT_S = 10.0
+_KILL_LIMIT_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ def version_text(launcher: str) -> str:
 def run_launcher(command: Sequence[str], limit_s: float) -> Ended | None:
     """Run a launcher to its end; None where it took longer than `limit_s` and was ended.
 
-    An exception, Ctrl-C above all, ends it too.
+    An exception, Ctrl-C above all, ends it too, whatever interrupts follow.
     """
     # Its own process group: Ctrl-C reaches plink alone, which then ends the launcher.
     process = subprocess.Popen(
@@ -70,9 +73,18 @@ def run_launcher(command: Sequence[str], limit_s: float) -> Ended | None:
 
 def _end(process: subprocess.Popen[str]) -> None:
     """Ask the launcher to end its ranks; make it, where it does not."""
-    process.terminate()
-    try:
-        process.communicate(timeout=_TERMINATE_LIMIT_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+    with without_interrupts():
+        process.terminate()
+        try:
+            process.communicate(timeout=_TERMINATE_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            # What holds the pipes may be a child that the launcher has left behind.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=_KILL_LIMIT_S)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_KILL_LIMIT_S)

@@ -12,7 +12,7 @@ from plink.bench.clients.base import FLOAT32_BYTES, ClientFacts, Workload
 from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
 from plink.bench.clients.launcher import Ended, run_launcher, version_text
 from plink.bench.clients.mpi_output import Run, check_order, explain, is_timeout, parse_run
-from plink.bench.clients.mpi_program import Program, compile_program, find_tool, install
+from plink.bench.clients.mpi_program import MpiProgram, compile_program, find_tool, install
 from plink.bench.clients.ssh_files import SshFiles, write_ssh_files
 from plink.bench.hosts import BenchHost, for_each
 from plink.errors import PlinkError
@@ -39,6 +39,28 @@ class MpiTools:
     remote_folder: str | None = None
 
 
+@dataclass(frozen=True)
+class FoundTools:
+    """What is on this machine: compiler wrapper, launcher and its version."""
+
+    mpicc: str
+    mpirun: str
+    version: str
+    remote_folder: str | None
+
+
+def find_tools(flavour: Flavour, chosen: MpiTools) -> FoundTools:
+    """The tools of an MPI on this machine.
+
+    Raises:
+        PlinkError: one is missing, or is another MPI's.
+    """
+    mpicc = find_tool(chosen.mpicc, flavour.compilers, flavour.title, flavour.packages)
+    mpirun = find_tool(chosen.mpirun, flavour.launchers, flavour.title, flavour.packages)
+    version = flavour.version_of(version_text(mpirun))
+    return FoundTools(mpicc, mpirun, version, chosen.remote_folder)
+
+
 class MpiClient:
     """The real launcher of an MPI, and a small program that times its allreduce.
 
@@ -47,7 +69,7 @@ class MpiClient:
         hosts: the hosts that take part.
         workload: what to run.
         ssh_options: how the launcher is to reach the hosts.
-        tools: what the user chose.
+        tools: what starts it here.
     """
 
     def __init__(
@@ -56,7 +78,7 @@ class MpiClient:
         hosts: Sequence[BenchHost],
         workload: Workload,
         ssh_options: SshOptions,
-        tools: MpiTools,
+        tools: FoundTools,
     ) -> None:
         self._flavour = flavour
         self._hosts = hosts
@@ -66,18 +88,14 @@ class MpiClient:
         self._folder = tempfile.TemporaryDirectory(prefix="plink-bench-")
         self._network = _network_of(hosts)
         self._settings = flavour.settings(self._network, workload.algorithm)
-        self._launcher = ""
-        self._program: Program | None = None
+        self._program: MpiProgram | None = None
         self._ssh: SshFiles | None = None
 
     def start(self) -> ClientFacts:
         """Compile the program, put it on every host, and launch it once on almost no data."""
         flavour, tools, folder = self._flavour, self._tools, Path(self._folder.name)
         _check_hostnames(self._hosts)
-        compiler = find_tool(tools.mpicc, flavour.compilers, flavour.title, flavour.packages)
-        self._launcher = find_tool(tools.mpirun, flavour.launchers, flavour.title, flavour.packages)
-        version = flavour.version_of(version_text(self._launcher))
-        program = compile_program(compiler, folder, tools.remote_folder)
+        program = compile_program(tools.mpicc, folder, tools.remote_folder)
         for_each(
             self._hosts,
             lambda _, host: install(
@@ -89,7 +107,7 @@ class MpiClient:
         size_bytes = FLOAT32_BYTES * len(self._hosts)
         trial = replace(self._workload, size_bytes=size_bytes, warmups=0, repetitions=1)
         run = self._launch(range(len(self._hosts)), trial)
-        return ClientFacts({flavour.title: version, "library": run.library}, self._settings)
+        return ClientFacts({flavour.title: tools.version, "library": run.library}, self._settings)
 
     def measure(self, order: Sequence[int]) -> list[float]:
         """One launch with rank r on host `order[r]`."""
@@ -106,7 +124,7 @@ class MpiClient:
         arguments = [workload.elements, workload.warmups, workload.repetitions, round(limit_s)]
         hosts = [self._hosts[host] for host in order]
         plan = LaunchPlan(
-            launcher=self._launcher,
+            launcher=self._tools.mpirun,
             folder=Path(self._folder.name),
             ssh=self._ssh,
             hosts=[host.entry for host in hosts],
@@ -134,8 +152,10 @@ class MpiClient:
                 return HostError(host.name, f"stopped answering during a launch ({error})")
         told = "" if ended is None else ended.stdout + ended.stderr
         if ended is None or is_timeout(told):
-            return PlinkError(f"a launch with {self._launcher} did not end within {limit_s:g} s")
-        return explain(self._launcher, ended.status, told, hostnames)
+            return PlinkError(
+                f"a launch with {self._tools.mpirun} did not end within {limit_s:g} s"
+            )
+        return explain(self._tools.mpirun, ended.status, told, hostnames)
 
 
 def _check_hostnames(hosts: Sequence[BenchHost]) -> None:

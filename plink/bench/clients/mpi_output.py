@@ -20,6 +20,7 @@ _DEATHS = (
 _ABORT = re.compile(r"^Abort\(\d+\) on node (?P<rank>\d+) .*", re.MULTILINE)
 _STACK = re.compile(r"^[\w ]+\(\d*\)\.*: +(?P<reason>\S.*)", re.MULTILINE)
 _SIGALRM = re.compile(r"signal 14\b|EXIT CODE: 14\b|Alarm clock")
+_FIRST_RANK = re.compile(rf"^{_PREFIX}rank 0 ", re.MULTILINE)
 _NOISE = re.compile(r"[-=\s*]*$|\[[^\]]*\] (?:\*\*\*|PMIX)|WARNING|Warning:")
 
 
@@ -42,8 +43,15 @@ def parse_run(text: str, repetitions: int) -> Run:
     """The launch whose standard output is `text`.
 
     Raises:
-        PlinkError: the output is not complete, or an element of the sum was wrong.
+        PlinkError: the output is not complete, every rank ran alone, or an element of the sum was
+            wrong.
     """
+    if len(_FIRST_RANK.findall(text)) > 1:
+        raise PlinkError(
+            "every rank started alone, as rank 0 of a job of its own: this launcher and this MPI "
+            "library do not work together",
+            "MPICH 4.2.0 as Ubuntu 24.04 packages it is known for it: install another version",
+        )
     library = "unknown"
     hostnames: list[str] = []
     seconds: list[float] = []

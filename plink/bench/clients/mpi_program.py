@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 import shutil
 import subprocess
@@ -15,54 +14,30 @@ from plink.errors import PlinkError
 from probes.errors import HostError
 from probes.ssh.session import Session
 from probes.ssh.shell import posix_command
+from probes.ssh.upload import Program, upload
 
 _COMPILE_LIMIT_S = 120.0
-_UPLOAD_LIMIT_S = 60.0
-_HELPER_MISSING = 90
-_NOT_STORED = 91
-# The program's own answer when it is called without arguments.
-_PROGRAM_STARTS = 2
 
 _CACHE = '"${XDG_CACHE_HOME:-$HOME/.cache}/plink"'
 
-# $1 is the program's file name, $2 a program that the launcher needs, $3 the size in bytes.
-# Written beside and renamed: hosts may share the folder, and runs may overlap.
-_INSTALL = (
-    f'command -v "$2" > /dev/null || exit {_HELPER_MISSING}; f=$d/$1; '
-    'if [ ! -x "$f" ]; then umask 077; '
-    f'mkdir -p "$d" && t=$(mktemp "$d/.upload.XXXXXX") || exit {_NOT_STORED}; '
-    """trap 'rm -f "$t"' EXIT; """
-    'cat > "$t" && [ "$(wc -c < "$t")" -eq "$3" ] && chmod 700 "$t" && mv "$t" "$f" || '
-    f'exit {_NOT_STORED}; fi; exec "$f"'
-)
-
 
 @dataclass(frozen=True)
-class Program:
+class MpiProgram:
     """An executable for the hosts.
 
     Args:
-        content: the executable file.
-        name: the file name it has on every host, which holds its hash.
+        executable: the program.
         folder: where it is put on the hosts; None for the user's cache there.
     """
 
-    content: bytes
-    name: str
+    executable: Program
     folder: str | None
 
     def command(self, arguments: Sequence[str]) -> list[str]:
         """The command that runs it on a host; the shell there knows where the cache is."""
-        script = f'd={self._place()}; f=$d/$1; shift; exec "$f" "$@"'
-        return ["sh", "-c", script, "sh", self.name, *arguments]
-
-    def install_command(self, helper: str) -> str:
-        """The shell command that stores it from its standard input, and sees that it starts."""
-        script = f"d={self._place()}; {_INSTALL}"
-        return posix_command(script, self.name, helper, str(len(self.content)))
-
-    def _place(self) -> str:
-        return _CACHE if self.folder is None else shlex.quote(self.folder)
+        place = _CACHE if self.folder is None else shlex.quote(self.folder)
+        script = f'f={place}/$1; shift; exec "$f" "$@"'
+        return ["sh", "-c", script, "sh", self.executable.file_name, *arguments]
 
 
 def find_tool(asked: str | None, candidates: Sequence[str], title: str, packages: str) -> str:
@@ -81,7 +56,7 @@ def find_tool(asked: str | None, candidates: Sequence[str], title: str, packages
     )
 
 
-def compile_program(compiler: str, folder: Path, remote_folder: str | None) -> Program:
+def compile_program(compiler: str, folder: Path, remote_folder: str | None) -> MpiProgram:
     """Compile the program with an MPI compiler wrapper.
 
     Args:
@@ -105,12 +80,11 @@ def compile_program(compiler: str, folder: Path, remote_folder: str | None) -> P
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         raise PlinkError(f"{compiler} failed: {lines[0] if lines else 'it said nothing'}")
     content = (folder / "mpi_allreduce").read_bytes()
-    name = f"mpi_allreduce-{hashlib.sha256(content).hexdigest()[:16]}"
-    return Program(content, name, remote_folder)
+    return MpiProgram(Program("mpi_allreduce", content), remote_folder)
 
 
-def install(session: Session, program: Program, helper: str, title: str, packages: str) -> None:
-    """Put the program into the host's cache unless it is there, and see that it starts.
+def install(session: Session, program: MpiProgram, helper: str, title: str, packages: str) -> None:
+    """Put the program on a host unless it is there, and see that it starts.
 
     Args:
         session: the host.
@@ -122,21 +96,17 @@ def install(session: Session, program: Program, helper: str, title: str, package
     Raises:
         HostError: the client is not installed there, or the program cannot be stored or started.
     """
-    done = session.run(program.install_command(helper), program.content, _UPLOAD_LIMIT_S)
-    if done.status == _PROGRAM_STARTS:
-        return
-    told = done.stderr.splitlines()
-    reason = told[-1] if told else f"status {done.status}"
-    if done.status == _HELPER_MISSING or "shared librar" in done.stderr:
-        missing = f"no {helper}" if done.status == _HELPER_MISSING else reason
-        raise HostError(
-            session.host,
-            f"{title} is not installed there ({missing})",
-            f"install {packages} on every host",
-        )
-    verb = "stored" if done.status == _NOT_STORED else "started"
-    raise HostError(
-        session.host,
-        f"the bench program cannot be {verb} there ({reason})",
-        "name a folder that programs may run from with --remote-cache",
+    if session.run(posix_command('command -v "$1" > /dev/null', helper)).status != 0:
+        raise _not_installed(session.host, title, f"no {helper}", packages)
+    try:
+        upload(session, program.executable, program.folder)
+    except HostError as error:
+        if "shared librar" in str(error):
+            raise _not_installed(session.host, title, str(error), packages) from None
+        raise
+
+
+def _not_installed(host: str, title: str, reason: str, packages: str) -> HostError:
+    return HostError(
+        host, f"{title} is not installed there ({reason})", f"install {packages} on every host"
     )

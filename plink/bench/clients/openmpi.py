@@ -10,6 +10,9 @@ from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
 from plink.errors import PlinkError
 from plink.launchers import FORMATS
 
+# A shorter prefix takes in loopback, or much else that is not the traffic network.
+_LEAST_PREFIX = 8
+
 # coll/tuned's numbers of its allreduce algorithms.
 _ALGORITHMS = {"ring": 4}
 
@@ -20,6 +23,8 @@ def command(plan: LaunchPlan) -> list[str]:
     hostfile.write_text(FORMATS["openmpi"].render(plan.hosts))
     parameters = {
         "plm_rsh_agent": f"ssh -F {plan.ssh.config}",
+        # Above 64 hosts it would start others from the hosts, which lack this configuration.
+        "plm_rsh_no_tree_spawn": "1",
         "rmaps": "seq",
         **plan.settings,
     }
@@ -36,8 +41,19 @@ def command(plan: LaunchPlan) -> list[str]:
 
 
 def settings(network: NetworkPlan, algorithm: str) -> dict[str, str]:
-    """The MCA parameters that choose network and algorithm."""
+    """The MCA parameters that choose network and algorithm.
+
+    Raises:
+        PlinkError: no network holds the hosts' addresses and little else.
+    """
     covering = covering_network(network.addresses)
+    if covering.prefixlen < _LEAST_PREFIX:
+        low, high = min(network.addresses, key=_number), max(network.addresses, key=_number)
+        raise PlinkError(
+            f"Open MPI is told one network for all hosts, and {low} and {high} have none in "
+            f"common that is smaller than {covering}",
+            "give the hosts traffic addresses in one network (plink probe --network)",
+        )
     local = ipaddress.ip_address(network.local_address)
     control = str(covering) if local in covering else f"{covering},{local}/{local.max_prefixlen}"
     interfaces = network.interfaces
@@ -75,6 +91,10 @@ def version_of(text: str) -> str:
             "name the tools of an Open MPI 4 with --mpirun and --mpicc",
         )
     return version
+
+
+def _number(address: str) -> int:
+    return int(ipaddress.ip_address(address))
 
 
 def covering_network(

@@ -7,7 +7,7 @@
  *   rank R HOST           the host name of rank R
  *   seconds S             one timed repetition: the longest time of any rank
  *   wrong W               elements that are not the known sum, over all ranks and repetitions
- * Without arguments it only shows that it can be started here, and ends with status 2. */
+ * With --version it only shows that it can be started here. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +65,9 @@ static void leave(void) {
 }
 
 int main(int argc, char** argv) {
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        return 0;
+    }
     if (argc != 5) {
         return 2;
     }

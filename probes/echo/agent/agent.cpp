@@ -13,6 +13,8 @@ namespace {
 
 constexpr int64_t kFirstResend = 1 * kMillisecond;
 constexpr int64_t kLongestResend = 20 * kMillisecond;
+// A suspect is given up so many times sooner.
+constexpr int64_t kSuspectImpatience = 4;
 // Until a partner's round-trip time is known, an echo may take so long.
 constexpr int64_t kFirstEchoWait = 500 * kMillisecond;
 // Afterwards so much longer than the fastest, or it counts as lost.
@@ -55,17 +57,17 @@ int Agent::run() {
     samples_ns_.reserve(the_run().count);
     if (!the_run().granted) {
         for (size_t position = 0; position < the_run().pairs.size(); ++position) {
-            meet(position, false);
+            meet(position);
         }
     }
-    for (;;) wait_for_grant_or_greeting();
+    for (;;) wait_for_grant();
 }
 
 // Both directions of one pair: the leader probes, then the follower.
-void Agent::meet(size_t position, bool greeted) {
+void Agent::meet(size_t position) {
     mailbox_.set_current(position);
     const Pair& pair = the_run().pairs[position];
-    Meeting met = greeted ? Meeting::met : leads(pair) ? greet_follower(pair) : greet_leader(pair);
+    Meeting met = leads(pair) ? greet_follower(pair) : greet_leader(pair);
     if (met == Meeting::met && leads(pair)) {
         probe(pair);
         hand_over(pair);
@@ -82,21 +84,27 @@ void Agent::meet(size_t position, bool greeted) {
     std::printf("over %u %u\n", pair.round, pair.partner);
 }
 
+// How long a greeting may go unanswered. A host that lives answers at once, if only `wait`.
+int64_t Agent::patience_ns(const Pair& pair) const {
+    bool is_suspect = the_run().peers.find(pair.partner)->suspect;
+    return is_suspect ? silence_ns() / kSuspectImpatience : silence_ns();
+}
+
 Agent::Meeting Agent::greet_follower(const Pair& pair) {
     Resend hello;
     int64_t heard_ns = now_ns();
     Packet packet;
-    while (now_ns() - heard_ns < silence_ns()) {
+    while (now_ns() - heard_ns < patience_ns(pair)) {
         if (is_gone(pair)) return Meeting::gone;
         if (hello.is_due()) {
-            mailbox_.send(Message::hello, pair, processor_);
+            mailbox_.send(Message::hello, pair);
             hello.sent();
         }
         if (!mailbox_.next(hello.due_ns(), &packet)) continue;
         heard_ns = now_ns();
         if (packet.message == Message::ready) return Meeting::met;
         if (packet.message == Message::past) return Meeting::gave_up;
-        if (packet.message == Message::knock) mailbox_.send(Message::hello, pair, processor_);
+        if (packet.message == Message::knock) mailbox_.send(Message::hello, pair);
     }
     return Meeting::silent;
 }
@@ -105,7 +113,7 @@ Agent::Meeting Agent::greet_leader(const Pair& pair) {
     Resend knock;
     int64_t heard_ns = now_ns();
     Packet packet;
-    while (now_ns() - heard_ns < silence_ns()) {
+    while (now_ns() - heard_ns < patience_ns(pair)) {
         if (is_gone(pair)) return Meeting::gone;
         if (knock.is_due()) {
             mailbox_.send(Message::knock, pair);
@@ -141,7 +149,8 @@ void Agent::probe(const Pair& pair) {
         }
         ++sent;
     }
-    if (samples_ns_.empty()) {
+    // Few samples of a partner that left are no reading of the network.
+    if (samples_ns_.empty() || sent < the_run().count) {
         report_lost(pair, is_gone(pair) ? Meeting::gone : Meeting::silent);
         return;
     }
@@ -205,19 +214,15 @@ void Agent::finish(const Pair& pair) {
     }
 }
 
-void Agent::wait_for_grant_or_greeting() {
+void Agent::wait_for_grant() {
     Packet packet;
     Grant grant;
-    if (mailbox_.next(now_ns() + kSecond, &packet)) {
-        move_to(packet.sequence);
-        meet(mailbox_.position_of(packet.round), true);
-    }
+    mailbox_.next(now_ns() + kSecond, &packet);
     while (mailbox_.control().take_grant(&grant)) {
         size_t position = mailbox_.position_of(grant.round);
         if (!mailbox_.is_open(position)) continue;
-        processor_ = grant.processor;
-        move_to(processor_);
-        meet(position, false);
+        move_to(grant.processor);
+        meet(position);
     }
 }
 

@@ -16,23 +16,23 @@ class Agent {
   private:
     enum class Meeting { met, silent, gave_up, gone };
 
-    void meet(size_t position, bool greeted);
+    void meet(size_t position);
     Meeting greet_follower(const Pair& pair);
     Meeting greet_leader(const Pair& pair);
     void probe(const Pair& pair);
     Meeting answer_until(const Pair& pair, Message last);
     void hand_over(const Pair& pair);
     void finish(const Pair& pair);
-    void wait_for_grant_or_greeting();
+    void wait_for_grant();
     void report_lost(const Pair& pair, Meeting why) const;
 
     const Run& the_run() const { return mailbox_.run(); }
     bool leads(const Pair& pair) const { return the_run().index < pair.partner; }
     bool is_gone(const Pair& pair) const { return the_run().peers.find(pair.partner)->gone; }
+    int64_t patience_ns(const Pair& pair) const;
     int64_t silence_ns() const { return int64_t{the_run().silence_ms} * 1000000; }
 
     Mailbox mailbox_;
-    uint32_t processor_ = 0;  // where granted pairs meet
     std::vector<uint32_t> samples_ns_;
 };
 

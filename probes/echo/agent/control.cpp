@@ -152,10 +152,14 @@ bool Control::apply(const std::string& line, Run* run) {
         grants_.push_back(grant);
         return true;
     }
-    if (verb == "gone") {
+    if (verb == "gone" || verb == "suspect") {
         uint32_t index = 0;
         if (words.size() != 2 || !parse_number(words[1], Peers::kMaxIndex, &index)) return false;
-        run->peers.mark_gone(index);
+        if (verb == "gone") {
+            run->peers.mark_gone(index);
+        } else {
+            run->peers.mark_suspect(index);
+        }
         return true;
     }
     if (verb == "stop") return stopped_ = true;

@@ -83,7 +83,7 @@ bool Mailbox::take_packet(Packet* packet) {
         return false;
     }
     if (packet->message == Message::probe) send(Message::echo, *packet);
-    if (is_for_current_pair(*packet) || opens_granted_pair(*packet)) return true;
+    if (is_for_current_pair(*packet)) return true;
     answer(*packet);
     return false;
 }
@@ -92,13 +92,6 @@ bool Mailbox::is_for_current_pair(const Packet& packet) const {
     if (is_idle()) return false;
     const Pair& pair = run_.pairs[current_];
     return packet.round == pair.round && packet.source == pair.partner;
-}
-
-// A leader with a grant greets: an idle follower of a granted run follows at once.
-bool Mailbox::opens_granted_pair(const Packet& packet) const {
-    if (!run_.granted || !is_idle() || packet.message != Message::hello) return false;
-    size_t position = position_of(packet.round);
-    return is_open(position) && run_.pairs[position].partner == packet.source;
 }
 
 // Answers a packet about a pair that is not being met now.

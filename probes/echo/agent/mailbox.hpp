@@ -41,7 +41,6 @@ class Mailbox {
 
     bool take_packet(Packet* packet);
     bool is_for_current_pair(const Packet& packet) const;
-    bool opens_granted_pair(const Packet& packet) const;
     void answer(const Packet& packet);
     void read_control();
     void send(Message message, const Packet& to);

@@ -9,7 +9,7 @@
 namespace plink {
 
 enum class Message : uint8_t {
-    hello = 1,  // leader: I am at this pair; are you? (sequence: the processor of a granted pair)
+    hello = 1,  // leader: I am at this pair; are you?
     ready = 2,  // follower: yes
     knock = 3,  // follower: I am at this pair; are you alive?
     wait = 4,   // alive, but not at this pair yet

@@ -44,11 +44,15 @@ uint16_t Endpoint::port() const {
 
 void Peers::add(uint32_t index, const Endpoint& endpoint) {
     if (index >= peers_.size()) peers_.resize(index + 1);
-    peers_[index] = Peer{true, false, endpoint};
+    peers_[index] = Peer{true, false, false, endpoint};
 }
 
 void Peers::mark_gone(uint32_t index) {
     if (index < peers_.size()) peers_[index].gone = true;
+}
+
+void Peers::mark_suspect(uint32_t index) {
+    if (index < peers_.size()) peers_[index].suspect = true;
 }
 
 const Peer* Peers::find(uint32_t index) const {

@@ -23,6 +23,7 @@ struct Endpoint {
 struct Peer {
     bool known = false;
     bool gone = false;
+    bool suspect = false;
     Endpoint endpoint;
 };
 
@@ -34,6 +35,7 @@ class Peers {
 
     void add(uint32_t index, const Endpoint& endpoint);
     void mark_gone(uint32_t index);
+    void mark_suspect(uint32_t index);
     // The peer, or nullptr where there is none of that index.
     const Peer* find(uint32_t index) const;
 

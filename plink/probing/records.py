@@ -1,0 +1,86 @@
+"""What a cluster file says of a probe run besides its readings."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from plink.files.cluster import Failure, Host, Unreachable
+from plink.probing.request import ProbeRequest
+from plink.probing.tools import ToolOptions
+from probes.concurrency import most_pairs, shared_machines
+from probes.reach import Reached, ReachedHost
+
+
+def recorded_options(request: ProbeRequest, options: ToolOptions) -> dict[str, Any]:
+    """The options that a cluster file records."""
+    return {
+        "count": options.count,
+        "percentile": request.reading,
+        "timeout_s": options.timeout_s,
+        "concurrency": options.concurrency,
+        **({"network": str(request.network)} if request.network else {}),
+        **({"interface": request.interface} if request.interface else {}),
+    }
+
+
+def notes_on(hosts: Sequence[ReachedHost], concurrency: int) -> list[str]:
+    """What a reader should know of hosts that share a machine."""
+    facts = [host.facts for host in hosts]
+    sharing = shared_machines(facts)
+    if not sharing:
+        return []
+    fitting = most_pairs(facts)
+    pairs = "1 pair" if concurrency == 1 else f"{concurrency} pairs"
+    note = f"{sharing} of {len(hosts)} hosts share a machine: {pairs} at a time"
+    if concurrency > fitting:
+        note += f", more than its cores allow ({fitting}): readings disturb each other"
+    return [note]
+
+
+def to_host(reached: ReachedHost) -> Host:
+    """A host as a cluster file has it."""
+    return Host(
+        name=reached.name,
+        address=reached.address,
+        ssh_address=reached.target.hostname,
+        user=reached.listed.user,
+        port=reached.listed.port,
+        slots=reached.listed.slots,
+    )
+
+
+def absent(reached: Reached, kept: Container[str]) -> list[Failure]:
+    """Hosts that an earlier run knows and this one could not reach."""
+    return [
+        Failure(error.host, f"{error} (what was measured earlier is kept)")
+        for error in reached.failures
+        if error.host in kept
+    ]
+
+
+def unreachable(request: ProbeRequest, reached: Reached, kept: Container[str]) -> list[Unreachable]:
+    """The listed hosts that were not reached and have no entry."""
+    reasons = {error.host: str(error) for error in reached.failures if error.host not in kept}
+    return [
+        Unreachable(
+            host.name,
+            reasons[host.name],
+            user=host.user,
+            port=host.port,
+            slots=host.slots,
+            position=position,
+        )
+        for position, host in enumerate(request.hosts)
+        if host.name in reasons
+    ]
+
+
+def moves(hosts: Sequence[Host], moved: Mapping[str, str]) -> list[str]:
+    """What a reader should know of hosts at other addresses than before."""
+    return [
+        f"{host.name} had the address {moved[host.name]} and now has {host.address}: "
+        "its earlier readings are dropped"
+        for host in hosts
+        if host.name in moved
+    ]

@@ -1,0 +1,167 @@
+"""Going on with an earlier measurement: what it must have in common, and what is kept of it."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from plink.errors import WrongUseError
+from plink.files.cluster import Cluster, Host, RttMeasurement, Unreachable, measured_rtt
+from plink.probing.limits import MAX_COUNT
+from plink.probing.request import STANDARD_PERCENTILES
+from probes.hosts.address import IPNetwork
+from probes.hosts.host import ListedHost
+
+
+def check_resumable(earlier: Cluster, source: str, *, tool: str, reading: float) -> RttMeasurement:
+    """The measurement to go on with.
+
+    Raises:
+        WrongUseError: it was made in another way, so that the readings would not compare.
+    """
+    rtt = measured_rtt(earlier, source)
+    if rtt.tool != tool:
+        hint = f"use --tool {rtt.tool}" if rtt.tool in ("echo", "fping") else "measure anew"
+        raise WrongUseError(f"{source}: was measured with {rtt.tool}, not {tool}", hint)
+    wanted = {*STANDARD_PERCENTILES, reading}
+    if rtt.reading != reading or set(rtt.rtt_us) != wanted:
+        raise WrongUseError(
+            f"{source}: was measured at percentile {rtt.reading:g}, not {reading:g}",
+            f"use --percentile {rtt.reading:g}",
+        )
+    return rtt
+
+
+def recorded_count(options: Mapping[str, Any]) -> int | None:
+    """The probes per direction that a measurement records, if it does."""
+    count = options.get("count")
+    return count if isinstance(count, int) and 1 <= count <= MAX_COUNT else None
+
+
+def same_network(
+    options: Mapping[str, Any], given: IPNetwork | None, source: str
+) -> IPNetwork | None:
+    """The network whose addresses an earlier measurement used, or None.
+
+    Raises:
+        WrongUseError: another one is `given`, or what is recorded is none.
+    """
+    recorded = options.get("network")
+    try:
+        network = None if recorded is None else ipaddress.ip_network(str(recorded))
+    except ValueError:
+        raise WrongUseError(f"{source}: options.network is no network") from None
+    if given is not None and given != network:
+        raise _measured_elsewhere(source, "--network", network, given)
+    return network
+
+
+def same_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
+    """The interface whose addresses an earlier measurement used, or None.
+
+    Raises:
+        WrongUseError: another one is `given`, or what is recorded is none.
+    """
+    recorded = options.get("interface")
+    if recorded is not None and not isinstance(recorded, str):
+        raise WrongUseError(f"{source}: options.interface is no name")
+    if given is not None and given != recorded:
+        raise _measured_elsewhere(source, "--interface", recorded, given)
+    return recorded
+
+
+def _measured_elsewhere(source: str, option: str, recorded: object, given: object) -> WrongUseError:
+    how = f"without {option}" if recorded is None else f"with {option} {recorded}"
+    hint = f"leave out {option}, or measure anew into another file"
+    return WrongUseError(f"{source}: was measured {how}, not {given}", hint)
+
+
+def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
+    """The hosts of an earlier run as they were listed, the unreachable ones included.
+
+    Raises:
+        WrongUseError: there are fewer than two.
+    """
+    listed = [
+        ListedHost(
+            host.name,
+            user=host.user,
+            port=host.port,
+            slots=host.slots,
+            ssh_address=host.ssh_address,
+            place=source,
+        )
+        for host in cluster.hosts
+    ]
+    missed = {host.source: host for host in cluster.unreachable if host.source not in cluster.names}
+    # Ascending, so that whoever stood before is there already; those without a place come last.
+    for host in sorted(missed.values(), key=_place):
+        again = ListedHost(
+            host.source, user=host.user, port=host.port, slots=host.slots, place=source
+        )
+        listed.insert(_place(host), again)
+    if len(listed) < 2:
+        hint = f"list the others too: plink probe HOSTS --resume {source}"
+        raise WrongUseError(f"{source}: has one host, and probing needs at least two", hint)
+    return listed
+
+
+def _place(host: Unreachable) -> int:
+    return sys.maxsize if host.position is None else host.position
+
+
+def refuse_to_drop(earlier: Cluster, listed: Sequence[ListedHost], hosts: str, resume: str) -> None:
+    """Refuse a host list that would cost the earlier file readings.
+
+    Raises:
+        WrongUseError: the list `hosts` lacks hosts that the file `resume` has readings of.
+    """
+    if earlier.rtt is None:
+        return
+    read = ~np.isnan(earlier.rtt.readings_us)
+    known = {host.name for host in listed}
+    lacking = [
+        name
+        for index, name in enumerate(earlier.names)
+        if name not in known and (read[index].any() or read[:, index].any())
+    ]
+    if lacking:
+        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        raise WrongUseError(
+            f"{hosts}: does not list {lacking[0]}{more}, whose readings {resume} would lose",
+            "list every host of it, or write another file with -o",
+        )
+
+
+def kept_hosts(
+    listed: Sequence[ListedHost], reached: Mapping[str, Host], earlier: Cluster | None
+) -> list[Host]:
+    """The hosts of the cluster to write, in list order: reached now, or measured earlier.
+
+    A host that was not reached and whose address is another's now is not kept.
+    """
+    taken = {host.address for host in reached.values()}
+    known = {} if earlier is None else {host.name: host for host in earlier.hosts}
+    hosts = []
+    for host in listed:
+        if host.name in reached:
+            hosts.append(reached[host.name])
+        elif host.name in known and known[host.name].address not in taken:
+            before = known[host.name]
+            hosts.append(replace(before, user=host.user, port=host.port, slots=host.slots))
+    return hosts
+
+
+def moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str]:
+    """Hosts that had another traffic address in an earlier run: name to that address."""
+    before = {} if earlier is None else {host.name: host.address for host in earlier.hosts}
+    return {
+        host.name: before[host.name]
+        for host in hosts
+        if before.get(host.name, host.address) != host.address
+    }

@@ -1,0 +1,91 @@
+"""fping on the hosts: found, run, and never left behind."""
+
+from __future__ import annotations
+
+import threading
+
+from probes.errors import HostError
+from probes.ssh.session import RemoteProcess, Session
+from probes.ssh.shell import posix_command
+
+_SET_PATH = "PATH=$PATH:/usr/sbin:/sbin; "
+# fping allows users who are not root no shorter period between probes of one target.
+_USER_PERIOD_MS = 10
+_ROOT_PERIOD_MS = 1
+_FIND = _SET_PATH + "fping --version >/dev/null && id -u"
+# fping does not notice that its session is gone: a watcher beside it reads standard input, which
+# ends with the session, and then ends fping.
+_MEASURE = (
+    _SET_PATH
+    + """
+exec 3<&0
+fping -q -r 0 -i 1 -C "$1" -p "$2" -t "$3" "$4" 2>&1 </dev/null 3<&- & pings=$!
+{ read _ <&3; kill $pings; } >/dev/null 2>&1 & watcher=$!
+wait $pings
+kill $watcher
+"""
+)
+_SPARE_S = 30.0
+
+
+def find_period_ms(session: Session) -> int:
+    """How often fping may send there.
+
+    Raises:
+        HostError: it is not installed, or the connection is gone.
+    """
+    done = session.run(posix_command(_FIND))
+    if done.status != 0:
+        raise HostError(session.host, "fping is not installed there", "apt-get install fping")
+    return _ROOT_PERIOD_MS if done.stdout.strip() == b"0" else _USER_PERIOD_MS
+
+
+class Pings:
+    """The fpings that run at the moment, on whatever hosts. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._running: set[RemoteProcess] = set()
+        self._is_stopped = False
+        self._lock = threading.Lock()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called: what fping says since then means nothing."""
+        return self._is_stopped
+
+    def stop(self) -> None:
+        """End all of them, and let none begin."""
+        with self._lock:
+            self._is_stopped = True
+            running = list(self._running)
+        for process in running:
+            process.close()
+
+    def run(
+        self, session: Session, address: str, count: int, *, period_ms: int, timeout_ms: int
+    ) -> str:
+        """What fping on the session's host says of `count` probes to `address`.
+
+        Raises:
+            HostError: the connection is gone, or fping does not end.
+        """
+        arguments = [*map(str, (count, period_ms, timeout_ms)), address]
+        process = session.start(posix_command(_MEASURE, *arguments))
+        with self._lock:
+            self._running.add(process)
+        longest_s = count * (period_ms + timeout_ms) / 1000.0 + _SPARE_S
+        limit = threading.Timer(longest_s, process.close)
+        limit.daemon = True
+        limit.start()
+        try:
+            if self._is_stopped:
+                return ""
+            output = "\n".join(process.lines())
+            if process.wait_for_exit(_SPARE_S) == -1:
+                raise HostError(session.host, "the connection was lost while fping ran")
+            return output
+        finally:
+            limit.cancel()
+            with self._lock:
+                self._running.discard(process)
+            process.close()

@@ -1,0 +1,35 @@
+"""Hosts that seem to be silent to everybody. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+
+class Suspicion:
+    """Collects silences between hosts.
+
+    A host that was silent `limit` times since its last reading is suspected. Others go on trying
+    it, but wait less: giving it up for everybody would also give up the hosts of a group that only
+    cannot reach another group.
+    """
+
+    def __init__(self, limit: int = 2) -> None:
+        self._limit = limit
+        self._silences: Counter[int] = Counter()
+        self._heard: set[int] = set()
+
+    def reading(self, source: int, destination: int) -> None:
+        """The two hosts can talk."""
+        for host in (source, destination):
+            self._heard.add(host)
+            self._silences[host] = 0
+
+    def silence(self, source: int, destination: int) -> list[int]:
+        """The two hosts could not talk. Returns those that are suspected from now on."""
+        self._silences.update((source, destination))
+        return [host for host in (source, destination) if self._silences[host] == self._limit]
+
+    def silent_to_all(self) -> list[int]:
+        """The hosts that were silent and never heard, where others were heard."""
+        never_heard = sorted(set(self._silences) - self._heard)
+        return never_heard if self._heard else []

@@ -1,0 +1,66 @@
+"""What a bench refuses before anything is sent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from _thread import interrupt_main
+
+import numpy as np
+import pytest
+
+from plink.bench.clients.base import Workload
+from plink.bench.request import check_workload, read_orders
+from plink.errors import WrongUseError
+from plink.files.cluster import Cluster, Host, RttMeasurement
+
+
+def cluster_of(size: int) -> Cluster:
+    generator = np.random.default_rng(1)
+    counts = np.full((size, size), 5)
+    rtt = RttMeasurement(
+        {10.0: generator.uniform(10.0, 90.0, (size, size))}, 10.0, counts, 0 * counts, "echo"
+    )
+    return Cluster([Host(f"h{i}", f"10.0.0.{i + 1}") for i in range(size)], rtt)
+
+
+def test_a_launch_of_a_day_is_allowed_and_a_longer_one_names_the_options() -> None:
+    day = Workload("ring", 4000, warmups=40, repetitions=1400, timeout_s=60.0)
+    assert day.launch_limit_s == 86_400.0
+    check_workload(day, ranks=4)
+    longer = Workload("ring", 4000, warmups=1, repetitions=40_000, timeout_s=60.0)
+    with pytest.raises(
+        WrongUseError, match=r"27\.8 days, 40001 allreduces of up to 60 s"
+    ) as caught:
+        check_workload(longer, ranks=4)
+    hint = caught.value.hint or ""
+    assert all(option in hint for option in ("--repetitions", "--warmups", "--timeout"))
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "complaint", "hint"),
+    [
+        (7, "--size 7 B is no whole number of float32", "multiple of 4"),
+        (8, "--size 8 B is less than one float32 for each of 4 ranks", "at least 16 bytes"),
+        (999_999 * 10**9, "--size 999999 GB is more than", "at most 8589934588 bytes"),
+    ],
+)
+def test_sizes_that_cannot_be_are_told_with_the_option(
+    size_bytes: int, complaint: str, hint: str
+) -> None:
+    with pytest.raises(WrongUseError, match=complaint) as caught:
+        check_workload(Workload("ring", size_bytes, 1, 3), ranks=4)
+    assert hint in (caught.value.hint or "")
+
+
+def test_ctrl_c_while_plinks_order_is_sought_ends_the_bench() -> None:
+    timer = threading.Timer(1.0, interrupt_main)
+    timer.start()
+    begin = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            read_orders("plink", cluster_of(300), "hash", seed=1, time_limit_s=30.0)
+    finally:
+        timer.cancel()
+        timer.join()
+    assert time.monotonic() - begin < 15.0

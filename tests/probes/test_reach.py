@@ -1,0 +1,33 @@
+"""Finding hosts, without sending anything to them."""
+
+from pathlib import Path
+
+import pytest
+
+from probes.errors import HostListError
+from probes.hosts.host import ListedHost
+from probes.reach import find_targets
+from probes.ssh.options import SshOptions
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> SshOptions:
+    config = tmp_path / "config"
+    config.write_text("Host known\n  HostName 192.0.2.7\n")
+    return SshOptions(config_file=str(config))
+
+
+def test_the_configuration_says_where_a_name_is(options: SshOptions) -> None:
+    (target,) = find_targets([ListedHost("known", ssh_address="192.0.2.1")], options)
+    assert target.hostname == "192.0.2.7"
+
+
+def test_a_name_that_says_nothing_is_where_it_was_before(options: SshOptions) -> None:
+    (target,) = find_targets([ListedHost("lost.invalid", ssh_address="192.0.2.1")], options)
+    assert (target.name, target.hostname) == ("lost.invalid", "192.0.2.1")
+    assert target.host_key_name == "lost.invalid"
+
+
+def test_without_that_the_line_is_named(options: SshOptions) -> None:
+    with pytest.raises(HostListError, match=r"^hosts\.txt:3: lost\.invalid cannot be resolved"):
+        find_targets([ListedHost("lost.invalid", place="hosts.txt:3")], options)

@@ -1,0 +1,127 @@
+"""Sessions with a real sshd: what ends well, what never ends, and what breaks."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import paramiko
+import pytest
+
+from probes.errors import HostError
+from probes.ssh.connect import Connector
+from probes.ssh.session import MAX_LINE, MAX_OUTPUT, Session
+from support.sshd import Sshd
+
+
+@pytest.fixture
+def session(sshd: Sshd) -> Iterator[Session]:
+    options = sshd.options()
+    opened = Connector(options).connect(sshd.target(options))
+    yield opened
+    opened.close()
+
+
+def test_a_command_runs_to_its_end(session: Session) -> None:
+    done = session.run("cat; echo aside >&2; exit 3", b"given")
+    assert (done.status, done.stdout, done.stderr) == (3, b"given", "aside")
+
+
+def test_streams_larger_than_their_windows(session: Session) -> None:
+    done = session.run("head -c 6000000 /dev/zero >&2; head -c 6000000 /dev/zero")
+    assert (done.status, len(done.stdout)) == (0, 6_000_000)
+
+
+def test_a_command_killed_by_a_signal_is_not_a_lost_connection(session: Session) -> None:
+    assert session.run("kill -9 $$").status == -1
+    assert session.run("true").status == 0
+
+
+@pytest.mark.parametrize(
+    "command", ["exec sleep 60", "exec yes slow >&2", "exec sleep 60 >&- 2>&-"]
+)
+def test_the_time_limit_holds(session: Session, command: str) -> None:
+    start_s = time.monotonic()
+    with pytest.raises(HostError, match=r"did not end within 0\.5 s|more than 8 MiB"):
+        session.run(command, timeout_s=0.5)
+    assert time.monotonic() - start_s < 3
+    assert session.run("true").status == 0
+
+
+def test_a_host_that_writes_for_ever_is_cut_off(session: Session) -> None:
+    with pytest.raises(HostError, match=f"more than {MAX_OUTPUT >> 20} MiB"):
+        session.run("exec cat /dev/zero")
+
+
+def test_a_connection_lost_while_a_command_runs(session: Session) -> None:
+    with pytest.raises(HostError, match="connection was lost"):
+        session.run("echo begun; kill -9 $PPID; sleep 5")
+
+
+def test_the_lines_of_a_process(session: Session) -> None:
+    process = session.start("while read line; do echo got $line; done; echo bye >&2; exit 4")
+    process.write("a\nb\n")
+    lines = process.lines()
+    assert [next(lines), next(lines)] == ["got a", "got b"]
+    process._channel.shutdown_write()
+    assert list(lines) == []
+    assert process.stderr_tail() == "bye"
+    assert process.wait_for_exit(5) == 4
+
+
+def test_a_line_without_end_is_refused(session: Session) -> None:
+    process = session.start("exec cat /dev/zero")
+    with pytest.raises(HostError, match=f"longer than {MAX_LINE >> 10} KiB"):
+        next(process.lines())
+    process.close()
+
+
+def test_a_connection_lost_between_lines(session: Session) -> None:
+    process = session.start("echo begun; kill -9 $PPID; sleep 5")
+    with pytest.raises(HostError, match="connection was lost"):
+        list(process.lines())
+
+
+class _Silent(paramiko.ServerInterface):
+    """Lets everyone in, opens channels, and never answers a request for a command."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+
+    def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
+        return paramiko.AUTH_SUCCESSFUL
+
+    def get_allowed_auths(self, username: str) -> str:
+        return "publickey"
+
+    def check_channel_request(self, kind: str, chanid: int) -> int:
+        return paramiko.OPEN_SUCCEEDED
+
+    def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
+        self.ended.wait(20)
+        return False
+
+
+@pytest.fixture
+def silent_session() -> Iterator[Session]:
+    ours, theirs = socket.socketpair()
+    server = paramiko.Transport(theirs)
+    server.add_server_key(paramiko.ECDSAKey.generate())
+    silent = _Silent()
+    server.start_server(event=threading.Event(), server=silent)
+    client = paramiko.Transport(ours)
+    client.start_client(timeout=10)
+    client.auth_publickey("u", paramiko.ECDSAKey.generate())
+    yield Session("x", client, "x")
+    silent.ended.set()
+    client.close()
+    server.close()
+
+
+def test_a_server_that_never_starts_the_command(silent_session: Session) -> None:
+    start_s = time.monotonic()
+    with pytest.raises(HostError, match="did not end within"):
+        silent_session.run("true", timeout_s=0.3)
+    with pytest.raises(HostError, match=r"does not start within|opens no channel"):
+        silent_session.start("true", timeout_s=0.3)
+    assert time.monotonic() - start_s < 4

@@ -1,0 +1,117 @@
+"""`plink probe --tool fping` when hosts or the user do something unfortunate."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plink.files import cluster as cluster_file
+from support.lab import Lab
+from support.plink_command import plink, plink_argv, ssh_options
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def networks(lab: Lab) -> set[str]:
+    """The network namespaces of the lab's hosts."""
+    command = ["readlink", "/proc/self/ns/net"]
+    return {lab.exec(name, command).stdout.strip() for name in lab.names}
+
+
+def fpings(networks: set[str]) -> list[int]:
+    """The fpings that run on any host, their shells and watchers."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            is_there = str((entry / "ns/net").readlink()) in networks
+            if is_there and b"fping" in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def start(lab: Lab, out: Path, count: int) -> subprocess.Popen[str]:
+    argv = plink_argv("probe", lab.hosts_file, *ssh_options(lab), "-o", out, "--tool", "fping")
+    return subprocess.Popen(
+        [*argv, "--count", str(count), "--concurrency", "2"], stderr=subprocess.PIPE, text=True
+    )
+
+
+def readings(path: Path) -> int:
+    cluster, _ = cluster_file.read(str(path))
+    assert cluster.rtt is not None
+    return int(np.count_nonzero(~np.isnan(cluster.rtt.readings_us)))
+
+
+def test_an_interrupt_stops_at_once_and_keeps_what_there_is(
+    lab: Lab, networks: set[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "c.json"
+    run = start(lab, out, 1000)
+    wait_for(lambda: fpings(networks))
+    time.sleep(3.0)
+    run.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, complaint = run.communicate(timeout=20)
+    assert time.monotonic() - began < 3.0
+    assert run.returncode == 3, complaint
+    assert "Traceback" not in complaint
+    assert 0 < readings(out) < 30
+    wait_for(lambda: not fpings(networks), 5.0)
+
+
+def test_a_killed_coordinator_leaves_no_fping(lab: Lab, networks: set[str], tmp_path: Path) -> None:
+    run = start(lab, tmp_path / "c.json", 10_000)
+    wait_for(lambda: fpings(networks))
+    time.sleep(0.5)
+    run.kill()
+    run.communicate()
+    wait_for(lambda: not fpings(networks), 5.0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_silent_host_costs_little(lab: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    mute, *others = lab.names
+    options = (*ssh_options(lab), "-o", out, "--tool", "fping", "--count", "5")
+    lab.exec(mute, ["sh", "-c", "echo 1 >/proc/sys/net/ipv4/icmp_echo_ignore_all"])
+    addresses = "; ".join(
+        f"ip route add blackhole {host.address}/32"
+        for host in _hosts(lab, tmp_path)
+        if host.name != mute
+    )
+    lab.exec(mute, ["sh", "-c", addresses])
+    try:
+        began = time.monotonic()
+        done = plink("probe", lab.hosts_file, *options, "--timeout", "4")
+        took = time.monotonic() - began
+    finally:
+        lab.exec(mute, ["sh", "-c", addresses.replace("route add", "route del")])
+        lab.exec(mute, ["sh", "-c", "echo 0 >/proc/sys/net/ipv4/icmp_echo_ignore_all"])
+    assert done.code == 3
+    assert f"warning: {mute}: answers no ping of any host" in done.stderr
+    assert readings(out) == len(others) * (len(others) - 1)
+    # Ten directions of 4 s without suspicion.
+    assert took < 30.0
+
+
+def _hosts(lab: Lab, tmp_path: Path) -> list[cluster_file.Host]:
+    out = tmp_path / "addresses.json"
+    plink("probe", lab.hosts_file, *ssh_options(lab), "-o", out, "--count", "1")
+    cluster, _ = cluster_file.read(str(out))
+    return list(cluster.hosts)

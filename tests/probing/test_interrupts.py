@@ -1,0 +1,127 @@
+"""What an interrupt must not take away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from plink.cli import probe_action
+from plink.cli.progress import StageProgress
+from plink.errors import PlinkError
+from plink.files import cluster as cluster_file
+from plink.probing import run
+from plink.probing.interrupts import held_back_interrupts
+from probes.facts import HostFacts
+from probes.hosts.host import ListedHost
+from probes.reach import Reached, ReachedHost
+from probes.samples import PairLoss, PairReading, Sink, Wanted
+from probes.ssh.config import Target
+from probes.ssh.connect import Connector
+from probes.ssh.options import SshOptions
+from probes.ssh.session import Session
+
+
+class InterruptedClosing(Reached):
+    """Hosts whose connections the user has no patience to see closed."""
+
+    def __exit__(self, *_: object) -> None:
+        raise KeyboardInterrupt
+
+
+def reached_host(number: int) -> ReachedHost:
+    name = f"h{number}"
+    return ReachedHost(
+        ListedHost(name),
+        cast("Target", type("FakeTarget", (), {"hostname": name})),
+        cast("Session", None),
+        HostFacts("x86_64", name, 4, []),
+        f"10.0.0.{number}",
+    )
+
+
+@pytest.fixture
+def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """Options of `plink probe` for two hosts that no connection is needed for."""
+    hosts = [reached_host(1), reached_host(2)]
+    monkeypatch.setattr(
+        run, "reach", lambda *_, **__: InterruptedClosing(Connector(SshOptions()), hosts)
+    )
+    listed = tmp_path / "hosts"
+    listed.write_text("h1\nh2\n")
+    ssh = dict.fromkeys(["ssh_config", "identity", "user"])
+    return {
+        **ssh,
+        "accept_new_host_keys": False,
+        "ssh_concurrency": 1,
+        "hosts": str(listed),
+        "output": str(tmp_path / "c.json"),
+        "resume": None,
+        "percentile": 10.0,
+        "tool": "echo",
+        "count": None,
+        "network": None,
+        "interface": None,
+    }
+
+
+def set_tool(monkeypatch: pytest.MonkeyPatch, *, silent: bool) -> None:
+    def measure(_hosts: object, wanted: Wanted, _options: object, sink: Sink) -> None:
+        for i, j in wanted:
+            if silent:
+                sink.pair_lost(PairLoss(i, j, "no answer"))
+            else:
+                sink.reading(PairReading(i, j, 1, 1, dict.fromkeys((10.0, 50.0, 99.0), 5.0)))
+
+    monkeypatch.setitem(run.TOOLS, "echo", measure)
+
+
+def test_what_was_measured_is_written_before_connections_are_closed(
+    two_hosts: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_tool(monkeypatch, silent=False)
+    assert probe_action.run_command(two_hosts, StageProgress()) == 0
+    cluster, _ = cluster_file.read(two_hosts["output"])
+    assert cluster.names == ["h1", "h2"]
+
+
+def test_no_reading_replaces_no_file(
+    two_hosts: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_tool(monkeypatch, silent=True)
+    monkeypatch.setattr(InterruptedClosing, "__exit__", Reached.__exit__)
+    output = Path(two_hosts["output"])
+    output.write_text("a good one")
+    with pytest.raises(PlinkError, match="no pair of hosts could be measured") as error:
+        probe_action.run_command(two_hosts, StageProgress())
+    assert error.value.exit_code == 1
+    assert output.read_text() == "a good one"
+    assert "h1 to h2: no answer" in capsys.readouterr().err
+
+
+def write_while_interrupted(done: list[str]) -> None:
+    with held_back_interrupts():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        done.append("written")
+
+
+def test_an_interrupt_waits_for_the_block() -> None:
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        write_while_interrupted(done)
+    assert done == ["written"]
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_without_an_interrupt_nothing_is_raised() -> None:
+    with held_back_interrupts():
+        pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

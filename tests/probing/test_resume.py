@@ -1,0 +1,131 @@
+"""Going on with an earlier measurement, without hosts."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from plink.errors import WrongUseError
+from plink.files.cluster import Cluster, Host, RttMeasurement, Unreachable
+from plink.probing.collector import Collector
+from plink.probing.resume import (
+    hosts_of,
+    kept_hosts,
+    moved_hosts,
+    refuse_to_drop,
+    same_interface,
+    same_network,
+)
+from probes.hosts.host import ListedHost
+from probes.samples import PairReading
+
+NAMES = ("a", "b", "c")
+
+
+def cluster(*names: str) -> Cluster:
+    size = len(names)
+    rtt_us = np.arange(1.0, size * size + 1).reshape(size, size)
+    np.fill_diagonal(rtt_us, np.nan)
+    samples = np.where(np.isnan(rtt_us), 0, 9)
+    rtt = RttMeasurement({10.0: rtt_us}, 10.0, samples, np.zeros_like(samples), "echo")
+    return Cluster([Host(name, f"10.0.0.{ord(name)}") for name in names], rtt)
+
+
+def listed(*names: str) -> list[ListedHost]:
+    return [ListedHost(name) for name in names]
+
+
+def test_hosts_come_back_as_they_were_listed() -> None:
+    earlier = replace(
+        cluster("b", "d"),
+        unreachable=[
+            Unreachable("e", "down", position=4),
+            Unreachable("x", "down"),
+            Unreachable("a", "down", user="me", port=9, slots=4, position=0),
+            Unreachable("c", "down", position=2),
+            Unreachable("b", "listed among the hosts as well", position=0),
+        ],
+    )
+    hosts = hosts_of(earlier, "c.json")
+    assert [host.name for host in hosts] == ["a", "b", "c", "d", "e", "x"]
+    assert hosts[0] == ListedHost("a", user="me", port=9, slots=4, place="c.json")
+
+
+def test_one_host_is_too_few() -> None:
+    with pytest.raises(
+        WrongUseError, match=r"c\.json: has one host, and probing needs at least two"
+    ):
+        hosts_of(cluster("a"), "c.json")
+
+
+def test_measured_hosts_stay_though_they_are_down() -> None:
+    now = {"a": Host("a", "10.0.0.97"), "n": Host("n", "10.0.0.9")}
+    hosts = kept_hosts(listed("n", "c", "a", "gone"), now, cluster(*NAMES))
+    assert [host.name for host in hosts] == ["n", "c", "a"]
+    assert hosts[1].address == "10.0.0.99"
+
+
+def test_a_host_that_is_down_gives_way_to_who_has_its_address() -> None:
+    hosts = kept_hosts(listed("a", "n"), {"n": Host("n", "10.0.0.97")}, cluster(*NAMES))
+    assert [host.name for host in hosts] == ["n"]
+
+
+def test_readings_of_absent_hosts_stay_and_new_ones_find_their_place() -> None:
+    earlier = cluster("a", "c")
+    hosts = [*cluster(*NAMES).hosts]
+    # Host a is down: b and c take part, as hosts 0 and 1 of the run.
+    collector = Collector(hosts, [1, 2], [10.0], earlier=earlier)
+    assert collector.missing() == {(0, 1), (1, 0)}
+    collector.reading(PairReading(0, 1, sent=5, received=5, rtt_us={10.0: 50.0}))
+    rtt = collector.measurement(
+        reading=10.0, tool="echo", options={}, started="", seconds=0.0, notes=[]
+    )
+    nan = np.nan
+    expected = [[nan, nan, 2.0], [nan, nan, 50.0], [3.0, nan, nan]]
+    np.testing.assert_array_equal(rtt.readings_us, expected)
+    assert collector.readings == 3
+
+
+def test_a_host_at_another_address_loses_its_readings() -> None:
+    earlier = cluster(*NAMES)
+    hosts = [earlier.hosts[0], replace(earlier.hosts[1], address="10.9.9.9"), earlier.hosts[2]]
+    moved = moved_hosts(hosts, earlier)
+    assert moved == {"b": "10.0.0.98"}
+    collector = Collector(hosts, [0, 1, 2], [10.0], earlier=earlier, moved=moved)
+    assert collector.missing() == {(0, 1), (1, 0), (1, 2), (2, 1)}
+
+
+def test_a_list_that_drops_measured_hosts_is_refused() -> None:
+    earlier = cluster(*NAMES)
+    refuse_to_drop(earlier, listed("x", *NAMES), "hosts", "c.json")
+    with pytest.raises(WrongUseError, match="hosts: does not list a and 1 more, whose readings"):
+        refuse_to_drop(earlier, listed("c", "x"), "hosts", "c.json")
+
+
+def test_a_list_may_drop_hosts_without_readings() -> None:
+    earlier = cluster(*NAMES)
+    assert earlier.rtt is not None
+    earlier.rtt.readings_us[0, :] = earlier.rtt.readings_us[:, 0] = np.nan
+    refuse_to_drop(earlier, listed("b", "c"), "hosts", "c.json")
+
+
+def test_the_network_is_the_recorded_one() -> None:
+    recorded = {"network": "10.0.0.0/8", "interface": "eth1"}
+    ten, other = ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("10.0.0.0/16")
+    assert same_network(recorded, None, "c") == same_network(recorded, ten, "c") == ten
+    assert same_interface(recorded, None, "c") == same_interface(recorded, "eth1", "c") == "eth1"
+    assert same_network({}, None, "c") is None
+    assert same_interface({}, None, "c") is None
+    with pytest.raises(WrongUseError, match=r"with --network 10\.0\.0\.0/8, not 10.0.0.0/16"):
+        same_network(recorded, other, "c")
+    with pytest.raises(WrongUseError, match="c: was measured without --interface, not eth0"):
+        same_interface({}, "eth0", "c")
+
+
+@pytest.mark.parametrize("value", ["x", [1], {}, 1.5, 7.0, True, "10.0.0.1/8"])
+def test_a_recorded_network_that_is_none(value: object) -> None:
+    with pytest.raises(WrongUseError, match=r"options\.network is no network"):
+        same_network({"network": value}, None, "c")

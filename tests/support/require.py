@@ -1,0 +1,119 @@
+"""What a test needs of the machine, asked of the real programs; otherwise it is skipped."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+_TIMEOUT_S = 30
+_TWO_RANKS = ["2", "2"]
+_PRINT_SIZE = """\
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    int size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    printf("%d\\n", size);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def require_root() -> None:
+    """Only root reaches a lab's hosts from here.
+
+    Continuous integration runs as root, and fails rather than be green without these tests.
+    """
+    if os.geteuid() == 0:
+        return
+    reason = "only root reaches the lab's hosts from here"
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}, and with CI=true nothing of the lab may be left out")
+    pytest.skip(reason)
+
+
+def require_client(name: str) -> None:
+    """Skip unless the bench client `gloo`, `openmpi` or `mpich` works here."""
+    if name == "gloo":
+        why_not = None if importlib.util.find_spec("torch") else "needs torch"
+    else:
+        why_not = {"openmpi": why_no_openmpi, "mpich": why_no_mpich}[name]()
+    if why_not is not None:
+        pytest.skip(why_not)
+
+
+def require_launcher(program: str) -> None:
+    """Skip unless `mpirun.openmpi` or `mpiexec.hydra` starts ranks as plink expects it to."""
+    why_not = why_no_openmpi() if program == "mpirun.openmpi" else why_no_hydra(program)
+    if why_not is not None:
+        pytest.skip(why_not)
+
+
+@functools.cache
+def why_no_openmpi(launcher: str = "mpirun.openmpi") -> str | None:
+    """Why there is no Open MPI 4 here, None where there is."""
+    if shutil.which(launcher) is None:
+        return f"needs {launcher}"
+    version = _output([launcher, "--version"]).strip()
+    found = re.search(r"\b(\d+)\.\d+", version)
+    if found is None or found[1] != "4":
+        return f"needs Open MPI 4; {launcher} --version says {version[:60]!r}"
+    return None
+
+
+@functools.cache
+def why_no_hydra(launcher: str = "mpiexec.hydra") -> str | None:
+    """Why MPICH's launcher cannot start two ranks here, None where it can."""
+    if shutil.which(launcher) is None:
+        return f"needs {launcher}"
+    return _unless_two(launcher, ["sh", "-c", 'echo "$PMI_SIZE"'])
+
+
+@functools.cache
+def why_no_mpich(launcher: str = "mpiexec.mpich", compiler: str = "mpicc.mpich") -> str | None:
+    """Why MPICH's ranks do not find one another here, None where they do.
+
+    The MPICH 4.2.0 of Ubuntu 24.04 starts every rank as rank 0 of 1.
+    """
+    if shutil.which(compiler) is None:
+        return f"needs {compiler}"
+    if (why_not := why_no_hydra(launcher)) is not None:
+        return why_not
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "size.c"), Path(folder, "size")
+        source.write_text(_PRINT_SIZE)
+        subprocess.run([compiler, "-o", program, source], check=True, capture_output=True)
+        return _unless_two(launcher, [str(program)])
+
+
+def _unless_two(launcher: str, argv: list[str]) -> str | None:
+    """None if each of two ranks prints that there are two."""
+    said = _output([launcher, "-n", "2", *argv])
+    if said.split() == _TWO_RANKS:
+        return None
+    return f"needs a working MPICH; two ranks of {launcher} were told of {said.split()} ranks"
+
+
+def _output(argv: list[str]) -> str:
+    try:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        return "nothing in time"
+    return done.stdout or done.stderr
