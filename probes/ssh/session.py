@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import paramiko
@@ -153,8 +154,9 @@ class Session:
         stderr = bytearray()
         aside = threading.Thread(target=_read, args=(channel.recv_stderr, stderr), daemon=True)
         aside.start()
-        channel.sendall(stdin)
-        channel.shutdown_write()
+        with suppress(OSError):  # a command may end without having read its input
+            channel.sendall(stdin)
+            channel.shutdown_write()
         stdout = bytearray()
         if not _read(channel.recv, stdout):
             channel.close()

@@ -27,7 +27,7 @@ RANK_OF = {"gloo": "sys.stdin.buffer.read", "openmpi": "mpi_allreduce-", "mpich"
 # To which rank a rank of a ring sends: Gloo's runs backwards.
 STEP = {"gloo": -1, "openmpi": 1, "mpich": 1}
 
-SIZE_BYTES = 1_000_000
+SIZE_BYTES = 400_000
 
 
 @pytest.fixture(params=["gloo", "openmpi", "mpich"])
@@ -84,7 +84,7 @@ def wait_for(what: Callable[[], Any], process: subprocess.Popen[str], seconds: f
 
 def endless(client: str, cluster: Path, orders: str) -> Sequence[object]:
     """Launches of some seconds each, more than a test waits for."""
-    launches = ("--size", SIZE_BYTES, "--repetitions", 60, "--rounds", 1000, "--timeout", 5)
+    launches = ("--size", SIZE_BYTES, "--repetitions", 60, "--rounds", 1000, "--timeout", 3)
     return (cluster, "--client", client, "--orders", orders, *launches)
 
 
@@ -144,10 +144,10 @@ def test_ctrl_c_prints_what_there_is_and_leaves_nothing(
     lab: Lab, cluster: Path, client: str
 ) -> None:
     arguments = (cluster, "--client", client, "--orders", "given", "--size", SIZE_BYTES)
-    with running(lab, *arguments, "--rounds", 1000, "--repetitions", 15) as process:
+    with running(lab, *arguments, "--rounds", 1000, "--repetitions", 4) as process:
         wait_for(lambda: main_peer(lab, lab.names[0], SIZE_BYTES), process)
         # Enough for this launch to end; interrupted is one of those after it.
-        time.sleep(3.0)
+        time.sleep(2.0)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=30)
     assert "Traceback" not in stderr
@@ -181,11 +181,7 @@ def test_a_silent_host_is_named(lab: Lab, cluster: Path) -> None:
             ["--client", "mpich", "--remote-cache", "/dev/null/x"],
             "mpi_allreduce cannot be put there",
         ),
-        (["--size", "3"], "no whole number of float32"),
-        (["--size", "8"], "less than one float32"),
-        (["--orders", "best"], "names no order"),
         (["--orders", "file:/nowhere"], "/nowhere: cannot be read"),
-        (["-F", "/nowhere"], "cannot be read"),
     ],
 )
 def test_what_cannot_work_is_one_sentence(
