@@ -129,6 +129,28 @@ def test_through_a_jump_host(sshd: Sshd) -> None:
         session.run("true")
 
 
+_PIPE = """
+import os, socket, sys, threading
+link = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+def pump():
+    while data := os.read(0, 65536): link.sendall(data)
+threading.Thread(target=pump, daemon=True).start()
+while data := link.recv(65536): os.write(1, data)
+"""
+
+
+def test_through_a_proxy_command(sshd: Sshd, tmp_path: Path) -> None:
+    (tmp_path / "pipe.py").write_text(_PIPE)
+    command = f"{sys.executable} {tmp_path}/pipe.py {sshd.port}"
+    options = sshd.options()
+    connector = Connector(options)
+    proxied = replace(sshd.target(options), proxy_command=command)
+    assert connector.connect(proxied).run("echo there").stdout == b"there\n"
+    connector.close()
+    error = refusal(sshd, options, proxy_command="exit 1")
+    assert error.host == "here"
+
+
 def test_dead_jump_hosts_cost_one_timeout(sshd: Sshd) -> None:
     options = sshd.options(timeout_s=1.0)
     with mute_port() as one, mute_port() as two:
