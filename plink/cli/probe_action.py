@@ -38,8 +38,8 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output'.")
     document.check_writable(output)
-    if hosts is not None and _is_same_file(output, hosts):
-        raise WrongUseError(f"{output}: is the host list itself", "write to another file with -o")
+    if hosts is not None:
+        document.refuse_same_file(hosts, output)
     values["ssh"] = take_ssh_options(values)
     values["reading"] = values.pop("percentile")
     earlier: Cluster | None = None
