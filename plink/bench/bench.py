@@ -11,12 +11,12 @@ from plink.bench.clients.base import Client
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.clients.mpi import MpiClient, find_tools
 from plink.bench.hosts import BenchHost, describe
-from plink.bench.interrupts import without_interrupts
 from plink.bench.request import BenchRequest
 from plink.bench.result import BenchResult, Prediction, Setting, make_result
 from plink.bench.run import run_rounds
 from plink.distance import distances
 from plink.errors import PlinkError, WrongUseError
+from plink.interrupts import ignored_interrupts
 from probes.errors import HostListError
 from probes.hosts.host import ListedHost
 from probes.reach import Reached, reach
@@ -75,7 +75,7 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
                 client, request.orders, request.rounds, request.seed, progress.step
             )
         finally:
-            with without_interrupts():
+            with ignored_interrupts():
                 client.close()
     setting = Setting(
         client=request.client,

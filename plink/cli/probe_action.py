@@ -10,7 +10,7 @@ import click
 
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.errors import EXIT_PARTIAL, PlinkError, WrongUseError
+from plink.errors import EXIT_PARTIAL, PlinkError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster, Failure, RttMeasurement

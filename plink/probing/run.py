@@ -10,8 +10,8 @@ from typing import Protocol
 
 from plink.errors import PlinkError
 from plink.files.cluster import Cluster, RttMeasurement
+from plink.interrupts import held_back_interrupts
 from plink.probing.collector import Collector
-from plink.probing.interrupts import held_back_interrupts
 from plink.probing.limits import DEFAULT_COUNTS
 from plink.probing.records import (
     absent,

@@ -14,8 +14,8 @@ from plink.cli import probe_action
 from plink.cli.progress import StageProgress
 from plink.errors import PlinkError
 from plink.files import cluster as cluster_file
+from plink.interrupts import held_back_interrupts
 from plink.probing import run
-from plink.probing.interrupts import held_back_interrupts
 from probes.facts import HostFacts
 from probes.hosts.host import ListedHost
 from probes.reach import Reached, ReachedHost

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from plink.bench.interrupts import without_interrupts
 from plink.errors import PlinkError
+from plink.interrupts import ignored_interrupts
 
 _VERSION_LIMIT_S = 30.0
 _TERMINATE_LIMIT_S = 10.0
@@ -73,7 +73,7 @@ def run_launcher(command: Sequence[str], limit_s: float) -> Ended | None:
 
 def _end(process: subprocess.Popen[str]) -> None:
     """Ask the launcher to end its ranks; make it, where it does not."""
-    with without_interrupts():
+    with ignored_interrupts():
         process.terminate()
         try:
             process.communicate(timeout=_TERMINATE_LIMIT_S)
