@@ -10,6 +10,7 @@ import click
 
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
+from plink.cli.talk import warn
 from plink.errors import EXIT_PARTIAL, PlinkError
 from plink.files import cluster as cluster_file
 from plink.files import document
@@ -69,7 +70,7 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
         probe(request, progress, keep)
     except TooFewReachedError as error:
         for failure in error.failures:
-            _warn(f"{failure.host}: {failure}")
+            warn(f"{failure.host}: {failure}")
         raise
     except KeyboardInterrupt:
         if not codes:
@@ -102,7 +103,7 @@ def _report(result: ProbeResult, output: str) -> int:
     cluster, rtt = result.cluster, result.measurement
     total = len(cluster.hosts) * (len(cluster.hosts) - 1)
     if result.interrupted:
-        _warn(f"interrupted; go on with: plink probe --resume {output}")
+        warn(f"interrupted; go on with: plink probe --resume {output}")
     where = "" if output == document.STANDARD_STREAM else f" -> {output}"
     click.echo(
         f"{len(cluster.hosts)} hosts, {result.measured} of {total} directed pairs, "
@@ -115,16 +116,12 @@ def _report(result: ProbeResult, output: str) -> int:
 
 def _warn_of_gaps(cluster: Cluster, rtt: RttMeasurement) -> None:
     for failure in [*cluster.unreachable, *(f for f in rtt.failures if f.destination is None)]:
-        _warn(f"{failure.source}: {failure.reason}")
+        warn(f"{failure.source}: {failure.reason}")
     _warn_pairs([failure for failure in rtt.failures if failure.destination is not None])
 
 
 def _warn_pairs(failures: Sequence[Failure]) -> None:
     for failure in failures[:_MAX_NAMED_PAIRS]:
-        _warn(f"{failure.source} to {failure.destination}: {failure.reason}")
+        warn(f"{failure.source} to {failure.destination}: {failure.reason}")
     if len(failures) > _MAX_NAMED_PAIRS:
-        _warn(f"... and {len(failures) - _MAX_NAMED_PAIRS} more directed pairs, named in the file")
-
-
-def _warn(text: str) -> None:
-    click.echo(f"{click.style('warning:', fg='yellow')} {text}", err=True)
+        warn(f"... and {len(failures) - _MAX_NAMED_PAIRS} more directed pairs, named in the file")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import click
+from plink.cli.talk import note
+from plink.view.text import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -44,9 +45,9 @@ class StageProgress:
     def say(self, text: str) -> None:
         """A line for the user, above the bar."""
         if self._bars is not None:
-            self._bars.console.print(f"note: {text}", markup=False, highlight=False)
+            self._bars.console.print(f"note: {printable(text)}", markup=False, highlight=False)
         else:
-            click.echo(f"note: {text}", err=True)
+            note(text)
 
 
 def _bars() -> Progress:
