@@ -1,7 +1,7 @@
 """The errors a person sees: one sentence, one hint, one exit code.
 
 Exit codes: 0 done; 1 failed; 2 wrong use; 3 done in part (a result was written, some hosts or
-pairs are missing and were named on stderr).
+pairs are missing and were named on stderr); 130 interrupted before there was a result.
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ class HostError(ProbesError):
     """One host failed. The message is the reason, without the host's name; `host` is its name."""
 
     def __init__(self, host: str, message: str, hint: str | None = None) -> None:
-        super().__init__(_clean(message), hint)
+        super().__init__(clean(message), hint)
         self.host = host
 
 
-def _clean(message: str) -> str:
+def clean(message: str) -> str:
     """Fit for a terminal: a host's own words may be escape sequences, or without end."""
     cut = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 3] + "..."
     return "".join(character if character.isprintable() else "\ufffd" for character in cut)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from probes import facts
 from probes.errors import HostError, HostListError, OptionError
 from probes.facts import HostFacts
-from probes.hosts.address import IPNetwork, choose_address
+from probes.hosts.address import IPNetwork
+from probes.hosts.family import Candidates, choose_addresses
 from probes.hosts.host import ListedHost
-from probes.hosts.resolve import resolve
+from probes.hosts.resolve import check_resolvable
 from probes.ssh import parallel
 from probes.ssh.config import SshConfig, Target
 from probes.ssh.connect import Connector, connect_all
@@ -73,7 +74,7 @@ def _resolvable(host: ListedHost, target: Target) -> Target:
     if target.jumps or target.proxy_command is not None:
         return target
     try:
-        resolve(target.hostname, host.place)
+        check_resolvable(target.hostname, host.place)
     except HostListError:
         if host.ssh_address is None:
             raise
@@ -92,7 +93,8 @@ def reach(
     """Connect to every host and find out what it is. A host that fails is named, and left out.
 
     Raises:
-        HostListError, OptionError: as `find_targets`, or two names that are the same machine.
+        HostListError, OptionError: as `find_targets`, or two names that are the same machine, or
+            addresses of two families.
     """
     targets = find_targets(listed, options)
     by_name = {host.name: (host, target) for host, target in zip(listed, targets, strict=True)}
@@ -101,21 +103,27 @@ def reach(
         sessions, reached.failures = connect_all(
             reached.connector, targets, options.concurrency, on_done
         )
-        asked = parallel.each(facts.ask, list(sessions.values()), options.concurrency)
-        found = {session.host: outcome for session, outcome in asked}
+        known: dict[str, HostFacts] = {}
+        for session, outcome in parallel.each(
+            facts.ask, list(sessions.values()), options.concurrency
+        ):
+            if isinstance(outcome, HostError):
+                reached.failures.append(outcome)
+            else:
+                known[session.host] = outcome
+        candidates = {
+            name: Candidates(known[name].addresses, session.address)
+            for name, session in sessions.items()
+            if name in known
+        }
+        addresses, unfit = choose_addresses(candidates, network, interface)
+        reached.failures += unfit
         for name, session in sessions.items():
-            try:
-                outcome = found[name]
-                if isinstance(outcome, HostError):
-                    raise outcome
-                chosen = choose_address(
-                    outcome.addresses, session.address, network, interface, host=name
-                )
-            except HostError as error:
-                reached.failures.append(error)
+            if name in addresses:
+                host = ReachedHost(*by_name[name], session, known[name], addresses[name])
+                reached.hosts.append(host)
+            else:
                 session.close()
-                continue
-            reached.hosts.append(ReachedHost(*by_name[name], session, outcome, chosen.address))
         _refuse_shared_addresses(reached.hosts)
     except BaseException:
         reached.connector.close()
@@ -126,11 +134,16 @@ def reach(
 
 
 def _refuse_shared_addresses(hosts: Sequence[ReachedHost]) -> None:
-    seen: dict[str, str] = {}
+    seen: dict[str, ReachedHost] = {}
     for host in hosts:
-        other = seen.setdefault(host.address, host.name)
-        if other != host.name:
+        other = seen.setdefault(host.address, host)
+        if other is not host:
             raise OptionError(
-                f"{other} and {host.name} both have the traffic address {host.address}",
+                f"{_with_place(other)} and {_with_place(host)} both have the traffic address "
+                f"{host.address}",
                 "list a machine once, or choose another address with --network or --interface",
             )
+
+
+def _with_place(host: ReachedHost) -> str:
+    return f"{host.name} ({host.listed.place})" if host.listed.place else host.name

@@ -25,7 +25,7 @@ from plink.probing.resume import (
 )
 from plink.probing.run import ProbeResult, TooFewReachedError, probe
 from probes.hosts.host import ListedHost
-from probes.hosts.hostlist import parse_host_list
+from probes.hosts.hostlist import parse_host_list_bytes
 
 _MAX_NAMED_PAIRS = 5
 
@@ -38,8 +38,8 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output'.")
     document.check_writable(output)
-    if hosts is not None and _is_same_file(output, hosts):
-        raise WrongUseError(f"{output}: is the host list itself", "write to another file with -o")
+    if hosts is not None:
+        document.refuse_same_file(hosts, output)
     values["ssh"] = take_ssh_options(values)
     values["reading"] = values.pop("percentile")
     earlier: Cluster | None = None
@@ -92,11 +92,7 @@ def _listed_hosts(
     if hosts is not None:
         content = document.read_bytes(hosts)
         source = "standard input" if hosts == document.STANDARD_STREAM else hosts
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise WrongUseError(f"{source}: is not text") from None
-        return parse_host_list(text, source), document.digest(content)
+        return parse_host_list_bytes(content, source), document.digest(content)
     if earlier is None or resume is None:
         raise click.UsageError("Missing argument 'HOSTS'.")
     return hosts_of(earlier, resume), earlier.made_from

@@ -21,6 +21,11 @@ def is_word(value: str) -> bool:
     return is_plain and 0 < len(value) <= 255 and not value.startswith("-")
 
 
+def _bound(value: float) -> str:
+    """A bound without an exponent where people can read it so."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e13 else f"{value:g}"
+
+
 class Fields:
     """A JSON object from a file that is hostile until parsed.
 
@@ -90,7 +95,7 @@ class Fields:
         """A finite number between `low` and `high`."""
         number = finite_number(self.values.get(name))
         if number is None or not low <= number <= high:
-            raise self.error(name, f"a number from {low:g} to {high:g}")
+            raise self.error(name, f"a number from {_bound(low)} to {_bound(high)}")
         return number
 
     def optional_number(self, name: str, low: float, high: float) -> float | None:
@@ -100,14 +105,17 @@ class Fields:
     def numbers(self, name: str, size: int, high: float) -> list[float]:
         """`size` finite numbers from 0 to `high`."""
         values = self.values.get(name)
-        if not isinstance(values, list) or len(values) != size:
+        if not isinstance(values, list):
             raise self.error(name, f"{size} numbers")
+        if len(values) != size:
+            message = f"{self.place}: {name} has {len(values)} numbers, expected {size}"
+            raise WrongUseError(message)
         for index, value in enumerate(values):
             number = finite_number(value)
             if number is None or not 0.0 <= number <= high:
                 raise WrongUseError(
                     f"{self.place}: {name}[{index}] is {brief(value)}, "
-                    f"expected a number from 0 to {high:g}"
+                    f"expected a number from 0 to {_bound(high)}"
                 )
         return [float(value) for value in values]
 
@@ -156,7 +164,7 @@ class Fields:
                 if number is None or not 0.0 <= number <= high:
                     raise WrongUseError(
                         f"{self.place}: {name}[{i}][{j}] is {brief(value)}, "
-                        f"expected null or a number from 0 to {high:g}"
+                        f"expected null or a number from 0 to {_bound(high)}"
                     )
                 matrix[i, j] = number
         return matrix
@@ -176,9 +184,15 @@ class Fields:
 
     def _rows(self, name: str, size: int) -> Sequence[Sequence[Any]]:
         rows = self.values.get(name)
-        if not isinstance(rows, list) or len(rows) != size:
+        if not isinstance(rows, list):
             raise self.error(name, f"{size} rows, one per host")
+        if len(rows) != size:
+            message = f"{self.place}: {name} has {len(rows)} rows, expected {size}"
+            raise WrongUseError(message)
         for i, row in enumerate(rows):
-            if not isinstance(row, list) or len(row) != size:
+            if not isinstance(row, list):
                 raise WrongUseError(f"{self.place}: {name}[{i}]: expected {size} values")
+            if len(row) != size:
+                message = f"{self.place}: {name}[{i}] has {len(row)} values, expected {size}"
+                raise WrongUseError(message)
         return rows

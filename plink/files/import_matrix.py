@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from plink.errors import WrongUseError
 from plink.files import document, matrix_csv
 from plink.files.cluster import Cluster, Host, RttMeasurement
 
@@ -20,6 +21,9 @@ def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: 
     Raises:
         WrongUseError: the text is not such a matrix.
     """
+    if content.lstrip().startswith(b"{"):
+        hint = "plink show and plink order take plink's own files as they are"
+        raise WrongUseError(f"{source}: is JSON, not CSV", hint)
     given = None if unit is None else matrix_csv.unit_named(unit)
     matrix = matrix_csv.parse(content, source, given)
     return Cluster(

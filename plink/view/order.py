@@ -74,7 +74,9 @@ def _share(cost_us: float, other_us: float) -> str:
 def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     pairs = len(order.hosts) * (len(order.hosts) - 1) // 2
     optimal = "none: no order is cheaper"
-    gap = f"at most {share_text(order.gap)} could still be saved" if order.gap else optimal
+    most = share_text(order.gap)
+    limit = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
+    gap = f"{limit} could still be saved" if order.gap else optimal
     filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
     rows: list[facts.Fact] = [
         ("gap", [gap]),

@@ -74,18 +74,24 @@ class Pings:
         with self._lock:
             self._running.add(process)
         longest_s = count * (period_ms + timeout_ms) / 1000.0 + _SPARE_S
-        limit = threading.Timer(longest_s, process.close)
+        is_late = threading.Event()
+        limit = threading.Timer(longest_s, _end_late, (process, is_late))
         limit.daemon = True
         limit.start()
         try:
             if self._is_stopped:
                 return ""
             output = "\n".join(process.lines())
-            if process.wait_for_exit(_SPARE_S) == -1:
-                raise HostError(session.host, "the connection was lost while fping ran")
+            if is_late.is_set():
+                raise HostError(session.host, f"fping did not end within {longest_s:.0f} s")
             return output
         finally:
             limit.cancel()
             with self._lock:
                 self._running.discard(process)
             process.close()
+
+
+def _end_late(process: RemoteProcess, is_late: threading.Event) -> None:
+    is_late.set()
+    process.close()

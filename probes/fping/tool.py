@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
-from probes.errors import HostError
+from probes.errors import HostError, clean
 from probes.fping.parse import parse_report, percentile_us
 from probes.fping.pings import Pings, find_period_ms
 from probes.reach import ReachedHost
@@ -195,7 +195,7 @@ class _Run:
         samples = parse_report(said, address, count)
         if samples is None:
             last = said.strip().splitlines()[-1:] or ["nothing"]
-            return PairLoss(source, destination, f"fping said: {last[0]}")
+            return PairLoss(source, destination, clean(f"fping said: {last[0]}"))
         echoes = [sample for sample in samples if sample is not None]
         if not echoes:
             return _Silent(source, destination)

@@ -32,12 +32,10 @@ class InterfaceAddress:
     Args:
         interface: the interface it is on; empty where the host did not say.
         address: IPv4 or IPv6, as text.
-        prefix: the length of its network's prefix in bits.
     """
 
     interface: str
     address: str
-    prefix: int
 
 
 def choose_address(

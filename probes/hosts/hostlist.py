@@ -1,41 +1,28 @@
-"""Host lists as people have them: read, and checked as a whole (`hostline` has the syntax)."""
+"""Host lists as people have them, checked as a whole (`hostline` has the syntax)."""
 
 from __future__ import annotations
 
 import ipaddress
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from probes.errors import HostListError
 from probes.hosts.host import ListedHost
 from probes.hosts.hostline import HINT_FORMS, HINT_SLOTS, parse_line
 from probes.hosts.ranges import MAX_NAMES, RangeError
 
-STANDARD_INPUT = "-"
-_MAX_BYTES = 16 << 20
 
-
-def read_host_list(path: str) -> list[ListedHost]:
-    """The hosts listed in the file `path`; `-` is standard input.
+def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
+    """The hosts that the content of a file lists; `source` names it in errors.
 
     Raises:
-        HostListError: it cannot be read, is not text, or is no list of two or more hosts.
+        HostListError: it is not text in UTF-8, or as `parse_host_list`.
     """
-    source = "standard input" if path == STANDARD_INPUT else path
     try:
-        if path == STANDARD_INPUT:
-            content = sys.stdin.buffer.read(_MAX_BYTES + 1)
-        else:
-            with Path(path).open("rb") as stream:
-                content = stream.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise HostListError(f"{source}: {error.strerror or error}") from None
-    except ValueError:
-        raise HostListError(f"{source!r} is no file name") from None
-    if len(content) > _MAX_BYTES:
-        raise HostListError(f"{source}: is larger than {_MAX_BYTES >> 20} MiB", HINT_FORMS)
-    return parse_host_list(_decode(content, source), source)
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise HostListError(f"{source}:{line}: is not text in UTF-8", HINT_FORMS) from None
+    return parse_host_list(text, source)
 
 
 def parse_host_list(text: str, source: str) -> list[ListedHost]:
@@ -63,14 +50,6 @@ def parse_host_list(text: str, source: str) -> list[ListedHost]:
         message = f"{hosts[0].place}: {hosts[0].name} is the only host listed"
         raise HostListError(message, "probing needs at least two hosts")
     return hosts
-
-
-def _decode(content: bytes, source: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise HostListError(f"{source}:{line}: is not text in UTF-8", HINT_FORMS) from None
 
 
 def _listed(text: str, source: str) -> Iterator[ListedHost]:

@@ -40,7 +40,6 @@ def parse_hostname(text: str) -> list[InterfaceAddress]:
 
 def _parse(interface: str, text: str) -> InterfaceAddress | None:
     try:
-        parsed = ipaddress.ip_interface(text)
+        return InterfaceAddress(interface, str(ipaddress.ip_interface(text).ip))
     except ValueError:
         return None
-    return InterfaceAddress(interface, str(parsed.ip), parsed.network.prefixlen)

@@ -76,14 +76,16 @@ class SshConfig:
             text = f"\n{_EVERY_HOST}\n".join(_read(file) for file in files if file.is_file())
         try:
             self._config = paramiko.SSHConfig.from_text(text)
-        except (paramiko.SSHException, ValueError) as error:
+        except Exception as error:
             place = options.config_file or _USER_CONFIG
             raise OptionError(f"{place}: not a valid SSH configuration ({error})") from None
 
     def target(self, listed: ListedHost) -> Target:
         """How to reach `listed`: the host list first, then options, then the configuration."""
+        # paramiko asks for it too, whatever the user is, and says less when there is none.
+        local_user = _local_user()
         try:
-            return self._target(listed, depth=0)
+            return self._target(listed, local_user, depth=0)
         except OptionError:
             raise
         except Exception as error:
@@ -93,7 +95,7 @@ class SshConfig:
                 f"the SSH configuration cannot be used for {listed.name} ({reason})"
             ) from None
 
-    def _target(self, listed: ListedHost, depth: int) -> Target:
+    def _target(self, listed: ListedHost, local_user: str, depth: int) -> Target:
         if depth > _MAX_JUMPS:
             raise OptionError(f"the SSH configuration jumps in a circle at {listed.name}")
         found: Mapping[str, Any] = self._config.lookup(listed.name)
@@ -110,7 +112,7 @@ class SshConfig:
             name=listed.name,
             hostname=hostname,
             port=port,
-            user=user or _local_user(),
+            user=user or local_user,
             identity_files=(own_key,) if own_key else tuple(found.get("identityfile", ())),
             identities_only=own_key is not None or found.get("identitiesonly") == "yes",
             host_key_name=alias or given,
@@ -118,14 +120,17 @@ class SshConfig:
             new_host_keys_file=next(iter(user_files), None),
             accept_new_host_keys=self._options.accept_new_host_keys
             or strict in ("accept-new", "no", "off"),
-            jumps=self._jumps(found.get("proxyjump"), depth),
+            jumps=self._jumps(found.get("proxyjump"), local_user, depth),
             proxy_command=_proxy_command(found.get("proxycommand")),
         )
 
-    def _jumps(self, chain: str | None, depth: int) -> tuple[Target, ...]:
+    def _jumps(self, chain: str | None, local_user: str, depth: int) -> tuple[Target, ...]:
         if chain is None or chain.lower() == "none":
             return ()
-        return tuple(self._target(parse_jump(part.strip()), depth + 1) for part in chain.split(","))
+        return tuple(
+            self._target(parse_jump(part.strip()), local_user, depth + 1)
+            for part in chain.split(",")
+        )
 
 
 def parse_jump(text: str) -> ListedHost:
@@ -160,7 +165,9 @@ def _local_user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):
-        raise OptionError("this user has no name on this machine", "name one with --user") from None
+        raise OptionError(
+            "this user has no name on this machine", "set the environment variable LOGNAME"
+        ) from None
 
 
 def _proxy_command(command: str | None) -> str | None:

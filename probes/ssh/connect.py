@@ -20,6 +20,7 @@ from probes.ssh.host_key import prefer_known, verify
 from probes.ssh.keys import authenticate
 from probes.ssh.known_hosts import KnownHosts
 from probes.ssh.options import SshOptions
+from probes.ssh.proxy import ProxyCommand
 from probes.ssh.session import Session
 
 # Every failure is reported as a HostError; paramiko's own log would repeat it as a traceback.
@@ -72,7 +73,8 @@ class Connector:
 
     def _log_in(self, target: Target, jumps: tuple[Target, ...]) -> paramiko.Transport:
         known = self._known.of(target.host_key_name, target.known_hosts_files)
-        transport = self._own(paramiko.Transport(self._own(self._socket(target, jumps))))
+        connection = self._own(self._socket(target, jumps))
+        transport = self._own(paramiko.Transport(connection))
         timeout_s = self._options.timeout_s
         transport.auth_timeout = transport.channel_timeout = timeout_s
         # Later than the limit below, which tells silence from a wrong answer.
@@ -87,6 +89,8 @@ class Connector:
             transport.set_keepalive(_KEEPALIVE_S)
         except BaseException:
             _close(transport)
+            # A transport that never began leaves it open.
+            _close(connection)
             raise
         return transport
 
@@ -100,7 +104,7 @@ class Connector:
 
     def _socket(
         self, target: Target, jumps: tuple[Target, ...]
-    ) -> socket.socket | paramiko.Channel | paramiko.ProxyCommand:
+    ) -> socket.socket | paramiko.Channel | ProxyCommand:
         timeout_s = self._options.timeout_s
         if jumps:
             address = (target.hostname, target.port)
@@ -108,7 +112,7 @@ class Connector:
                 "direct-tcpip", address, ("", 0), timeout=timeout_s
             )
         if target.proxy_command is not None:
-            return paramiko.ProxyCommand(target.proxy_command)
+            return ProxyCommand(target.proxy_command)
         connection = socket.create_connection((target.hostname, target.port), timeout=timeout_s)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection

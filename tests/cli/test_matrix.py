@@ -1,5 +1,6 @@
 """`plink import` and `plink export`, as a user runs them."""
 
+import gzip
 import io
 import json
 import sys
@@ -38,6 +39,27 @@ def test_through_pipes(
     assert capsys.readouterr().out.startswith("ns,a,b,c\na,0,22100,50000\n")
 
 
+def test_a_packed_pipe(
+    matrix: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = gzip.compress(CSV.encode())
+    for content, code in ((packed, 0), (packed[:-9], 2)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        assert run(["import", "-"]) == code
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["format"] == "plink.cluster"
+    assert shown.err.startswith("error: standard input: not a whole gzip file")
+
+
+@pytest.mark.parametrize("unit", ["us", "µs"])
+def test_the_spellings_of_the_unit(
+    matrix: Path, capsys: pytest.CaptureFixture[str], unit: str
+) -> None:
+    assert run(["import", "matrix.csv", "-o", "c.json"]) == 0
+    assert run(["export", "c.json", "--unit", unit]) == 0
+    assert capsys.readouterr().out == CSV
+
+
 def test_packed(matrix: Path) -> None:
     assert run(["import", "matrix.csv", "-o", "cluster.json.gz"]) == 0
     assert run(["export", "cluster.json.gz", "-o", "matrix.csv.gz"]) == 0
@@ -70,6 +92,7 @@ def test_a_note_about_the_diagonal(matrix: Path, capsys: pytest.CaptureFixture[s
         (CSV.replace("50", "fast"), [], "row 2 ('a'), column 4 ('c'): 'fast' is not a number"),
         (CSV, ["-o", "absent/c.json"], "absent/c.json: there is no folder"),
         ("", [], "matrix.csv: is empty"),
+        ('{"format": "plink.cluster"}', [], "matrix.csv: is JSON, not CSV"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_writes_nothing(

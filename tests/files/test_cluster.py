@@ -179,8 +179,8 @@ def test_no_value_anywhere_breaks_the_reader(place: tuple[Any, ...], value: obje
         (("rtt", "rtt_us", "10"), [[0, 1], [1, 0]], "'10' is no percentile"),
         (("rtt", "rtt_us", "p10", 0, 1), -1, "expected null or a number from 0"),
         (("rtt", "rtt_us", "p10", 0, 1), 1e9, "expected null or a number from 0"),
-        (("rtt", "rtt_us", "p10"), [[0]], "expected 2 rows, one per host"),
-        (("rtt", "samples", 0), [1], r"samples\[0\]: expected 2 values"),
+        (("rtt", "rtt_us", "p10"), [[0]], "p10 has 1 rows, expected 2"),
+        (("rtt", "samples", 0), [1], r"samples\[0\] has 1 values, expected 2"),
         (("rtt", "seconds"), -1, "seconds is -1"),
     ],
 )

@@ -9,20 +9,20 @@ import pytest
 from probes.errors import HostError
 from probes.hosts.address import InterfaceAddress, choose_address
 
-LO = InterfaceAddress("lo", "127.0.0.1", 8)
-LO6 = InterfaceAddress("lo", "::1", 128)
-DOCKER = InterfaceAddress("docker0", "172.17.0.1", 16)
-BRIDGE = InterfaceAddress("br-0123456789ab", "172.18.0.1", 16)
-LIBVIRT = InterfaceAddress("virbr0", "192.168.122.1", 24)
-ETH0 = InterfaceAddress("eth0", "10.0.3.7", 24)
-ETH0_6 = InterfaceAddress("eth0", "2001:db8::7", 64)
-ETH0_LOCAL = InterfaceAddress("eth0", "fe80::1", 64)
-ETH0_METADATA = InterfaceAddress("eth0", "169.254.10.1", 16)
-ETH1 = InterfaceAddress("eth1", "10.1.3.7", 24)
-ETH1_6 = InterfaceAddress("eth1", "fd00::7", 64)
-PUBLIC = InterfaceAddress("eth0", "203.0.113.7", 24)
-PUBLIC_2 = InterfaceAddress("eth1", "198.51.100.7", 24)
-UNNAMED = InterfaceAddress("", "10.0.3.7", 32)
+LO = InterfaceAddress("lo", "127.0.0.1")
+LO6 = InterfaceAddress("lo", "::1")
+DOCKER = InterfaceAddress("docker0", "172.17.0.1")
+BRIDGE = InterfaceAddress("br-0123456789ab", "172.18.0.1")
+LIBVIRT = InterfaceAddress("virbr0", "192.168.122.1")
+ETH0 = InterfaceAddress("eth0", "10.0.3.7")
+ETH0_6 = InterfaceAddress("eth0", "2001:db8::7")
+ETH0_LOCAL = InterfaceAddress("eth0", "fe80::1")
+ETH0_METADATA = InterfaceAddress("eth0", "169.254.10.1")
+ETH1 = InterfaceAddress("eth1", "10.1.3.7")
+ETH1_6 = InterfaceAddress("eth1", "fd00::7")
+PUBLIC = InterfaceAddress("eth0", "203.0.113.7")
+PUBLIC_2 = InterfaceAddress("eth1", "198.51.100.7")
+UNNAMED = InterfaceAddress("", "10.0.3.7")
 
 REACHED = "was reached at 203.0.113.99 and has several addresses of its own: "
 
@@ -141,7 +141,7 @@ def test_named_network_or_interface_that_the_host_lacks(
 
 
 def test_a_long_list_of_addresses_is_cut() -> None:
-    many = [InterfaceAddress(f"eth{n}", f"10.0.{n}.1", 24) for n in range(100)]
+    many = [InterfaceAddress(f"eth{n}", f"10.0.{n}.1") for n in range(100)]
     with pytest.raises(HostError) as caught:
         choose_address(many, "203.0.113.99")
     assert str(caught.value).endswith("eth7 10.0.7.1, ...")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from probes.errors import HostListError
 from probes.hosts.host import ListedHost
-from probes.hosts.hostlist import parse_host_list, read_host_list
+from probes.hosts.hostlist import parse_host_list, parse_host_list_bytes
 
 
 def names(text: str) -> list[str]:
@@ -86,18 +82,12 @@ def test_an_ipv6_zone_is_part_of_the_name() -> None:
     assert names("fe80::1%eth0\nfe80::1%eth1") == ["fe80::1%eth0", "fe80::1%eth1"]
 
 
-def test_reads_a_file_and_names_it(tmp_path: Path) -> None:
-    path = tmp_path / "hosts"
-    path.write_bytes(b"\xef\xbb\xbfa\r\nb slots=2\r\n")
-    assert read_host_list(str(path)) == [
-        ListedHost("a", place=f"{path}:1"),
-        ListedHost("b", slots=2, place=f"{path}:2"),
+def test_the_bytes_of_a_file_that_windows_wrote() -> None:
+    content = b"\xef\xbb\xbfa\r\nb slots=2\r\n"
+    assert parse_host_list_bytes(content, "hosts") == [
+        ListedHost("a", place="hosts:1"),
+        ListedHost("b", slots=2, place="hosts:2"),
     ]
-
-
-def test_reads_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
-    assert [host.place for host in read_host_list("-")] == ["standard input:1", "standard input:2"]
 
 
 host_names = st.from_regex(r"[a-z][a-z0-9]{0,8}(-[a-z0-9]{1,4})?(\.[a-z]{1,5})?", fullmatch=True)
@@ -150,9 +140,7 @@ def test_any_text_is_a_list_or_one_clear_error(text: str) -> None:
 
 @given(st.binary(max_size=40))
 def test_any_bytes_are_a_list_or_one_clear_error(content: bytes) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-        try:
-            assert len(read_host_list("-")) >= 2
-        except HostListError as error:
-            check_refusal(error, "standard input:")
+    try:
+        assert len(parse_host_list_bytes(content, "standard input")) >= 2
+    except HostListError as error:
+        check_refusal(error, "standard input:")

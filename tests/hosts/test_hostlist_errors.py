@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from probes.errors import HostListError
-from probes.hosts.hostlist import parse_host_list, read_host_list
+from probes.hosts.hostlist import parse_host_list, parse_host_list_bytes
 
 DASH = ", which programs take for an option"
 
@@ -118,22 +115,9 @@ def test_hostile_text_is_refused_in_time_that_grows_with_its_length() -> None:
         ("a\nb\n".encode("utf-16"), "standard input:1: is not text in UTF-8"),
         (b"\x7fELF\x01\x01", r"standard input:1: contains the control character '\x7f'"),
         (b"", "standard input: lists no host"),
-        (b"#" * ((16 << 20) + 1), "standard input: is larger than 16 MiB"),
     ],
 )
-def test_bytes_that_are_no_list(
-    content: bytes, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+def test_bytes_that_are_no_list(content: bytes, message: str) -> None:
     with pytest.raises(HostListError) as caught:
-        read_host_list("-")
+        parse_host_list_bytes(content, "standard input")
     assert str(caught.value) == message
-
-
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    for path, reason in [(tmp_path / "no", "No such file or directory"), (tmp_path, "directory")]:
-        with pytest.raises(HostListError, match=reason) as caught:
-            read_host_list(str(path))
-        assert str(caught.value).startswith(f"{path}: ")
-    with pytest.raises(HostListError, match="is no file name"):
-        read_host_list("a\0b")

@@ -36,29 +36,29 @@ BUSYBOX = """\
 
 def test_recorded_output_of_iproute2() -> None:
     assert parse_ip_addr(DEBIAN) == [
-        InterfaceAddress("lo", "127.0.0.1", 8),
-        InterfaceAddress("lo", "::1", 128),
-        InterfaceAddress("eth0", "10.0.3.7", 24),
-        InterfaceAddress("eth0", "10.0.3.8", 24),
-        InterfaceAddress("eth0", "2001:db8::7", 64),
-        InterfaceAddress("eth0", "fe80::fc:ff:fe00:1", 64),
-        InterfaceAddress("docker0", "172.17.0.1", 16),
-        InterfaceAddress("tun0", "10.8.0.1", 32),
-        InterfaceAddress("veth1", "fe80::2", 64),
+        InterfaceAddress("lo", "127.0.0.1"),
+        InterfaceAddress("lo", "::1"),
+        InterfaceAddress("eth0", "10.0.3.7"),
+        InterfaceAddress("eth0", "10.0.3.8"),
+        InterfaceAddress("eth0", "2001:db8::7"),
+        InterfaceAddress("eth0", "fe80::fc:ff:fe00:1"),
+        InterfaceAddress("docker0", "172.17.0.1"),
+        InterfaceAddress("tun0", "10.8.0.1"),
+        InterfaceAddress("veth1", "fe80::2"),
     ]
 
 
 def test_recorded_output_of_busybox() -> None:
     assert parse_ip_addr(BUSYBOX) == [
-        InterfaceAddress("lo", "127.0.0.1", 8),
-        InterfaceAddress("eth0", "10.0.3.7", 24),
+        InterfaceAddress("lo", "127.0.0.1"),
+        InterfaceAddress("eth0", "10.0.3.7"),
     ]
 
 
 def test_hostname_gives_addresses_without_interfaces() -> None:
     assert parse_hostname("10.0.3.7 2001:db8::7 \n") == [
-        InterfaceAddress("", "10.0.3.7", 32),
-        InterfaceAddress("", "2001:db8::7", 128),
+        InterfaceAddress("", "10.0.3.7"),
+        InterfaceAddress("", "2001:db8::7"),
     ]
 
 
@@ -105,7 +105,7 @@ def test_what_is_written_is_read_back(listed: list[tuple[str, tuple[str, int]]])
     for interface, (address, prefix) in listed:
         family = "inet6" if ":" in address else "inet"
         text += f"3: {interface}    {family} {address}/{prefix} scope global {interface}\\  valid\n"
-    expected = [InterfaceAddress(name, *network) for name, network in listed]
+    expected = [InterfaceAddress(name, address) for name, (address, _) in listed]
     assert parse_ip_addr(text) == expected
 
 
@@ -114,4 +114,4 @@ def test_this_machine_has_loopback() -> None:
     text = subprocess.run(
         ["ip", "-o", "addr", "show"], capture_output=True, text=True, check=True
     ).stdout
-    assert InterfaceAddress("lo", "127.0.0.1", 8) in parse_ip_addr(text)
+    assert InterfaceAddress("lo", "127.0.0.1") in parse_ip_addr(text)

@@ -81,12 +81,19 @@ def test_confirmation(confirmed, words):
     assert "-" not in (doubt(order) or "")
 
 
-def test_an_unreachable_host_is_a_warning_without_escapes(capsys):
-    gone = [Failure("gpu\x1b[2J\n9", "connection refused")]
+def test_an_unreachable_host_is_a_warning(capsys):
+    gone = [Failure("gpu9", "connection refused")]
     cluster.write("c.json", replace(racks([4, 4])[0], unreachable=gone))
     assert run(["order", "c.json"]) == 3
     said = capsys.readouterr().err
-    assert said == "warning: gpu\\x1b[2J\\n9 was unreachable and gets no rank\n"
+    assert said == "warning: gpu9 was unreachable and gets no rank\n"
+
+
+def test_a_name_with_escapes_does_not_reach_the_terminal(capsys):
+    gone = [Failure("gpu\x1b[2J\n9", "connection refused")]
+    cluster.write("c.json", replace(racks([4, 4])[0], unreachable=gone))
+    assert run(["order", "c.json"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
 
 
 def test_one_host_is_one_note(capsys):

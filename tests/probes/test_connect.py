@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.errors import HostError
+from probes.errors import HostError, OptionError
 from probes.hosts.host import ListedHost
 from probes.reach import reach
 from probes.ssh.config import SshConfig, Target
@@ -129,6 +129,28 @@ def test_through_a_jump_host(sshd: Sshd) -> None:
         session.run("true")
 
 
+_PIPE = """
+import os, socket, sys, threading
+link = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+def pump():
+    while data := os.read(0, 65536): link.sendall(data)
+threading.Thread(target=pump, daemon=True).start()
+while data := link.recv(65536): os.write(1, data)
+"""
+
+
+def test_through_a_proxy_command(sshd: Sshd, tmp_path: Path) -> None:
+    (tmp_path / "pipe.py").write_text(_PIPE)
+    command = f"{sys.executable} {tmp_path}/pipe.py {sshd.port}"
+    options = sshd.options()
+    connector = Connector(options)
+    proxied = replace(sshd.target(options), proxy_command=command)
+    assert connector.connect(proxied).run("echo there").stdout == b"there\n"
+    connector.close()
+    error = refusal(sshd, options, proxy_command="exit 1")
+    assert error.host == "here"
+
+
 def test_dead_jump_hosts_cost_one_timeout(sshd: Sshd) -> None:
     options = sshd.options(timeout_s=1.0)
     with mute_port() as one, mute_port() as two:
@@ -172,6 +194,15 @@ def test_leaving_what_was_reached_closes_it(sshd: Sshd) -> None:
         assert session.run("true").status == 0
     with pytest.raises(HostError, match="connection was lost"):
         session.run("true")
+
+
+def test_a_machine_that_is_listed_twice(sshd: Sshd) -> None:
+    listed = [ListedHost("one", place="hosts.txt:1"), ListedHost("two", place="hosts.txt:4")]
+    with pytest.raises(OptionError) as caught:
+        reach(listed, sshd.options(), interface="lo")
+    assert str(caught.value) == (
+        "one (hosts.txt:1) and two (hosts.txt:4) both have the traffic address 127.0.0.1"
+    )
 
 
 _PROBE = "import sys; from plink.cli import main; main(sys.argv[1:])"

@@ -32,6 +32,12 @@ def test_streams_larger_than_their_windows(session: Session) -> None:
     assert (done.status, len(done.stdout)) == (0, 6_000_000)
 
 
+def test_a_command_that_does_not_read_its_input(session: Session) -> None:
+    for _ in range(5):
+        done = session.run("echo out; exit 2", stdin=bytes(8 << 20))
+        assert (done.status, done.stdout) == (2, b"out\n")
+
+
 def test_a_command_killed_by_a_signal_is_not_a_lost_connection(session: Session) -> None:
     assert session.run("kill -9 $$").status == -1
     assert session.run("true").status == 0

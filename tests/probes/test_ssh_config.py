@@ -171,5 +171,6 @@ def test_a_user_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "config").write_text("")
     monkeypatch.setattr(getpass, "getuser", nobody)
     config = SshConfig(SshOptions(config_file=str(tmp_path / "config")))
-    with pytest.raises(OptionError):
+    with pytest.raises(OptionError, match="has no name") as caught:
         config.target(ListedHost("a"))
+    assert "LOGNAME" in str(caught.value.hint)

@@ -21,6 +21,8 @@ from probes.hosts.host import ListedHost
 from probes.reach import Reached, ReachedHost
 from probes.samples import PairLoss, PairReading, Sink, Wanted
 from probes.ssh.config import Target
+from probes.ssh.connect import Connector
+from probes.ssh.options import SshOptions
 from probes.ssh.session import Session
 
 
@@ -46,7 +48,9 @@ def reached_host(number: int) -> ReachedHost:
 def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     """Options of `plink probe` for two hosts that no connection is needed for."""
     hosts = [reached_host(1), reached_host(2)]
-    monkeypatch.setattr(run, "reach", lambda *_, **__: InterruptedClosing(hosts))
+    monkeypatch.setattr(
+        run, "reach", lambda *_, **__: InterruptedClosing(Connector(SshOptions()), hosts)
+    )
     listed = tmp_path / "hosts"
     listed.write_text("h1\nh2\n")
     ssh = dict.fromkeys(["ssh_config", "identity", "user"])
@@ -92,7 +96,6 @@ def test_no_reading_replaces_no_file(
 ) -> None:
     set_tool(monkeypatch, silent=True)
     monkeypatch.setattr(InterruptedClosing, "__exit__", Reached.__exit__)
-    monkeypatch.setattr("probes.reach.close_all", lambda _: None)
     output = Path(two_hosts["output"])
     output.write_text("a good one")
     with pytest.raises(PlinkError, match="no pair of hosts could be measured") as error:
