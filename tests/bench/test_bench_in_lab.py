@@ -27,6 +27,9 @@ RANK_OF = {"gloo": "sys.stdin.buffer.read", "openmpi": "mpi_allreduce-", "mpich"
 # To which rank a rank of a ring sends: Gloo's runs backwards.
 STEP = {"gloo": -1, "openmpi": 1, "mpich": 1}
 
+# All end a bench alike.
+SIGNAL_OF = {"gloo": signal.SIGINT, "openmpi": signal.SIGTERM, "mpich": signal.SIGHUP}
+
 SIZE_BYTES = 400_000
 
 
@@ -140,7 +143,7 @@ def test_bytes_go_round_the_ring_in_the_order_and_a_killed_rank_is_named(
     wait_until_nothing_runs(lab)
 
 
-def test_ctrl_c_prints_what_there_is_and_leaves_nothing(
+def test_a_bench_told_to_end_prints_what_there_is_and_leaves_nothing(
     lab: Lab, cluster: Path, client: str
 ) -> None:
     arguments = (cluster, "--client", client, "--orders", "given", "--size", SIZE_BYTES)
@@ -148,7 +151,7 @@ def test_ctrl_c_prints_what_there_is_and_leaves_nothing(
         wait_for(lambda: main_peer(lab, lab.names[0], SIZE_BYTES), process)
         # Enough for this launch to end; interrupted is one of those after it.
         time.sleep(2.0)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(SIGNAL_OF[client])
         stdout, stderr = process.communicate(timeout=30)
     assert "Traceback" not in stderr
     assert "interrupted" in stderr
