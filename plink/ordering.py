@@ -61,8 +61,12 @@ def solve_ring(
         time_limit_s=time_limit_s - check_s,
         on_progress=on_progress,
     )
-    is_interrupted = solution.ended_by == "interrupt"
-    confirmed = None if is_interrupted else _confirmed_gain(cluster, seed, check_s)
+    ended_by, confirmed = solution.ended_by, None
+    if ended_by != "interrupt":
+        try:
+            confirmed = _confirmed_gain(cluster, seed, check_s)
+        except KeyboardInterrupt:
+            ended_by = "interrupt"
     return Order(
         algorithm="ring",
         hosts=[cluster.hosts[host] for host in solution.order],
@@ -78,7 +82,7 @@ def solve_ring(
             options={"time_limit_s": time_limit_s, **_reading(cluster)},
             seed=seed,
             steps=solution.kicks,
-            ended_by=solution.ended_by,
+            ended_by=ended_by,
         ),
         seconds=time.monotonic() - start,
         filled_pairs=found.filled_pairs,
@@ -130,6 +134,8 @@ def _confirmed_gain(cluster: Cluster, seed: int, time_limit_s: float) -> float |
         return None
     first_us, second_us = readings
     found = solve(first_us, seed=seed, time_limit_s=time_limit_s)
+    if found.ended_by == "interrupt":
+        raise KeyboardInterrupt
     random_us = _median_of_random(second_us, seed)
     return 1.0 - reference.ring_cost(second_us, found.order) / random_us if random_us else None
 
