@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from plink.bench.clients import mpich, openmpi
 from plink.bench.clients.base import Client
@@ -17,27 +16,13 @@ from plink.bench.run import run_rounds
 from plink.distance import distances
 from plink.errors import PlinkError, WrongUseError
 from plink.interrupts import ignored_interrupts
+from plink.progress import Progress
 from probes.errors import HostListError
 from probes.hosts.host import ListedHost
 from probes.reach import Reached, reach
 from solvers.ring.reference import ring_cost
 
 _MPI_FLAVOURS = {"openmpi": openmpi.FLAVOUR, "mpich": mpich.FLAVOUR}
-
-CLIENTS = ("gloo", *_MPI_FLAVOURS)
-
-
-class Progress(Protocol):
-    """Told how far the bench is."""
-
-    def stage(self, name: str, total: int) -> None:
-        """A stage of `total` steps begins."""
-
-    def step(self) -> None:
-        """A step of the current stage is done."""
-
-    def say(self, text: str) -> None:
-        """Something the user should know."""
 
 
 @dataclass(frozen=True)

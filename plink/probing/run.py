@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Protocol
 
 from plink.errors import PlinkError
 from plink.files.cluster import Cluster, RttMeasurement
@@ -24,22 +23,10 @@ from plink.probing.records import (
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import kept_hosts, moved_hosts
 from plink.probing.tools import TOOLS, ToolOptions
+from plink.progress import Progress
 from probes.concurrency import most_pairs
 from probes.errors import HostError
 from probes.reach import Reached, ReachedHost, reach
-
-
-class Progress(Protocol):
-    """Told how far the run is."""
-
-    def stage(self, name: str, total: int) -> None:
-        """A stage of `total` steps begins."""
-
-    def step(self) -> None:
-        """A step of the current stage is done."""
-
-    def say(self, text: str) -> None:
-        """Something the user should know."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,6 @@ _REASONS = {
     "gave-up": "had given this pair up",
     "gone": "is gone",
 }
-MAX_COUNT = 10_000
 
 
 class ProtocolError(Exception):

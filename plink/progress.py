@@ -1,0 +1,18 @@
+"""What a long run tells of how far it is, whoever shows it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Told how far the run is."""
+
+    def stage(self, name: str, total: int) -> None:
+        """A stage of `total` steps begins."""
+
+    def step(self) -> None:
+        """A step of the current stage is done."""
+
+    def say(self, text: str) -> None:
+        """Something the user should know."""
