@@ -18,6 +18,8 @@ struct Endpoint {
 
     bool operator==(const Endpoint& other) const;
     uint16_t port() const;
+    // Whether it stands for all addresses of a host.
+    bool is_any() const;
 };
 
 struct Peer {
