@@ -52,7 +52,7 @@ bool Endpoint::is_any() const {
 
 void Peers::add(uint32_t index, const Endpoint& endpoint) {
     if (index >= peers_.size()) peers_.resize(index + 1);
-    peers_[index] = Peer{true, false, false, endpoint};
+    peers_[index] = Peer{true, false, 0, endpoint};
 }
 
 void Peers::mark_gone(uint32_t index) {
@@ -60,7 +60,7 @@ void Peers::mark_gone(uint32_t index) {
 }
 
 void Peers::mark_suspect(uint32_t index) {
-    if (index < peers_.size()) peers_[index].suspect = true;
+    if (index < peers_.size()) ++peers_[index].suspected;
 }
 
 const Peer* Peers::find(uint32_t index) const {

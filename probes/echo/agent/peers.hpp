@@ -25,7 +25,7 @@ struct Endpoint {
 struct Peer {
     bool known = false;
     bool gone = false;
-    bool suspect = false;
+    int suspected = 0;  // how often
     Endpoint endpoint;
 };
 
