@@ -1,9 +1,8 @@
 #include "kernel_interface.hpp"
 
 #include <ifaddrs.h>
-#include <linux/if_arp.h>
-#include <linux/if_ether.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
