@@ -1,6 +1,7 @@
 #include "dpdk_transport.hpp"
 
 #include <poll.h>
+#include <rte_pause.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,9 @@ namespace {
 
 // How often standard input is looked at while packets are polled for: it takes a system call.
 constexpr int64_t kInputEvery = 1 * kMillisecond;
+// How long after a packet another one is polled for: far longer than a round trip, and short enough
+// that an agent whose partner is silent takes no processor from anybody.
+constexpr int64_t kPollFor = 10 * kMillisecond;
 // How long to sleep where nothing tells of a packet.
 constexpr int64_t kNap = kMillisecond / 5;
 
@@ -44,11 +48,16 @@ Ready DpdkTransport::wait(int64_t deadline_ns, bool eager) {
             ready.input = sleep_until(0, -1);
         }
         ready.packet = port_.poll();
-        received_ns_ = now_ns();
-        if (ready.input || ready.packet || received_ns_ >= deadline_ns) return ready;
-        if (eager) continue;
+        time_ns = now_ns();
+        if (ready.packet) received_ns_ = time_ns;
+        if (ready.input || ready.packet || time_ns >= deadline_ns) return ready;
+        if (eager && time_ns - received_ns_ < kPollFor) {
+            // The core's other hardware thread may be the partner's, or do the kernel's work.
+            rte_pause();
+            continue;
+        }
         int wake = attachment_.wake_fd();
-        int64_t until_ns = wake < 0 ? std::min(deadline_ns, received_ns_ + kNap) : deadline_ns;
+        int64_t until_ns = wake < 0 ? std::min(deadline_ns, time_ns + kNap) : deadline_ns;
         if (sleep_until(until_ns, wake)) return {true, false};
     }
 }

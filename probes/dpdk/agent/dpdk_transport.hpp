@@ -27,7 +27,7 @@ class DpdkTransport : public Transport {
     bool is_open_ = false;
     Endpoint own_;
     int64_t input_looked_at_ns_ = 0;
-    int64_t received_ns_ = 0;
+    int64_t received_ns_ = 0;  // when a packet last arrived
 };
 
 }  // namespace plink
