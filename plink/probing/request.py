@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plink.files.cluster import Cluster
+from probes.dpdk.nics import Nic
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
 from probes.ssh.options import SshOptions
@@ -30,6 +31,7 @@ class ProbeRequest:
         network, interface: which of a host's addresses to use, where it has several.
         port: the UDP port of the echo agents; 0 for any.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
+        nics: those that hosts give to DPDK altogether.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
     """
@@ -46,6 +48,7 @@ class ProbeRequest:
     interface: str | None = None
     port: int = 0
     remote_cache: str | None = None
+    nics: Sequence[Nic] = ()
     ssh: SshOptions = field(default_factory=SshOptions)
     earlier: Cluster | None = None
 

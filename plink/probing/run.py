@@ -122,7 +122,10 @@ def _measure(
     rounds = rounds_among(len(reached.hosts))
     wanted = collector.missing(rounds)
     options = _tool_options(request, reached.hosts)
-    notes = [*moves(hosts, moved), *notes_on(reached.hosts, options.concurrency)]
+    notes = [
+        *moves(hosts, moved),
+        *notes_on(reached.hosts, options.concurrency, tool.cores_per_pair),
+    ]
     for note in notes:
         progress.say(note)
     progress.stage("probing", len(wanted))
@@ -152,12 +155,14 @@ def _measure(
 
 
 def _tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOptions:
+    fitting = most_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
     return ToolOptions(
         count=request.count or DEFAULT_COUNTS.get(request.tool, 1),
         percentiles=request.percentiles,
         timeout_s=request.timeout_s,
-        concurrency=request.concurrency or most_pairs([host.facts for host in hosts]),
+        concurrency=request.concurrency or fitting,
         port=request.port,
         ssh_concurrency=request.ssh.concurrency,
         remote_cache=request.remote_cache,
+        nics=request.nics,
     )

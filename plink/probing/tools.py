@@ -8,6 +8,8 @@ from typing import Any
 
 from plink.probing.collectors.base import Collector
 from plink.probing.collectors.rtt import RttCollector
+from probes.dpdk import tool as dpdk
+from probes.dpdk.nics import Nic
 from probes.echo import coordinator as echo
 from probes.echo.protocol import EchoOptions
 from probes.fping import tool as fping
@@ -27,6 +29,7 @@ class ToolOptions:
         port: the UDP port of the echo agents; 0 for any.
         ssh_concurrency: hosts worked on at once over SSH.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
+        nics: those that hosts give to DPDK altogether.
     """
 
     count: int
@@ -36,6 +39,7 @@ class ToolOptions:
     port: int = 0
     ssh_concurrency: int = 16
     remote_cache: str | None = None
+    nics: Sequence[Nic] = ()
 
 
 # Measures the wanted directed pairs of the rounds into a sink.
@@ -51,12 +55,14 @@ class Tool:
         measure: carries it out.
         options: names of the `ToolOptions` that a cluster file records.
         describe: a few words on how it measures with these options.
+        cores_per_pair: how many cores a pair takes where hosts share a machine.
     """
 
     collector: type[Collector[Any]]
     measure: Measure
     options: Sequence[str]
     describe: Callable[[ToolOptions], str]
+    cores_per_pair: int = 1
 
 
 def _measure_with_echo(
@@ -75,6 +81,26 @@ def _measure_with_echo(
         concurrency=options.concurrency,
         ssh_concurrency=options.ssh_concurrency,
         cache_folder=options.remote_cache,
+    )
+
+
+def _measure_with_dpdk(
+    hosts: Sequence[ReachedHost],
+    wanted: Wanted,
+    rounds: Rounds,
+    options: ToolOptions,
+    sink: Sink[RttReading],
+) -> None:
+    dpdk.measure(
+        hosts,
+        wanted,
+        rounds,
+        EchoOptions(options.count, options.percentiles, options.timeout_s, options.port),
+        sink,
+        concurrency=options.concurrency,
+        ssh_concurrency=options.ssh_concurrency,
+        cache_folder=options.remote_cache,
+        nics=options.nics,
     )
 
 
@@ -101,6 +127,13 @@ _RTT_OPTIONS = ("count", "timeout_s", "concurrency")
 TOOLS: dict[str, Tool] = {
     "echo": Tool(
         RttCollector, _measure_with_echo, _RTT_OPTIONS, lambda options: f"echo x {options.count}"
+    ),
+    "dpdk": Tool(
+        RttCollector,
+        _measure_with_dpdk,
+        _RTT_OPTIONS,
+        lambda options: f"dpdk x {options.count}",
+        dpdk.CORES_PER_PAIR,
     ),
     "fping": Tool(
         RttCollector, _measure_with_fping, _RTT_OPTIONS, lambda options: f"fping x {options.count}"
