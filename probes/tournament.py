@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from probes.samples import Rounds
 
-def round_robin(hosts: int) -> list[list[tuple[int, int]]]:
+
+def round_robin(hosts: int) -> Rounds:
     """Rounds of disjoint pairs in which every two hosts meet exactly once (circle method).
 
     Args:
