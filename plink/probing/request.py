@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plink.files.cluster import Cluster
+from plink.probing.limits import DEFAULT_MAX_HOPS, DEFAULT_REMOTE_PYTHON
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
 from probes.ssh.options import SshOptions
@@ -30,6 +31,8 @@ class ProbeRequest:
         network, interface: which of a host's addresses to use, where it has several.
         port: the UDP port of the echo agents; 0 for any.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
+        max_hops: how many hops away a host may be, for `trace`.
+        remote_python: the Python on the hosts that has scapy, for `trace`.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
     """
@@ -46,6 +49,8 @@ class ProbeRequest:
     interface: str | None = None
     port: int = 0
     remote_cache: str | None = None
+    max_hops: int = DEFAULT_MAX_HOPS
+    remote_python: str = DEFAULT_REMOTE_PYTHON
     ssh: SshOptions = field(default_factory=SshOptions)
     earlier: Cluster | None = None
 

@@ -160,4 +160,6 @@ def _tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOp
         port=request.port,
         ssh_concurrency=request.ssh.concurrency,
         remote_cache=request.remote_cache,
+        max_hops=request.max_hops,
+        remote_python=request.remote_python,
     )
