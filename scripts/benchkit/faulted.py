@@ -76,9 +76,7 @@ def with_faults(measure: Measure, injector: Injector) -> Measure:
         options: ToolOptions,
         sink: Any,
     ) -> None:
-        measure(
-            hosts, wanted, rounds, options, ProgressSink(sink, injector, hosts, wanted, rounds)
-        )
+        measure(hosts, wanted, rounds, options, ProgressSink(sink, injector, hosts, wanted, rounds))
 
     return disturbed
 

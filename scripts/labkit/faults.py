@@ -52,9 +52,7 @@ KINDS: dict[str, Callable[[State, Fault], Remedy]] = {
     # Nothing goes from the host to any other, to some, or between two halves; SSH goes on.
     "mute": lambda state, fault: traffic_faults.blackhole(state, [fault.host]),
     "one-way": lambda state, fault: traffic_faults.blackhole(state, [fault.host], fault.others),
-    "partition": lambda state, fault: traffic_faults.blackhole(
-        state, [fault.host, *fault.others]
-    ),
+    "partition": lambda state, fault: traffic_faults.blackhole(state, [fault.host, *fault.others]),
 }
 
 

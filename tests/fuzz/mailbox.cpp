@@ -2,7 +2,6 @@
 // answered by more bytes than it has, answers go to the host that the packet names, and a packet
 // that is handed on concerns the pair that is being met.
 
-#include "probes/echo/agent/kernel_transport.hpp"
 #include "probes/echo/agent/mailbox.hpp"
 
 #include <arpa/inet.h>
@@ -16,6 +15,7 @@
 
 #include "check.hpp"
 #include "probes/echo/agent/clock.hpp"
+#include "probes/echo/agent/kernel_transport.hpp"
 
 namespace {
 
