@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def rounds_in_all(hosts: int) -> int:
+    """The rounds in which every two of `hosts` hosts meet once: N - 1, or N where N is odd."""
+    return hosts - 1 + hosts % 2 if hosts > 1 else 0
+
+
 def round_robin(hosts: int) -> list[list[tuple[int, int]]]:
     """Rounds of disjoint pairs in which every two hosts meet exactly once (circle method).
 
@@ -13,12 +18,12 @@ def round_robin(hosts: int) -> list[list[tuple[int, int]]]:
         N - 1 rounds of N/2 pairs for even N; N rounds of (N - 1)/2 pairs for odd N, each host
         sitting out once. A pair is (lower index, higher index).
     """
-    if hosts < 2:
-        return []
+    return [pairs_of_round(hosts, turn) for turn in range(rounds_in_all(hosts))]
+
+
+def pairs_of_round(hosts: int, turn: int) -> list[tuple[int, int]]:
+    """The pairs of one round of `round_robin`; `turn` counts from 0."""
     seats = hosts + hosts % 2
-    rounds = []
-    for turn in range(seats - 1):
-        circle = [0] + [1 + (seat + turn) % (seats - 1) for seat in range(seats - 1)]
-        pairs = [(circle[k], circle[seats - 1 - k]) for k in range(seats // 2)]
-        rounds.append([(min(a, b), max(a, b)) for a, b in pairs if max(a, b) < hosts])
-    return rounds
+    circle = [0] + [1 + (seat + turn) % (seats - 1) for seat in range(seats - 1)]
+    pairs = [(circle[k], circle[seats - 1 - k]) for k in range(seats // 2)]
+    return [(min(a, b), max(a, b)) for a, b in pairs if max(a, b) < hosts]
