@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.distance import both_directions, distances
-from plink.files.cluster import Cluster, percentile_name
+from plink.files.cluster import Cluster
 from plink.files.order import Order, Solver
+from plink.files.rtt import percentile_name
 from solvers.ring import reference
 from solvers.ring.search import solve
 from solvers.ring.solution import Progress

@@ -17,6 +17,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
+from probes.samples import Rounds
 from probes.tournament import pairs_of_round, round_robin, rounds_in_all
 
 # Measured for 64 to 2,000 hosts: with 64 candidates a round the second eigenvalue of 16 rounds and
@@ -26,7 +27,7 @@ _CANDIDATES = 64
 _DIGITS = 6
 
 
-def sampled_rounds(hosts: int, rounds: int, seed: int) -> list[list[tuple[int, int]]]:
+def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
     """`rounds` well spread rounds of the tournament, and all of it where it has no more.
 
     Args:
@@ -73,7 +74,8 @@ def _spread(hosts: int, rounds: int, chance: Random) -> list[int]:
 
 
 def _largest(sums: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
-    return np.abs(sums).max(axis=1).round(_DIGITS)
+    largest: npt.NDArray[np.float64] = np.abs(sums).max(axis=1).round(_DIGITS)
+    return largest
 
 
 def _shuffled(size: int, chance: Random) -> list[int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 
 @dataclass(frozen=True)
-class PairReading:
+class RttReading:
     """Round-trip times from one host to another.
 
     Args:
@@ -24,6 +24,43 @@ class PairReading:
     sent: int
     received: int
     rtt_us: Mapping[float, float]
+
+
+@dataclass(frozen=True)
+class BandwidthReading:
+    """What one host could send to another.
+
+    Args:
+        source: index of the host that sent.
+        destination: index of the host that received.
+        gbit_s: what it received, in Gbit/s.
+        retransmits: TCP segments sent again, None where unknown.
+    """
+
+    source: int
+    destination: int
+    gbit_s: float
+    retransmits: int | None
+
+
+@dataclass(frozen=True)
+class RouteReading:
+    """The way from one host to another.
+
+    Args:
+        source: index of the first host.
+        destination: index of the last host.
+        hops: as traceroute counts: 1 within a segment.
+        routers: `hops` - 1 addresses, None for a router that does not show itself.
+    """
+
+    source: int
+    destination: int
+    hops: int
+    routers: tuple[str | None, ...]
+
+
+Reading_contra = TypeVar("Reading_contra", contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -43,10 +80,10 @@ class HostLoss:
     reason: str
 
 
-class Sink(Protocol):
+class Sink(Protocol[Reading_contra]):
     """Takes results as they come, so that an interrupted run keeps what it has."""
 
-    def reading(self, reading: PairReading) -> None:
+    def reading(self, reading: Reading_contra) -> None:
         """A direction of a pair was measured."""
 
     def pair_lost(self, loss: PairLoss) -> None:
@@ -59,7 +96,5 @@ class Sink(Protocol):
 # Directed pairs: (source index, destination index).
 Wanted = frozenset[tuple[int, int]]
 
-
-def all_pairs(hosts: int) -> Wanted:
-    """Both directions of every pair of `hosts` hosts."""
-    return frozenset((i, j) for i in range(hosts) for j in range(hosts) if i != j)
+# Rounds of disjoint pairs (lower index, higher index): who may be measured at the same time.
+Rounds = Sequence[Sequence[tuple[int, int]]]

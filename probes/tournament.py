@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from probes.samples import Rounds
+
 
 def rounds_in_all(hosts: int) -> int:
     """The rounds in which every two of `hosts` hosts meet once: N - 1, or N where N is odd."""
     return hosts - 1 + hosts % 2 if hosts > 1 else 0
 
 
-def round_robin(hosts: int) -> list[list[tuple[int, int]]]:
+def round_robin(hosts: int) -> Rounds:
     """Rounds of disjoint pairs in which every two hosts meet exactly once (circle method).
 
     Args:

@@ -27,12 +27,13 @@ def command(cluster_file: str, percentile: float | None, unit: str, output: str)
     and an empty cell was not measured.
     """
     from plink.files import cluster, document, matrix_csv  # noqa: PLC0415  numpy slows `--help`
+    from plink.files.rtt import readings_at  # noqa: PLC0415
 
     document.check_writable(output)
     document.refuse_same_file(cluster_file, output)
     found, _ = cluster.read(cluster_file)
     source = document.label(cluster_file)
     rtt = cluster.measured_rtt(found, source)
-    _, readings_us = cluster.readings_at(rtt, percentile, source)
+    _, readings_us = readings_at(rtt, percentile, source)
     named = matrix_csv.unit_named(unit) or unit
     document.write_bytes(output, matrix_csv.render(found.names, readings_us, named))

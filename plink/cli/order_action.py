@@ -16,8 +16,10 @@ from plink.cli.talk import note, warn
 from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import cluster, document
 from plink.files import order as order_file
-from plink.files.cluster import Cluster, Failure
+from plink.files.cluster import Cluster
+from plink.files.measurement import Failure
 from plink.files.order import Order
+from plink.files.rtt import readings_at
 from plink.launchers import FORMATS
 from plink.ordering import doubt, solve_ring
 from plink.view.order import print_order
@@ -140,7 +142,7 @@ def _read_at(percentile: float | None, hosts: Cluster, source: str) -> Cluster:
     if len(hosts.hosts) == 1:
         return hosts
     rtt = cluster.measured_rtt(hosts, source)
-    chosen, readings_us = cluster.readings_at(rtt, percentile, source)
+    chosen, readings_us = readings_at(rtt, percentile, source)
     if not np.isfinite(readings_us).any():
         raise cluster.nothing_measured(source)
     return replace(hosts, rtt=replace(rtt, reading=chosen))

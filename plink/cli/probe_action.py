@@ -14,7 +14,8 @@ from plink.cli.talk import warn
 from plink.errors import EXIT_PARTIAL, PlinkError
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.files.cluster import Cluster, Failure, RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.measurement import Failure, Measurement
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import (
     check_resumable,
@@ -46,10 +47,11 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     earlier: Cluster | None = None
     if resume is not None:
         earlier, _ = cluster_file.read(resume)
-        rtt = check_resumable(earlier, resume, tool=values["tool"], reading=values["reading"])
-        values["count"] = values["count"] or recorded_count(rtt.options)
-        values["network"] = same_network(rtt.options, values["network"], resume)
-        values["interface"] = same_interface(rtt.options, values["interface"], resume)
+        before = check_resumable(earlier, resume, tool=values["tool"], reading=values["reading"])
+        if before is not None:
+            values["count"] = values["count"] or recorded_count(before.options)
+            values["network"] = same_network(before.options, values["network"], resume)
+            values["interface"] = same_interface(before.options, values["interface"], resume)
     listed, made_from = _listed_hosts(hosts, earlier, resume)
     if earlier is not None and hosts is not None and _is_same_file(output, resume):
         refuse_to_drop(earlier, listed, document.label(hosts), resume)
@@ -100,24 +102,25 @@ def _listed_hosts(
 
 
 def _report(result: ProbeResult, output: str) -> int:
-    cluster, rtt = result.cluster, result.measurement
+    cluster = result.cluster
     total = len(cluster.hosts) * (len(cluster.hosts) - 1)
     if result.interrupted:
         warn(f"interrupted; go on with: plink probe --resume {output}")
     where = "" if output == document.STANDARD_STREAM else f" -> {output}"
     click.echo(
         f"{len(cluster.hosts)} hosts, {result.measured} of {total} directed pairs, "
-        f"{rtt.tool} x {rtt.options['count']}, {rtt.seconds:.1f} s of probing{where}",
+        f"{result.how}, {result.measurement.seconds:.1f} s of probing{where}",
         err=True,
     )
     is_whole = result.measured == total and not cluster.unreachable
     return 0 if is_whole else EXIT_PARTIAL
 
 
-def _warn_of_gaps(cluster: Cluster, rtt: RttMeasurement) -> None:
-    for failure in [*cluster.unreachable, *(f for f in rtt.failures if f.destination is None)]:
+def _warn_of_gaps(cluster: Cluster, measurement: Measurement) -> None:
+    hosts = [failure for failure in measurement.failures if failure.destination is None]
+    for failure in [*cluster.unreachable, *hosts]:
         warn(f"{failure.source}: {failure.reason}")
-    _warn_pairs([failure for failure in rtt.failures if failure.destination is not None])
+    _warn_pairs([failure for failure in measurement.failures if failure.destination is not None])
 
 
 def _warn_pairs(failures: Sequence[Failure]) -> None:

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.drift.sample import Mask, Pair, both_ways_us, near_hosts
-from plink.files.cluster import Matrix, RttMeasurement
+from plink.files.measurement import Matrix
+from plink.files.rtt import RttMeasurement
 
 # On a log scale. Two runs in the unchanged lab differ by up to 0.27 in both directions of a pair,
 # because the processor is shared; a rack more or less on the way is 0.5 and more.
@@ -80,7 +81,9 @@ def noise_ceilings(rtt: RttMeasurement) -> Matrix:
     its median lies above its reading.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = {key: np.where(times > 0.0, np.log(times), np.nan) for key, times in rtt.rtt_us.items()}
+        logs = {
+            key: np.where(times > 0.0, np.log(times), np.nan) for key, times in rtt.rtt_us.items()
+        }
     readings = logs[rtt.reading]
     apart = np.abs(readings - readings.T)
     known = apart[np.isfinite(apart)]
@@ -179,7 +182,10 @@ def _together(hosts: Sequence[int], near: Mask, changed: Mask) -> list[list[int]
         mates = [
             group
             for group in groups
-            if any(near[host, other] and near[other, host] and not changed[host, other] for other in group)
+            if any(
+                near[host, other] and near[other, host] and not changed[host, other]
+                for other in group
+            )
         ]
         joined = sorted([host, *(other for group in mates for other in group)])
         groups = [group for group in groups if group not in mates] + [joined]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.cluster import Matrix
+from plink.files.measurement import Matrix
 
 Pair = tuple[int, int]
 Mask = npt.NDArray[np.bool_]

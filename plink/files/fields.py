@@ -119,6 +119,13 @@ class Fields:
                 )
         return [float(value) for value in values]
 
+    def flag(self, name: str) -> bool:
+        """True or false; false where the field is absent."""
+        value = self.values.get(name, False)
+        if not isinstance(value, bool):
+            raise self.error(name, "true or false")
+        return value
+
     def object(self, name: str) -> Fields:
         """A nested object."""
         value = self.values.get(name)

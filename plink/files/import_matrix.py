@@ -6,7 +6,8 @@ import numpy as np
 
 from plink.errors import WrongUseError
 from plink.files import document, matrix_csv
-from plink.files.cluster import Cluster, Host, RttMeasurement
+from plink.files.cluster import Cluster, Host
+from plink.files.rtt import RttMeasurement
 
 
 def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: float) -> Cluster:

@@ -17,9 +17,10 @@ from decimal import Decimal
 import numpy as np
 
 from plink.errors import WrongUseError
-from plink.files.cluster import MAX_RTT_US, Matrix
 from plink.files.document import brief
 from plink.files.fields import WORD, is_word
+from plink.files.measurement import Matrix
+from plink.files.rtt import MAX_RTT_US
 
 # Unit: what power of ten of it a microsecond is.
 UNITS = {"ns": 3, "us": 0, "ms": -3, "s": -6}

@@ -9,8 +9,9 @@ from typing import Any
 
 from plink.errors import WrongUseError
 from plink.files import cluster, document
-from plink.files.cluster import MAX_RTT_US, Host
+from plink.files.cluster import Host
 from plink.files.fields import Fields
+from plink.files.rtt import MAX_RTT_US
 
 FORMAT = "plink.order"
 VERSION = 1

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from plink.files.cluster import Failure, Host, Unreachable
+from plink.files.cluster import Host, Unreachable
+from plink.files.measurement import Failure
 from plink.probing.request import ProbeRequest
-from plink.probing.tools import ToolOptions
+from plink.probing.tools import TOOLS, ToolOptions
 from probes.concurrency import most_pairs, shared_machines
 from probes.reach import Reached, ReachedHost
 
 
 def recorded_options(request: ProbeRequest, options: ToolOptions) -> dict[str, Any]:
     """The options that a cluster file records."""
+    tool = TOOLS[request.tool]
     return {
-        "count": options.count,
-        "percentile": request.reading,
-        "timeout_s": options.timeout_s,
-        "concurrency": options.concurrency,
+        **{name: getattr(options, name) for name in tool.options},
+        **({"percentile": request.reading} if tool.collector.quantity == "rtt" else {}),
         **({"network": str(request.network)} if request.network else {}),
         **({"interface": request.interface} if request.interface else {}),
     }

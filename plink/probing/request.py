@@ -21,7 +21,7 @@ class ProbeRequest:
     Args:
         hosts: the hosts to measure.
         made_from: the hash of the host list.
-        tool: `echo` or `fping`.
+        tool: the name of one of `plink.probing.tools.TOOLS`.
         count: probes per direction of a pair; None for the tool's default.
         reading: the percentile that stands for a pair.
         timeout_s: how long a host may be silent before it is given up.
@@ -30,7 +30,8 @@ class ProbeRequest:
         network, interface: which of a host's addresses to use, where it has several.
         port: the UDP port of the echo agents; 0 for any.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
-        earlier: a cluster of which only the missing pairs are measured, or None.
+        earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
+            other quantities is kept.
     """
 
     hosts: Sequence[ListedHost]
@@ -50,5 +51,5 @@ class ProbeRequest:
 
     @property
     def percentiles(self) -> tuple[float, ...]:
-        """The percentiles to keep, ascending."""
-        return tuple(sorted({*STANDARD_PERCENTILES, self.reading}))
+        """The percentiles of the round-trip times to keep; the first stands for a pair."""
+        return (self.reading, *sorted({*STANDARD_PERCENTILES} - {self.reading}))

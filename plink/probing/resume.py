@@ -11,30 +11,42 @@ from typing import Any
 import numpy as np
 
 from plink.errors import WrongUseError
-from plink.files.cluster import Cluster, Host, RttMeasurement, Unreachable, measured_rtt
+from plink.files.cluster import Cluster, Host, Unreachable
+from plink.files.measurement import Measurement
+from plink.files.rtt import RttMeasurement
 from plink.probing.limits import MAX_COUNT
 from plink.probing.request import STANDARD_PERCENTILES
+from plink.probing.tools import TOOLS
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
 
 
-def check_resumable(earlier: Cluster, source: str, *, tool: str, reading: float) -> RttMeasurement:
-    """The measurement to go on with.
+def check_resumable(
+    earlier: Cluster, source: str, *, tool: str, reading: float
+) -> Measurement | None:
+    """The measurement to go on with, or None where the file holds none of the tool's quantity.
 
     Raises:
         WrongUseError: it was made in another way, so that the readings would not compare.
     """
-    rtt = measured_rtt(earlier, source)
-    if rtt.tool != tool:
-        hint = f"use --tool {rtt.tool}" if rtt.tool in ("echo", "fping") else "measure anew"
-        raise WrongUseError(f"{source}: was measured with {rtt.tool}, not {tool}", hint)
+    measurement = earlier.measured(TOOLS[tool].collector.quantity)
+    if measurement is None:
+        return None
+    if measurement.tool != tool:
+        hint = f"use --tool {measurement.tool}" if measurement.tool in TOOLS else "measure anew"
+        raise WrongUseError(f"{source}: was measured with {measurement.tool}, not {tool}", hint)
+    if isinstance(measurement, RttMeasurement):
+        _check_percentiles(measurement, source, reading)
+    return measurement
+
+
+def _check_percentiles(rtt: RttMeasurement, source: str, reading: float) -> None:
     wanted = {*STANDARD_PERCENTILES, reading}
     if rtt.reading != reading or set(rtt.rtt_us) != wanted:
         raise WrongUseError(
             f"{source}: was measured at percentile {rtt.reading:g}, not {reading:g}",
             f"use --percentile {rtt.reading:g}",
         )
-    return rtt
 
 
 def recorded_count(options: Mapping[str, Any]) -> int | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from plink.errors import PlinkError
-from plink.files.cluster import Cluster, RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.measurement import Measurement
 from plink.interrupts import held_back_interrupts
-from plink.probing.collector import Collector
+from plink.probing.collectors.base import Run
+from plink.probing.keeping import kept_cluster
 from plink.probing.limits import DEFAULT_COUNTS
 from plink.probing.records import (
     absent,
@@ -22,6 +24,7 @@ from plink.probing.records import (
 )
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import kept_hosts, moved_hosts
+from plink.probing.rounds import rounds_among
 from plink.probing.tools import TOOLS, ToolOptions
 from plink.progress import Progress
 from probes.concurrency import most_pairs
@@ -35,13 +38,15 @@ class ProbeResult:
 
     Args:
         cluster: what to write.
-        measurement: the measurement in it.
+        measurement: the measurement in it that was made.
+        how: a few words on how it was measured.
         measured: directed pairs of the cluster that have a reading, all in all.
         interrupted: the user stopped it before it was complete.
     """
 
     cluster: Cluster
-    measurement: RttMeasurement
+    measurement: Measurement
+    how: str
     measured: int
     interrupted: bool
 
@@ -101,16 +106,21 @@ def _measure(
     hosts = kept_hosts(request.hosts, present, request.earlier)
     places = {host.name: place for place, host in enumerate(hosts)}
     moved = moved_hosts(hosts, request.earlier)
-    collector = Collector(
-        hosts,
+    tool = TOOLS[request.tool]
+    kept = kept_cluster(hosts, request.earlier, moved)
+    collector = tool.collector(
+        replace(
+            kept,
+            unreachable=unreachable(request, reached, places),
+            made_from=request.made_from,
+        ),
         [places[name] for name in present],
         request.percentiles,
-        earlier=request.earlier,
-        moved=moved,
         on_settled=progress.step,
     )
     collector.failures += absent(reached, places)
-    wanted = collector.missing()
+    rounds = rounds_among(len(reached.hosts))
+    wanted = collector.missing(rounds)
     options = _tool_options(request, reached.hosts)
     notes = [*moves(hosts, moved), *notes_on(reached.hosts, options.concurrency)]
     for note in notes:
@@ -121,33 +131,29 @@ def _measure(
     interrupted = False
     try:
         if wanted:
-            TOOLS[request.tool](reached.hosts, wanted, options, collector)
+            tool.measure(reached.hosts, wanted, rounds, options, collector)
     except KeyboardInterrupt:
         if collector.readings == 0:
             raise
         interrupted = True
     with held_back_interrupts():
-        earlier_s = request.earlier.rtt.seconds if request.earlier and request.earlier.rtt else 0.0
-        measurement = collector.measurement(
-            reading=request.reading,
-            tool=request.tool,
-            options=recorded_options(request, options),
-            started=started,
-            seconds=earlier_s + time.monotonic() - began,
-            notes=notes,
+        before = kept.measured(tool.collector.quantity)
+        cluster, measurement = collector.result(
+            Run(
+                tool=request.tool,
+                options=recorded_options(request, options),
+                started=started,
+                seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
+                notes=notes,
+            )
         )
-        cluster = Cluster(
-            hosts=hosts,
-            rtt=measurement,
-            unreachable=unreachable(request, reached, places),
-            made_from=request.made_from,
-        )
-        on_result(ProbeResult(cluster, measurement, collector.readings, interrupted))
+        how = tool.describe(options)
+        on_result(ProbeResult(cluster, measurement, how, collector.readings, interrupted))
 
 
 def _tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOptions:
     return ToolOptions(
-        count=request.count or DEFAULT_COUNTS[request.tool],
+        count=request.count or DEFAULT_COUNTS.get(request.tool, 1),
         percentiles=request.percentiles,
         timeout_s=request.timeout_s,
         concurrency=request.concurrency or most_pairs([host.facts for host in hosts]),

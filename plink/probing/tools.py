@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from plink.probing.collectors.base import Collector
+from plink.probing.collectors.rtt import RttCollector
 from probes.echo import coordinator as echo
 from probes.echo.protocol import EchoOptions
 from probes.fping import tool as fping
 from probes.reach import ReachedHost
-from probes.samples import Sink, Wanted
+from probes.samples import Rounds, RttReading, Sink, Wanted
 
 
 @dataclass(frozen=True)
 class ToolOptions:
-    """How to measure, in terms that every tool understands.
+    """How to measure. Every tool takes what concerns it.
 
     Args:
         count: probes per direction of a pair.
-        percentiles: what to report of the samples.
+        percentiles: what to report of the samples; the first stands for a pair.
         timeout_s: how long a host may be silent before it is given up.
         concurrency: pairs in flight.
         port: the UDP port of the echo agents; 0 for any.
@@ -35,16 +38,38 @@ class ToolOptions:
     remote_cache: str | None = None
 
 
-# Measures the wanted directed pairs into a sink.
-Tool = Callable[[Sequence[ReachedHost], Wanted, ToolOptions, Sink], None]
+# Measures the wanted directed pairs of the rounds into a sink.
+Measure = Callable[[Sequence[ReachedHost], Wanted, Rounds, ToolOptions, Any], None]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A measuring tool.
+
+    Args:
+        collector: what gathers its readings, and so what quantity it measures.
+        measure: carries it out.
+        options: names of the `ToolOptions` that a cluster file records.
+        describe: a few words on how it measures with these options.
+    """
+
+    collector: type[Collector[Any]]
+    measure: Measure
+    options: Sequence[str]
+    describe: Callable[[ToolOptions], str]
 
 
 def _measure_with_echo(
-    hosts: Sequence[ReachedHost], wanted: Wanted, options: ToolOptions, sink: Sink
+    hosts: Sequence[ReachedHost],
+    wanted: Wanted,
+    rounds: Rounds,
+    options: ToolOptions,
+    sink: Sink[RttReading],
 ) -> None:
     echo.measure(
         hosts,
         wanted,
+        rounds,
         EchoOptions(options.count, options.percentiles, options.timeout_s, options.port),
         sink,
         concurrency=options.concurrency,
@@ -54,11 +79,16 @@ def _measure_with_echo(
 
 
 def _measure_with_fping(
-    hosts: Sequence[ReachedHost], wanted: Wanted, options: ToolOptions, sink: Sink
+    hosts: Sequence[ReachedHost],
+    wanted: Wanted,
+    rounds: Rounds,
+    options: ToolOptions,
+    sink: Sink[RttReading],
 ) -> None:
     fping.measure(
         hosts,
         wanted,
+        rounds,
         fping.FpingOptions(options.count, options.percentiles, options.timeout_s),
         sink,
         concurrency=options.concurrency,
@@ -66,4 +96,13 @@ def _measure_with_fping(
     )
 
 
-TOOLS: dict[str, Tool] = {"echo": _measure_with_echo, "fping": _measure_with_fping}
+_RTT_OPTIONS = ("count", "timeout_s", "concurrency")
+
+TOOLS: dict[str, Tool] = {
+    "echo": Tool(
+        RttCollector, _measure_with_echo, _RTT_OPTIONS, lambda options: f"echo x {options.count}"
+    ),
+    "fping": Tool(
+        RttCollector, _measure_with_fping, _RTT_OPTIONS, lambda options: f"fping x {options.count}"
+    ),
+}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from plink.files.cluster import Failure
+from plink.files.measurement import Failure
 from plink.view.summary import Pair, Summary
 from plink.view.text import counted, printable, rtt_text, share_text
 

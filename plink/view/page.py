@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.distance import distances
-from plink.files.cluster import Cluster, Matrix, RttMeasurement, percentile_name
+from plink.files.cluster import Cluster
+from plink.files.measurement import Matrix
+from plink.files.rtt import RttMeasurement, percentile_name
 from plink.view import facts, heatmap
 from plink.view.modes import Vector, histogram_line
 from plink.view.paper import Paper

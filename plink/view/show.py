@@ -10,6 +10,7 @@ import click
 from plink.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files import order as order_file
+from plink.files.rtt import readings_at
 from plink.ordering import doubt
 from plink.view.order import print_order
 from plink.view.page import print_cluster
@@ -52,7 +53,7 @@ def _show_cluster(
 ) -> None:
     summary = None
     if found.rtt is not None:
-        chosen, _ = cluster.readings_at(found.rtt, percentile, source)
+        chosen, _ = readings_at(found.rtt, percentile, source)
         summary = summarise(found.names, found.rtt, chosen)
     if as_json:
         _print_json(to_json(found, summary))

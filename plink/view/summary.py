@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.cluster import Cluster, Failure, Matrix, RttMeasurement, percentile_name
+from plink.files.cluster import Cluster
+from plink.files.measurement import Failure, Matrix
+from plink.files.rtt import RttMeasurement, percentile_name
 from plink.view.modes import Mode, find_modes
 
 _SHOWN = 5

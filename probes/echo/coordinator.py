@@ -21,7 +21,7 @@ from probes.echo.protocol import (
 )
 from probes.echo.schedule import Schedule
 from probes.reach import ReachedHost
-from probes.samples import HostLoss, PairLoss, PairReading, Sink, Wanted
+from probes.samples import HostLoss, PairLoss, Rounds, RttReading, Sink, Wanted
 from probes.suspicion import Suspicion
 
 _BIND_WAIT_S = 20.0
@@ -33,14 +33,15 @@ _ANSWER_WITHIN_S = 10.0
 def measure(
     hosts: Sequence[ReachedHost],
     wanted: Wanted,
+    rounds: Rounds,
     options: EchoOptions,
-    sink: Sink,
+    sink: Sink[RttReading],
     *,
     concurrency: int,
     ssh_concurrency: int = 16,
     cache_folder: str | None = None,
 ) -> None:
-    """Measure the wanted directed pairs; results go to `sink` as they come.
+    """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
 
     Pairs run freely, each host going through its own schedule, unless `concurrency` is less than
     what the hosts could do: then each pair waits for the coordinator's word.
@@ -49,7 +50,7 @@ def measure(
         OptionError: the agent is not installed here.
     """
     with Agents(hosts, cache_folder) as agents:
-        run = _Run(hosts, Schedule(len(hosts), wanted), options, sink, agents)
+        run = _Run(hosts, Schedule(len(hosts), wanted, rounds), options, sink, agents)
         if concurrency < len(hosts) // 2:
             run.grant(concurrency)
         for index, error in agents.start(ssh_concurrency):
@@ -64,7 +65,7 @@ class _Run:
         hosts: Sequence[ReachedHost],
         schedule: Schedule,
         options: EchoOptions,
-        sink: Sink,
+        sink: Sink[RttReading],
         agents: Agents,
     ) -> None:
         self._hosts = hosts
@@ -205,7 +206,7 @@ class _Run:
         elif self._schedule.settle(index, event.partner):
             self._suspicion.reading(index, event.partner)
             rtt_us = dict(zip(self._options.percentiles, event.rtt_us, strict=True))
-            reading = PairReading(index, event.partner, event.sent, event.received, rtt_us)
+            reading = RttReading(index, event.partner, event.sent, event.received, rtt_us)
             self._sink.reading(reading)
 
     def _take_loss(self, index: int, event: Lost) -> None:

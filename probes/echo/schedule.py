@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probes.echo.protocol import Meeting
-from probes.samples import Wanted
-from probes.tournament import round_robin
+from probes.samples import Rounds, Wanted
 
 
 class Schedule:
@@ -14,16 +13,17 @@ class Schedule:
 
     Args:
         hosts: the number of hosts.
-        wanted: the directed pairs to measure.
+        wanted: the directed pairs to measure, of those in `rounds`.
+        rounds: who meets whom in which round.
 
     A pair meets if either of its directions is wanted. The lower index leads.
     """
 
-    def __init__(self, hosts: int, wanted: Wanted) -> None:
+    def __init__(self, hosts: int, wanted: Wanted, rounds: Rounds) -> None:
         self.pending: set[tuple[int, int]] = set(wanted)
         self.meetings: list[list[Meeting]] = [[] for _ in range(hosts)]
         self._partner: list[dict[int, int]] = [{} for _ in range(hosts)]
-        for number, pairs in enumerate(round_robin(hosts)):
+        for number, pairs in enumerate(rounds):
             for i, j in pairs:
                 if (i, j) in wanted or (j, i) in wanted:
                     self._add(number, i, j, wanted)

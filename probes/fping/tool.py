@@ -11,9 +11,8 @@ from probes.errors import HostError, clean
 from probes.fping.parse import parse_report, percentile_us
 from probes.fping.pings import Pings, find_period_ms
 from probes.reach import ReachedHost
-from probes.samples import HostLoss, PairLoss, PairReading, Sink, Wanted
+from probes.samples import HostLoss, PairLoss, Rounds, RttReading, Sink, Wanted
 from probes.suspicion import Suspicion
-from probes.tournament import round_robin
 
 # A host that was silent to others is tried with one probe and less patience.
 _IMPATIENCE = 4
@@ -31,20 +30,21 @@ class FpingOptions:
 def measure(
     hosts: Sequence[ReachedHost],
     wanted: Wanted,
+    rounds: Rounds,
     options: FpingOptions,
-    sink: Sink,
+    sink: Sink[RttReading],
     *,
     concurrency: int,
     ssh_concurrency: int = 16,
 ) -> None:
-    """Measure the wanted directed pairs in disjoint rounds; results go to `sink` as they come.
+    """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
 
     No fping is left on a host when this ends, or when this process does.
     """
     run = _Run(hosts, options, sink)
     try:
         run.find_periods(ssh_concurrency)
-        for pairs in round_robin(len(hosts)):
+        for pairs in rounds:
             both = [[p for p in ((i, j), (j, i)) if p in wanted] for i, j in pairs]
             run.measure_round([directions for directions in both if directions], concurrency)
         run.name_the_silent()
@@ -72,11 +72,13 @@ class _Over:
     error: BaseException | None
 
 
-_Outcome = PairReading | PairLoss | _Silent | _Failed
+_Outcome = RttReading | PairLoss | _Silent | _Failed
 
 
 class _Run:
-    def __init__(self, hosts: Sequence[ReachedHost], options: FpingOptions, sink: Sink) -> None:
+    def __init__(
+        self, hosts: Sequence[ReachedHost], options: FpingOptions, sink: Sink[RttReading]
+    ) -> None:
         self._hosts = hosts
         self._options = options
         self._sink = sink
@@ -149,7 +151,7 @@ class _Run:
 
     def _deliver(self, outcome: _Outcome) -> None:
         source, destination = outcome.source, outcome.destination
-        if isinstance(outcome, PairReading):
+        if isinstance(outcome, RttReading):
             self._suspicion.reading(source, destination)
             self._suspected -= {source, destination}
             self._sink.reading(outcome)
@@ -177,7 +179,7 @@ class _Run:
         try:
             if self._suspected & {source, destination}:
                 trial = self._ping(source, destination, 1, max(1, timeout_ms // _IMPATIENCE))
-                if not isinstance(trial, PairReading):
+                if not isinstance(trial, RttReading):
                     return trial
             return self._ping(source, destination, self._options.count, timeout_ms)
         except HostError as error:
@@ -199,7 +201,7 @@ class _Run:
         echoes = [sample for sample in samples if sample is not None]
         if not echoes:
             return _Silent(source, destination)
-        return PairReading(
+        return RttReading(
             source=source,
             destination=destination,
             sent=count,

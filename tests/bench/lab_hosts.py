@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host, RttMeasurement
+from plink.files.cluster import Cluster, Host
+from plink.files.rtt import RttMeasurement
 from support.lab import Lab
 
 SAME_RACK_US = 22.0

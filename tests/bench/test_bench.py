@@ -16,7 +16,8 @@ from plink.bench.orders import NamedOrder
 from plink.bench.request import BenchRequest
 from plink.bench.result import to_json
 from plink.errors import PlinkError, WrongUseError
-from plink.files.cluster import Cluster, Host, RttMeasurement
+from plink.files.cluster import Cluster, Host
+from plink.files.rtt import RttMeasurement
 from probes.errors import HostError, HostListError
 from probes.hosts.host import ListedHost
 from probes.reach import Reached
@@ -30,7 +31,7 @@ def request_of(rtt_us: Any = None, client: str = "gloo") -> BenchRequest:
     rtt = None
     if rtt_us is not None:
         counts = np.full((3, 3), 5)
-        rtt = RttMeasurement({10.0: np.array(rtt_us, float)}, 10.0, counts, 0 * counts, "echo")
+        rtt = RttMeasurement({10.0: np.array(rtt_us, float)}, 10.0, counts, 0 * counts, tool="echo")
     return BenchRequest(
         cluster=Cluster(HOSTS, rtt),
         source="cluster.json",

@@ -16,7 +16,8 @@ from plink.bench.result import Prediction, Setting, make_result
 from plink.bench.run import Outcome
 from plink.cli import bench_action, cli
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host, RttMeasurement
+from plink.files.cluster import Cluster, Host
+from plink.files.rtt import RttMeasurement
 
 
 @pytest.fixture

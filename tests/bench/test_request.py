@@ -12,14 +12,15 @@ import pytest
 from plink.bench.clients.base import Workload
 from plink.bench.request import check_workload, read_orders
 from plink.errors import WrongUseError
-from plink.files.cluster import Cluster, Host, RttMeasurement
+from plink.files.cluster import Cluster, Host
+from plink.files.rtt import RttMeasurement
 
 
 def cluster_of(size: int) -> Cluster:
     generator = np.random.default_rng(1)
     counts = np.full((size, size), 5)
     rtt = RttMeasurement(
-        {10.0: generator.uniform(10.0, 90.0, (size, size))}, 10.0, counts, 0 * counts, "echo"
+        {10.0: generator.uniform(10.0, 90.0, (size, size))}, 10.0, counts, 0 * counts, tool="echo"
     )
     return Cluster([Host(f"h{i}", f"10.0.0.{i + 1}") for i in range(size)], rtt)
 

@@ -13,7 +13,9 @@ from hypothesis.extra.numpy import arrays
 from files.refusals import is_one_sentence, refusal
 from plink.errors import WrongUseError
 from plink.files import cluster, document
-from plink.files.cluster import Cluster, Failure, Host, RttMeasurement, Unreachable
+from plink.files.cluster import Cluster, Host, Unreachable
+from plink.files.measurement import Failure
+from plink.files.rtt import MAX_RTT_US, RttMeasurement, readings_at
 
 WORD = st.text("abcdefghijklmnopqrstuvwxyz0123456789.:_", min_size=1, max_size=12)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
@@ -23,7 +25,7 @@ PERCENTILES = st.sampled_from([0.0, 0.1, 10.0, 50.0, 99.0, 99.9, 100.0])
 @st.composite
 def measurements(draw: st.DrawFn, size: int) -> RttMeasurement:
     def matrix() -> Any:
-        values = st.floats(0.0, cluster.MAX_RTT_US) | st.just(float("nan"))
+        values = st.floats(0.0, MAX_RTT_US) | st.just(float("nan"))
         drawn = draw(arrays(np.float64, (size, size), elements=values))
         np.fill_diagonal(drawn, np.nan)
         return drawn
@@ -221,8 +223,8 @@ def test_options_beyond_all_bounds_are_refused() -> None:
 def test_a_percentile_that_is_not_there() -> None:
     rtt = parse(small()).rtt
     assert rtt is not None
-    assert cluster.readings_at(rtt, None, "c.json")[0] == 10.0
-    np.testing.assert_array_equal(cluster.readings_at(rtt, 50.0, "c.json")[1], rtt.rtt_us[50.0])
+    assert readings_at(rtt, None, "c.json")[0] == 10.0
+    np.testing.assert_array_equal(readings_at(rtt, 50.0, "c.json")[1], rtt.rtt_us[50.0])
     with pytest.raises(WrongUseError, match=r"c.json: holds no p99") as caught:
-        cluster.readings_at(rtt, 99.0, "c.json")
+        readings_at(rtt, 99.0, "c.json")
     assert caught.value.hint == "choose a --percentile of p10, p50"

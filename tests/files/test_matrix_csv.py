@@ -11,6 +11,8 @@ from files.refusals import is_one_sentence, refusal
 from plink.errors import WrongUseError
 from plink.files import cluster, document, matrix_csv
 from plink.files.import_matrix import import_matrix
+from plink.files.measurement import Matrix
+from plink.files.rtt import MAX_RTT_US
 
 NAMES = st.lists(
     st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=8).filter(
@@ -24,9 +26,9 @@ UNITS = st.sampled_from(sorted(matrix_csv.UNITS))
 
 
 @st.composite
-def matrices(draw: st.DrawFn) -> tuple[list[str], cluster.Matrix]:
+def matrices(draw: st.DrawFn) -> tuple[list[str], Matrix]:
     names = draw(NAMES)
-    values = st.floats(0.0, cluster.MAX_RTT_US) | st.just(math.nan)
+    values = st.floats(0.0, MAX_RTT_US) | st.just(math.nan)
     matrix = draw(arrays(np.float64, (len(names), len(names)), elements=values))
     np.fill_diagonal(matrix, np.nan)
     return names, matrix
@@ -38,7 +40,7 @@ def parse(text: str, unit: str | None = None) -> matrix_csv.NamedMatrix:
 
 @given(matrices(), UNITS, UNITS)
 def test_export_and_import_give_the_same_to_the_last_bit(
-    named: tuple[list[str], cluster.Matrix], first_unit: str, second_unit: str
+    named: tuple[list[str], Matrix], first_unit: str, second_unit: str
 ) -> None:
     names, matrix = named
     for unit in (first_unit, second_unit):
@@ -50,9 +52,7 @@ def test_export_and_import_give_the_same_to_the_last_bit(
 
 
 @given(matrices(), UNITS)
-def test_import_export_import_is_the_identity(
-    named: tuple[list[str], cluster.Matrix], unit: str
-) -> None:
+def test_import_export_import_is_the_identity(named: tuple[list[str], Matrix], unit: str) -> None:
     text = matrix_csv.render(*named, unit)
     first = import_matrix(text, "m.csv", unit=None, percentile=10.0)
     stored = cluster.parse(document.dump(cluster.to_json(first)), "c.json")

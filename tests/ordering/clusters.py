@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 import ring_instances
-from plink.files.cluster import Cluster, Host, RttMeasurement
+from plink.files.cluster import Cluster, Host
+from plink.files.rtt import RttMeasurement
 
 Matrix = npt.NDArray[np.float64]
 

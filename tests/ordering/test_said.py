@@ -12,7 +12,8 @@ from ordering.clusters import cluster_of, racks
 from plink.cli import run
 from plink.files import cluster
 from plink.files import order as order_file
-from plink.files.cluster import Cluster, Failure, Host
+from plink.files.cluster import Cluster, Host
+from plink.files.measurement import Failure
 from plink.ordering import confirmation, doubt
 
 SPLIT = 16

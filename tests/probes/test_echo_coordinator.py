@@ -13,8 +13,9 @@ import pytest
 from probes.echo import coordinator
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
-from probes.samples import all_pairs
+from probes.tournament import round_robin
 from support.local_hosts import ListSink, local_hosts
+from support.pairs import all_pairs
 
 OPTIONS = EchoOptions(count=40, percentiles=(10.0, 50.0, 99.0), silence_s=0.5)
 FREE, ONE_AT_A_TIME = 1000, 1
@@ -33,7 +34,9 @@ def ended(hosts: list[ReachedHost]) -> bool:
 @pytest.mark.parametrize("concurrency", [FREE, 2, ONE_AT_A_TIME])
 def test_every_direction_of_every_pair_is_measured(size: int, concurrency: int) -> None:
     hosts, sink = local_hosts(size), ListSink()
-    coordinator.measure(hosts, all_pairs(size), OPTIONS, sink, concurrency=concurrency)
+    coordinator.measure(
+        hosts, all_pairs(size), round_robin(size), OPTIONS, sink, concurrency=concurrency
+    )
     assert sink.measured() == all_pairs(size)
     assert len(sink.readings) == size * (size - 1)
     assert not sink.pair_losses
@@ -48,7 +51,7 @@ def test_every_direction_of_every_pair_is_measured(size: int, concurrency: int) 
 def test_only_the_wanted_directions_are_measured(concurrency: int) -> None:
     wanted = frozenset({(0, 1), (3, 1), (2, 4)})
     hosts, sink = local_hosts(5), ListSink()
-    coordinator.measure(hosts, wanted, OPTIONS, sink, concurrency=concurrency)
+    coordinator.measure(hosts, wanted, round_robin(5), OPTIONS, sink, concurrency=concurrency)
     assert sink.measured() == wanted
     assert len(sink.readings) == 3
 
@@ -57,7 +60,7 @@ def test_only_the_wanted_directions_are_measured(concurrency: int) -> None:
 def test_a_killed_agent_costs_its_own_pairs_only(concurrency: int) -> None:
     hosts = local_hosts(6)
     sink = ListSink(on_reading=lambda count: count == 4 and agent_of(hosts[2]).kill())
-    coordinator.measure(hosts, all_pairs(6), OPTIONS, sink, concurrency=concurrency)
+    coordinator.measure(hosts, all_pairs(6), round_robin(6), OPTIONS, sink, concurrency=concurrency)
     others = frozenset(pair for pair in all_pairs(6) if 2 not in pair)
     assert others <= sink.measured()
     assert sink.measured() | sink.lost() == all_pairs(6)
@@ -76,7 +79,7 @@ def test_an_agent_that_freezes_is_given_up(
     hosts = local_hosts(6)
     freeze = signal.SIGSTOP
     sink = ListSink(on_reading=lambda n: n == 4 and agent_of(hosts[2]).send_signal(freeze))
-    coordinator.measure(hosts, all_pairs(6), OPTIONS, sink, concurrency=concurrency)
+    coordinator.measure(hosts, all_pairs(6), round_robin(6), OPTIONS, sink, concurrency=concurrency)
     others = frozenset(pair for pair in all_pairs(6) if 2 not in pair)
     assert others <= sink.measured()
     assert sink.measured() | sink.lost() == all_pairs(6)
@@ -88,7 +91,7 @@ def test_a_host_whose_agent_cannot_bind_is_named() -> None:
     hosts[1] = ReachedHost(
         hosts[1].listed, hosts[1].target, hosts[1].session, hosts[1].facts, "192.0.2.1"
     )
-    coordinator.measure(hosts, all_pairs(4), OPTIONS, sink, concurrency=FREE)
+    coordinator.measure(hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=FREE)
     assert [(loss.host, loss.reason) for loss in sink.host_losses] == [
         (1, "cannot open its UDP port: Cannot assign requested address")
     ]
@@ -105,7 +108,9 @@ def test_an_interrupt_ends_every_agent(concurrency: int) -> None:
 
     sink = ListSink(on_reading=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        coordinator.measure(hosts, all_pairs(6), OPTIONS, sink, concurrency=concurrency)
+        coordinator.measure(
+            hosts, all_pairs(6), round_robin(6), OPTIONS, sink, concurrency=concurrency
+        )
     assert len(sink.readings) == 5
     assert ended(hosts)
 
@@ -116,10 +121,12 @@ def test_two_runs_at_the_same_time_do_not_meet() -> None:
 
     def start_another(count: int) -> None:
         if count == 2:
-            coordinator.measure(second, all_pairs(4), OPTIONS, inner, concurrency=FREE)
+            coordinator.measure(
+                second, all_pairs(4), round_robin(4), OPTIONS, inner, concurrency=FREE
+            )
 
     sink.on_reading = start_another
-    coordinator.measure(first, all_pairs(4), OPTIONS, sink, concurrency=FREE)
+    coordinator.measure(first, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=FREE)
     assert sink.measured() == inner.measured() == all_pairs(4)
     assert not sink.host_losses
 
@@ -138,7 +145,7 @@ def block(hosts: list[ReachedHost], source: int, destination: int) -> None:
 def test_one_blocked_direction_costs_one_pair(concurrency: int, blocked: tuple[int, int]) -> None:
     hosts, sink = local_hosts(4), ListSink()
     block(hosts, *blocked)
-    coordinator.measure(hosts, all_pairs(4), OPTIONS, sink, concurrency=concurrency)
+    coordinator.measure(hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=concurrency)
     pair = {blocked, (blocked[1], blocked[0])}
     assert sink.lost() == pair
     assert sink.measured() == all_pairs(4) - pair
@@ -149,7 +156,9 @@ def test_one_blocked_direction_costs_one_pair(concurrency: int, blocked: tuple[i
 def test_a_blocked_pair_of_which_one_direction_is_wanted(wanted: tuple[int, int]) -> None:
     hosts, sink = local_hosts(4), ListSink()
     block(hosts, 0, 1)
-    coordinator.measure(hosts, frozenset({wanted}), OPTIONS, sink, concurrency=ONE_AT_A_TIME)
+    coordinator.measure(
+        hosts, frozenset({wanted}), round_robin(4), OPTIONS, sink, concurrency=ONE_AT_A_TIME
+    )
     assert sink.lost() == {wanted}
 
 
@@ -163,7 +172,7 @@ def test_two_groups_that_cannot_reach_each_other_keep_their_own_pairs(concurrenc
             re.sub, rf"^(peer (?:{others})) .*$", r"\1 127.0.9.9 9", flags=re.M
         )
     options = EchoOptions(count=20, percentiles=(10.0,), silence_s=0.2)
-    coordinator.measure(hosts, all_pairs(8), options, sink, concurrency=concurrency)
+    coordinator.measure(hosts, all_pairs(8), round_robin(8), options, sink, concurrency=concurrency)
     assert not sink.host_losses
     assert sink.measured() == {(i, j) for i, j in all_pairs(8) if i % 2 == j % 2}
 
@@ -172,7 +181,9 @@ def test_a_host_silent_to_all_is_named() -> None:
     hosts, sink = local_hosts(12), ListSink()
     session: Any = hosts[5].session
     session.rewrite = functools.partial(re.sub, r"^(peer \d+) .*$", r"\1 127.0.9.9 9", flags=re.M)
-    coordinator.measure(hosts, all_pairs(12), OPTIONS, sink, concurrency=ONE_AT_A_TIME)
+    coordinator.measure(
+        hosts, all_pairs(12), round_robin(12), OPTIONS, sink, concurrency=ONE_AT_A_TIME
+    )
     assert [loss.host for loss in sink.host_losses] == [5]
     assert sink.measured() == {pair for pair in all_pairs(12) if 5 not in pair}
 
@@ -187,7 +198,7 @@ def test_a_late_schedule_is_waited_for() -> None:
         return text
 
     session.rewrite = late
-    coordinator.measure(hosts, all_pairs(4), OPTIONS, sink, concurrency=FREE)
+    coordinator.measure(hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=FREE)
     assert sink.measured() == all_pairs(4)
 
 
@@ -196,6 +207,8 @@ def test_a_coordinator_that_was_stopped_goes_on(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(coordinator, "_ANSWER_WITHIN_S", 0.5)
     hosts = local_hosts(6)
     sink = ListSink(on_reading=lambda count: time.sleep(1.5) if count in (3, 12) else None)
-    coordinator.measure(hosts, all_pairs(6), OPTIONS, sink, concurrency=ONE_AT_A_TIME)
+    coordinator.measure(
+        hosts, all_pairs(6), round_robin(6), OPTIONS, sink, concurrency=ONE_AT_A_TIME
+    )
     assert sink.measured() == all_pairs(6)
     assert not sink.host_losses

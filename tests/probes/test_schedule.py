@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from probes.echo.grants import Grant, Grants
 from probes.echo.schedule import Schedule
-from probes.samples import all_pairs
 from probes.suspicion import Suspicion
+from probes.tournament import round_robin
+from support.pairs import all_pairs
 
 
 @st.composite
@@ -21,7 +22,7 @@ def test_exactly_the_wanted_directions_are_probed(
     case: tuple[int, frozenset[tuple[int, int]]],
 ) -> None:
     hosts, wanted = case
-    schedule = Schedule(hosts, wanted)
+    schedule = Schedule(hosts, wanted, round_robin(hosts))
     probed = {
         (host, meeting.partner)
         for host in range(hosts)
@@ -33,7 +34,7 @@ def test_exactly_the_wanted_directions_are_probed(
 
 @given(wanted_pairs())
 def test_both_ends_know_of_a_meeting(case: tuple[int, frozenset[tuple[int, int]]]) -> None:
-    schedule = Schedule(*case)
+    schedule = Schedule(*case, round_robin(case[0]))
     for host, meetings in enumerate(schedule.meetings):
         for meeting in meetings:
             assert schedule.partner(host, meeting.round) == meeting.partner
@@ -41,7 +42,7 @@ def test_both_ends_know_of_a_meeting(case: tuple[int, frozenset[tuple[int, int]]
 
 
 def test_a_direction_is_settled_once() -> None:
-    schedule = Schedule(3, all_pairs(3))
+    schedule = Schedule(3, all_pairs(3), round_robin(3))
     assert schedule.settle(0, 1)
     assert not schedule.settle(0, 1)
     assert schedule.owed_with(0) == [(0, 2), (1, 0), (2, 0)]
@@ -49,7 +50,7 @@ def test_a_direction_is_settled_once() -> None:
 
 @given(st.integers(2, 12), st.integers(1, 6), st.randoms(use_true_random=False))
 def test_grants_are_disjoint_few_and_complete(hosts: int, most: int, random: Random) -> None:
-    meetings = list(Schedule(hosts, all_pairs(hosts)).pairs())
+    meetings = list(Schedule(hosts, all_pairs(hosts), round_robin(hosts)).pairs())
     grants = Grants(meetings, most)
     running: list[Grant] = []
     done = []
@@ -75,7 +76,7 @@ def test_grants_are_disjoint_few_and_complete(hosts: int, most: int, random: Ran
 
 
 def test_the_meetings_of_a_lost_host_are_not_granted() -> None:
-    grants = Grants(Schedule(4, all_pairs(4)).pairs(), 1)
+    grants = Grants(Schedule(4, all_pairs(4), round_robin(4)).pairs(), 1)
     (first,) = grants.next()
     grants.host_lost(first.leader)
     assert not grants.next()

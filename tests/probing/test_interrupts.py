@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ from plink.probing import run
 from probes.facts import HostFacts
 from probes.hosts.host import ListedHost
 from probes.reach import Reached, ReachedHost
-from probes.samples import PairLoss, PairReading, Sink, Wanted
+from probes.samples import PairLoss, RttReading, Sink, Wanted
 from probes.ssh.config import Target
 from probes.ssh.connect import Connector
 from probes.ssh.options import SshOptions
@@ -70,14 +71,16 @@ def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]
 
 
 def set_tool(monkeypatch: pytest.MonkeyPatch, *, silent: bool) -> None:
-    def measure(_hosts: object, wanted: Wanted, _options: object, sink: Sink) -> None:
+    def measure(
+        _hosts: object, wanted: Wanted, _rounds: object, _options: object, sink: Sink[RttReading]
+    ) -> None:
         for i, j in wanted:
             if silent:
                 sink.pair_lost(PairLoss(i, j, "no answer"))
             else:
-                sink.reading(PairReading(i, j, 1, 1, dict.fromkeys((10.0, 50.0, 99.0), 5.0)))
+                sink.reading(RttReading(i, j, 1, 1, dict.fromkeys((10.0, 50.0, 99.0), 5.0)))
 
-    monkeypatch.setitem(run.TOOLS, "echo", measure)
+    monkeypatch.setitem(run.TOOLS, "echo", replace(run.TOOLS["echo"], measure=measure))
 
 
 def test_what_was_measured_is_written_before_connections_are_closed(

@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 from plink.errors import WrongUseError
-from plink.files.cluster import Cluster, Host, RttMeasurement, Unreachable
-from plink.probing.collector import Collector
+from plink.files import cluster as cluster_file
+from plink.files.cluster import Cluster, Host, Unreachable
+from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.files.rtt import RttMeasurement
+from plink.probing.collectors.bandwidth import BandwidthCollector
+from plink.probing.collectors.base import Run
+from plink.probing.collectors.routes import RouteCollector
+from plink.probing.collectors.rtt import RttCollector
+from plink.probing.keeping import kept_cluster
 from plink.probing.resume import (
     hosts_of,
     kept_hosts,
@@ -20,9 +27,11 @@ from plink.probing.resume import (
     same_network,
 )
 from probes.hosts.host import ListedHost
-from probes.samples import PairReading
+from probes.samples import BandwidthReading, RouteReading, RttReading
+from probes.tournament import round_robin
 
 NAMES = ("a", "b", "c")
+RUN = Run(tool="echo", options={}, started="2026-01-02T03:04:05+00:00", seconds=0.0, notes=[])
 
 
 def cluster(*names: str) -> Cluster:
@@ -30,7 +39,7 @@ def cluster(*names: str) -> Cluster:
     rtt_us = np.arange(1.0, size * size + 1).reshape(size, size)
     np.fill_diagonal(rtt_us, np.nan)
     samples = np.where(np.isnan(rtt_us), 0, 9)
-    rtt = RttMeasurement({10.0: rtt_us}, 10.0, samples, np.zeros_like(samples), "echo")
+    rtt = RttMeasurement({10.0: rtt_us}, 10.0, samples, np.zeros_like(samples), tool="echo")
     return Cluster([Host(name, f"10.0.0.{ord(name)}") for name in names], rtt)
 
 
@@ -74,15 +83,12 @@ def test_a_host_that_is_down_gives_way_to_who_has_its_address() -> None:
 
 
 def test_readings_of_absent_hosts_stay_and_new_ones_find_their_place() -> None:
-    earlier = cluster("a", "c")
-    hosts = [*cluster(*NAMES).hosts]
+    kept = kept_cluster(cluster(*NAMES).hosts, cluster("a", "c"), moved=())
     # Host a is down: b and c take part, as hosts 0 and 1 of the run.
-    collector = Collector(hosts, [1, 2], [10.0], earlier=earlier)
-    assert collector.missing() == {(0, 1), (1, 0)}
-    collector.reading(PairReading(0, 1, sent=5, received=5, rtt_us={10.0: 50.0}))
-    rtt = collector.measurement(
-        reading=10.0, tool="echo", options={}, started="", seconds=0.0, notes=[]
-    )
+    collector = RttCollector(kept, [1, 2], [10.0])
+    assert collector.missing(round_robin(2)) == {(0, 1), (1, 0)}
+    collector.reading(RttReading(0, 1, sent=5, received=5, rtt_us={10.0: 50.0}))
+    _, rtt = collector.result(RUN)
     nan = np.nan
     expected = [[nan, nan, 2.0], [nan, nan, 50.0], [3.0, nan, nan]]
     np.testing.assert_array_equal(rtt.readings_us, expected)
@@ -94,8 +100,39 @@ def test_a_host_at_another_address_loses_its_readings() -> None:
     hosts = [earlier.hosts[0], replace(earlier.hosts[1], address="10.9.9.9"), earlier.hosts[2]]
     moved = moved_hosts(hosts, earlier)
     assert moved == {"b": "10.0.0.98"}
-    collector = Collector(hosts, [0, 1, 2], [10.0], earlier=earlier, moved=moved)
-    assert collector.missing() == {(0, 1), (1, 0), (1, 2), (2, 1)}
+    collector = RttCollector(kept_cluster(hosts, earlier, moved), [0, 1, 2], [10.0])
+    assert collector.missing(round_robin(3)) == {(0, 1), (1, 0), (1, 2), (2, 1)}
+
+
+def test_a_run_adds_to_what_other_tools_measured() -> None:
+    kept = kept_cluster(cluster(*NAMES).hosts, cluster(*NAMES), moved=())
+    bandwidths = BandwidthCollector(kept, [0, 1, 2], [10.0])
+    assert len(bandwidths.missing(round_robin(3))) == 6
+    bandwidths.reading(BandwidthReading(2, 0, gbit_s=9.4, retransmits=None))
+    both, _ = bandwidths.result(RUN)
+    routes = RouteCollector(both, [0, 1, 2], [10.0])
+    routes.reading(RouteReading(0, 1, 2, ("10.0.0.1",)))
+    routes.reading(RouteReading(0, 2, 2, ("10.0.0.1",)))
+    routes.reading(RouteReading(1, 2, 1, ()))
+    found, _ = routes.result(RUN)
+    again = cluster_file.from_json(cluster_file.to_json(found), "c.json")
+    assert again.rtt is not None
+    np.testing.assert_array_equal(again.rtt.readings_us, cluster(*NAMES).rtt.readings_us)
+    assert again.bandwidth is not None
+    assert again.bandwidth.gbit_s[2, 0] == 9.4
+    assert again.routes is not None
+    assert again.routes.routes == [("10.0.0.1",), ()]
+    assert again.routes.route_of.tolist() == [[-1, 0, 0], [-1, -1, 1], [-1, -1, -1]]
+
+
+def test_groups_that_lost_a_host_are_dropped_with_their_uplinks() -> None:
+    uplinks = UplinkMeasurement(uplinks=[Uplink("x", 1.0, 1.0), Uplink("y", 2.0, 2.0)], tool="t")
+    groups = [Group("x", ["a"]), Group("y", ["b", "c"])]
+    earlier = replace(cluster(*NAMES), groups=groups, uplinks=uplinks)
+    kept = kept_cluster(earlier.hosts[:2], earlier, moved=())
+    assert kept.groups == [groups[0]]
+    assert kept.uplinks is not None
+    assert kept.uplinks.uplinks == [uplinks.uplinks[0]]
 
 
 def test_a_list_that_drops_measured_hosts_is_refused() -> None:

@@ -16,7 +16,7 @@ from probes.errors import HostError
 from probes.facts import HostFacts
 from probes.hosts.host import ListedHost
 from probes.reach import ReachedHost
-from probes.samples import HostLoss, PairLoss, PairReading
+from probes.samples import HostLoss, PairLoss, RttReading
 from probes.ssh.session import Completed
 
 AGENT = Path(probes.echo.__file__).parent / "bin" / "plink-echo-agent"
@@ -111,12 +111,12 @@ def local_hosts(count: int) -> list[ReachedHost]:
 class ListSink:
     """Keeps what a run yields; `on_reading` may disturb the run."""
 
-    readings: list[PairReading] = field(default_factory=list)
+    readings: list[RttReading] = field(default_factory=list)
     pair_losses: list[PairLoss] = field(default_factory=list)
     host_losses: list[HostLoss] = field(default_factory=list)
     on_reading: Any = None
 
-    def reading(self, reading: PairReading) -> None:
+    def reading(self, reading: RttReading) -> None:
         self.readings.append(reading)
         if self.on_reading is not None:
             self.on_reading(len(self.readings))

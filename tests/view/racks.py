@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.cluster import Cluster, Failure, Host, Matrix, RttMeasurement
+from plink.files.cluster import Cluster, Host
+from plink.files.measurement import Failure, Matrix
+from plink.files.rtt import RttMeasurement
 
 NEAR_US, FAR_US = 22.0, 50.0
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from plink.files.cluster import Cluster, Failure, Host
+from plink.files.cluster import Cluster, Host
+from plink.files.measurement import Failure
 from plink.view.page import print_cluster
 from plink.view.paper import Paper
 from plink.view.scale import SHADES

@@ -1,0 +1,65 @@
+"""Bandwidth between the hosts of a cluster file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plink.files.fields import Fields
+from plink.files.measurement import (
+    Matrix,
+    Measurement,
+    matrix_to_json,
+    parse_record,
+    record_to_json,
+    replaced,
+)
+
+MAX_GBIT_S = 1e6
+_MAX_RETRANSMITS = 1e15
+
+
+@dataclass(frozen=True)
+class BandwidthMeasurement(Measurement):
+    """What every ordered pair could transfer, as measured, [source][destination].
+
+    Args:
+        gbit_s: (N, N) what the destination received, in Gbit/s; NaN where not measured.
+        retransmits: (N, N) TCP segments sent again; NaN where unknown.
+    """
+
+    gbit_s: Matrix
+    retransmits: Matrix
+
+    def for_hosts(self, places: Sequence[int | None]) -> BandwidthMeasurement:
+        """The same for other hosts: of each its index here, None for a new one."""
+        return replace(
+            self,
+            gbit_s=replaced(self.gbit_s, places, np.nan),
+            retransmits=replaced(self.retransmits, places, np.nan),
+        )
+
+
+def to_json(bandwidth: BandwidthMeasurement) -> dict[str, Any]:
+    """The JSON object that stands for it."""
+    return {
+        **record_to_json(bandwidth),
+        "gbit_s": matrix_to_json(bandwidth.gbit_s),
+        "retransmits": matrix_to_json(bandwidth.retransmits),
+    }
+
+
+def parse(fields: Fields, size: int) -> BandwidthMeasurement:
+    """The bandwidth between `size` hosts.
+
+    Raises:
+        WrongUseError: values that cannot be.
+    """
+    return BandwidthMeasurement(
+        gbit_s=fields.matrix("gbit_s", size, high=MAX_GBIT_S),
+        retransmits=fields.matrix("retransmits", size, high=_MAX_RETRANSMITS),
+        **parse_record(fields),
+    )

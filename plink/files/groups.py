@@ -1,0 +1,106 @@
+"""Groups of hosts in a cluster file, and what their uplinks carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plink.errors import WrongUseError
+from plink.files.bandwidth import MAX_GBIT_S
+from plink.files.document import brief
+from plink.files.fields import Fields
+from plink.files.measurement import Measurement, parse_record, record_to_json, without_nones
+
+
+@dataclass(frozen=True)
+class Group:
+    """Hosts, by name, that are near each other. No host is in two groups."""
+
+    name: str
+    hosts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Uplink:
+    """What the hosts of a group, all at once, exchange with hosts of other groups.
+
+    Args:
+        group: the group's name.
+        send_gbit_s, receive_gbit_s: what was measured, None where it was not.
+        hosts_gbit_s: the sum of what the group's hosts can do by themselves, None where unknown.
+        is_lower_bound: the others may have been the limit, not this uplink.
+    """
+
+    group: str
+    send_gbit_s: float | None
+    receive_gbit_s: float | None
+    hosts_gbit_s: float | None = None
+    is_lower_bound: bool = False
+
+
+@dataclass(frozen=True)
+class UplinkMeasurement(Measurement):
+    """The uplinks of groups."""
+
+    uplinks: Sequence[Uplink]
+
+
+def groups_to_json(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """The JSON list that stands for `groups`."""
+    return [{"name": group.name, "hosts": list(group.hosts)} for group in groups]
+
+
+def parse_groups(fields: Fields, names: Sequence[str]) -> list[Group]:
+    """The field `groups` of a cluster file with hosts of these names; empty where it is absent.
+
+    Raises:
+        WrongUseError: a group twice, an empty one, a host in two groups or in no host list.
+    """
+    known = set(names)
+    grouped: set[str] = set()
+    groups: list[Group] = []
+    for item in fields.objects("groups", optional=True):
+        group = Group(item.word("name"), item.texts("hosts"))
+        if not group.hosts:
+            raise item.error("hosts", "at least one host")
+        if any(group.name == other.name for other in groups):
+            raise WrongUseError(f"{item.place}: group {brief(group.name)} is there twice")
+        for host in group.hosts:
+            if host not in known:
+                raise WrongUseError(f"{item.place}: {brief(host)} is none of the hosts")
+            if host in grouped:
+                raise WrongUseError(f"{item.place}: {brief(host)} is grouped twice")
+            grouped.add(host)
+        groups.append(group)
+    return groups
+
+
+def uplinks_to_json(measurement: UplinkMeasurement) -> dict[str, Any]:
+    """The JSON object that stands for it."""
+    return {
+        **record_to_json(measurement),
+        "uplinks": [without_nones(vars(uplink)) for uplink in measurement.uplinks],
+    }
+
+
+def parse_uplinks(fields: Fields) -> UplinkMeasurement:
+    """The uplinks of a cluster file's groups.
+
+    Raises:
+        WrongUseError: values that cannot be.
+    """
+    return UplinkMeasurement(
+        uplinks=[_parse_uplink(item) for item in fields.objects("uplinks")],
+        **parse_record(fields),
+    )
+
+
+def _parse_uplink(fields: Fields) -> Uplink:
+    return Uplink(
+        group=fields.word("group"),
+        send_gbit_s=fields.optional_number("send_gbit_s", low=0.0, high=MAX_GBIT_S),
+        receive_gbit_s=fields.optional_number("receive_gbit_s", low=0.0, high=MAX_GBIT_S),
+        hosts_gbit_s=fields.optional_number("hosts_gbit_s", low=0.0, high=MAX_GBIT_S),
+        is_lower_bound=fields.flag("is_lower_bound"),
+    )

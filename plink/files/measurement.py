@@ -1,0 +1,115 @@
+"""What every measurement between the hosts of a cluster has, whatever its quantity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.files.fields import Fields
+
+Matrix = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+_Number = TypeVar("_Number", np.float64, np.int64)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Something that is missing from a measurement, and why.
+
+    `destination` is None where a whole host failed.
+    """
+
+    source: str
+    reason: str
+    destination: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """How and when something was measured.
+
+    Args:
+        tool: what measured it: `echo`, `fping`, `import`, ...
+        options: the options it ran with, as JSON values.
+        started: when, ISO 8601 in UTC; None where unknown.
+        seconds: how long the probing itself took.
+        failures: pairs and hosts that could not be measured.
+        notes: what a reader should know before trusting the readings.
+    """
+
+    tool: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    started: str | None = None
+    seconds: float = 0.0
+    failures: Sequence[Failure] = ()
+    notes: Sequence[str] = ()
+
+
+def parse_record(fields: Fields) -> dict[str, Any]:
+    """The fields of `Measurement`, as its arguments.
+
+    Raises:
+        WrongUseError: one of them is wrong.
+    """
+    return {
+        "tool": fields.text("tool"),
+        "options": fields.settings("options"),
+        "started": fields.optional_text("started"),
+        "seconds": fields.number("seconds", low=0.0, high=1e9),
+        "failures": [_parse_failure(item) for item in fields.objects("failures", optional=True)],
+        "notes": fields.texts("notes"),
+    }
+
+
+def record_to_json(measurement: Measurement) -> dict[str, Any]:
+    """The JSON members that stand for the fields of `Measurement`."""
+    return {
+        "tool": measurement.tool,
+        "options": dict(measurement.options),
+        **({"started": measurement.started} if measurement.started is not None else {}),
+        "seconds": round(measurement.seconds, 3),
+        "notes": list(measurement.notes),
+        "failures": [without_nones(vars(failure)) for failure in measurement.failures],
+    }
+
+
+def matrix_to_json(matrix: Matrix) -> list[list[float | None]]:
+    """Rows of numbers, null where the matrix has NaN."""
+    return [[None if math.isnan(value) else value for value in row] for row in matrix.tolist()]
+
+
+def without_nones(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that have a value."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def replaced(
+    matrix: npt.NDArray[_Number], places: Sequence[int | None], fill: float
+) -> npt.NDArray[_Number]:
+    """The (N, N) matrix for N other hosts.
+
+    Args:
+        matrix: of the hosts before.
+        places: of each host, its index before, None for a new one.
+        fill: what stands where a new host is concerned.
+    """
+    found = np.full((len(places), len(places)), fill, dtype=matrix.dtype)
+    kept = [(to, of) for to, of in enumerate(places) if of is not None]
+    if kept:
+        to, of = (np.ix_(side, side) for side in zip(*kept, strict=True))
+        found[to] = matrix[of]
+    return found
+
+
+def _parse_failure(fields: Fields) -> Failure:
+    return Failure(
+        source=fields.text("source"),
+        reason=fields.text("reason"),
+        destination=fields.optional_text("destination"),
+    )

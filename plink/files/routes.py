@@ -1,0 +1,106 @@
+"""Hop counts and routes between the hosts of a cluster file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plink.errors import WrongUseError
+from plink.files.document import brief
+from plink.files.fields import Fields, is_word
+from plink.files.measurement import (
+    Counts,
+    Matrix,
+    Measurement,
+    matrix_to_json,
+    parse_record,
+    record_to_json,
+    replaced,
+)
+
+MAX_HOPS = 255
+# In the matrix of routes: not known.
+NO_ROUTE = -1
+
+# Addresses of the routers on the way, None for one that does not show itself.
+Route = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class RouteMeasurement(Measurement):
+    """The way from every host to every other, [source][destination].
+
+    Args:
+        hops: (N, N) as traceroute counts, 1 within a segment; NaN where not measured.
+        route_of: (N, N) index into `routes`, or `NO_ROUTE`.
+        routes: every distinct sequence of routers, once.
+    """
+
+    hops: Matrix
+    route_of: Counts
+    routes: Sequence[Route]
+
+    def for_hosts(self, places: Sequence[int | None]) -> RouteMeasurement:
+        """The same for other hosts: of each its index here, None for a new one."""
+        return replace(
+            self,
+            hops=replaced(self.hops, places, np.nan),
+            route_of=replaced(self.route_of, places, NO_ROUTE),
+        )
+
+
+def to_json(routes: RouteMeasurement) -> dict[str, Any]:
+    """The JSON object that stands for it."""
+    known = np.where(routes.route_of == NO_ROUTE, np.nan, routes.route_of)
+    return {
+        **record_to_json(routes),
+        "hops": _whole(matrix_to_json(routes.hops)),
+        "route_of": _whole(matrix_to_json(known)),
+        "routes": [list(route) for route in routes.routes],
+    }
+
+
+def parse(fields: Fields, size: int) -> RouteMeasurement:
+    """The routes between `size` hosts.
+
+    Raises:
+        WrongUseError: values that cannot be.
+    """
+    routes = _parse_routes(fields)
+    index = fields.matrix("route_of", size, high=max(0, len(routes) - 1))
+    if not routes and not np.isnan(index).all():
+        raise fields.error("routes", "the routes that route_of points to")
+    hops = fields.matrix("hops", size, high=MAX_HOPS)
+    for name, matrix in (("hops", hops), ("route_of", index)):
+        if (matrix % 1 > 0).any():
+            raise WrongUseError(f"{fields.place}: {name} has numbers that are not whole")
+    return RouteMeasurement(
+        hops=hops,
+        route_of=np.where(np.isnan(index), NO_ROUTE, index).astype(np.int64),
+        routes=routes,
+        **parse_record(fields),
+    )
+
+
+def _parse_routes(fields: Fields) -> list[Route]:
+    value = fields.values.get("routes")
+    if not isinstance(value, list):
+        raise fields.error("routes", "a list of routes")
+    return [_parse_route(item, f"{fields.place}: routes[{i}]") for i, item in enumerate(value)]
+
+
+def _parse_route(value: Any, place: str) -> Route:
+    if not isinstance(value, list) or len(value) > MAX_HOPS or not all(map(_is_router, value)):
+        raise WrongUseError(f"{place} is {brief(value)}, expected a list of addresses and nulls")
+    return tuple(value)
+
+
+def _is_router(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and is_word(value))
+
+
+def _whole(rows: list[list[float | None]]) -> list[list[int | None]]:
+    return [[None if value is None else int(value) for value in row] for row in rows]

@@ -1,0 +1,127 @@
+"""Round-trip times in a cluster file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plink.errors import WrongUseError
+from plink.files import document
+from plink.files.fields import Fields
+from plink.files.measurement import (
+    Counts,
+    Matrix,
+    Measurement,
+    matrix_to_json,
+    parse_record,
+    record_to_json,
+    replaced,
+)
+
+MAX_RTT_US = 60e6
+
+
+@dataclass(frozen=True)
+class RttMeasurement(Measurement):
+    """Round-trip times of every ordered pair, as measured, [source][destination].
+
+    Args:
+        rtt_us: percentile (10.0, ...) to an (N, N) matrix in µs; NaN where not measured.
+        reading: the percentile that stands for a pair (Luo 2020, §5.2.2: the 10th).
+        samples: (N, N) echoes received.
+        losses: (N, N) probes that came back too late or never.
+    """
+
+    rtt_us: Mapping[float, Matrix]
+    reading: float
+    samples: Counts
+    losses: Counts
+
+    @property
+    def readings_us(self) -> Matrix:
+        """The (N, N) matrix in µs of the percentile that stands for a pair."""
+        return self.rtt_us[self.reading]
+
+    def for_hosts(self, places: Sequence[int | None]) -> RttMeasurement:
+        """The same for other hosts: of each its index here, None for a new one."""
+        return replace(
+            self,
+            rtt_us={
+                percentile: replaced(matrix, places, np.nan)
+                for percentile, matrix in self.rtt_us.items()
+            },
+            samples=replaced(self.samples, places, 0),
+            losses=replaced(self.losses, places, 0),
+        )
+
+
+def percentile_name(percentile: float) -> str:
+    """What files and messages call a percentile: `p10`, `p99.9`."""
+    return f"p{percentile:g}"
+
+
+def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> tuple[float, Matrix]:
+    """The percentile asked for, or else the one that stands for a pair, and its matrix in µs.
+
+    Raises:
+        WrongUseError: the measurement does not hold it; `source` names the file.
+    """
+    chosen = rtt.reading if percentile is None else percentile
+    if chosen not in rtt.rtt_us:
+        held = ", ".join(percentile_name(known) for known in sorted(rtt.rtt_us))
+        raise WrongUseError(
+            f"{source}: holds no {percentile_name(chosen)}", f"choose a --percentile of {held}"
+        )
+    return chosen, rtt.rtt_us[chosen]
+
+
+def to_json(rtt: RttMeasurement) -> dict[str, Any]:
+    """The JSON object that stands for it."""
+    return {
+        **record_to_json(rtt),
+        "reading": percentile_name(rtt.reading),
+        "rtt_us": {
+            percentile_name(percentile): matrix_to_json(matrix)
+            for percentile, matrix in sorted(rtt.rtt_us.items())
+        },
+        "samples": rtt.samples.tolist(),
+        "losses": rtt.losses.tolist(),
+    }
+
+
+def parse(fields: Fields, size: int) -> RttMeasurement:
+    """The round-trip times between `size` hosts.
+
+    Raises:
+        WrongUseError: values that cannot be.
+    """
+    by_percentile = fields.object("rtt_us")
+    rtt_us = {
+        _parse_percentile(key, by_percentile): by_percentile.matrix(key, size, high=MAX_RTT_US)
+        for key in by_percentile.names()
+    }
+    reading = _parse_percentile(fields.text("reading"), fields)
+    if reading not in rtt_us:
+        raise fields.error("reading", "the name of a percentile that rtt_us holds")
+    return RttMeasurement(
+        rtt_us=rtt_us,
+        reading=reading,
+        samples=fields.counts("samples", size),
+        losses=fields.counts("losses", size),
+        **parse_record(fields),
+    )
+
+
+def _parse_percentile(key: str, fields: Fields) -> float:
+    try:
+        percentile = float(key[1:])
+    except ValueError:
+        percentile = -1.0
+    # One spelling a percentile: `p10` beside `p10.0` would be two matrices for one.
+    if not 0.0 <= percentile <= 100.0 or key != percentile_name(percentile):
+        found = document.brief(key)
+        raise WrongUseError(f"{fields.place}: {found} is no percentile (expected p0 to p100)")
+    return percentile

@@ -1,0 +1,1 @@
+"""What gathers the readings of a probe run: one module a quantity."""

@@ -1,0 +1,119 @@
+"""What every collector does, whatever is measured."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from plink.files.cluster import Cluster, Quantity
+from plink.files.measurement import Failure, Matrix, Measurement
+from probes.samples import HostLoss, PairLoss, Rounds, Wanted
+
+
+class OfPair(Protocol):
+    """Whatever was measured, from one host of a run to another."""
+
+    @property
+    def source(self) -> int:
+        """Index of the host that measured."""
+
+    @property
+    def destination(self) -> int:
+        """Index of the host that was measured."""
+
+
+Reading = TypeVar("Reading", bound=OfPair)
+
+
+@dataclass(frozen=True)
+class Run:
+    """How and when a run measured: the fields of `Measurement` but for its failures."""
+
+    tool: str
+    options: Mapping[str, Any]
+    started: str
+    seconds: float
+    notes: Sequence[str]
+
+
+class Collector(ABC, Generic[Reading]):
+    """A sink for a probe run over some of the hosts of a cluster.
+
+    Args:
+        cluster: the hosts, in the order of every matrix, and what is kept of earlier runs.
+        measured: of each host that takes part in the run, in the run's order, its index there.
+        percentiles: those of the round-trip times that are kept.
+        on_settled: called after each direction of a pair that was read or given up.
+    """
+
+    # The member of a cluster that this fills.
+    quantity: ClassVar[Quantity]
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        measured: Sequence[int],
+        percentiles: Sequence[float],
+        *,
+        on_settled: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._cluster = cluster
+        self._measured = measured
+        self._percentiles = percentiles
+        self._on_settled = on_settled
+        self.failures: list[Failure] = []
+        self._begin()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Make the matrices, with what is kept in them."""
+
+    @abstractmethod
+    def _readings(self) -> Matrix:
+        """The (N, N) matrix of what stands for a pair, NaN where not measured."""
+
+    @abstractmethod
+    def _take(self, pair: tuple[int, int], reading: Reading) -> None:
+        """Put a reading into the matrices, at a pair of indices of the cluster."""
+
+    @abstractmethod
+    def result(self, run: Run) -> tuple[Cluster, Measurement]:
+        """The cluster with what was gathered so far, and the measurement in it."""
+
+    def missing(self, rounds: Rounds) -> Wanted:
+        """The directed pairs of the run's rounds that have no reading yet."""
+        unread = np.isnan(self._readings())
+        return frozenset(
+            (source, destination)
+            for pairs in rounds
+            for i, j in pairs
+            for source, destination in ((i, j), (j, i))
+            if unread[self._measured[source], self._measured[destination]]
+        )
+
+    @property
+    def readings(self) -> int:
+        """The number of directed pairs that have a reading."""
+        return int(np.count_nonzero(~np.isnan(self._readings())))
+
+    def reading(self, reading: Reading) -> None:
+        """A direction of a pair was measured."""
+        self._take((self._measured[reading.source], self._measured[reading.destination]), reading)
+        self._on_settled()
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        """A direction of a pair was given up."""
+        destination = self._name(loss.destination)
+        self.failures.append(Failure(self._name(loss.source), loss.reason, destination=destination))
+        self._on_settled()
+
+    def host_lost(self, loss: HostLoss) -> None:
+        """A host failed during the run."""
+        self.failures.append(Failure(self._name(loss.host), loss.reason))
+
+    def _name(self, index: int) -> str:
+        return self._cluster.hosts[self._measured[index]].name
