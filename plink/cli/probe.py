@@ -10,7 +10,7 @@ import click
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import with_ssh_options
 from plink.cli.types import FiniteRange
-from plink.probing.limits import DEFAULT_COUNTS, MAX_COUNT
+from plink.probing.limits import DEFAULT_COUNTS, MAX_COUNT, TOOL_NAMES
 from probes.hosts.address import IPNetwork
 
 
@@ -37,7 +37,7 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
 @click.option("-o", "--output", metavar="FILE", help="Cluster file to write; - for stdout.")
 @click.option(
     "--tool",
-    type=click.Choice(list(DEFAULT_COUNTS)),
+    type=click.Choice(TOOL_NAMES),
     default="echo",
     show_default=True,
     help="What measures: our own UDP echo agent, or fping where it is installed on the hosts.",

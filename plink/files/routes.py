@@ -70,9 +70,9 @@ def parse(fields: Fields, size: int) -> RouteMeasurement:
         WrongUseError: values that cannot be.
     """
     routes = _parse_routes(fields)
-    index = fields.matrix("route_of", size, high=max(0, len(routes) - 1))
-    if not routes and not np.isnan(index).all():
-        raise fields.error("routes", "the routes that route_of points to")
+    index = fields.matrix("route_of", size, high=float(size * size))
+    if (index >= len(routes)).any():
+        raise WrongUseError(f"{fields.place}: route_of has numbers that point to no route")
     hops = fields.matrix("hops", size, high=MAX_HOPS)
     for name, matrix in (("hops", hops), ("route_of", index)):
         if (matrix % 1 > 0).any():

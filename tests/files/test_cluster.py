@@ -13,8 +13,11 @@ from hypothesis.extra.numpy import arrays
 from files.refusals import is_one_sentence, refusal
 from plink.errors import WrongUseError
 from plink.files import cluster, document
+from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host, Unreachable
+from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.measurement import Failure
+from plink.files.routes import NO_ROUTE, RouteMeasurement
 from plink.files.rtt import MAX_RTT_US, RttMeasurement, readings_at
 
 WORD = st.text("abcdefghijklmnopqrstuvwxyz0123456789.:_", min_size=1, max_size=12)
@@ -96,7 +99,27 @@ def small() -> dict[str, Any]:
         notes=["a note"],
     )
     hosts = [Host("a", "10.0.0.1", "a.example", "me", 22, 8), Host("b", "10.0.0.2")]
-    return cluster.to_json(Cluster(hosts, rtt, [Unreachable("c", "refused")], "sha256:0"))
+    whole = Cluster(
+        hosts,
+        rtt,
+        [Unreachable("c", "refused")],
+        "sha256:0",
+        bandwidth=BandwidthMeasurement(
+            gbit_s=matrix,
+            retransmits=np.array([[np.nan, 3.0], [np.nan, np.nan]]),
+            tool="iperf3",
+            options={"duration_s": 1.0},
+        ),
+        routes=RouteMeasurement(
+            hops=np.array([[np.nan, 3.0], [2.0, np.nan]]),
+            route_of=np.array([[NO_ROUTE, 1], [0, NO_ROUTE]]),
+            routes=[("10.0.1.1",), ("10.0.1.1", None)],
+            tool="trace",
+        ),
+        groups=[Group("r1", ["a"]), Group("r2", ["b"])],
+        uplinks=UplinkMeasurement(uplinks=[Uplink("r1", 1.5, None, 2.0, True)], tool="uplinks"),
+    )
+    return cluster.to_json(whole)
 
 
 def parse(data: object) -> Cluster:
@@ -184,6 +207,18 @@ def test_no_value_anywhere_breaks_the_reader(place: tuple[Any, ...], value: obje
         (("rtt", "rtt_us", "p10"), [[0]], "p10 has 1 rows, expected 2"),
         (("rtt", "samples", 0), [1], r"samples\[0\] has 1 values, expected 2"),
         (("rtt", "seconds"), -1, "seconds is -1"),
+        (("bandwidth", "gbit_s", 0, 1), -1, "expected null or a number from 0"),
+        (("routes", "hops", 0, 1), 2.5, "hops has numbers that are not whole"),
+        (("routes", "hops", 0, 1), 256, "expected null or a number from 0 to 255"),
+        (("routes", "route_of", 0, 1), 2, "route_of has numbers that point to no route"),
+        (("routes", "routes"), [], "route_of has numbers that point to no route"),
+        (("routes", "routes", 0), ["a b"], "expected a list of addresses and nulls"),
+        (("groups", 0, "hosts"), [], "expected at least one host"),
+        (("groups", 0, "hosts"), ["c"], "'c' is none of the hosts"),
+        (("groups", 1, "hosts"), ["a"], "'a' is grouped twice"),
+        (("groups", 1, "name"), "r1", "group 'r1' is there twice"),
+        (("uplinks", "uplinks", 0, "send_gbit_s"), -1, "send_gbit_s is -1"),
+        (("uplinks", "uplinks", 0, "is_lower_bound"), 1, "expected true or false"),
     ],
 )
 def test_what_cannot_be_is_named(place: tuple[Any, ...], value: object, reason: str) -> None:
@@ -207,7 +242,8 @@ def test_a_missing_field_is_named_or_optional(place: tuple[Any, ...]) -> None:
     del target[place[-1]]
     optional = {"made_from", "unreachable", "rtt", "ssh_address", "user", "port", "slots"}
     optional |= {"started", "failures", "notes", "destination", "p50"}
-    if place[-1] in optional:
+    optional |= {"bandwidth", "groups", "send_gbit_s", "hosts_gbit_s", "is_lower_bound"}
+    if place[-1] in optional or place in (("routes",), ("uplinks",)):
         parse(data)
     else:
         with pytest.raises(WrongUseError, match=r"c.json: "):
