@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from probes.samples import Rounds
 
 
@@ -21,6 +23,20 @@ def round_robin(hosts: int) -> Rounds:
         sitting out once. A pair is (lower index, higher index).
     """
     return [pairs_of_round(hosts, turn) for turn in range(rounds_in_all(hosts))]
+
+
+def disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
+    """Any pairs in rounds of disjoint ones, at most twice as many as a host has partners."""
+    rounds: list[list[tuple[int, int]]] = []
+    busy: list[set[int]] = []
+    for pair in pairs:
+        number = next((i for i, ends in enumerate(busy) if ends.isdisjoint(pair)), len(busy))
+        if number == len(busy):
+            rounds.append([])
+            busy.append(set())
+        rounds[number].append(pair)
+        busy[number].update(pair)
+    return rounds
 
 
 def pairs_of_round(hosts: int, turn: int) -> list[tuple[int, int]]:

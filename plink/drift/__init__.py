@@ -1,4 +1,4 @@
-"""Whether a cluster file still describes its network: which pairs to measure again, and the verdict.
+"""Whether a cluster file still describes its network: what to measure again, and the verdict.
 
 Pure: matrices in, judgement out.
 """

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from plink.drift.sample import Mask, Pair, both_ways_us, near_hosts
 from plink.files.measurement import Matrix
@@ -157,7 +156,8 @@ def _common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
 
 def _blamed(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) -> list[int]:
     """Hosts that explain the changed pairs, each pair by the host of which it says the most."""
-    open_, blamed = compared.copy(), []
+    open_ = compared.copy()
+    blamed: list[int] = []
     while True:
         scores = np.zeros(len(near))
         for kind in (near, ~near):
@@ -177,16 +177,10 @@ def _blamed(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) -> list
 
 def _together(hosts: Sequence[int], near: Mask, changed: Mask) -> list[list[int]]:
     """Groups of hosts that were near each other and still are."""
+    is_mate = near & near.T & ~changed
     groups: list[list[int]] = []
     for host in hosts:
-        mates = [
-            group
-            for group in groups
-            if any(
-                near[host, other] and near[other, host] and not changed[host, other]
-                for other in group
-            )
-        ]
+        mates = [group for group in groups if is_mate[host, group].any()]
         joined = sorted([host, *(other for group in mates for other in group)])
         groups = [group for group in groups if group not in mates] + [joined]
     return groups

@@ -5,3 +5,11 @@ TOOL_NAMES = ("echo", "fping")
 # Probes per direction of a pair where the user does not say (docs/benchmarks.md, Probing).
 DEFAULT_COUNTS = {"echo": 300, "fping": 30}
 MAX_COUNT = 10_000
+
+# Rounds of the tournament that "all of them" is a number for, and that notes give as an example.
+ALL_ROUNDS = 1 << 32
+EXAMPLE_ROUNDS = 32
+
+# Partners of a host that --check measures again. With 4 near and 4 other ones every host that was
+# moved was found, and every rack whose uplink changed as one group (tests/drift).
+CHECK_PARTNERS = 8
