@@ -122,6 +122,10 @@ def parser() -> argparse.ArgumentParser:
     stop.add_argument("host")
     start = commands.add_parser("start", parents=[which], help="let it speak again")
     start.add_argument("host")
+
+    move = commands.add_parser("move", parents=[which], help="plug a host into another rack")
+    move.add_argument("host")
+    move.add_argument("rack", help="as lab status has it: r1, r2, ...")
     return top
 
 

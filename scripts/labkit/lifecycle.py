@@ -22,7 +22,7 @@ from labkit.state import State
 from labkit.system import require_programs
 from labkit.topology import place
 
-FILES = ("hosts.txt", "ssh_config", "known_hosts", "id_ed25519", "id_ed25519.pub", "truth.json")
+FILES = ("hosts.txt", "ssh_config", "known_hosts", "id_ed25519", "id_ed25519.pub", texts.TRUTH_FILE)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _write_files(state: State) -> None:
         "hosts.txt": texts.hosts_txt(topology),
         "ssh_config": texts.ssh_config(topology, directory, state.login.name),
         "known_hosts": texts.known_hosts(topology, public_keys),
-        "truth.json": texts.truth_json(topology),
+        texts.TRUTH_FILE: texts.truth_json(topology),
         f"{PRIVATE_FOLDER}/{SHELL_START}": "",
         f"{PRIVATE_FOLDER}/{ETC_HOSTS}": texts.etc_hosts(topology, socket.gethostname()),
     }

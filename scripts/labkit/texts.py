@@ -12,6 +12,7 @@ from labkit import wiring
 from labkit.rates import burst_bytes, format_rate
 from labkit.topology import Host, Topology
 
+TRUTH_FILE = "truth.json"
 # How long a packet may wait in a shaped link's queue before it is dropped.
 QUEUE_MS = 50
 # A day: a switch that forgot an idle host would flood every link to find it.
@@ -57,9 +58,13 @@ def switch_batch(ports: list[str]) -> str:
     lines = [
         f"link add name {bridge} type bridge {BRIDGE_OPTIONS}",
         f"link set dev {bridge} up",
-        *(f"link set dev {port} master {bridge} up" for port in ports),
     ]
-    return _joined(lines)
+    return _joined(lines) + port_batch(ports)
+
+
+def port_batch(ports: list[str]) -> str:
+    """For `ip -batch` in a switch's namespace: more ports for its bridge."""
+    return _joined([f"link set dev {port} master {wiring.BRIDGE} up" for port in ports])
 
 
 def station_batch(topology: Topology, interface: str, address: str) -> str:

@@ -72,6 +72,24 @@ class Topology:
             f"its hosts are {self.hosts[0].name} and {len(self.hosts) - 1} more: see lab status",
         )
 
+    @property
+    def racks(self) -> tuple[str, ...]:
+        """The switches that hosts are plugged into."""
+        rows = {switch.parent for switch in self.switches}
+        return tuple(switch.name for switch in self.switches if switch.name not in rows)
+
+    def with_rack(self, name: str, rack: str) -> Topology:
+        """The same lab with a host in another rack.
+
+        Raises:
+            WrongUseError: there is no such host or rack.
+        """
+        if rack not in self.racks:
+            raise WrongUseError(
+                f"lab {self.lab} has no rack {rack!r}", f"its racks are {', '.join(self.racks)}"
+            )
+        return self._with_host(replace(self.host(name), rack=rack))
+
     def with_rate(self, name: str, rate_bits: int | None) -> Topology:
         """The same lab with another rate on the link of a host, or the uplink of a rack or row.
 
@@ -84,10 +102,10 @@ class Topology:
                 for switch in self.switches
             )
             return replace(self, switches=tuple(switches))
-        changed = self.host(name)
-        hosts = (
-            replace(host, rate_bits=rate_bits) if host is changed else host for host in self.hosts
-        )
+        return self._with_host(replace(self.host(name), rate_bits=rate_bits))
+
+    def _with_host(self, changed: Host) -> Topology:
+        hosts = (changed if host.name == changed.name else host for host in self.hosts)
         return replace(self, hosts=tuple(hosts))
 
 
