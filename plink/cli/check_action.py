@@ -120,12 +120,20 @@ def _table(cluster: Cluster, result: CheckResult) -> Table:
     table = Table(box=None, pad_edge=False, header_style="cyan")
     table.add_column("hosts", overflow="fold")
     table.add_column("pairs changed", no_wrap=True, justify="right")
-    table.add_column("round-trip time", no_wrap=True, justify="right")
+    table.add_column("longer", no_wrap=True, justify="right")
+    table.add_column("shorter", no_wrap=True, justify="right")
     for change in result.judgement.changes:
         names = " ".join(cluster.names[host] for host in change.hosts)
         share = f"{change.changed:,} of {change.pairs:,}"
-        table.add_row(Text(printable(names)), share, f"x {change.factor:.2f}")
+        longer = _times(change.longer, change.longer_factor)
+        table.add_row(
+            Text(printable(names)), share, longer, _times(change.shorter, change.shorter_factor)
+        )
     return table
+
+
+def _times(pairs: int, factor: float | None) -> str:
+    return "" if factor is None else f"{pairs:,} (x {factor:.2f})"
 
 
 def _percent(factor: float) -> str:
@@ -145,8 +153,10 @@ def _to_json(cluster: Cluster, result: CheckResult, partners: int, seed: int) ->
             {
                 "hosts": [names[host] for host in change.hosts],
                 "pairs": change.pairs,
-                "pairs_changed": change.changed,
-                "factor": round(change.factor, 4),
+                "longer": change.longer,
+                "shorter": change.shorter,
+                "longer_factor": change.longer_factor,
+                "shorter_factor": change.shorter_factor,
             }
             for change in found.changes
         ],

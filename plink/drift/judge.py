@@ -40,14 +40,24 @@ class Change:
     Args:
         hosts: indices, ascending.
         pairs: how many pairs of one of them with another host were compared.
-        changed: how many of these have changed.
-        factor: new over old round-trip time, beyond the common factor: the median of the changed.
+        longer: how many of these take longer now.
+        shorter: how many take less long.
+        longer_factor: new over old round-trip time of those that take longer, beyond the common
+            factor: the median; None where there are none.
+        shorter_factor: the same of those that take less long.
     """
 
     hosts: Sequence[int]
     pairs: int
-    changed: int
-    factor: float
+    longer: int
+    shorter: int
+    longer_factor: float | None
+    shorter_factor: float | None
+
+    @property
+    def changed(self) -> int:
+        """How many of the pairs have changed."""
+        return self.longer + self.shorter
 
 
 @dataclass(frozen=True)
@@ -55,16 +65,21 @@ class Judgement:
     """What was found.
 
     Args:
-        pairs: unordered pairs that were compared.
-        changed: those that changed, whether a host explains it or not.
+        changed: unordered pairs that changed, whether a host explains it or not.
+        unchanged: the others.
         common_factor: new over old round-trip time of all pairs that did not change.
         changes: the hosts that changed, the most changed pairs first.
     """
 
-    pairs: int
     changed: Sequence[Pair]
+    unchanged: Sequence[Pair]
     common_factor: float
     changes: Sequence[Change]
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs were compared."""
+        return len(self.changed) + len(self.unchanged)
 
     @property
     def is_changed(self) -> bool:
@@ -94,15 +109,25 @@ def noise_ceilings(rtt: RttMeasurement) -> Matrix:
     return ceilings
 
 
-def nearer_to_file(file_us: Matrix, first_us: Matrix, second_us: Matrix, common: float) -> Matrix:
+def common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> float | None:
+    """New over old round-trip time of pairs that are known not to have changed: the median.
+
+    None where none of them has readings.
+    """
+    shifts = _shifts(file_us, new_us)
+    values = np.array([shifts[ends] for a, b in pairs for ends in ((a, b), (b, a))])
+    known = values[np.isfinite(values)]
+    return float(np.exp(np.median(known))) if known.size else None
+
+
+def nearer_to_file(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
     """Of two new readings the one nearer to the file's, so that only what lasts is a change.
 
     Args:
-        file_us, first_us, second_us: (N, N) in µs, NaN where not measured.
-        common: the common factor of the new readings.
+        file_us, first_us, second_us: (N, N) in µs, NaN where not measured, the new ones without
+            their common factors.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first, second = (np.abs(np.log(new / (file_us * common))) for new in (first_us, second_us))
+    first, second = (np.abs(_shifts(file_us, new_us)) for new_us in (first_us, second_us))
     takes_second = ~(first <= second) & ~np.isnan(second_us)
     return np.where(takes_second, second_us, first_us)
 
@@ -115,16 +140,13 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> Judgement:
         new_us: the same, of the pairs that were measured again.
         ceilings: (N, N), `noise_ceilings`.
     """
-    size = len(file_us)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shifts = np.where((file_us > 0.0) & (new_us > 0.0), np.log(new_us / file_us), np.nan)
-    np.fill_diagonal(shifts, np.nan)
+    shifts = _shifts(file_us, new_us)
     # A direction that is missing does not contradict the other.
     there, back = np.where(np.isnan(shifts), shifts.T, shifts), shifts.T
     back = np.where(np.isnan(back), there, back)
     compared = ~np.isnan(there)
     if not compared.any():
-        return Judgement(0, (), 1.0, ())
+        return Judgement((), (), 1.0, ())
     common = _common_shift((there + back) / 2.0, ceilings, compared)
     above = (there - common > ceilings) & (back - common > ceilings)
     below = (there - common < -ceilings) & (back - common < -ceilings)
@@ -133,13 +155,24 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> Judgement:
     near = near_hosts(both_ways_us(file_us))
     groups = _together(_blamed(near, compared, changed, np.abs(beyond) / ceilings), near, changed)
     changes = [_change(group, compared, changed, beyond) for group in groups]
-    upper = np.triu(np.ones((size, size), dtype=np.bool_), 1)
     return Judgement(
-        pairs=int((compared & upper).sum()),
-        changed=[(int(a), int(b)) for a, b in np.argwhere(changed & upper)],
+        changed=_pairs(changed),
+        unchanged=_pairs(compared & ~changed),
         common_factor=float(np.exp(common)),
         changes=sorted(changes, key=lambda change: -change.changed),
     )
+
+
+def _pairs(mask: Mask) -> list[Pair]:
+    return [(int(a), int(b)) for a, b in np.argwhere(np.triu(mask, 1))]
+
+
+def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
+    """(N, N): log of new over old; NaN where either has no reading above zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shifts = np.where((file_us > 0.0) & (new_us > 0.0), np.log(new_us / file_us), np.nan)
+    np.fill_diagonal(shifts, np.nan)
+    return shifts
 
 
 def _common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
@@ -190,9 +223,13 @@ def _change(group: Sequence[int], compared: Mask, changed: Mask, beyond: Matrix)
     inside = np.zeros(len(compared), dtype=np.bool_)
     inside[group] = True
     outward = compared & inside[:, None] & ~inside[None, :]
+    found = beyond[outward & changed]
+    longer, shorter = found[found > 0.0], found[found < 0.0]
     return Change(
         hosts=group,
         pairs=int(outward.sum()),
-        changed=int((outward & changed).sum()),
-        factor=float(np.exp(np.median(beyond[outward & changed]))),
+        longer=longer.size,
+        shorter=shorter.size,
+        longer_factor=float(np.exp(np.median(longer))) if longer.size else None,
+        shorter_factor=float(np.exp(np.median(shorter))) if shorter.size else None,
     )
