@@ -6,7 +6,7 @@ now. Partners taken by chance alone would miss that in any large cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -85,11 +85,3 @@ def more_partners(
             met[other].add(host)
             chosen.add((min(host, other), max(host, other)))
     return sorted(chosen)
-
-
-def as_matrix(pairs: Sequence[Pair], size: int) -> Mask:
-    """(N, N), symmetric: whether two hosts are one of `pairs`."""
-    mask = np.zeros((size, size), dtype=np.bool_)
-    for a, b in pairs:
-        mask[a, b] = mask[b, a] = True
-    return mask

@@ -8,14 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plink.drift.judge import (
-    Judgement,
-    common_factor,
-    judge,
-    nearer_to_file,
-    noise_ceilings,
-)
-from plink.drift.sample import Pair, both_ways_us, more_partners, pairs_to_check
+from plink.drift.judge import Judgement
+from plink.drift.procedure import measure_and_judge
+from plink.drift.sample import Pair
 from plink.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.measurement import Failure, Matrix
@@ -29,13 +24,6 @@ from plink.probing.tools import TOOLS
 from plink.progress import Progress
 from probes.reach import Reached, reach
 from probes.tournament import disjoint_rounds
-
-# What seems to have changed is measured again so often, and counts only if it stays so.
-_CONFIRMATIONS = 2
-# Hosts that seem to have changed get so many times the partners before they are named.
-_MORE_PARTNERS = 3
-# Pairs that did not change are measured again too, for the common factor: about so many.
-_CONTROLS = 32
 
 
 @dataclass(frozen=True)
@@ -112,35 +100,15 @@ def check(
 
 
 def _judge(again: _Again, rtt: RttMeasurement, partners: int, seed: int) -> Judgement:
-    times_us = both_ways_us(again.among_reached(rtt.readings_us))
-    pairs = pairs_to_check(times_us, partners, seed)
-    if not pairs:
+    found = measure_and_judge(
+        rtt, again.among_reached(rtt.readings_us), again.measure, partners=partners, seed=seed
+    )
+    if found is None:
         raise PlinkError("the file has no reading between the hosts that can be reached")
-    ceilings = noise_ceilings(rtt)
-    first_us = again.measure(pairs)
-    found = judge(rtt.readings_us, first_us, ceilings)
     if not found.pairs:
         reasons = sorted({failure.reason for failure in again.failures})
         raise PlinkError(f"no pair could be measured again: {reasons[0] if reasons else 'unknown'}")
-    # Each run has its own common factor: the hosts may be busy in one and idle in the next.
-    common, steady_us = found.common_factor, first_us / found.common_factor
-    for _ in range(_CONFIRMATIONS):
-        if not found.changed:
-            break
-        controls = found.unchanged[:: max(1, len(found.unchanged) // _CONTROLS)]
-        more = more_partners(times_us, _suspects(found), pairs, _MORE_PARTNERS * partners, seed)
-        pairs = sorted({*pairs, *more})
-        again_us = again.measure(sorted({*found.changed, *controls, *more}))
-        factor = common_factor(rtt.readings_us, again_us, controls) or common
-        steady_us = nearer_to_file(rtt.readings_us, steady_us, again_us / factor)
-        found = judge(rtt.readings_us, steady_us, ceilings)
-    return replace(found, common_factor=common)
-
-
-def _suspects(found: Judgement) -> list[int]:
-    """The hosts that seem to have changed, or else all that have a pair that changed."""
-    named = {host for change in found.changes for host in change.hosts}
-    return sorted(named or {host for pair in found.changed for host in pair})
+    return found
 
 
 class _Again:
