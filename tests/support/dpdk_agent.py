@@ -33,7 +33,7 @@ def opening(address: str, port: int = 0, silence_ms: int = 400) -> str:
 
 
 def complaint_of(agent: subprocess.Popen[str], text: str) -> str:
-    """What an agent that cannot work says, which must be one line; it must end and print nothing."""
+    """What an agent that cannot work says: one line, nothing else, and it ends."""
     said, complaint = agent.communicate(text, timeout=START_WITHIN_S)
     assert agent.returncode == 1, (said, complaint)
     assert said == ""
@@ -87,7 +87,7 @@ class DpdkPeer:
         self.socket.sendto(packet, (self.agent_address, self.port))
 
     def exchange(self, message: int, answer: int, sequence: int = 0) -> bytes:
-        """Send until the answer is there: the first packets may go while a next hop is looked for."""
+        """Send until the answer is there: first packets go while a next hop is looked for."""
         deadline = time.monotonic() + ANSWER_WITHIN_S
         while time.monotonic() < deadline:
             self.send(message, sequence)
