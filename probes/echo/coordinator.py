@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 
 from probes.echo.agents import Agents, Ended
-from probes.echo.grants import Grants
+from probes.echo.deploy import ECHO_AGENT, AgentProgram
+from probes.echo.grants import Grants, processors_of
 from probes.echo.liveness import Liveness
 from probes.echo.protocol import (
     SILENT,
@@ -43,6 +44,7 @@ def measure(
     concurrency: int,
     ssh_concurrency: int = 16,
     cache_folder: str | None = None,
+    agent: AgentProgram = ECHO_AGENT,
 ) -> None:
     """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
 
@@ -52,10 +54,10 @@ def measure(
     Raises:
         OptionError: the agent is not installed here.
     """
-    with Agents(hosts, cache_folder) as agents:
+    with Agents(hosts, agent, cache_folder) as agents:
         run = _Run(hosts, Schedule(len(hosts), wanted, rounds), options, sink, agents)
         if concurrency < len(hosts) // 2:
-            run.grant(concurrency)
+            run.grant(concurrency, agent.cores_per_pair)
         for index, error in agents.start(ssh_concurrency):
             run.lose_host(index, str(error))
         run.bind()
@@ -79,6 +81,7 @@ class _Run:
         self._schedule = schedule
         self._grants: Grants | None = None
         self._processors = min(host.facts.cores for host in hosts)
+        self._cores_per_pair = 1
         self._suspicion = Suspicion()
         self._ports: dict[int, int] = {}
         self._has_peers = False
@@ -87,9 +90,10 @@ class _Run:
             min(_ANSWER_WITHIN_S, max(_DOUBTED_ANSWER_WITHIN_S, 2 * options.silence_s)),
         )
 
-    def grant(self, concurrency: int) -> None:
-        """Let no more than `concurrency` pairs meet at once."""
+    def grant(self, concurrency: int, cores_per_pair: int) -> None:
+        """Let no more than `concurrency` pairs meet at once, each on its own cores."""
         self._grants = Grants(self._schedule.pairs(), concurrency)
+        self._cores_per_pair = cores_per_pair
 
     def bind(self) -> None:
         """Tell every agent who it is, and learn where it listens."""
@@ -168,9 +172,8 @@ class _Run:
 
     def _grant_next(self) -> None:
         for grant in self._grants.next() if self._grants is not None else ():
-            # Processors from the last one on: the first serves most of the machine's interrupts.
-            processor = self._processors - 1 - grant.slot % self._processors
-            for end in (grant.follower, grant.leader):
+            processors = processors_of(grant.slot, self._processors, self._cores_per_pair)
+            for end, processor in zip((grant.follower, grant.leader), processors, strict=True):
                 self._agents.tell(end, f"go {grant.round} {processor}\n")
 
     def _ask_all(self) -> None:

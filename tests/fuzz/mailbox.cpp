@@ -15,6 +15,7 @@
 
 #include "check.hpp"
 #include "probes/echo/agent/clock.hpp"
+#include "probes/echo/agent/kernel_transport.hpp"
 
 namespace {
 
@@ -47,7 +48,7 @@ class Bench {
         // The port is printed, and the kernel knows it: the next descriptor is the agent's socket.
         int next = dup(STDIN_FILENO);
         close(next);
-        FUZZ_CHECK(mailbox_.open_socket());
+        FUZZ_CHECK(mailbox_.open_port());
         socklen_t size = sizeof agent_;
         FUZZ_CHECK(getsockname(next, reinterpret_cast<sockaddr*>(&agent_), &size) == 0);
         text.clear();
@@ -86,7 +87,8 @@ class Bench {
         mailbox_.next(plink::now_ns() + plink::kSecond, &packet);
     }
 
-    plink::Mailbox mailbox_;
+    plink::KernelTransport transport_;
+    plink::Mailbox mailbox_{&transport_};
     int say_ = -1;
     int peers_[3] = {};
     sockaddr_in addresses_[3] = {};

@@ -55,7 +55,7 @@ int Agent::run() {
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     Packet packet;
     while (!mailbox_.control().has_run()) mailbox_.next(now_ns() + kSecond, &packet);
-    if (!mailbox_.open_socket() || !drop_privileges()) return 1;
+    if (!mailbox_.open_port() || !drop_privileges()) return 1;
     while (!mailbox_.control().has_start()) mailbox_.next(now_ns() + kSecond, &packet);
     mailbox_.start();
     samples_ns_.reserve(the_run().count);
