@@ -104,7 +104,8 @@ def test_it_costs_its_own_pairs_and_little_memory(
     sink, seconds = run(command)
     assert [loss.host for loss in sink.host_losses] == [EVIL]
     assert re.search(reason, sink.host_losses[0].reason)
-    assert sink.measured() == {pair for pair in all_pairs(4) if EVIL not in pair}
+    # It may lie about its own pairs, and about no other.
+    assert {pair for pair in all_pairs(4) if EVIL not in pair} <= sink.measured()
     assert sink.measured() | sink.lost() == all_pairs(4)
     assert seconds < 30
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 64 << 10
