@@ -21,11 +21,13 @@ from plink.probing.resume import (
     check_resumable,
     hosts_of,
     recorded_count,
+    recorded_precision,
     refuse_to_drop,
     same_interface,
     same_network,
 )
 from plink.probing.run import ProbeResult, TooFewReachedError, probe
+from plink.probing.tools import TOOLS
 from probes.hosts.host import ListedHost
 from probes.hosts.hostlist import parse_host_list_bytes
 
@@ -44,12 +46,15 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
         document.refuse_same_file(hosts, output)
     values["ssh"] = take_ssh_options(values)
     values["reading"] = values.pop("percentile")
+    _refuse_precision(values["tool"], values["precision_percent"])
     earlier: Cluster | None = None
     if resume is not None:
         earlier, _ = cluster_file.read(resume)
         before = check_resumable(earlier, resume, tool=values["tool"], reading=values["reading"])
         if before is not None:
             values["count"] = values["count"] or recorded_count(before.options)
+            if values["precision_percent"] is None:
+                values["precision_percent"] = recorded_precision(before.options)
             values["network"] = same_network(before.options, values["network"], resume)
             values["interface"] = same_interface(before.options, values["interface"], resume)
     listed, made_from = _listed_hosts(hosts, earlier, resume)
@@ -80,6 +85,14 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
     return codes[0]
 
 
+def _refuse_precision(tool: str, precision_percent: float | None) -> None:
+    if precision_percent is not None and "precision_percent" not in TOOLS[tool].options:
+        raise click.UsageError(
+            f"--precision is not for --tool {tool}, which always measures all it is told to; "
+            "choose --count instead"
+        )
+
+
 def _is_same_file(one: str, other: str) -> bool:
     if document.STANDARD_STREAM in (one, other):
         return False
@@ -106,6 +119,9 @@ def _report(result: ProbeResult, output: str) -> int:
     total = len(cluster.hosts) * (len(cluster.hosts) - 1)
     if result.interrupted:
         warn(f"interrupted; go on with: plink probe --resume {output}")
+    for doubt in result.doubts:
+        again = "" if output == document.STANDARD_STREAM else f" {output}"
+        warn(f"{doubt}; measure them again when it is quiet: plink probe --resume{again}")
     where = "" if output == document.STANDARD_STREAM else f" -> {output}"
     click.echo(
         f"{len(cluster.hosts)} hosts, {result.measured} of {total} directed pairs, "

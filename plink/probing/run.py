@@ -13,7 +13,7 @@ from plink.files.measurement import Measurement
 from plink.interrupts import held_back_interrupts
 from plink.probing.collectors.base import Run
 from plink.probing.keeping import kept_cluster
-from plink.probing.limits import DEFAULT_COUNTS
+from plink.probing.limits import DEFAULT_COUNTS, DEFAULT_PRECISION_PERCENT
 from plink.probing.records import (
     absent,
     moves,
@@ -41,6 +41,7 @@ class ProbeResult:
         measurement: the measurement in it that was made.
         how: a few words on how it was measured.
         measured: directed pairs of the cluster that have a reading, all in all.
+        doubts: why some readings are not to be trusted, as sentences for the user.
         interrupted: the user stopped it before it was complete.
     """
 
@@ -48,6 +49,7 @@ class ProbeResult:
     measurement: Measurement
     how: str
     measured: int
+    doubts: Sequence[str]
     interrupted: bool
 
 
@@ -117,6 +119,7 @@ def _measure(
         [places[name] for name in present],
         request.percentiles,
         on_settled=progress.step,
+        on_remark=progress.say,
     )
     collector.failures += absent(reached, places)
     rounds = rounds_among(len(reached.hosts))
@@ -144,11 +147,15 @@ def _measure(
                 options=recorded_options(request, options),
                 started=started,
                 seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
-                notes=notes,
+                notes=[*notes, *collector.remarks, *collector.doubts()],
             )
         )
-        how = tool.describe(options)
-        on_result(ProbeResult(cluster, measurement, how, collector.readings, interrupted))
+        how = ", ".join([tool.describe(options), *collector.achieved(options.precision_percent)])
+        on_result(
+            ProbeResult(
+                cluster, measurement, how, collector.readings, collector.doubts(), interrupted
+            )
+        )
 
 
 def _tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOptions:
@@ -160,4 +167,10 @@ def _tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOp
         port=request.port,
         ssh_concurrency=request.ssh.concurrency,
         remote_cache=request.remote_cache,
+        precision_percent=(
+            DEFAULT_PRECISION_PERCENT
+            if request.precision_percent is None
+            else request.precision_percent
+        ),
+        adaptive=request.concurrency is None,
     )
