@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plink.files.cluster import Cluster
+from plink.probing.limits import DEFAULT_MAX_HOPS, DEFAULT_REMOTE_PYTHON
+from probes.dpdk.nics import Nic
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
 from probes.ssh.options import SshOptions
@@ -27,11 +29,16 @@ class ProbeRequest:
             None for the default.
         reading: the percentile that stands for a pair.
         timeout_s: how long a host may be silent before it is given up.
+        rounds: of the tournament, at least 2; None for all.
+        seed: decides which rounds, where not all are asked for.
         concurrency: pairs in flight; None to choose by what the hosts share.
         strict: stop when a host cannot be reached, instead of going on without it.
         network, interface: which of a host's addresses to use, where it has several.
         port: the UDP port of the echo agents; 0 for any.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
+        nics: those that hosts give to DPDK altogether.
+        max_hops: how many hops away a host may be, for `trace`.
+        remote_python: the Python on the hosts that has scapy, for `trace`.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
     """
@@ -43,12 +50,17 @@ class ProbeRequest:
     precision_percent: float | None = None
     reading: float = DEFAULT_READING
     timeout_s: float = 2.0
+    rounds: int | None = None
+    seed: int = 0
     concurrency: int | None = None
     strict: bool = False
     network: IPNetwork | None = None
     interface: str | None = None
     port: int = 0
     remote_cache: str | None = None
+    nics: Sequence[Nic] = ()
+    max_hops: int = DEFAULT_MAX_HOPS
+    remote_python: str = DEFAULT_REMOTE_PYTHON
     ssh: SshOptions = field(default_factory=SshOptions)
     earlier: Cluster | None = None
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 from probes.echo.agents import Agents, Ended
 from probes.echo.delivery import Delivery
+from probes.echo.deploy import ECHO_AGENT, AgentProgram
 from probes.echo.disturbance import DISTURBED
-from probes.echo.grants import Grant, Grants
+from probes.echo.grants import Grant, Grants, processors_of
 from probes.echo.pace import Pace
 from probes.echo.protocol import (
     SILENT,
@@ -48,6 +49,7 @@ def measure(
     adaptive: bool = False,
     ssh_concurrency: int = 16,
     cache_folder: str | None = None,
+    agent: AgentProgram = ECHO_AGENT,
 ) -> None:
     """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
 
@@ -59,9 +61,10 @@ def measure(
     Raises:
         OptionError: the agent is not installed here.
     """
-    with Agents(hosts, cache_folder) as agents:
+    with Agents(hosts, agent, cache_folder) as agents:
         schedule = Schedule(len(hosts), wanted, rounds)
-        run = _Run(hosts, schedule, options, sink, agents, concurrency=concurrency)
+        run = _Run(hosts, schedule, options, sink, agents)
+        run.set_pace(concurrency, agent.cores_per_pair)
         if concurrency < len(hosts) // 2:
             run.grant(adaptive=adaptive)
         for index, error in agents.start(ssh_concurrency):
@@ -86,8 +89,6 @@ class _Run:
         options: EchoOptions,
         sink: RemarkableSink[RttReading],
         agents: Agents,
-        *,
-        concurrency: int,
     ) -> None:
         self._hosts = hosts
         self._options = options
@@ -101,10 +102,11 @@ class _Run:
         )
         self._grants: Grants | None = None
         self._pace: Pace | None = None
-        self._concurrency = concurrency
+        self._concurrency = 1
         # What is said to the two ends of a meeting that was granted.
         self._leave: Callable[[int, Grant, int | None], str] = _leave_to_meet
         self._processors = min(host.facts.cores for host in hosts)
+        self._cores_per_pair = 1
         self._suspicion = Suspicion()
         self._ports: dict[int, int] = {}
         self._has_peers = False
@@ -113,6 +115,11 @@ class _Run:
         self._ask_at = 0.0
         # Further meetings have rounds of their own, after all that are scheduled.
         self._next_round = len(schedule)
+
+    def set_pace(self, concurrency: int, cores_per_pair: int) -> None:
+        """How many pairs may meet at once, and on how many cores of a machine each."""
+        self._concurrency = concurrency
+        self._cores_per_pair = cores_per_pair
 
     def grant(self, *, adaptive: bool) -> None:
         """Let pairs meet by leave only, fewer at once if `adaptive` finds that better."""
@@ -214,21 +221,24 @@ class _Run:
     def _name(self, index: int) -> str:
         return self._hosts[index].name
 
+    def _share_machine(self, one: int, other: int) -> bool:
+        machines = {self._hosts[end].facts.machine for end in (one, other)}
+        return len(machines) == 1 and machines != {""}
+
     def _share_processor(self, one: int, other: int) -> bool:
-        """Two hosts of one machine meet on one processor, if they meet by the coordinator's word.
+        """Two hosts of a machine that meet by leave do so on a processor, if one serves a pair.
 
         A reading would else depend on whether the scheduler puts the two ends together or apart.
         """
-        machines = {self._hosts[end].facts.machine for end in (one, other)}
-        return self._grants is not None and len(machines) == 1 and machines != {""}
+        is_placed = self._grants is not None and self._share_machine(one, other)
+        return is_placed and min(self._cores_per_pair, self._processors) == 1
 
     def _grant_next(self) -> None:
         for grant in self._grants.next() if self._grants is not None else ():
-            # Processors from the last one on: the first serves most of the machine's interrupts.
-            processor = self._processors - 1 - grant.slot % self._processors
-            shared = self._share_processor(grant.leader, grant.follower)
-            for end in (grant.follower, grant.leader):
-                self._agents.tell(end, self._leave(end, grant, processor if shared else None))
+            processors = processors_of(grant.slot, self._processors, self._cores_per_pair)
+            is_shared = self._share_machine(grant.leader, grant.follower)
+            for end, processor in zip((grant.follower, grant.leader), processors, strict=True):
+                self._agents.tell(end, self._leave(end, grant, processor if is_shared else None))
 
     def _leave_to_meet_again(self, end: int, grant: Grant, processor: int | None) -> str:
         partner = grant.leader if end == grant.follower else grant.follower
@@ -295,6 +305,8 @@ class _Run:
             reason = f"{self._name(event.partner)} {event.reason}"
             self._sink.pair_lost(PairLoss(index, event.partner, reason))
         if event.reason == SILENT:
+            if self._grants is not None:
+                self._grants.given_up(index, event.round)
             for suspect in self._suspicion.silence(index, event.partner):
                 for other in self._alive:
                     self._agents.tell(other, f"suspect {suspect}\n")

@@ -1,0 +1,107 @@
+"""One real DPDK agent in a namespace, spoken to as coordinator and as a peer."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+
+from probes.dpdk.tool import AGENT_FILE
+from support import echo_packet
+from support.local_hosts import SECRET
+from support.netns import Namespace
+
+START_WITHIN_S = 30.0
+ANSWER_WITHIN_S = 10.0
+
+
+def start_agent(
+    where: Namespace, arguments: Sequence[str] = (), user: int | None = None
+) -> subprocess.Popen[str]:
+    """An agent that ends with its standard input, hence with this process."""
+    pipe = subprocess.PIPE
+    argv = [AGENT_FILE, *arguments]
+    if user is not None:
+        argv = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *argv]
+    return subprocess.Popen(where.command(argv), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def opening(address: str, port: int = 0, silence_ms: int = 400) -> str:
+    """What a coordinator says first to host 1."""
+    return f"run 1 20 {silence_ms} granted {SECRET}\npercentiles 10\nbind {address} {port}\n"
+
+
+def complaint_of(agent: subprocess.Popen[str], text: str) -> str:
+    """What an agent that cannot work says: one line, nothing else, and it ends."""
+    said, complaint = agent.communicate(text, timeout=START_WITHIN_S)
+    assert agent.returncode == 1, (said, complaint)
+    assert said == ""
+    return complaint.strip()
+
+
+class DpdkPeer:
+    """The test as host 0, on `here`, of a run in which the agent is host 1, on `there`."""
+
+    def __init__(
+        self,
+        here: Namespace,
+        address: str,
+        there: Namespace,
+        agent_address: str,
+        arguments: Sequence[str] = (),
+    ) -> None:
+        self.family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self.socket = here.socket(self.family, socket.SOCK_DGRAM)
+        self.socket.bind((address, 0))
+        self.socket.settimeout(0.1)
+        self.address, self.agent_address = address, agent_address
+        self.agent = start_agent(there, arguments)
+        try:
+            self.say(opening(agent_address))
+            self.port = int(self.hear().removeprefix("bound "))
+            self.say(
+                f"peer 0 {address} {self.socket.getsockname()[1]}\n"
+                f"peer 1 {agent_address} {self.port}\npair 5 0 probe\nstart\nalive\n"
+            )
+            assert self.hear() == "alive"
+            # From here on both sides know the way.
+            self.exchange(echo_packet.PROBE, echo_packet.ECHO)
+        except BaseException:
+            self.close()
+            raise
+
+    def say(self, text: str) -> None:
+        assert self.agent.stdin is not None
+        self.agent.stdin.write(text)
+        self.agent.stdin.flush()
+
+    def hear(self) -> str:
+        assert self.agent.stdout is not None
+        line = self.agent.stdout.readline().strip()
+        assert line, self.agent.communicate()
+        return line
+
+    def send(self, message: int, sequence: int = 0) -> None:
+        packet = echo_packet.seal(SECRET, message, 5, (0, 1), sequence)
+        self.socket.sendto(packet, (self.agent_address, self.port))
+
+    def exchange(self, message: int, answer: int, sequence: int = 0) -> bytes:
+        """Send until the answer is there: first packets go while a next hop is looked for."""
+        deadline = time.monotonic() + ANSWER_WITHIN_S
+        while time.monotonic() < deadline:
+            self.send(message, sequence)
+            try:
+                while packet := self.socket.recv(2048):
+                    found = echo_packet.fields(packet)
+                    if found[0] == answer and found[4] == sequence:
+                        return packet
+            except TimeoutError:
+                continue
+        raise AssertionError(f"no message {answer}")
+
+    def close(self) -> None:
+        self.agent.kill()
+        with self.agent:
+            pass
+        self.socket.close()
