@@ -10,7 +10,13 @@ import click
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import with_ssh_options
 from plink.cli.types import FiniteRange
-from plink.probing.limits import DEFAULT_COUNTS, MAX_COUNT, TOOL_NAMES
+from plink.probing.limits import (
+    DEFAULT_COUNTS,
+    DEFAULT_MAX_HOPS,
+    DEFAULT_REMOTE_PYTHON,
+    MAX_COUNT,
+    TOOL_NAMES,
+)
 from probes.hosts.address import IPNetwork
 
 
@@ -40,7 +46,8 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     type=click.Choice(TOOL_NAMES),
     default="echo",
     show_default=True,
-    help="What measures: our own UDP echo agent, or fping where it is installed on the hosts.",
+    help="What measures: our own UDP echo agent, or fping where it is installed on the hosts; "
+    "trace finds hop counts and routes, as root and where Python has scapy.",
 )
 @click.option(
     "--count",
@@ -78,7 +85,21 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     type=click.IntRange(0, 65535),
     default=0,
     show_default="any",
-    help="UDP port of the echo agents, where a firewall wants one.",
+    help="UDP port of the echo agents or of trace, where a firewall wants one.",
+)
+@click.option(
+    "--max-hops",
+    type=click.IntRange(1, 255),
+    default=DEFAULT_MAX_HOPS,
+    show_default=True,
+    help="How many hops away a host may be, for --tool trace.",
+)
+@click.option(
+    "--remote-python",
+    metavar="PATH",
+    default=DEFAULT_REMOTE_PYTHON,
+    show_default=True,
+    help="Python with scapy on the hosts, for --tool trace.",
 )
 @click.option("--remote-cache", metavar="DIR", help="Folder on the hosts for the echo agent.")
 @with_ssh_options

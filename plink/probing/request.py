@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plink.files.cluster import Cluster
+from plink.probing.limits import DEFAULT_MAX_HOPS, DEFAULT_REMOTE_PYTHON
 from probes.dpdk.nics import Nic
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
@@ -32,6 +33,8 @@ class ProbeRequest:
         port: the UDP port of the echo agents; 0 for any.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
         nics: those that hosts give to DPDK altogether.
+        max_hops: how many hops away a host may be, for `trace`.
+        remote_python: the Python on the hosts that has scapy, for `trace`.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
     """
@@ -49,6 +52,8 @@ class ProbeRequest:
     port: int = 0
     remote_cache: str | None = None
     nics: Sequence[Nic] = ()
+    max_hops: int = DEFAULT_MAX_HOPS
+    remote_python: str = DEFAULT_REMOTE_PYTHON
     ssh: SshOptions = field(default_factory=SshOptions)
     earlier: Cluster | None = None
 

@@ -165,4 +165,6 @@ def _tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOp
         ssh_concurrency=request.ssh.concurrency,
         remote_cache=request.remote_cache,
         nics=request.nics,
+        max_hops=request.max_hops,
+        remote_python=request.remote_python,
     )

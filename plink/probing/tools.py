@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from plink.probing.collectors.base import Collector
+from plink.probing.collectors.routes import RouteCollector
 from plink.probing.collectors.rtt import RttCollector
+from plink.probing.limits import DEFAULT_MAX_HOPS, DEFAULT_REMOTE_PYTHON
 from probes.dpdk import tool as dpdk
 from probes.dpdk.nics import Nic
 from probes.echo import coordinator as echo
 from probes.echo.protocol import EchoOptions
 from probes.fping import tool as fping
 from probes.reach import ReachedHost
-from probes.samples import Rounds, RttReading, Sink, Wanted
+from probes.samples import Rounds, RouteReading, RttReading, Sink, Wanted
+from probes.trace import tool as trace
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class ToolOptions:
         ssh_concurrency: hosts worked on at once over SSH.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
         nics: those that hosts give to DPDK altogether.
+        max_hops: how many hops away a host may be.
+        remote_python: the Python on the hosts that has what a tool needs there.
     """
 
     count: int
@@ -40,6 +45,8 @@ class ToolOptions:
     ssh_concurrency: int = 16
     remote_cache: str | None = None
     nics: Sequence[Nic] = ()
+    max_hops: int = DEFAULT_MAX_HOPS
+    remote_python: str = DEFAULT_REMOTE_PYTHON
 
 
 # Measures the wanted directed pairs of the rounds into a sink.
@@ -122,6 +129,30 @@ def _measure_with_fping(
     )
 
 
+def _measure_with_trace(
+    hosts: Sequence[ReachedHost],
+    wanted: Wanted,
+    rounds: Rounds,
+    options: ToolOptions,
+    sink: Sink[RouteReading],
+) -> None:
+    trace.measure(
+        hosts,
+        wanted,
+        rounds,
+        trace.TraceOptions(
+            options.count,
+            options.timeout_s,
+            options.max_hops,
+            options.remote_python,
+            options.port,
+        ),
+        sink,
+        concurrency=options.concurrency,
+        ssh_concurrency=options.ssh_concurrency,
+    )
+
+
 _RTT_OPTIONS = ("count", "timeout_s", "concurrency")
 
 TOOLS: dict[str, Tool] = {
@@ -137,5 +168,11 @@ TOOLS: dict[str, Tool] = {
     ),
     "fping": Tool(
         RttCollector, _measure_with_fping, _RTT_OPTIONS, lambda options: f"fping x {options.count}"
+    ),
+    "trace": Tool(
+        RouteCollector,
+        _measure_with_trace,
+        ("count", "timeout_s", "concurrency", "max_hops"),
+        lambda options: f"trace x {options.count}",
     ),
 }

@@ -217,6 +217,8 @@ class _Run:
             reason = f"{self._name(event.partner)} {event.reason}"
             self._sink.pair_lost(PairLoss(index, event.partner, reason))
         if event.reason == SILENT:
+            if self._grants is not None:
+                self._grants.given_up(index, event.round)
             for suspect in self._suspicion.silence(index, event.partner):
                 for other in self._alive:
                     self._agents.tell(other, f"suspect {suspect}\n")

@@ -29,6 +29,7 @@ class Grants:
         self._free_slots = list(range(most))
         # A meeting runs until both of its ends have said that it is over.
         self._running: dict[tuple[int, int], Grant] = {}
+        self._given_up: set[Grant] = set()
 
     def next(self) -> list[Grant]:
         """The meetings to start now; they count as running from here on."""
@@ -53,8 +54,25 @@ class Grants:
         if grant is None:
             return
         other = grant.follower if host == grant.leader else grant.leader
-        if (other, number) not in self._running:
-            self._free_slots = sorted([*self._free_slots, grant.slot])
+        if (other, number) in self._running:
+            return
+        if grant in self._given_up:
+            self._given_up.remove(grant)
+        else:
+            self._free(grant)
+
+    def given_up(self, host: int, number: int) -> None:
+        """One end hears nothing of the other: what is left of the meeting disturbs no other.
+
+        Another may start in its place, but not with its two ends, before they are over.
+        """
+        grant = self._running.get((host, number))
+        if grant is not None and grant not in self._given_up:
+            self._given_up.add(grant)
+            self._free(grant)
+
+    def _free(self, grant: Grant) -> None:
+        self._free_slots = sorted([*self._free_slots, grant.slot])
 
     def host_lost(self, host: int) -> None:
         """Forget the meetings of a host that is gone. Its partner ends the running one itself."""

@@ -10,7 +10,8 @@ The coordinator says, in this order:
     start                                            when all agents have said that they live
     go ROUND PROCESSOR                               (granted runs) meet the partner of that round
     gone INDEX                                       that host is lost
-    suspect INDEX                                    that host may be silent: wait less for it
+    suspect INDEX                                    that host may be silent: wait less for it,
+                                                     and still less when it is said again
     alive                                            the coordinator lives
     stop
 

@@ -44,6 +44,7 @@ class Mailbox {
     bool is_for_current_pair(const Packet& packet) const;
     void answer(const Packet& packet);
     void read_control();
+    void watch_for_silence();
     void send(Message message, const Packet& to);
     bool is_idle() const { return current_ == kNoPair; }
 
@@ -53,7 +54,6 @@ class Mailbox {
     std::vector<bool> done_;    // by position in run_.pairs
     size_t current_ = kNoPair;  // the pair being met, by position
     int64_t received_ns_ = 0;
-    int64_t control_ns_;  // when the coordinator was last heard
 };
 
 }  // namespace plink
