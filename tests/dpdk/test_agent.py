@@ -60,7 +60,7 @@ def test_a_virtual_device_of_its_own(pair: RoutedPair) -> None:
         here.compute_checksums("tap0")
 
     device = ("net_tap0,iface=tap0", "24", "10.77.5.1")
-    peer = DpdkPeer(here, "10.77.2.2", here, "10.77.5.9", device, join)
+    peer = DpdkPeer(here, "10.77.2.2", here, "10.77.5.9", device, on_open=join)
     try:
         for sequence in range(10):
             peer.exchange(echo_packet.PROBE, echo_packet.ECHO, sequence)

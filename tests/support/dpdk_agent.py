@@ -61,6 +61,7 @@ class DpdkPeer:
         there: Namespace,
         agent_address: str,
         arguments: Sequence[str] = (),
+        *,
         on_open: Callable[[], None] = lambda: None,
     ) -> None:
         self.family = socket.AF_INET6 if ":" in address else socket.AF_INET
