@@ -25,7 +25,7 @@ class Suspicion:
             self._silences[host] = 0
 
     def silence(self, source: int, destination: int) -> list[int]:
-        """The two hosts could not talk. Returns those that are suspected, or once more, from now."""
+        """The two hosts could not talk. Returns those that are suspected (again) from now."""
         self._silences.update((source, destination))
         limits = (self._limit, 3 * self._limit)
         return [host for host in (source, destination) if self._silences[host] in limits]

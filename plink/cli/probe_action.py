@@ -25,6 +25,7 @@ from plink.probing.resume import (
     refuse_to_drop,
     same_interface,
     same_network,
+    same_sample,
 )
 from plink.probing.run import ProbeResult, TooFewReachedError, probe
 from probes.hosts.host import ListedHost
@@ -55,6 +56,8 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
             values["network"] = same_network(before.options, values["network"], resume)
             values["interface"] = same_interface(before.options, values["interface"], resume)
             values["nics"] = same_nics(before.options, values["nics"], resume)
+        values |= same_sample(before or earlier.rtt, values["rounds"], values["seed"], resume)
+    values["seed"] = values["seed"] or 0
     listed, made_from = _listed_hosts(hosts, earlier, resume)
     refuse_unlisted(values["nics"], listed)
     if earlier is not None and hosts is not None and _is_same_file(output, resume):
@@ -107,16 +110,16 @@ def _listed_hosts(
 
 def _report(result: ProbeResult, output: str) -> int:
     cluster = result.cluster
-    total = len(cluster.hosts) * (len(cluster.hosts) - 1)
     if result.interrupted:
         warn(f"interrupted; go on with: plink probe --resume {output}")
+    part = "" if result.sample is None else f" (sampled: {result.sample})"
     where = "" if output == document.STANDARD_STREAM else f" -> {output}"
     click.echo(
-        f"{len(cluster.hosts)} hosts, {result.measured} of {total} directed pairs, "
+        f"{len(cluster.hosts)} hosts, {result.measured} of {result.asked} directed pairs{part}, "
         f"{result.how}, {result.measurement.seconds:.1f} s of probing{where}",
         err=True,
     )
-    is_whole = result.measured == total and not cluster.unreachable
+    is_whole = result.measured == result.asked and not cluster.unreachable
     return 0 if is_whole else EXIT_PARTIAL
 
 

@@ -7,3 +7,11 @@ DEFAULT_COUNTS = {"echo": 300, "dpdk": 300, "fping": 30, "trace": 3}
 MAX_COUNT = 10_000
 DEFAULT_MAX_HOPS = 30
 DEFAULT_REMOTE_PYTHON = "python3"
+
+# Rounds of the tournament that "all of them" is a number for, and that notes give as an example.
+ALL_ROUNDS = 1 << 32
+EXAMPLE_ROUNDS = 32
+
+# Partners of a host that --check measures again. With 4 near and 4 other ones every host that was
+# moved was found, and every rack whose uplink changed as one group (tests/drift).
+CHECK_PARTNERS = 8

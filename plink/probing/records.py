@@ -7,18 +7,22 @@ from typing import Any
 
 from plink.files.cluster import Host, Unreachable
 from plink.files.measurement import Failure
+from plink.files.round_sample import RoundSample
 from plink.probing.request import ProbeRequest
 from plink.probing.tools import TOOLS, ToolOptions
 from probes.concurrency import most_pairs, shared_machines
 from probes.reach import Reached, ReachedHost
 
 
-def recorded_options(request: ProbeRequest, options: ToolOptions) -> dict[str, Any]:
+def recorded_options(
+    request: ProbeRequest, options: ToolOptions, sample: RoundSample | None
+) -> dict[str, Any]:
     """The options that a cluster file records."""
     tool = TOOLS[request.tool]
     return {
         **{name: getattr(options, name) for name in tool.options},
         **({"percentile": request.reading} if tool.collector.quantity == "rtt" else {}),
+        **({} if sample is None else sample.to_options()),
         **({"network": str(request.network)} if request.network else {}),
         **({"interface": request.interface} if request.interface else {}),
         **({"nics": [str(nic) for nic in request.nics]} if request.nics else {}),

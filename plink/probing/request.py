@@ -27,6 +27,8 @@ class ProbeRequest:
         count: probes per direction of a pair; None for the tool's default.
         reading: the percentile that stands for a pair.
         timeout_s: how long a host may be silent before it is given up.
+        rounds: of the tournament, at least 2; None for all.
+        seed: decides which rounds, where not all are asked for.
         concurrency: pairs in flight; None to choose by what the hosts share.
         strict: stop when a host cannot be reached, instead of going on without it.
         network, interface: which of a host's addresses to use, where it has several.
@@ -45,6 +47,8 @@ class ProbeRequest:
     count: int | None = None
     reading: float = DEFAULT_READING
     timeout_s: float = 2.0
+    rounds: int | None = None
+    seed: int = 0
     concurrency: int | None = None
     strict: bool = False
     network: IPNetwork | None = None

@@ -13,6 +13,7 @@ import numpy as np
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.measurement import Measurement
+from plink.files.round_sample import recorded_sample
 from plink.files.rtt import RttMeasurement
 from plink.probing.limits import MAX_COUNT
 from plink.probing.request import STANDARD_PERCENTILES
@@ -85,6 +86,24 @@ def same_interface(options: Mapping[str, Any], given: str | None, source: str) -
     if given is not None and given != recorded:
         raise _measured_elsewhere(source, "--interface", recorded, given)
     return recorded
+
+
+def same_sample(
+    before: Measurement | None, rounds: int | None, seed: int | None, source: str
+) -> dict[str, int | None]:
+    """The `rounds` and `seed` to go on with: as given, else as an earlier measurement has them.
+
+    More rounds of the same seed begin with those that were gone through.
+
+    Raises:
+        WrongUseError: another seed is given than the one recorded.
+    """
+    sample = None if before is None else recorded_sample(before.options)
+    if sample is None:
+        return {"rounds": rounds, "seed": seed}
+    if seed not in (None, sample.seed):
+        raise _measured_elsewhere(source, "--seed", sample.seed, seed)
+    return {"rounds": sample.rounds if rounds is None else rounds, "seed": sample.seed}
 
 
 def _measured_elsewhere(source: str, option: str, recorded: object, given: object) -> WrongUseError:

@@ -95,6 +95,16 @@ class Collector(ABC, Generic[Reading]):
             if unread[self._measured[source], self._measured[destination]]
         )
 
+    def measured(self, rounds: Rounds) -> int:
+        """How many directed pairs of rounds among the cluster's hosts have a reading."""
+        pairs = [pair for met in rounds for pair in met]
+        if not pairs:
+            return 0
+        first, second = np.array(pairs).T
+        unread = np.isnan(self._readings())
+        both = unread[first, second], unread[second, first]
+        return sum(int(np.count_nonzero(~missing)) for missing in both)
+
     @property
     def readings(self) -> int:
         """The number of directed pairs that have a reading."""
