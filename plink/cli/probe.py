@@ -48,7 +48,8 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     type=click.Choice(TOOL_NAMES),
     default="echo",
     show_default=True,
-    help="What measures: our own UDP echo agent, or fping where it is installed on the hosts; "
+    help="What measures: our own UDP echo agent, the same past the kernel with DPDK (as root), or "
+    "fping where it is installed on the hosts; "
     "trace finds hop counts and routes, as root and where Python has scapy.",
 )
 @click.option(
@@ -127,6 +128,12 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     default=DEFAULT_REMOTE_PYTHON,
     show_default=True,
     help="Python with scapy on the hosts, for --tool trace.",
+)
+@click.option(
+    "--nics",
+    metavar="FILE",
+    help="NICs that hosts give to --tool dpdk altogether, a line each: HOST PCI-ADDRESS "
+    "ADDRESS/PREFIX [GATEWAY].  [default: the interfaces that carry their traffic]",
 )
 @click.option("--remote-cache", metavar="DIR", help="Folder on the hosts for the echo agent.")
 @with_ssh_options

@@ -16,6 +16,7 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.measurement import Failure, Measurement
+from plink.probing.nics import read_nics, refuse_unlisted, same_nics
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import (
     check_resumable,
@@ -48,6 +49,7 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     values["ssh"] = take_ssh_options(values)
     values["reading"] = values.pop("percentile")
     _refuse_precision(values["tool"], values["precision_percent"])
+    values["nics"] = read_nics(values["nics"], values["tool"])
     earlier: Cluster | None = None
     if resume is not None:
         earlier, _ = cluster_file.read(resume)
@@ -58,9 +60,11 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
                 values["precision_percent"] = recorded_precision(before.options)
             values["network"] = same_network(before.options, values["network"], resume)
             values["interface"] = same_interface(before.options, values["interface"], resume)
+            values["nics"] = same_nics(before.options, values["nics"], resume)
         values |= same_sample(before or earlier.rtt, values["rounds"], values["seed"], resume)
     values["seed"] = values["seed"] or 0
     listed, made_from = _listed_hosts(hosts, earlier, resume)
+    refuse_unlisted(values["nics"], listed)
     if earlier is not None and hosts is not None and _is_same_file(output, resume):
         refuse_to_drop(earlier, listed, document.label(hosts), resume)
     return _run(ProbeRequest(listed, made_from, earlier=earlier, **values), output, progress)
