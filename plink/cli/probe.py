@@ -11,7 +11,12 @@ from click.core import ParameterSource
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import with_ssh_options
 from plink.cli.types import FiniteRange, RoundsType
-from plink.probing.limits import DEFAULT_COUNTS, MAX_COUNT, TOOL_NAMES
+from plink.probing.limits import (
+    DEFAULT_COUNTS,
+    DEFAULT_PRECISION_PERCENT,
+    MAX_COUNT,
+    TOOL_NAMES,
+)
 from probes.hosts.address import IPNetwork
 
 
@@ -46,9 +51,17 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
 @click.option(
     "--count",
     type=click.IntRange(1, MAX_COUNT),
-    help="Probes per direction of a pair.  [default: "
+    help="Probes per direction of a pair, at most.  [default: "
     + ", ".join(f"{count} for {tool}" for tool, count in DEFAULT_COUNTS.items())
     + "]",
+)
+@click.option(
+    "--precision",
+    "precision_percent",
+    type=FiniteRange(0, 100),
+    metavar="PERCENT",
+    help="Send fewer probes once the reading's 95 % confidence interval reaches no further than "
+    f"this to either side; 0 to send all.  [default: {DEFAULT_PRECISION_PERCENT:g}; echo only]",
 )
 @click.option(
     "--percentile",
@@ -70,7 +83,8 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1 << 16),
-    help="Pairs in flight.  [default: all, fewer where hosts share a machine]",
+    help="Pairs in flight.  [default: all, fewer where hosts share a machine or disturb each "
+    "other]",
 )
 @click.option(
     "--timeout",

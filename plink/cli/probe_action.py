@@ -21,12 +21,14 @@ from plink.probing.resume import (
     check_resumable,
     hosts_of,
     recorded_count,
+    recorded_precision,
     refuse_to_drop,
     same_interface,
     same_network,
     same_sample,
 )
 from plink.probing.run import ProbeResult, TooFewReachedError, probe
+from plink.probing.tools import TOOLS
 from probes.hosts.host import ListedHost
 from probes.hosts.hostlist import parse_host_list_bytes
 
@@ -45,12 +47,15 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
         document.refuse_same_file(hosts, output)
     values["ssh"] = take_ssh_options(values)
     values["reading"] = values.pop("percentile")
+    _refuse_precision(values["tool"], values["precision_percent"])
     earlier: Cluster | None = None
     if resume is not None:
         earlier, _ = cluster_file.read(resume)
         before = check_resumable(earlier, resume, tool=values["tool"], reading=values["reading"])
         if before is not None:
             values["count"] = values["count"] or recorded_count(before.options)
+            if values["precision_percent"] is None:
+                values["precision_percent"] = recorded_precision(before.options)
             values["network"] = same_network(before.options, values["network"], resume)
             values["interface"] = same_interface(before.options, values["interface"], resume)
         values |= same_sample(before or earlier.rtt, values["rounds"], values["seed"], resume)
@@ -83,6 +88,14 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
     return codes[0]
 
 
+def _refuse_precision(tool: str, precision_percent: float | None) -> None:
+    if precision_percent is not None and "precision_percent" not in TOOLS[tool].options:
+        raise click.UsageError(
+            f"--precision is not for --tool {tool}, which always measures all it is told to; "
+            "choose --count instead"
+        )
+
+
 def _is_same_file(one: str, other: str) -> bool:
     if document.STANDARD_STREAM in (one, other):
         return False
@@ -108,6 +121,9 @@ def _report(result: ProbeResult, output: str) -> int:
     cluster = result.cluster
     if result.interrupted:
         warn(f"interrupted; go on with: plink probe --resume {output}")
+    for doubt in result.doubts:
+        again = "" if output == document.STANDARD_STREAM else f" {output}"
+        warn(f"{doubt}; measure them again when it is quiet: plink probe --resume{again}")
     part = "" if result.sample is None else f" (sampled: {result.sample})"
     where = "" if output == document.STANDARD_STREAM else f" -> {output}"
     click.echo(

@@ -2,8 +2,10 @@
 
 # The keys of plink.probing.tools.TOOLS.
 TOOL_NAMES = ("echo", "fping")
-# Probes per direction of a pair where the user does not say (docs/benchmarks.md, Probing).
-DEFAULT_COUNTS = {"echo": 300, "fping": 30}
+# Probes per direction of a pair at most, where the user does not say (docs/benchmarks.md, Probing).
+DEFAULT_COUNTS = {"echo": 2000, "fping": 30}
+# They stop earlier once the reading is known so precisely (the tools that can).
+DEFAULT_PRECISION_PERCENT = 2.0
 MAX_COUNT = 10_000
 
 # Rounds of the tournament that "all of them" is a number for, and that notes give as an example.

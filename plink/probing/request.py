@@ -22,7 +22,9 @@ class ProbeRequest:
         hosts: the hosts to measure.
         made_from: the hash of the host list.
         tool: the name of one of `plink.probing.tools.TOOLS`.
-        count: probes per direction of a pair; None for the tool's default.
+        count: probes per direction of a pair at most; None for the tool's default.
+        precision_percent: how precisely a pair's percentile is to be known, 0 to send all probes;
+            None for the default.
         reading: the percentile that stands for a pair.
         timeout_s: how long a host may be silent before it is given up.
         rounds: of the tournament, at least 2; None for all.
@@ -40,6 +42,7 @@ class ProbeRequest:
     made_from: str | None
     tool: str = "echo"
     count: int | None = None
+    precision_percent: float | None = None
     reading: float = DEFAULT_READING
     timeout_s: float = 2.0
     rounds: int | None = None

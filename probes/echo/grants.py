@@ -22,22 +22,38 @@ class Grants:
     Args:
         meetings: (round, leader, follower) in the order in which they should start.
         most: how many may run at once.
+        in_order: whether a host that waits for a busy partner takes no other meeting meanwhile.
     """
 
-    def __init__(self, meetings: Iterable[tuple[int, int, int]], most: int) -> None:
+    def __init__(
+        self, meetings: Iterable[tuple[int, int, int]], most: int, *, in_order: bool = False
+    ) -> None:
         self._waiting = dict.fromkeys(meetings)
+        self._in_order = in_order
+        self._most = most
         self._free_slots = list(range(most))
         # A meeting runs until both of its ends have said that it is over.
         self._running: dict[tuple[int, int], Grant] = {}
+
+    def limit(self, most: int) -> None:
+        """Let no more than that start while as many run, at most as many as in the beginning."""
+        self._most = most
+
+    @property
+    def is_idle(self) -> bool:
+        """No meeting runs, and none is waiting."""
+        return not self._running and not self._waiting
 
     def next(self) -> list[Grant]:
         """The meetings to start now; they count as running from here on."""
         busy = {host for host, _ in self._running}
         granted = []
         for number, leader, follower in self._waiting:
-            if not self._free_slots:
+            if not self._free_slots or self._free_slots[0] >= self._most:
                 break
             if leader in busy or follower in busy:
+                if self._in_order:
+                    busy |= {leader, follower}
                 continue
             busy |= {leader, follower}
             grant = Grant(leader, follower, number, self._free_slots.pop(0))

@@ -23,6 +23,7 @@ class Schedule:
         self.pending: set[tuple[int, int]] = set(wanted)
         self.meetings: list[list[Meeting]] = [[] for _ in range(hosts)]
         self._partner: list[dict[int, int]] = [{} for _ in range(hosts)]
+        self._rounds = len(rounds)
         for number, pairs in enumerate(rounds):
             for i, j in pairs:
                 if (i, j) in wanted or (j, i) in wanted:
@@ -33,6 +34,15 @@ class Schedule:
             probes = (source, destination) in wanted
             self.meetings[source].append(Meeting(number, destination, probes))
             self._partner[source][number] = destination
+
+    def __len__(self) -> int:
+        """The number of rounds."""
+        return self._rounds
+
+    def add(self, number: int, one: int, other: int) -> None:
+        """One more meeting of two hosts, in a round of its own; nothing more is owed by it."""
+        self._partner[one][number] = other
+        self._partner[other][number] = one
 
     def partner(self, host: int, number: int) -> int | None:
         """The host that `host` meets in round `number`, or None."""

@@ -181,9 +181,7 @@ class _NoConnector:
         """There is nothing to close."""
 
 
-def simulated_reach(
-    listed: Sequence[ListedHost], behaviour: Behaviour, seed: int
-) -> Reached:
+def simulated_reach(listed: Sequence[ListedHost], behaviour: Behaviour, seed: int) -> Reached:
     """What `probes.reach.reach` returns, of hosts that are all there."""
     reached = Reached(cast("Any", _NoConnector()))
     for index, host in enumerate(listed):

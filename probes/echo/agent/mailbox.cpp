@@ -105,6 +105,8 @@ void Mailbox::answer(const Packet& packet) {
 
 void Mailbox::read_control() {
     Control::Status status = control_.read(&run_);
+    // Pairs may have been added.
+    done_.resize(run_.pairs.size(), false);
     control_ns_ = now_ns();
     if (status == Control::Status::broken) {
         std::fprintf(stderr, "does not understand %s\n", control_.broken_line().c_str());
