@@ -23,6 +23,8 @@ from probes.ssh.session import Completed
 _LEVELS_US = (18.0, 31.0, 58.0)
 _RACK, _ROW = 16, 128
 _NOISE = 0.05
+# The precision that they report, in millionths.
+_PPM = 10_000
 # Said to oneself, so that the wait for something to say ends.
 _WAKE = ""
 
@@ -117,6 +119,10 @@ class SimulatedProcess:
                     self._said.put(line)
                 if len(self._meetings) == self._dies_after:
                     self._said.put(None)
+            case "again":
+                self._meetings[int(words[0])] = (int(words[1]), words[2] == "probe")
+                for line in self._meet(int(words[0])):
+                    self._said.put(line)
             case "gone":
                 self._gone.add(int(words[0]))
             case "alive":
@@ -134,8 +140,9 @@ class SimulatedProcess:
             else:
                 lost = sum(self._chance.random() < self._behaviour.packet_loss for _ in range(8))
                 times = " ".join(self._times(partner))
-                yield f"rtt {number} {partner} {self._count} {self._count - lost} {times}"
-        yield f"over {number} {partner}"
+                yield f"rtt {number} {partner} {self._count} {self._count - lost} {_PPM} {times}"
+        elapsed_us = int(1e6 * self._behaviour.round_s)
+        yield f"over {number} {partner} {elapsed_us} {elapsed_us} 0"
 
     def _times(self, partner: int) -> Iterator[str]:
         same_row = self._index // _ROW == partner // _ROW
