@@ -192,15 +192,17 @@ class _Run:
             self._ask_at = time.monotonic() + _ASK_EVERY_S
 
     def _hand_out(self) -> None:
-        peers = [
-            (index, self._hosts[index].address, self._ports[index]) for index in sorted(self._alive)
-        ]
         self._has_peers = True
         for index in sorted(self._alive):
             meetings = [
                 meeting
                 for meeting in self._schedule.meetings[index]
                 if meeting.partner in self._alive
+            ]
+            # Only those it meets: N hosts with all others each would be N^2 lines.
+            peers = [
+                (other, self._hosts[other].address, self._ports[other])
+                for other in sorted({meeting.partner for meeting in meetings})
             ]
             self._agents.tell(index, schedule_text(peers, meetings))
         self._ask_all()
@@ -224,8 +226,11 @@ class _Run:
         if self._grants is not None:
             self._grants.host_lost(index)
         if self._has_peers:
-            for other in self._alive:
-                self._agents.tell(other, f"gone {index}\n")
+            self._tell_partners(index, f"gone {index}\n")
+
+    def _tell_partners(self, index: int, text: str) -> None:
+        for other in self._schedule.partners(index) & self._alive:
+            self._agents.tell(other, text)
 
     def _name(self, index: int) -> str:
         return self._hosts[index].name
@@ -322,5 +327,4 @@ class _Run:
             if event.partner in self._alive:
                 self._ask(event.partner, doubted=True)
             for suspect in self._suspicion.silence(index, event.partner):
-                for other in self._alive:
-                    self._agents.tell(other, f"suspect {suspect}\n")
+                self._tell_partners(suspect, f"suspect {suspect}\n")
