@@ -9,6 +9,7 @@ import click
 
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import with_ssh_options
+from plink.cli.transfer_options import with_transfer_options
 from plink.cli.types import FiniteRange
 from plink.probing.limits import DEFAULT_COUNTS, MAX_COUNT, TOOL_NAMES
 from probes.hosts.address import IPNetwork
@@ -40,7 +41,8 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     type=click.Choice(TOOL_NAMES),
     default="echo",
     show_default=True,
-    help="What measures: our own UDP echo agent, or fping where it is installed on the hosts.",
+    help="What measures: our own UDP echo agent, or fping where it is installed on the hosts; "
+    "bandwidth: iperf3, installed there",
 )
 @click.option(
     "--count",
@@ -78,9 +80,10 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     type=click.IntRange(0, 65535),
     default=0,
     show_default="any",
-    help="UDP port of the echo agents, where a firewall wants one.",
+    help="UDP port of the echo agents, TCP port of iperf3, where a firewall wants one.",
 )
 @click.option("--remote-cache", metavar="DIR", help="Folder on the hosts for the echo agent.")
+@with_transfer_options
 @with_ssh_options
 def command(**options: Any) -> int:
     """Measure the round-trip time of every pair of hosts, in both directions, over SSH.

@@ -11,9 +11,11 @@ import click
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
 from plink.cli.talk import warn
+from plink.cli.transfer_options import take_transfers
 from plink.errors import EXIT_PARTIAL, PlinkError
 from plink.files import cluster as cluster_file
 from plink.files import document
+from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
 from plink.files.measurement import Failure, Measurement
 from plink.probing.request import ProbeRequest
@@ -43,6 +45,7 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     if hosts is not None:
         document.refuse_same_file(hosts, output)
     values["ssh"] = take_ssh_options(values)
+    values["transfers"] = take_transfers(values)
     values["reading"] = values.pop("percentile")
     earlier: Cluster | None = None
     if resume is not None:
@@ -50,8 +53,11 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
         before = check_resumable(earlier, resume, tool=values["tool"], reading=values["reading"])
         if before is not None:
             values["count"] = values["count"] or recorded_count(before.options)
+            if isinstance(before, BandwidthMeasurement):
+                values["transfers"] = values["transfers"].going_on(before.options, resume)
             values["network"] = same_network(before.options, values["network"], resume)
             values["interface"] = same_interface(before.options, values["interface"], resume)
+    values.pop("groups")
     listed, made_from = _listed_hosts(hosts, earlier, resume)
     if earlier is not None and hosts is not None and _is_same_file(output, resume):
         refuse_to_drop(earlier, listed, document.label(hosts), resume)

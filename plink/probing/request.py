@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plink.files.cluster import Cluster
+from plink.probing.transfers import TransferSettings
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
 from probes.ssh.options import SshOptions
@@ -28,7 +29,8 @@ class ProbeRequest:
         concurrency: pairs in flight; None to choose by what the hosts share.
         strict: stop when a host cannot be reached, instead of going on without it.
         network, interface: which of a host's addresses to use, where it has several.
-        port: the UDP port of the echo agents; 0 for any.
+        port: the UDP port of the echo agents, the TCP port of iperf3; 0 for any.
+        transfers: how data are transferred, where the tool does.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
@@ -46,6 +48,7 @@ class ProbeRequest:
     interface: str | None = None
     port: int = 0
     remote_cache: str | None = None
+    transfers: TransferSettings = field(default_factory=TransferSettings)
     ssh: SshOptions = field(default_factory=SshOptions)
     earlier: Cluster | None = None
 

@@ -160,4 +160,5 @@ def _tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOp
         port=request.port,
         ssh_concurrency=request.ssh.concurrency,
         remote_cache=request.remote_cache,
+        **request.transfers.given(),
     )
