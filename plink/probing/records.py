@@ -19,6 +19,13 @@ def recorded_options(request: ProbeRequest, options: ToolOptions) -> dict[str, A
     return {
         **{name: getattr(options, name) for name in tool.options},
         **({"percentile": request.reading} if tool.collector.quantity == "rtt" else {}),
+        **address_options(request),
+    }
+
+
+def address_options(request: ProbeRequest) -> dict[str, Any]:
+    """Those of the options that choose the hosts' addresses."""
+    return {
         **({"network": str(request.network)} if request.network else {}),
         **({"interface": request.interface} if request.interface else {}),
     }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plink.files.cluster import Cluster
+from plink.files.groups import Group
 from plink.probing.transfers import TransferSettings
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
@@ -22,7 +23,7 @@ class ProbeRequest:
     Args:
         hosts: the hosts to measure.
         made_from: the hash of the host list.
-        tool: the name of one of `plink.probing.tools.TOOLS`.
+        tool: one of `plink.probing.limits.TOOL_NAMES`.
         count: probes per direction of a pair; None for the tool's default.
         reading: the percentile that stands for a pair.
         timeout_s: how long a host may be silent before it is given up.
@@ -30,6 +31,7 @@ class ProbeRequest:
         strict: stop when a host cannot be reached, instead of going on without it.
         network, interface: which of a host's addresses to use, where it has several.
         port: the UDP port of the echo agents, the TCP port of iperf3; 0 for any.
+        groups: of hosts, where uplinks are measured.
         transfers: how data are transferred, where the tool does.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
@@ -48,6 +50,7 @@ class ProbeRequest:
     interface: str | None = None
     port: int = 0
     remote_cache: str | None = None
+    groups: Sequence[Group] = ()
     transfers: TransferSettings = field(default_factory=TransferSettings)
     ssh: SshOptions = field(default_factory=SshOptions)
     earlier: Cluster | None = None

@@ -62,8 +62,7 @@ def _recorded(options: Mapping[str, Any], source: str) -> TransferSettings:
         ("duration_s", duration_s, MAX_DURATION_S),
         ("streams", streams, MAX_STREAMS),
     ):
-        is_whole = isinstance(value, int) and not isinstance(value, bool)
-        if not is_whole or not 1 <= value <= high:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= high:
             raise WrongUseError(f"{source}: options.{name} is no whole number from 1 to {high}")
     if direction is not None and direction not in DIRECTIONS:
         raise WrongUseError(f"{source}: options.direction is none of {', '.join(DIRECTIONS)}")

@@ -95,12 +95,7 @@ def serve_command(address: str, port: int, limit_s: float) -> str:
 
 
 def receive_command(
-    address: str,
-    port: int,
-    options: TransferOptions,
-    silence_s: float,
-    version: Version,
-    limit_s: float,
+    address: str, port: int, options: TransferOptions, version: Version, limit_s: float
 ) -> str:
     """Runs a test, once it reads a line, in which the server at the address sends; prints JSON."""
     interval_s = max(_SHORTEST_INTERVAL_S, options.duration_s / _INTERVALS)
@@ -109,5 +104,5 @@ def receive_command(
     if options.congestion is not None:
         arguments += ["-C", options.congestion]
     if version >= _CONNECT_TIMEOUT_SINCE:
-        arguments += ["--connect-timeout", str(max(1, round(silence_s * 1000)))]
+        arguments += ["--connect-timeout", str(max(1, round(options.silence_s * 1000)))]
     return posix_command(_RECEIVE, f"{limit_s:.1f}", *arguments)

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from probes.errors import clean
@@ -105,8 +106,7 @@ def _interval(item: Any) -> Interval | None:
 def _follow(intervals: Sequence[Interval]) -> bool:
     """Whether each begins when the one before ends, or later."""
     return all(
-        after.start_s >= before.end_s - _TOLERANCE_S
-        for before, after in zip(intervals, intervals[1:], strict=False)
+        after.start_s >= before.end_s - _TOLERANCE_S for before, after in pairwise(intervals)
     )
 
 

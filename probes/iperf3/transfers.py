@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from probes.errors import HostError, clean
 from probes.iperf3.commands import (
@@ -110,14 +110,12 @@ class Transfers:
             HostError, TransferError: as `run`.
             PortTakenError: something else listens at the port.
         """
-        silence_s = self._options.silence_s / impatience
-        limit_s = self._options.duration_s + silence_s + _SPARE_S
+        options = replace(self._options, silence_s=self._options.silence_s / impatience)
+        limit_s = options.duration_s + options.silence_s + _SPARE_S
         serve = serve_command(sender.address, port, limit_s + _START_S)
         with self._started(sender.session, serve) as server:
-            _wait_for_server(server, silence_s + _SPARE_S, port)
-            receive = receive_command(
-                sender.address, port, self._options, silence_s, receiver.version, limit_s
-            )
+            _wait_for_server(server, options.silence_s + _SPARE_S, port)
+            receive = receive_command(sender.address, port, options, receiver.version, limit_s)
             with self._started(receiver.session, receive) as client:
                 yield Prepared(client, limit_s)
 

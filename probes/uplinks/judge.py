@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from probes.uplinks.plan import Flow
+from probes.uplinks.samples import Exchange, Links
 
 # A link that carries so much of what it is known to carry may be full.
 _FULL = 0.9
@@ -29,6 +31,28 @@ class Known:
     group_of: Mapping[int, int]
 
 
+def may_be_more(
+    exchange: Exchange,
+    groups: Sequence[Sequence[int]],
+    links: Links,
+    carried: Mapping[tuple[int, bool], float],
+) -> bool:
+    """Whether a group may be able to exchange more than was measured (`is_lower_bound`).
+
+    Args:
+        groups: indices of the hosts of each group.
+        carried: of a group and whether it sends, what was measured in Gbit/s, where it was.
+    """
+    sends = exchange.sends
+    known = Known(
+        members=links.send if sends else links.receive,
+        partners=links.receive if sends else links.send,
+        groups={group: rate for (group, was_sent), rate in carried.items() if was_sent != sends},
+        group_of={host: group for group, hosts in enumerate(groups) for host in hosts},
+    )
+    return not exchange.is_whole or is_lower_bound(exchange.rates, known)
+
+
 def is_lower_bound(rates: Sequence[tuple[Flow, float]], known: Known) -> bool:
     """Whether a group may be able to exchange more than these transfers, that ran at once, did.
 
@@ -46,7 +70,7 @@ def is_lower_bound(rates: Sequence[tuple[Flow, float]], known: Known) -> bool:
         of_member[flow.member] += gbit_s
         of_partner[flow.partner] += gbit_s
         of_group[known.group_of[flow.partner]] += gbit_s
-    own_gbit_s = sum(known.members.values())
+    own_gbit_s = sum(known.members.get(member, math.inf) for member in of_member)
     if sum(of_member.values()) >= _FULL * own_gbit_s > 0.0:
         return False
 
