@@ -34,7 +34,7 @@ until listens; do
 done
 kill -0 $server 2>/dev/null && echo {LISTENING}
 wait $server
-kill $watcher
+kill $watcher 2>/dev/null
 """
 # The client waits for a line, so that the clients of several hosts can start together.
 _RECEIVE = """
@@ -45,7 +45,7 @@ shift
 timeout -k 1 "$limit" iperf3 "$@" 2>&1 </dev/null 3<&- & client=$!
 { read _ <&3; kill $client; } >/dev/null 2>&1 & watcher=$!
 wait $client
-kill $watcher
+kill $watcher 2>/dev/null
 """
 # At most so many intervals a test are reported; iperf3 takes none shorter than 0.1 s.
 _INTERVALS = 20
