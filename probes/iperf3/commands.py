@@ -18,7 +18,7 @@ LISTENING = "plink:listening"
 TAKEN = "plink:taken"
 
 # iperf3 does not notice that its session is gone: a watcher beside it reads standard input, which
-# ends with the session, and then ends iperf3. `timeout` ends it where even the session hangs.
+# ends with the session, and then ends iperf3. Where not even sshd notices, `timeout` ends it all.
 #
 # When a server listens is asked of the kernel: iperf3 holds back what it prints into a pipe.
 _SERVE = f"""
@@ -26,8 +26,8 @@ exec 3<&0
 port=$(printf ':%04X 0*:0000 0A' "$2")
 listens() {{ cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "$port"; }}
 if listens; then echo {TAKEN}; exit; fi
-timeout -k 1 "$3" iperf3 -s -1 -B "$1" -p "$2" 2>&1 >/dev/null </dev/null 3<&- & server=$!
-{{ read _ <&3; kill $server; }} >/dev/null 2>&1 & watcher=$!
+iperf3 -s -1 -B "$1" -p "$2" 2>&1 >/dev/null </dev/null 3<&- & server=$!
+{{ read _ <&3; kill -9 $server; }} >/dev/null 2>&1 & watcher=$!
 until listens; do
     kill -0 $server 2>/dev/null || break
     sleep 0.02 2>/dev/null || sleep 1
@@ -40,10 +40,8 @@ kill $watcher 2>/dev/null
 _RECEIVE = """
 exec 3<&0
 read _ <&3 || exit
-limit=$1
-shift
-timeout -k 1 "$limit" iperf3 "$@" 2>&1 </dev/null 3<&- & client=$!
-{ read _ <&3; kill $client; } >/dev/null 2>&1 & watcher=$!
+iperf3 "$@" 2>&1 </dev/null 3<&- & client=$!
+{ read _ <&3; kill -9 $client; } >/dev/null 2>&1 & watcher=$!
 wait $client
 kill $watcher 2>/dev/null
 """
@@ -91,13 +89,16 @@ def serve_command(address: str, port: int, limit_s: float) -> str:
     It prints TAKEN where something listens at the port, LISTENING when the server does, and what
     iperf3 complains of.
     """
-    return posix_command(_SERVE, address, str(port), f"{limit_s:.1f}")
+    return _limited(limit_s, posix_command(_SERVE, address, str(port)))
 
 
 def receive_command(
     address: str, port: int, options: TransferOptions, version: Version, limit_s: float
 ) -> str:
-    """Runs a test, once it reads a line, in which the server at the address sends; prints JSON."""
+    """Runs a test, once it reads a line, in which the server at the address sends; prints JSON.
+
+    It is ended after `limit_s`.
+    """
     interval_s = max(_SHORTEST_INTERVAL_S, options.duration_s / _INTERVALS)
     arguments = ["-c", address, "-p", str(port), "-R", "-J", "-t", str(options.duration_s)]
     arguments += ["-P", str(options.streams), "-i", f"{interval_s:.1f}"]
@@ -105,4 +106,8 @@ def receive_command(
         arguments += ["-C", options.congestion]
     if version >= _CONNECT_TIMEOUT_SINCE:
         arguments += ["--connect-timeout", str(max(1, round(options.silence_s * 1000)))]
-    return posix_command(_RECEIVE, f"{limit_s:.1f}", *arguments)
+    return _limited(limit_s, posix_command(_RECEIVE, *arguments))
+
+
+def _limited(limit_s: float, command: str) -> str:
+    return f"timeout -k 1 {limit_s:.1f} {command}"

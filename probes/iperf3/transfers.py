@@ -29,6 +29,8 @@ _MAX_REPORT = 1 << 20
 # To start a command on a host, and for iperf3 to exchange results, on a busy machine.
 _SPARE_S = 3.0
 _START_S = 10.0
+# Hosts that hear nothing more end what they run so long after we would have.
+_LEFT_ALONE_S = 60.0
 _SILENT = ("timed out", "No route to host", "unreachable")
 _OCCUPIED = ("Address already in use", "the server is busy")
 
@@ -112,10 +114,12 @@ class Transfers:
         """
         options = replace(self._options, silence_s=self._options.silence_s / impatience)
         limit_s = options.duration_s + options.silence_s + _SPARE_S
-        serve = serve_command(sender.address, port, limit_s + _START_S)
+        serve = serve_command(sender.address, port, limit_s + _LEFT_ALONE_S)
         with self._started(sender.session, serve) as server:
             _wait_for_server(server, options.silence_s + _SPARE_S, port)
-            receive = receive_command(sender.address, port, options, receiver.version, limit_s)
+            receive = receive_command(
+                sender.address, port, options, receiver.version, limit_s + _LEFT_ALONE_S
+            )
             with self._started(receiver.session, receive) as client:
                 yield Prepared(client, limit_s)
 
@@ -149,7 +153,7 @@ class Prepared:
             PortTakenError: the server is another one, or has another client.
         """
         self._client.write("go\n")
-        output = _Output(self._client, self._limit_s + _SPARE_S)
+        output = _Output(self._client, self._limit_s)
         report = parse_report("\n".join(output.lines(_MAX_REPORT)))
         if output.is_late or (isinstance(report, Complaint) and _says(report, _SILENT)):
             raise TransferError("nothing comes through", is_silence=True)
