@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from plink.probing.collectors.bandwidth import BandwidthCollector
 from plink.probing.collectors.base import Collector
 from plink.probing.collectors.routes import RouteCollector
 from plink.probing.collectors.rtt import RttCollector
@@ -16,8 +17,18 @@ from probes.dpdk.nics import Nic
 from probes.echo import coordinator as echo
 from probes.echo.protocol import EchoOptions
 from probes.fping import tool as fping
+from probes.iperf3 import tool as iperf3
+from probes.iperf3.commands import TransferOptions
 from probes.reach import ReachedHost
-from probes.samples import RemarkableSink, Rounds, RouteReading, RttReading, Sink, Wanted
+from probes.samples import (
+    BandwidthReading,
+    RemarkableSink,
+    Rounds,
+    RouteReading,
+    RttReading,
+    Sink,
+    Wanted,
+)
 from probes.trace import tool as trace
 
 
@@ -32,7 +43,11 @@ class ToolOptions:
         percentiles: what to report of the samples; the first stands for a pair.
         timeout_s: how long a host may be silent before it is given up.
         concurrency: pairs in flight.
-        port: the UDP port of the echo agents; 0 for any.
+        port: the UDP port of the echo agents, the TCP port of iperf3; 0 for any.
+        duration_s: whole seconds of a test with iperf3.
+        streams: TCP connections of such a test.
+        direction: `each` direction of a pair by itself, or `both` at once.
+        congestion: the senders' congestion control, None for the hosts' own.
         ssh_concurrency: hosts worked on at once over SSH.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
         adaptive: whether fewer pairs may be in flight where they disturb each other.
@@ -46,6 +61,10 @@ class ToolOptions:
     timeout_s: float
     concurrency: int
     port: int = 0
+    duration_s: int = 1
+    streams: int = 1
+    direction: str = "each"
+    congestion: str | None = None
     ssh_concurrency: int = 16
     remote_cache: str | None = None
     precision_percent: float = 0.0
@@ -175,6 +194,31 @@ def _measure_with_trace(
     )
 
 
+def _measure_with_iperf3(
+    hosts: Sequence[ReachedHost],
+    wanted: Wanted,
+    rounds: Rounds,
+    options: ToolOptions,
+    sink: Sink[BandwidthReading],
+) -> None:
+    iperf3.measure(
+        hosts,
+        wanted,
+        rounds,
+        iperf3.Iperf3Options(transfer_options(options), options.direction == "both", options.port),
+        sink,
+        concurrency=options.concurrency,
+        ssh_concurrency=options.ssh_concurrency,
+    )
+
+
+def transfer_options(options: ToolOptions) -> TransferOptions:
+    """What all tests with iperf3 have in common."""
+    return TransferOptions(
+        options.duration_s, options.streams, options.timeout_s, options.congestion
+    )
+
+
 _RTT_OPTIONS = ("count", "timeout_s", "concurrency")
 _ECHO_OPTIONS = (*_RTT_OPTIONS, "precision_percent")
 
@@ -200,5 +244,11 @@ TOOLS: dict[str, Tool] = {
         _measure_with_trace,
         ("count", "timeout_s", "concurrency", "max_hops"),
         lambda options: f"trace x {options.count}",
+    ),
+    "iperf3": Tool(
+        BandwidthCollector,
+        _measure_with_iperf3,
+        ("duration_s", "streams", "direction", "congestion", "timeout_s", "concurrency"),
+        lambda options: f"iperf3 for {options.duration_s} s",
     ),
 }

@@ -11,6 +11,7 @@ from probes.echo.delivery import Delivery
 from probes.echo.deploy import ECHO_AGENT, AgentProgram
 from probes.echo.disturbance import DISTURBED
 from probes.echo.grants import Grant, Grants, processors_of
+from probes.echo.liveness import Liveness
 from probes.echo.pace import Pace
 from probes.echo.protocol import (
     SILENT,
@@ -36,6 +37,8 @@ _BIND_WAIT_S = 20.0
 _ASK_EVERY_S = 3.0
 # An agent answers at once, but its host or ours may be very busy.
 _ANSWER_WITHIN_S = 10.0
+# One whose host is silent to others as well is waited for less, but at least so long.
+_DOUBTED_ANSWER_WITHIN_S = 3.0
 
 
 def measure(
@@ -110,8 +113,10 @@ class _Run:
         self._suspicion = Suspicion()
         self._ports: dict[int, int] = {}
         self._has_peers = False
-        # When an agent was asked whether it lives, as long as it has not answered.
-        self._asked_at: dict[int, float] = {}
+        self._liveness = Liveness(
+            _ANSWER_WITHIN_S,
+            min(_ANSWER_WITHIN_S, max(_DOUBTED_ANSWER_WITHIN_S, 2 * options.silence_s)),
+        )
         self._ask_at = 0.0
         # Further meetings have rounds of their own, after all that are scheduled.
         self._next_round = len(schedule)
@@ -175,18 +180,18 @@ class _Run:
 
     def _step(self) -> None:
         self._grant_next()
-        if self._take(self._ask_at - time.monotonic()) or time.monotonic() < self._ask_at:
+        until = min(self._ask_at, self._liveness.doubts_end_at())
+        if self._take(until - time.monotonic()):
             return
-        if time.monotonic() - self._ask_at > _ASK_EVERY_S:
+        if time.monotonic() - until > _ASK_EVERY_S:
             # This process was stopped for a while, and so could not hear any answer.
-            self._asked_at.clear()
-        self._ask_all()
-        self._ask_at = time.monotonic() + _ASK_EVERY_S
+            self._liveness.forget()
+        self._lose_the_mute()
+        if time.monotonic() >= self._ask_at:
+            self._ask_all()
+            self._ask_at = time.monotonic() + _ASK_EVERY_S
 
     def _hand_out(self) -> None:
-        peers = [
-            (index, self._hosts[index].address, self._ports[index]) for index in sorted(self._alive)
-        ]
         self._has_peers = True
         for index in sorted(self._alive):
             meetings = [
@@ -194,12 +199,17 @@ class _Run:
                 for meeting in self._schedule.meetings[index]
                 if meeting.partner in self._alive
             ]
+            # Only those it meets: N hosts with all others each would be N^2 lines.
+            peers = [
+                (other, self._hosts[other].address, self._ports[other])
+                for other in sorted({meeting.partner for meeting in meetings})
+            ]
             self._agents.tell(index, schedule_text(peers, meetings))
         self._ask_all()
         deadline = time.monotonic() + _BIND_WAIT_S
-        while self._alive & set(self._asked_at) and time.monotonic() < deadline:
+        while self._liveness.unanswered and time.monotonic() < deadline:
             self._take(deadline - time.monotonic())
-        for index in sorted(self._alive & set(self._asked_at)):
+        for index in sorted(self._liveness.unanswered):
             self.lose_host(index, f"did not take its schedule within {_BIND_WAIT_S:g} s")
 
     def lose_host(self, index: int, reason: str) -> None:
@@ -207,6 +217,7 @@ class _Run:
         if index not in self._alive:
             return
         self._alive.discard(index)
+        self._liveness.settled(index)
         self._sink.host_lost(HostLoss(index, reason))
         self._delivery.host_lost(index)
         for source, destination in self._schedule.owed_with(index):
@@ -215,8 +226,11 @@ class _Run:
         if self._grants is not None:
             self._grants.host_lost(index)
         if self._has_peers:
-            for other in self._alive:
-                self._agents.tell(other, f"gone {index}\n")
+            self._tell_partners(index, f"gone {index}\n")
+
+    def _tell_partners(self, index: int, text: str) -> None:
+        for other in self._schedule.partners(index) & self._alive:
+            self._agents.tell(other, text)
 
     def _name(self, index: int) -> str:
         return self._hosts[index].name
@@ -246,13 +260,16 @@ class _Run:
         return again_text(Meeting(grant.round, partner, probes), processor)
 
     def _ask_all(self) -> None:
-        now = time.monotonic()
         for index in sorted(self._alive):
-            asked_at = self._asked_at.setdefault(index, now)
-            if asked_at == now:
-                self._agents.tell(index, "alive\n")
-            elif now - asked_at > _ANSWER_WITHIN_S:
-                self.lose_host(index, f"has not answered over SSH for {_ANSWER_WITHIN_S:g} s")
+            self._ask(index)
+
+    def _ask(self, index: int, *, doubted: bool = False) -> None:
+        if self._liveness.ask(index, time.monotonic(), doubted=doubted):
+            self._agents.tell(index, "alive\n")
+
+    def _lose_the_mute(self) -> None:
+        for index, limit_s in self._liveness.overdue(time.monotonic()):
+            self.lose_host(index, f"has not answered over SSH for {limit_s:g} s")
 
     def _take(self, timeout_s: float) -> bool:
         said = self._agents.hear(timeout_s)
@@ -264,7 +281,7 @@ class _Run:
         if isinstance(event, Ended):
             self.lose_host(index, event.reason)
             return True
-        self._asked_at.pop(index, None)
+        self._liveness.settled(index)
         if isinstance(event, Bound):
             self._ports.setdefault(index, event.port)
         elif not isinstance(event, Alive):
@@ -307,6 +324,7 @@ class _Run:
         if event.reason == SILENT:
             if self._grants is not None:
                 self._grants.given_up(index, event.round)
+            if event.partner in self._alive:
+                self._ask(event.partner, doubted=True)
             for suspect in self._suspicion.silence(index, event.partner):
-                for other in self._alive:
-                    self._agents.tell(other, f"suspect {suspect}\n")
+                self._tell_partners(suspect, f"suspect {suspect}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -28,7 +29,8 @@ class Grants:
     def __init__(
         self, meetings: Iterable[tuple[int, int, int]], most: int, *, in_order: bool = False
     ) -> None:
-        self._waiting = dict.fromkeys(meetings)
+        # A plain dict would pass over all that was taken from its front, every time.
+        self._waiting = OrderedDict.fromkeys(meetings)
         self._in_order = in_order
         self._most = most
         self._free_slots = list(range(most))
@@ -92,7 +94,8 @@ class Grants:
 
     def host_lost(self, host: int) -> None:
         """Forget the meetings of a host that is gone. Its partner ends the running one itself."""
-        self._waiting = {meeting: None for meeting in self._waiting if host not in meeting[1:]}
+        for meeting in [waiting for waiting in self._waiting if host in waiting[1:]]:
+            del self._waiting[meeting]
         for end, number in list(self._running):
             if end == host:
                 self.over(end, number)

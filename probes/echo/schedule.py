@@ -48,6 +48,10 @@ class Schedule:
         """The host that `host` meets in round `number`, or None."""
         return self._partner[host].get(number)
 
+    def partners(self, host: int) -> set[int]:
+        """The hosts that `host` meets, sooner or later."""
+        return set(self._partner[host].values())
+
     def pairs(self) -> Iterator[tuple[int, int, int]]:
         """Every meeting once, as (round, leader, follower), in order of rounds."""
         meetings = (
@@ -67,4 +71,5 @@ class Schedule:
 
     def owed_with(self, host: int) -> list[tuple[int, int]]:
         """The pending directions from and to `host`."""
-        return sorted(pair for pair in self.pending if host in pair)
+        ways = ((pair, pair[::-1]) for pair in ((host, other) for other in self.partners(host)))
+        return sorted(pair for both in ways for pair in both if pair in self.pending)

@@ -51,6 +51,23 @@ def peer(pair: RoutedPair, request: pytest.FixtureRequest) -> Iterator[DpdkPeer]
     peer.close()
 
 
+def test_a_virtual_device_of_its_own(pair: RoutedPair) -> None:
+    """By DPDK's tap driver, the kernel's end of the tap being the gateway to the other host."""
+    here = pair.second
+
+    def join() -> None:
+        here.run("ip address add 10.77.5.1/24 dev tap0")
+        here.compute_checksums("tap0")
+
+    device = ("net_tap0,iface=tap0", "24", "10.77.5.1")
+    peer = DpdkPeer(here, "10.77.2.2", here, "10.77.5.9", device, on_open=join)
+    try:
+        for sequence in range(10):
+            peer.exchange(echo_packet.PROBE, echo_packet.ECHO, sequence)
+    finally:
+        peer.close()
+
+
 def sniffer_on(where: Namespace, interface: str) -> socket.socket:
     sniffer = where.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     sniffer.bind((interface, ETH_P_ALL))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from probes.dpdk.tool import AGENT_FILE
 from support import echo_packet
@@ -14,17 +14,20 @@ from support.netns import Namespace
 
 START_WITHIN_S = 30.0
 ANSWER_WITHIN_S = 10.0
+RESEND_EVERY_S = 0.05
+_IP_FREEBIND = 15
 
 
 def start_agent(
-    where: Namespace, arguments: Sequence[str] = (), user: int | None = None
+    where: Namespace, arguments: Sequence[str] = (), prefix: Sequence[str] = ()
 ) -> subprocess.Popen[str]:
-    """An agent that ends with its standard input, hence with this process."""
+    """An agent that ends with its standard input, hence with this process.
+
+    `prefix` is the start of a command line that runs the rest of it.
+    """
     pipe = subprocess.PIPE
-    argv = [AGENT_FILE, *arguments]
-    if user is not None:
-        argv = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *argv]
-    return subprocess.Popen(where.command(argv), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    argv = where.command([*prefix, AGENT_FILE, *arguments])
+    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 def opening(address: str, port: int = 0, silence_ms: int = 400) -> str:
@@ -33,15 +36,23 @@ def opening(address: str, port: int = 0, silence_ms: int = 400) -> str:
 
 
 def complaint_of(agent: subprocess.Popen[str], text: str) -> str:
-    """What an agent that cannot work says: one line, nothing else, and it ends."""
-    said, complaint = agent.communicate(text, timeout=START_WITHIN_S)
-    assert agent.returncode == 1, (said, complaint)
+    """What an agent that cannot work says in one line; it must end, and print nothing else."""
+    assert agent.stdin is not None
+    agent.stdin.write(text)
+    agent.stdin.flush()
+    status = agent.wait(START_WITHIN_S)
+    said, complaint = agent.communicate()
+    assert status == 1, (said, complaint)
     assert said == ""
+    assert len(complaint.splitlines()) == 1, complaint
     return complaint.strip()
 
 
 class DpdkPeer:
-    """The test as host 0, on `here`, of a run in which the agent is host 1, on `there`."""
+    """The test as host 0, on `here`, of a run in which the agent is host 1, on `there`.
+
+    `on_open` is called when the agent's interface is open.
+    """
 
     def __init__(
         self,
@@ -50,16 +61,21 @@ class DpdkPeer:
         there: Namespace,
         agent_address: str,
         arguments: Sequence[str] = (),
+        *,
+        on_open: Callable[[], None] = lambda: None,
     ) -> None:
         self.family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.socket = here.socket(self.family, socket.SOCK_DGRAM)
+        # The address may come with the agent's interface.
+        self.socket.setsockopt(socket.IPPROTO_IP, _IP_FREEBIND, 1)
         self.socket.bind((address, 0))
-        self.socket.settimeout(0.1)
+        self.socket.settimeout(RESEND_EVERY_S)
         self.address, self.agent_address = address, agent_address
         self.agent = start_agent(there, arguments)
         try:
             self.say(opening(agent_address))
             self.port = int(self.hear().removeprefix("bound "))
+            on_open()
             self.say(
                 f"peer 0 {address} {self.socket.getsockname()[1]}\n"
                 f"peer 1 {agent_address} {self.port}\npair 5 0 probe\nstart\nalive\n"
@@ -87,17 +103,20 @@ class DpdkPeer:
         self.socket.sendto(packet, (self.agent_address, self.port))
 
     def exchange(self, message: int, answer: int, sequence: int = 0) -> bytes:
-        """Send until the answer is there: first packets go while a next hop is looked for."""
+        """Send until the answer is there: the first go while a next hop is looked for."""
         deadline = time.monotonic() + ANSWER_WITHIN_S
-        while time.monotonic() < deadline:
-            self.send(message, sequence)
+        send_at = 0.0
+        while (now := time.monotonic()) < deadline:
+            if now >= send_at:
+                self.send(message, sequence)
+                send_at = now + RESEND_EVERY_S
             try:
-                while packet := self.socket.recv(2048):
-                    found = echo_packet.fields(packet)
-                    if found[0] == answer and found[4] == sequence:
-                        return packet
+                packet = self.socket.recv(2048)
             except TimeoutError:
                 continue
+            # What only makes the kernel look for a next hop is empty.
+            if packet and echo_packet.fields(packet)[0::4] == (answer, sequence):
+                return packet
         raise AssertionError(f"no message {answer}")
 
     def close(self) -> None:

@@ -82,10 +82,10 @@ def namespaces(count: int) -> Iterator[list[Namespace]]:
 
 
 def _wait_until_apart(pid: int) -> None:
-    ours = str(Path("/proc/self/ns/net").readlink())
+    ours = Path("/proc/self/ns/net").readlink()
     while True:
         with contextlib.suppress(OSError):
-            if str(Path(f"/proc/{pid}/ns/net").readlink()) != ours:
+            if Path(f"/proc/{pid}/ns/net").readlink() != ours:
                 return
         os.sched_yield()
 
