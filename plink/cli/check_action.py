@@ -20,7 +20,13 @@ from plink.files.rtt import RttMeasurement
 from plink.probing.check import CheckResult, check
 from plink.probing.limits import ALL_ROUNDS, CHECK_PARTNERS
 from plink.probing.request import ProbeRequest
-from plink.probing.resume import hosts_of, recorded_count, same_interface, same_network
+from plink.probing.resume import (
+    hosts_of,
+    recorded_count,
+    recorded_precision,
+    same_interface,
+    same_network,
+)
 from plink.probing.run import TooFewReachedError
 from plink.probing.tools import TOOLS
 from plink.view.paper import paper
@@ -48,6 +54,11 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
         "tool": rtt.tool,
         "reading": rtt.reading,
         "count": values["count"] or recorded_count(rtt.options),
+        "precision_percent": (
+            recorded_precision(rtt.options)
+            if values["precision_percent"] is None
+            else values["precision_percent"]
+        ),
         "network": same_network(rtt.options, values["network"], source),
         "interface": same_interface(rtt.options, values["interface"], source),
         "seed": secrets.randbelow(_SEEDS) if values["seed"] is None else values["seed"],

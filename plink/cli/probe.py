@@ -10,10 +10,12 @@ from click.core import ParameterSource
 
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import with_ssh_options
+from plink.cli.transfer_options import with_transfer_options
 from plink.cli.types import FiniteRange, RoundsType
 from plink.probing.limits import (
     DEFAULT_COUNTS,
     DEFAULT_MAX_HOPS,
+    DEFAULT_PRECISION_PERCENT,
     DEFAULT_REMOTE_PYTHON,
     MAX_COUNT,
     TOOL_NAMES,
@@ -48,15 +50,24 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     default="echo",
     show_default=True,
     help="What measures: our own UDP echo agent, the same past the kernel with DPDK (as root), or "
-    "fping where it is installed on the hosts; "
-    "trace finds hop counts and routes, as root and where Python has scapy.",
+    "fping where it is installed on the hosts; trace finds hop counts and routes, as root and "
+    "where Python has scapy; iperf3, installed there, measures bandwidth, and uplinks what groups "
+    "of hosts exchange.",
 )
 @click.option(
     "--count",
     type=click.IntRange(1, MAX_COUNT),
-    help="Probes per direction of a pair.  [default: "
+    help="Probes per direction of a pair, at most.  [default: "
     + ", ".join(f"{count} for {tool}" for tool, count in DEFAULT_COUNTS.items())
     + "]",
+)
+@click.option(
+    "--precision",
+    "precision_percent",
+    type=FiniteRange(0, 100),
+    metavar="PERCENT",
+    help="Send fewer probes once the reading's 95 % confidence interval reaches no further than "
+    f"this to either side; 0 to send all.  [default: {DEFAULT_PRECISION_PERCENT:g}; echo only]",
 )
 @click.option(
     "--percentile",
@@ -78,7 +89,8 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1 << 16),
-    help="Pairs in flight.  [default: all, fewer where hosts share a machine]",
+    help="Pairs in flight.  [default: all, fewer where hosts share a machine or disturb each "
+    "other]",
 )
 @click.option(
     "--timeout",
@@ -103,7 +115,7 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     type=click.IntRange(0, 65535),
     default=0,
     show_default="any",
-    help="UDP port of the echo agents or of trace, where a firewall wants one.",
+    help="UDP port of the echo agents or of trace, TCP port of iperf3, where a firewall wants one.",
 )
 @click.option(
     "--max-hops",
@@ -126,6 +138,7 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     "ADDRESS/PREFIX [GATEWAY].  [default: the interfaces that carry their traffic]",
 )
 @click.option("--remote-cache", metavar="DIR", help="Folder on the hosts for the echo agent.")
+@with_transfer_options
 @with_ssh_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> int:

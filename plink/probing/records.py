@@ -23,6 +23,13 @@ def recorded_options(
         **{name: getattr(options, name) for name in tool.options},
         **({"percentile": request.reading} if tool.collector.quantity == "rtt" else {}),
         **({} if sample is None else sample.to_options()),
+        **address_options(request),
+    }
+
+
+def address_options(request: ProbeRequest) -> dict[str, Any]:
+    """Those of the options that choose the hosts' addresses."""
+    return {
         **({"network": str(request.network)} if request.network else {}),
         **({"interface": request.interface} if request.interface else {}),
         **({"nics": [str(nic) for nic in request.nics]} if request.nics else {}),

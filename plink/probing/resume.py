@@ -12,6 +12,7 @@ import numpy as np
 
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster, Host, Unreachable
+from plink.files.document import finite_number
 from plink.files.measurement import Measurement
 from plink.files.round_sample import recorded_sample
 from plink.files.rtt import RttMeasurement
@@ -54,6 +55,14 @@ def recorded_count(options: Mapping[str, Any]) -> int | None:
     """The probes per direction that a measurement records, if it does."""
     count = options.get("count")
     return count if isinstance(count, int) and 1 <= count <= MAX_COUNT else None
+
+
+def recorded_precision(options: Mapping[str, Any]) -> float | None:
+    """The precision in per cent that a measurement records, if it does."""
+    precision_percent = finite_number(options.get("precision_percent"))
+    if precision_percent is None or not 0.0 <= precision_percent <= 100.0:
+        return None
+    return precision_percent
 
 
 def same_network(

@@ -14,7 +14,7 @@ from plink.files.round_sample import RoundSample
 from plink.interrupts import held_back_interrupts
 from plink.probing.collectors.base import Run
 from plink.probing.keeping import kept_cluster
-from plink.probing.limits import DEFAULT_COUNTS, EXAMPLE_ROUNDS
+from plink.probing.limits import DEFAULT_COUNTS, DEFAULT_PRECISION_PERCENT, EXAMPLE_ROUNDS, UPLINKS
 from plink.probing.records import (
     absent,
     moves,
@@ -27,6 +27,7 @@ from plink.probing.request import ProbeRequest
 from plink.probing.resume import kept_hosts, moved_hosts
 from plink.probing.rounds import advice, chosen_sample, directed_pairs, rounds_among
 from plink.probing.tools import TOOLS, ToolOptions
+from plink.probing.uplinks import UplinkResult, measure_uplinks
 from plink.progress import Progress
 from probes.concurrency import most_pairs
 from probes.errors import HostError
@@ -44,6 +45,7 @@ class ProbeResult:
         asked: directed pairs of the cluster's hosts that were to be measured, now or earlier.
         measured: how many of them have a reading.
         sample: the part of the tournament that they are; None for all of it.
+        doubts: why some readings are not to be trusted, as sentences for the user.
         interrupted: the user stopped it before it was complete.
     """
 
@@ -53,6 +55,7 @@ class ProbeResult:
     asked: int
     measured: int
     sample: RoundSample | None
+    doubts: Sequence[str]
     interrupted: bool
 
 
@@ -66,7 +69,9 @@ class TooFewReachedError(PlinkError):
 
 
 def probe(
-    request: ProbeRequest, progress: Progress, on_result: Callable[[ProbeResult], None]
+    request: ProbeRequest,
+    progress: Progress,
+    on_result: Callable[[ProbeResult | UplinkResult], None],
 ) -> None:
     """Measure a cluster.
 
@@ -90,7 +95,10 @@ def probe(
         on_done=progress.step,
     ) as reached:
         _check_enough(request, reached)
-        _measure(request, reached, progress, on_result)
+        if request.tool == UPLINKS:
+            measure_uplinks(request, reached, progress, on_result)
+        else:
+            _measure(request, reached, progress, on_result)
 
 
 def _check_enough(request: ProbeRequest, reached: Reached) -> None:
@@ -122,6 +130,7 @@ def _measure(
         [places[name] for name in present],
         request.percentiles,
         on_settled=progress.step,
+        on_remark=progress.say,
     )
     collector.failures += absent(reached, places)
     listed = [host.name for host in request.hosts]
@@ -154,10 +163,10 @@ def _measure(
                 options=recorded_options(request, options, sample),
                 started=started,
                 seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
-                notes=notes,
+                notes=[*notes, *collector.remarks, *collector.doubts()],
             )
         )
-        how = tool.describe(options)
+        how = ", ".join([tool.describe(options), *collector.achieved(options.precision_percent)])
         asked = rounds_among(listed, [host.name for host in hosts], sample)
         on_result(
             ProbeResult(
@@ -167,6 +176,7 @@ def _measure(
                 asked=directed_pairs(asked),
                 measured=collector.measured(asked),
                 sample=sample,
+                doubts=collector.doubts(),
                 interrupted=interrupted,
             )
         )
@@ -183,7 +193,14 @@ def tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOpt
         port=request.port,
         ssh_concurrency=request.ssh.concurrency,
         remote_cache=request.remote_cache,
+        precision_percent=(
+            DEFAULT_PRECISION_PERCENT
+            if request.precision_percent is None
+            else request.precision_percent
+        ),
+        adaptive=request.concurrency is None,
         nics=request.nics,
         max_hops=request.max_hops,
         remote_python=request.remote_python,
+        **request.transfers.given(),
     )

@@ -12,7 +12,7 @@ from probes.echo import coordinator
 from probes.echo.deploy import AgentProgram
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
-from probes.samples import Rounds, RttReading, Sink, Wanted
+from probes.samples import RemarkableSink, Rounds, RttReading, Wanted
 from probes.ssh.shell import posix_command
 
 # Each end of a pair polls: on one core they would wait for each other's time slice.
@@ -30,9 +30,10 @@ def measure(
     wanted: Wanted,
     rounds: Rounds,
     options: EchoOptions,
-    sink: Sink[RttReading],
+    sink: RemarkableSink[RttReading],
     *,
     concurrency: int,
+    adaptive: bool = False,
     ssh_concurrency: int = 16,
     cache_folder: str | None = None,
     nics: Sequence[Nic] = (),
@@ -53,6 +54,7 @@ def measure(
         options,
         sink,
         concurrency=concurrency,
+        adaptive=adaptive,
         ssh_concurrency=ssh_concurrency,
         cache_folder=cache_folder,
         agent=AgentProgram(

@@ -22,7 +22,7 @@ from labkit.faults import Injector, from_json  # noqa: E402
 from plink import cli  # noqa: E402
 from plink.probing.tools import TOOLS, Measure, ToolOptions  # noqa: E402
 from probes.reach import ReachedHost  # noqa: E402
-from probes.samples import HostLoss, PairLoss, Rounds, Wanted  # noqa: E402
+from probes.samples import PairLoss, Rounds, Wanted  # noqa: E402
 
 
 class ProgressSink:
@@ -53,9 +53,9 @@ class ProgressSink:
         self._sink.pair_lost(loss)
         self._settle(loss.source, loss.destination)
 
-    def host_lost(self, loss: HostLoss) -> None:
-        """A host is gone."""
-        self._sink.host_lost(loss)
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else a tool may say."""
+        return getattr(self._sink, name)
 
     def _settle(self, source: int, destination: int) -> None:
         self._begun.settle(source, destination)

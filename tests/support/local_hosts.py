@@ -114,12 +114,18 @@ class ListSink:
     readings: list[RttReading] = field(default_factory=list)
     pair_losses: list[PairLoss] = field(default_factory=list)
     host_losses: list[HostLoss] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     on_reading: Any = None
 
     def reading(self, reading: RttReading) -> None:
+        pair = (reading.source, reading.destination)
+        self.readings = [r for r in self.readings if (r.source, r.destination) != pair]
         self.readings.append(reading)
         if self.on_reading is not None:
             self.on_reading(len(self.readings))
+
+    def remark(self, text: str) -> None:
+        self.remarks.append(text)
 
     def pair_lost(self, loss: PairLoss) -> None:
         self.pair_losses.append(loss)

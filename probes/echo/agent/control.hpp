@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ struct Pair {
 // What a run is, as `run`, `peer` and `pair` lines say it.
 struct Run {
     uint32_t index = 0;
-    uint32_t count = 0;
-    uint32_t silence_ms = 0;  // a partner that is silent for so long is lost
-    bool granted = false;     // pairs start only when the coordinator says `go`
+    uint32_t count = 0;          // probes of a pair at most
+    uint32_t precision_ppm = 0;  // fewer where the first percentile is as precise; 0: never fewer
+    uint32_t silence_ms = 0;     // a partner that is silent for so long is lost
+    bool granted = false;        // pairs start only when the coordinator says `go`
     Secret secret;
     Endpoint bind;
     std::vector<double> percentiles;
@@ -32,10 +34,10 @@ struct Run {
     std::vector<Pair> pairs;
 };
 
-// Leave to meet the partner of a round, on a certain processor.
+// Leave to meet the partner of a round, on a certain processor or on any.
 struct Grant {
     uint32_t round = 0;
-    uint32_t processor = 0;
+    std::optional<uint32_t> processor;
 };
 
 // The standard input of the agent. It never blocks.

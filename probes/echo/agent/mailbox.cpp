@@ -92,6 +92,8 @@ void Mailbox::watch_for_silence() { alarm(PLINK_COORDINATOR_SILENCE_S); }
 
 void Mailbox::read_control() {
     Control::Status status = control_.read(&run_);
+    // Pairs may have been added.
+    done_.resize(run_.pairs.size(), false);
     watch_for_silence();
     if (status == Control::Status::broken) {
         std::fprintf(stderr, "does not understand %s\n", control_.broken_word().c_str());
