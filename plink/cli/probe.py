@@ -10,10 +10,13 @@ from click.core import ParameterSource
 
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import with_ssh_options
+from plink.cli.transfer_options import with_transfer_options
 from plink.cli.types import FiniteRange, RoundsType
 from plink.probing.limits import (
     DEFAULT_COUNTS,
+    DEFAULT_MAX_HOPS,
     DEFAULT_PRECISION_PERCENT,
+    DEFAULT_REMOTE_PYTHON,
     MAX_COUNT,
     TOOL_NAMES,
 )
@@ -46,7 +49,10 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     type=click.Choice(TOOL_NAMES),
     default="echo",
     show_default=True,
-    help="What measures: our own UDP echo agent, or fping where it is installed on the hosts.",
+    help="What measures: our own UDP echo agent, the same past the kernel with DPDK (as root), or "
+    "fping where it is installed on the hosts; trace finds hop counts and routes, as root and "
+    "where Python has scapy; iperf3, installed there, measures bandwidth, and uplinks what groups "
+    "of hosts exchange.",
 )
 @click.option(
     "--count",
@@ -109,9 +115,30 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     type=click.IntRange(0, 65535),
     default=0,
     show_default="any",
-    help="UDP port of the echo agents, where a firewall wants one.",
+    help="UDP port of the echo agents or of trace, TCP port of iperf3, where a firewall wants one.",
+)
+@click.option(
+    "--max-hops",
+    type=click.IntRange(1, 255),
+    default=DEFAULT_MAX_HOPS,
+    show_default=True,
+    help="How many hops away a host may be, for --tool trace.",
+)
+@click.option(
+    "--remote-python",
+    metavar="PATH",
+    default=DEFAULT_REMOTE_PYTHON,
+    show_default=True,
+    help="Python with scapy on the hosts, for --tool trace.",
+)
+@click.option(
+    "--nics",
+    metavar="FILE",
+    help="NICs that hosts give to --tool dpdk altogether, a line each: HOST PCI-ADDRESS "
+    "ADDRESS/PREFIX [GATEWAY].  [default: the interfaces that carry their traffic]",
 )
 @click.option("--remote-cache", metavar="DIR", help="Folder on the hosts for the echo agent.")
+@with_transfer_options
 @with_ssh_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> int:

@@ -29,14 +29,20 @@ class Uplink:
         group: the group's name.
         send_gbit_s, receive_gbit_s: what was measured, None where it was not.
         hosts_gbit_s: the sum of what the group's hosts can do by themselves, None where unknown.
-        is_lower_bound: the others may have been the limit, not this uplink.
+        send_is_lower_bound, receive_is_lower_bound: something else may have been the limit.
     """
 
     group: str
     send_gbit_s: float | None
     receive_gbit_s: float | None
     hosts_gbit_s: float | None = None
-    is_lower_bound: bool = False
+    send_is_lower_bound: bool = False
+    receive_is_lower_bound: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both directions were measured."""
+        return self.send_gbit_s is not None and self.receive_gbit_s is not None
 
 
 @dataclass(frozen=True)
@@ -102,5 +108,6 @@ def _parse_uplink(fields: Fields) -> Uplink:
         send_gbit_s=fields.optional_number("send_gbit_s", low=0.0, high=MAX_GBIT_S),
         receive_gbit_s=fields.optional_number("receive_gbit_s", low=0.0, high=MAX_GBIT_S),
         hosts_gbit_s=fields.optional_number("hosts_gbit_s", low=0.0, high=MAX_GBIT_S),
-        is_lower_bound=fields.flag("is_lower_bound"),
+        send_is_lower_bound=fields.flag("send_is_lower_bound"),
+        receive_is_lower_bound=fields.flag("receive_is_lower_bound"),
     )

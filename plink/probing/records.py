@@ -23,22 +23,32 @@ def recorded_options(
         **{name: getattr(options, name) for name in tool.options},
         **({"percentile": request.reading} if tool.collector.quantity == "rtt" else {}),
         **({} if sample is None else sample.to_options()),
-        **({"network": str(request.network)} if request.network else {}),
-        **({"interface": request.interface} if request.interface else {}),
+        **address_options(request),
     }
 
 
-def notes_on(hosts: Sequence[ReachedHost], concurrency: int) -> list[str]:
-    """What a reader should know of hosts that share a machine."""
+def address_options(request: ProbeRequest) -> dict[str, Any]:
+    """Those of the options that choose the hosts' addresses."""
+    return {
+        **({"network": str(request.network)} if request.network else {}),
+        **({"interface": request.interface} if request.interface else {}),
+        **({"nics": [str(nic) for nic in request.nics]} if request.nics else {}),
+    }
+
+
+def notes_on(hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: int) -> list[str]:
+    """What a reader should know of hosts that share a machine, where a pair takes so many cores."""
     facts = [host.facts for host in hosts]
     sharing = shared_machines(facts)
     if not sharing:
         return []
-    fitting = most_pairs(facts)
+    fitting = most_pairs(facts, cores_per_pair)
     pairs = "1 pair" if concurrency == 1 else f"{concurrency} pairs"
     note = f"{sharing} of {len(hosts)} hosts share a machine: {pairs} at a time"
     if concurrency > fitting:
         note += f", more than its cores allow ({fitting}): readings disturb each other"
+    elif min(fact.cores for fact in facts) < cores_per_pair:
+        note += ", and the two ends of a pair on one core: do not trust these readings"
     return [note]
 
 

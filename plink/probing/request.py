@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plink.files.cluster import Cluster
+from plink.files.groups import Group
+from plink.probing.limits import DEFAULT_MAX_HOPS, DEFAULT_REMOTE_PYTHON
+from plink.probing.transfers import TransferSettings
+from probes.dpdk.nics import Nic
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
 from probes.ssh.options import SshOptions
@@ -21,10 +25,10 @@ class ProbeRequest:
     Args:
         hosts: the hosts to measure.
         made_from: the hash of the host list.
-        tool: the name of one of `plink.probing.tools.TOOLS`.
         count: probes per direction of a pair at most; None for the tool's default.
         precision_percent: how precisely a pair's percentile is to be known, 0 to send all probes;
             None for the default.
+        tool: one of `plink.probing.limits.TOOL_NAMES`.
         reading: the percentile that stands for a pair.
         timeout_s: how long a host may be silent before it is given up.
         rounds: of the tournament, at least 2; None for all.
@@ -32,8 +36,13 @@ class ProbeRequest:
         concurrency: pairs in flight; None to choose by what the hosts share.
         strict: stop when a host cannot be reached, instead of going on without it.
         network, interface: which of a host's addresses to use, where it has several.
-        port: the UDP port of the echo agents; 0 for any.
+        port: the UDP port of the echo agents, the TCP port of iperf3; 0 for any.
+        groups: of hosts, where uplinks are measured.
+        transfers: how data are transferred, where the tool does.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
+        nics: those that hosts give to DPDK altogether.
+        max_hops: how many hops away a host may be, for `trace`.
+        remote_python: the Python on the hosts that has scapy, for `trace`.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
     """
@@ -53,6 +62,11 @@ class ProbeRequest:
     interface: str | None = None
     port: int = 0
     remote_cache: str | None = None
+    nics: Sequence[Nic] = ()
+    max_hops: int = DEFAULT_MAX_HOPS
+    remote_python: str = DEFAULT_REMOTE_PYTHON
+    groups: Sequence[Group] = ()
+    transfers: TransferSettings = field(default_factory=TransferSettings)
     ssh: SshOptions = field(default_factory=SshOptions)
     earlier: Cluster | None = None
 

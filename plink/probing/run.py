@@ -14,7 +14,7 @@ from plink.files.round_sample import RoundSample
 from plink.interrupts import held_back_interrupts
 from plink.probing.collectors.base import Run
 from plink.probing.keeping import kept_cluster
-from plink.probing.limits import DEFAULT_COUNTS, DEFAULT_PRECISION_PERCENT, EXAMPLE_ROUNDS
+from plink.probing.limits import DEFAULT_COUNTS, DEFAULT_PRECISION_PERCENT, EXAMPLE_ROUNDS, UPLINKS
 from plink.probing.records import (
     absent,
     moves,
@@ -27,6 +27,7 @@ from plink.probing.request import ProbeRequest
 from plink.probing.resume import kept_hosts, moved_hosts
 from plink.probing.rounds import advice, chosen_sample, directed_pairs, rounds_among
 from plink.probing.tools import TOOLS, ToolOptions
+from plink.probing.uplinks import UplinkResult, measure_uplinks
 from plink.progress import Progress
 from probes.concurrency import most_pairs
 from probes.errors import HostError
@@ -68,7 +69,9 @@ class TooFewReachedError(PlinkError):
 
 
 def probe(
-    request: ProbeRequest, progress: Progress, on_result: Callable[[ProbeResult], None]
+    request: ProbeRequest,
+    progress: Progress,
+    on_result: Callable[[ProbeResult | UplinkResult], None],
 ) -> None:
     """Measure a cluster.
 
@@ -92,7 +95,10 @@ def probe(
         on_done=progress.step,
     ) as reached:
         _check_enough(request, reached)
-        _measure(request, reached, progress, on_result)
+        if request.tool == UPLINKS:
+            measure_uplinks(request, reached, progress, on_result)
+        else:
+            _measure(request, reached, progress, on_result)
 
 
 def _check_enough(request: ProbeRequest, reached: Reached) -> None:
@@ -132,7 +138,10 @@ def _measure(
     rounds = rounds_among(listed, list(present), sample)
     wanted = collector.missing(rounds)
     options = tool_options(request, reached.hosts)
-    notes = [*moves(hosts, moved), *notes_on(reached.hosts, options.concurrency)]
+    notes = [
+        *moves(hosts, moved),
+        *notes_on(reached.hosts, options.concurrency, tool.cores_per_pair),
+    ]
     for note in [*notes, *advice(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
         progress.say(note)
     progress.stage("probing", len(wanted))
@@ -175,11 +184,12 @@ def _measure(
 
 def tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOptions:
     """How the request's tool measures these hosts."""
+    fitting = most_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
     return ToolOptions(
         count=request.count or DEFAULT_COUNTS.get(request.tool, 1),
         percentiles=request.percentiles,
         timeout_s=request.timeout_s,
-        concurrency=request.concurrency or most_pairs([host.facts for host in hosts]),
+        concurrency=request.concurrency or fitting,
         port=request.port,
         ssh_concurrency=request.ssh.concurrency,
         remote_cache=request.remote_cache,
@@ -189,4 +199,8 @@ def tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOpt
             else request.precision_percent
         ),
         adaptive=request.concurrency is None,
+        nics=request.nics,
+        max_hops=request.max_hops,
+        remote_python=request.remote_python,
+        **request.transfers.given(),
     )

@@ -22,6 +22,17 @@ def rtt_text(rtt_us: float) -> str:
     return f"{scaled:.{decimals}f} {unit}"
 
 
+def bandwidth_text(gbit_s: float) -> str:
+    """A bandwidth with three digits and the unit that suits it: `382 Mbit/s`, `9.41 Gbit/s`.
+
+    Args:
+        gbit_s: in Gbit/s, not negative.
+    """
+    scaled, unit = (gbit_s, "Gbit/s") if gbit_s >= 0.9995 else (gbit_s * 1000.0, "Mbit/s")
+    decimals = 0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2
+    return f"{scaled:.{decimals}f} {unit}"
+
+
 def share_text(share: float) -> str:
     """A share of 1 in percent: `3.2 %`, and never `0 %` for something that is there."""
     percent = 100.0 * share

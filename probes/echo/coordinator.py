@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 
 from probes.echo.agents import Agents, Ended
 from probes.echo.delivery import Delivery
+from probes.echo.deploy import ECHO_AGENT, AgentProgram
 from probes.echo.disturbance import DISTURBED
-from probes.echo.grants import Grant, Grants
+from probes.echo.grants import Grant, Grants, processors_of
+from probes.echo.liveness import Liveness
 from probes.echo.pace import Pace
 from probes.echo.protocol import (
     SILENT,
@@ -35,6 +37,8 @@ _BIND_WAIT_S = 20.0
 _ASK_EVERY_S = 3.0
 # An agent answers at once, but its host or ours may be very busy.
 _ANSWER_WITHIN_S = 10.0
+# One whose host is silent to others as well is waited for less, but at least so long.
+_DOUBTED_ANSWER_WITHIN_S = 3.0
 
 
 def measure(
@@ -48,6 +52,7 @@ def measure(
     adaptive: bool = False,
     ssh_concurrency: int = 16,
     cache_folder: str | None = None,
+    agent: AgentProgram = ECHO_AGENT,
 ) -> None:
     """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
 
@@ -59,9 +64,10 @@ def measure(
     Raises:
         OptionError: the agent is not installed here.
     """
-    with Agents(hosts, cache_folder) as agents:
+    with Agents(hosts, agent, cache_folder) as agents:
         schedule = Schedule(len(hosts), wanted, rounds)
-        run = _Run(hosts, schedule, options, sink, agents, concurrency=concurrency)
+        run = _Run(hosts, schedule, options, sink, agents)
+        run.set_pace(concurrency, agent.cores_per_pair)
         if concurrency < len(hosts) // 2:
             run.grant(adaptive=adaptive)
         for index, error in agents.start(ssh_concurrency):
@@ -86,8 +92,6 @@ class _Run:
         options: EchoOptions,
         sink: RemarkableSink[RttReading],
         agents: Agents,
-        *,
-        concurrency: int,
     ) -> None:
         self._hosts = hosts
         self._options = options
@@ -101,18 +105,26 @@ class _Run:
         )
         self._grants: Grants | None = None
         self._pace: Pace | None = None
-        self._concurrency = concurrency
+        self._concurrency = 1
         # What is said to the two ends of a meeting that was granted.
         self._leave: Callable[[int, Grant, int | None], str] = _leave_to_meet
         self._processors = min(host.facts.cores for host in hosts)
+        self._cores_per_pair = 1
         self._suspicion = Suspicion()
         self._ports: dict[int, int] = {}
         self._has_peers = False
-        # When an agent was asked whether it lives, as long as it has not answered.
-        self._asked_at: dict[int, float] = {}
+        self._liveness = Liveness(
+            _ANSWER_WITHIN_S,
+            min(_ANSWER_WITHIN_S, max(_DOUBTED_ANSWER_WITHIN_S, 2 * options.silence_s)),
+        )
         self._ask_at = 0.0
         # Further meetings have rounds of their own, after all that are scheduled.
         self._next_round = len(schedule)
+
+    def set_pace(self, concurrency: int, cores_per_pair: int) -> None:
+        """How many pairs may meet at once, and on how many cores of a machine each."""
+        self._concurrency = concurrency
+        self._cores_per_pair = cores_per_pair
 
     def grant(self, *, adaptive: bool) -> None:
         """Let pairs meet by leave only, fewer at once if `adaptive` finds that better."""
@@ -168,13 +180,16 @@ class _Run:
 
     def _step(self) -> None:
         self._grant_next()
-        if self._take(self._ask_at - time.monotonic()) or time.monotonic() < self._ask_at:
+        until = min(self._ask_at, self._liveness.doubts_end_at())
+        if self._take(until - time.monotonic()):
             return
-        if time.monotonic() - self._ask_at > _ASK_EVERY_S:
+        if time.monotonic() - until > _ASK_EVERY_S:
             # This process was stopped for a while, and so could not hear any answer.
-            self._asked_at.clear()
-        self._ask_all()
-        self._ask_at = time.monotonic() + _ASK_EVERY_S
+            self._liveness.forget()
+        self._lose_the_mute()
+        if time.monotonic() >= self._ask_at:
+            self._ask_all()
+            self._ask_at = time.monotonic() + _ASK_EVERY_S
 
     def _hand_out(self) -> None:
         self._has_peers = True
@@ -192,9 +207,9 @@ class _Run:
             self._agents.tell(index, schedule_text(peers, meetings))
         self._ask_all()
         deadline = time.monotonic() + _BIND_WAIT_S
-        while self._alive & set(self._asked_at) and time.monotonic() < deadline:
+        while self._liveness.unanswered and time.monotonic() < deadline:
             self._take(deadline - time.monotonic())
-        for index in sorted(self._alive & set(self._asked_at)):
+        for index in sorted(self._liveness.unanswered):
             self.lose_host(index, f"did not take its schedule within {_BIND_WAIT_S:g} s")
 
     def lose_host(self, index: int, reason: str) -> None:
@@ -202,6 +217,7 @@ class _Run:
         if index not in self._alive:
             return
         self._alive.discard(index)
+        self._liveness.settled(index)
         self._sink.host_lost(HostLoss(index, reason))
         self._delivery.host_lost(index)
         for source, destination in self._schedule.owed_with(index):
@@ -219,21 +235,24 @@ class _Run:
     def _name(self, index: int) -> str:
         return self._hosts[index].name
 
+    def _share_machine(self, one: int, other: int) -> bool:
+        machines = {self._hosts[end].facts.machine for end in (one, other)}
+        return len(machines) == 1 and machines != {""}
+
     def _share_processor(self, one: int, other: int) -> bool:
-        """Two hosts of one machine meet on one processor, if they meet by the coordinator's word.
+        """Two hosts of a machine that meet by leave do so on a processor, if one serves a pair.
 
         A reading would else depend on whether the scheduler puts the two ends together or apart.
         """
-        machines = {self._hosts[end].facts.machine for end in (one, other)}
-        return self._grants is not None and len(machines) == 1 and machines != {""}
+        is_placed = self._grants is not None and self._share_machine(one, other)
+        return is_placed and min(self._cores_per_pair, self._processors) == 1
 
     def _grant_next(self) -> None:
         for grant in self._grants.next() if self._grants is not None else ():
-            # Processors from the last one on: the first serves most of the machine's interrupts.
-            processor = self._processors - 1 - grant.slot % self._processors
-            shared = self._share_processor(grant.leader, grant.follower)
-            for end in (grant.follower, grant.leader):
-                self._agents.tell(end, self._leave(end, grant, processor if shared else None))
+            processors = processors_of(grant.slot, self._processors, self._cores_per_pair)
+            is_shared = self._share_machine(grant.leader, grant.follower)
+            for end, processor in zip((grant.follower, grant.leader), processors, strict=True):
+                self._agents.tell(end, self._leave(end, grant, processor if is_shared else None))
 
     def _leave_to_meet_again(self, end: int, grant: Grant, processor: int | None) -> str:
         partner = grant.leader if end == grant.follower else grant.follower
@@ -241,13 +260,16 @@ class _Run:
         return again_text(Meeting(grant.round, partner, probes), processor)
 
     def _ask_all(self) -> None:
-        now = time.monotonic()
         for index in sorted(self._alive):
-            asked_at = self._asked_at.setdefault(index, now)
-            if asked_at == now:
-                self._agents.tell(index, "alive\n")
-            elif now - asked_at > _ANSWER_WITHIN_S:
-                self.lose_host(index, f"has not answered over SSH for {_ANSWER_WITHIN_S:g} s")
+            self._ask(index)
+
+    def _ask(self, index: int, *, doubted: bool = False) -> None:
+        if self._liveness.ask(index, time.monotonic(), doubted=doubted):
+            self._agents.tell(index, "alive\n")
+
+    def _lose_the_mute(self) -> None:
+        for index, limit_s in self._liveness.overdue(time.monotonic()):
+            self.lose_host(index, f"has not answered over SSH for {limit_s:g} s")
 
     def _take(self, timeout_s: float) -> bool:
         said = self._agents.hear(timeout_s)
@@ -259,7 +281,7 @@ class _Run:
         if isinstance(event, Ended):
             self.lose_host(index, event.reason)
             return True
-        self._asked_at.pop(index, None)
+        self._liveness.settled(index)
         if isinstance(event, Bound):
             self._ports.setdefault(index, event.port)
         elif not isinstance(event, Alive):
@@ -300,5 +322,9 @@ class _Run:
             reason = f"{self._name(event.partner)} {event.reason}"
             self._sink.pair_lost(PairLoss(index, event.partner, reason))
         if event.reason == SILENT:
+            if self._grants is not None:
+                self._grants.given_up(index, event.round)
+            if event.partner in self._alive:
+                self._ask(event.partner, doubted=True)
             for suspect in self._suspicion.silence(index, event.partner):
                 self._tell_partners(suspect, f"suspect {suspect}\n")

@@ -36,6 +36,7 @@ class Grants:
         self._free_slots = list(range(most))
         # A meeting runs until both of its ends have said that it is over.
         self._running: dict[tuple[int, int], Grant] = {}
+        self._given_up: set[Grant] = set()
 
     def limit(self, most: int) -> None:
         """Let no more than that start while as many run, at most as many as in the beginning."""
@@ -71,8 +72,25 @@ class Grants:
         if grant is None:
             return
         other = grant.follower if host == grant.leader else grant.leader
-        if (other, number) not in self._running:
-            self._free_slots = sorted([*self._free_slots, grant.slot])
+        if (other, number) in self._running:
+            return
+        if grant in self._given_up:
+            self._given_up.remove(grant)
+        else:
+            self._free(grant)
+
+    def given_up(self, host: int, number: int) -> None:
+        """One end hears nothing of the other: what is left of the meeting disturbs no other.
+
+        Another may start in its place, but not with its two ends, before they are over.
+        """
+        grant = self._running.get((host, number))
+        if grant is not None and grant not in self._given_up:
+            self._given_up.add(grant)
+            self._free(grant)
+
+    def _free(self, grant: Grant) -> None:
+        self._free_slots = sorted([*self._free_slots, grant.slot])
 
     def host_lost(self, host: int) -> None:
         """Forget the meetings of a host that is gone. Its partner ends the running one itself."""
@@ -81,3 +99,14 @@ class Grants:
         for end, number in list(self._running):
             if end == host:
                 self.over(end, number)
+
+
+def processors_of(slot: int, processors: int, per_pair: int) -> tuple[int, int]:
+    """The processors of the two ends of the meeting in this slot.
+
+    From the last processor on: the first serves most of the machine's interrupts. With one per
+    pair both ends get the same; with two they differ where there are two.
+    """
+    last = processors - 1
+    first = slot * per_pair
+    return last - first % processors, last - (first + per_pair - 1) % processors

@@ -13,7 +13,8 @@ The coordinator says, in this order:
     go ROUND PROCESSOR|any                           (granted runs) meet the partner of that round
     again ROUND PARTNER probe|answer PROCESSOR|any   one more meeting: ROUND is greater than any yet
     gone INDEX                                       that host is lost
-    suspect INDEX                                    that host may be silent: wait less for it
+    suspect INDEX                                    that host may be silent: wait less for it,
+                                                     and still less when it is said again
     alive                                            the coordinator lives
     stop
 

@@ -23,8 +23,7 @@ from probes.ssh.session import Completed
 _LEVELS_US = (18.0, 31.0, 58.0)
 _RACK, _ROW = 16, 128
 _NOISE = 0.05
-# The precision that they report, in millionths.
-_PPM = 10_000
+_PRECISION_PPM = 10_000
 # Said to oneself, so that the wait for something to say ends.
 _WAKE = ""
 
@@ -139,9 +138,10 @@ class SimulatedProcess:
             else:
                 lost = sum(self._chance.random() < self._behaviour.packet_loss for _ in range(8))
                 times = " ".join(self._times(partner))
-                yield f"rtt {number} {partner} {self._count} {self._count - lost} {_PPM} {times}"
-        elapsed_us = int(1e6 * self._behaviour.round_s)
-        yield f"over {number} {partner} {elapsed_us} {elapsed_us} 0"
+                counts = f"{self._count} {self._count - lost} {_PRECISION_PPM}"
+                yield f"rtt {number} {partner} {counts} {times}"
+        elapsed_us = round(1e6 * self._behaviour.round_s)
+        yield f"over {number} {partner} {elapsed_us} {elapsed_us // 10} 0"
 
     def _times(self, partner: int) -> Iterator[str]:
         same_row = self._index // _ROW == partner // _ROW

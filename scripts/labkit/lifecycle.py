@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import building, sshd, subnets, texts
+from labkit.addressing import addresses_needed
 from labkit.entry import ETC_HOSTS, ETC_SHADOW, PRIVATE_FOLDER, SHELL_START
 from labkit.errors import LabError
 from labkit.interruptions import held_back
@@ -110,7 +111,7 @@ def _claim(registry: Registry, request: Request) -> State:
                 raise LabError(f"{directory / name} exists and is no lab's", "choose a --dir")
         building.refuse_strangers(lab)
         taken = building.taken_networks() + registry.subnets()
-        subnet = subnets.choose(lab, shape.host_count, taken)
+        subnet = subnets.choose(lab, addresses_needed(shape), taken)
         topology = place(lab, shape, request.seed, subnet)
         made_directory = not directory.exists()
         state = State(secrets.token_hex(8), directory, made_directory, request.login, topology)

@@ -218,7 +218,7 @@ def test_no_value_anywhere_breaks_the_reader(place: tuple[Any, ...], value: obje
         (("groups", 1, "hosts"), ["a"], "'a' is grouped twice"),
         (("groups", 1, "name"), "r1", "group 'r1' is there twice"),
         (("uplinks", "uplinks", 0, "send_gbit_s"), -1, "send_gbit_s is -1"),
-        (("uplinks", "uplinks", 0, "is_lower_bound"), 1, "expected true or false"),
+        (("uplinks", "uplinks", 0, "send_is_lower_bound"), 1, "expected true or false"),
     ],
 )
 def test_what_cannot_be_is_named(place: tuple[Any, ...], value: object, reason: str) -> None:
@@ -242,7 +242,8 @@ def test_a_missing_field_is_named_or_optional(place: tuple[Any, ...]) -> None:
     del target[place[-1]]
     optional = {"made_from", "unreachable", "rtt", "ssh_address", "user", "port", "slots"}
     optional |= {"started", "failures", "notes", "destination", "p50"}
-    optional |= {"bandwidth", "groups", "send_gbit_s", "hosts_gbit_s", "is_lower_bound"}
+    optional |= {"bandwidth", "groups", "send_gbit_s", "hosts_gbit_s", "send_is_lower_bound"}
+    optional |= {"receive_is_lower_bound"}
     if place[-1] in optional or place in (("routes",), ("uplinks",)):
         parse(data)
     else:

@@ -6,15 +6,15 @@ import dataclasses
 
 import pytest
 
-from plink.probing.limits import TOOL_NAMES
+from plink.probing.limits import TOOL_NAMES, UPLINKS
 from plink.probing.tools import TOOLS, ToolOptions
 
 
 def test_the_command_line_offers_every_tool() -> None:
-    assert tuple(TOOLS) == TOOL_NAMES
+    assert (*TOOLS, UPLINKS) == TOOL_NAMES
 
 
-@pytest.mark.parametrize("name", TOOL_NAMES)
+@pytest.mark.parametrize("name", TOOLS)
 def test_what_is_recorded_are_options(name: str) -> None:
     known = {field.name for field in dataclasses.fields(ToolOptions)}
     assert known.issuperset(TOOLS[name].options)

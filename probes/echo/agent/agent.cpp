@@ -7,6 +7,7 @@
 
 #include "clock.hpp"
 #include "precision.hpp"
+#include "privileges.hpp"
 #include "statistics.hpp"
 
 namespace plink {
@@ -14,8 +15,11 @@ namespace {
 
 constexpr int64_t kFirstResend = 1 * kMillisecond;
 constexpr int64_t kLongestResend = 20 * kMillisecond;
-// A suspect is given up so many times sooner.
+// A suspect is given up so many times sooner, for each of so many suspicions.
 constexpr int64_t kSuspectImpatience = 4;
+constexpr int kMostSuspicions = 2;
+// But not sooner than a host that lives, and is busy, may answer.
+constexpr int64_t kLeastPatience = 100 * kMillisecond;
 // Until a partner's round-trip time is known, an echo may take so long.
 constexpr int64_t kFirstEchoWait = 500 * kMillisecond;
 // Afterwards so much longer than the fastest, or it counts as lost.
@@ -52,7 +56,7 @@ int Agent::run() {
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     Packet packet;
     while (!mailbox_.control().has_run()) mailbox_.next(now_ns() + kSecond, &packet);
-    if (!mailbox_.open_socket()) return 1;
+    if (!mailbox_.open_port() || !drop_privileges()) return 1;
     while (!mailbox_.control().has_start()) mailbox_.next(now_ns() + kSecond, &packet);
     mailbox_.start();
     samples_ns_.reserve(the_run().count);
@@ -86,8 +90,10 @@ void Agent::meet(size_t position) {
 
 // How long a greeting may go unanswered. A host that lives answers at once, if only `wait`.
 int64_t Agent::patience_ns(const Pair& pair) const {
-    bool is_suspect = the_run().peers.find(pair.partner)->suspect;
-    return is_suspect ? silence_ns() / kSuspectImpatience : silence_ns();
+    int64_t patience_ns = silence_ns();
+    int suspicions = std::min(the_run().peers.find(pair.partner)->suspected, kMostSuspicions);
+    for (int i = 0; i < suspicions; ++i) patience_ns /= kSuspectImpatience;
+    return std::max(patience_ns, std::min(silence_ns(), kLeastPatience));
 }
 
 Agent::Meeting Agent::greet_follower(const Pair& pair) {

@@ -11,6 +11,8 @@ namespace plink {
 
 class Agent {
   public:
+    explicit Agent(Transport* transport) : mailbox_(transport) {}
+
     // Lives until the coordinator says `stop` or falls silent; returns the exit status.
     int run();
 

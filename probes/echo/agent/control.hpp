@@ -1,6 +1,7 @@
 // What the coordinator says on standard input, line by line.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -46,6 +47,8 @@ class Control {
 
     // Reads what has arrived and applies it to `run`. `broken` where a line is not understood.
     Status read(Run* run);
+    // Applies text that has arrived to `run`.
+    Status take(const char* text, size_t size, Run* run);
 
     // A complete `run` line has arrived.
     bool has_run() const { return has_run_; }
@@ -53,14 +56,16 @@ class Control {
     bool has_start() const { return has_start_; }
     // The next meeting that the coordinator granted, if there is one.
     bool take_grant(Grant* grant);
-    // The line that was not understood.
-    const std::string& broken_line() const { return broken_line_; }
+    // The first word of the line that was not understood.
+    const std::string& broken_word() const { return broken_word_; }
 
   private:
     bool apply(const std::string& line, Run* run);
+    bool is_timely(const std::string& verb) const;
+    Status broken(const std::string& line);
 
     std::string buffer_;
-    std::string broken_line_;
+    std::string broken_word_;
     std::deque<Grant> grants_;
     bool has_run_ = false;
     bool has_start_ = false;

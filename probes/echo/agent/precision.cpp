@@ -1,7 +1,6 @@
 #include "precision.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "statistics.hpp"
 
@@ -11,7 +10,8 @@ namespace {
 // Fewer than that say too little of how the network drifts (docs/benchmarks.md, Probing).
 constexpr uint32_t kFirstLook = 400;
 constexpr double kRisk = 0.05;
-constexpr size_t kFewestSamples = 4;
+constexpr size_t kBatches = 10;
+constexpr size_t kFewestSamples = 2 * kBatches;
 
 struct Ranks {
     uint64_t low;   // 0 where there is none
@@ -45,11 +45,10 @@ Ranks ranks(uint64_t size, double share, double tail) {
 // How many times more the samples vary together than independent ones would.
 double variance_inflation(const std::vector<uint32_t>& samples_ns, uint32_t quantile_ns,
                           double share) {
-    auto batch = static_cast<size_t>(std::sqrt(static_cast<double>(samples_ns.size())));
-    size_t batches = samples_ns.size() / batch;
+    size_t batch = samples_ns.size() / kBatches;
     std::vector<double> shares;
     double mean = 0.0;
-    for (size_t i = samples_ns.size() - batch * batches; i < samples_ns.size(); i += batch) {
+    for (size_t i = samples_ns.size() - batch * kBatches; i < samples_ns.size(); i += batch) {
         auto begin = samples_ns.begin() + static_cast<ptrdiff_t>(i);
         auto not_above =
             std::count_if(begin, begin + static_cast<ptrdiff_t>(batch),
@@ -57,10 +56,10 @@ double variance_inflation(const std::vector<uint32_t>& samples_ns, uint32_t quan
         shares.push_back(static_cast<double>(not_above) / static_cast<double>(batch));
         mean += shares.back();
     }
-    mean /= static_cast<double>(batches);
+    mean /= static_cast<double>(kBatches);
     double squares = 0.0;
     for (double value : shares) squares += (value - mean) * (value - mean);
-    double variance = squares / static_cast<double>(batches - 1);
+    double variance = squares / static_cast<double>(kBatches - 1);
     return std::max(1.0, static_cast<double>(batch) * variance / (share * (1.0 - share)));
 }
 

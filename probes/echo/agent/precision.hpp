@@ -20,8 +20,9 @@ std::vector<uint32_t> looks_until(uint32_t count);
 // The interval lies between two order statistics, so that nothing is assumed of the distribution
 // (binomial ranks; Conover, Practical Nonparametric Statistics, §3.2). The risk is shared equally
 // by `looks` looks (Bonferroni), however they turn out. Round-trip times are not independent: the
-// ranks are those of a sample smaller by the factor by which batch means of "is not above the
-// percentile" vary more than they would if they were (Law, Simulation Modeling and Analysis, §9.5).
+// ranks are those of a sample smaller by the factor by which the means of ten batches of "is not
+// above the percentile" vary more than they would if they were (Law, Simulation Modeling and
+// Analysis, §9.5).
 //
 // Args: `samples_ns` in the order in which they were taken. kUnknownPpm where they are too few, or
 // where the percentile is 0 or 100, of which no sample tells anything for certain.

@@ -1,0 +1,203 @@
+"""A run that measures the uplinks of groups, from reached hosts to a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from plink.errors import PlinkError
+from plink.files.cluster import Cluster
+from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.interrupts import held_back_interrupts
+from plink.probing.collectors.uplinks import LinkCollector, UplinkCollector
+from plink.probing.keeping import kept_cluster
+from plink.probing.limits import UPLINKS
+from plink.probing.records import absent, address_options, moves, to_host, unreachable
+from plink.probing.request import ProbeRequest
+from plink.probing.resume import kept_hosts, moved_hosts
+from plink.progress import Progress
+from probes.concurrency import most_pairs, shared_machines
+from probes.iperf3 import tool as iperf3
+from probes.iperf3.commands import TransferOptions
+from probes.reach import Reached, ReachedHost
+from probes.samples import Rounds
+from probes.uplinks import tool as uplinks
+from probes.uplinks.plan import plan_links
+
+# TCP connections that share an uplink need longer to settle than one by itself.
+_DURATION_S = 2
+
+
+@dataclass(frozen=True)
+class UplinkResult:
+    """What a run yielded.
+
+    Args:
+        cluster: what to write.
+        measurement: the measurement in it that was made.
+        interrupted: the user stopped it before it was complete.
+    """
+
+    cluster: Cluster
+    measurement: UplinkMeasurement
+    interrupted: bool
+
+
+def measure_uplinks(
+    request: ProbeRequest,
+    reached: Reached,
+    progress: Progress,
+    on_result: Callable[[UplinkResult], None],
+) -> None:
+    """Measure the groups of a request whose hosts were reached.
+
+    Raises:
+        PlinkError: hosts of fewer than two groups were reached.
+        KeyboardInterrupt: the user stopped it before anything was measured.
+    """
+    present = {host.name: to_host(host) for host in reached.hosts}
+    hosts = kept_hosts(request.hosts, present, request.earlier)
+    moved = moved_hosts(hosts, request.earlier)
+    names = {host.name for host in hosts}
+    cluster = replace(
+        kept_cluster(hosts, request.earlier, moved),
+        unreachable=unreachable(request, reached, names),
+        made_from=request.made_from,
+        groups=_groups_of(request.groups, names),
+    )
+    members = _members(cluster.groups, reached.hosts)
+    transfer = _transfer_options(request)
+    concurrency = request.concurrency or most_pairs([host.facts for host in reached.hosts])
+    notes = [*moves(hosts, moved), *_notes_on(reached.hosts, members)]
+    for note in notes:
+        progress.say(note)
+    links = _link_collector(cluster, reached.hosts, progress)
+    collector = UplinkCollector(
+        list(present), members, _kept(cluster, request.earlier), on_settled=progress.step
+    )
+    failures = absent(reached, names)
+    wanted = collector.missing()
+    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    began = time.monotonic()
+    interrupted = False
+    try:
+        if wanted:
+            rounds = _unknown_links(list(members.values()), links)
+            progress.stage("measuring hosts' links", 2 * sum(map(len, rounds)))
+            iperf3.measure(
+                reached.hosts,
+                frozenset(way for pairs in rounds for i, j in pairs for way in ((i, j), (j, i))),
+                rounds,
+                iperf3.Iperf3Options(transfer, port=request.port),
+                links,
+                concurrency=concurrency,
+                ssh_concurrency=request.ssh.concurrency,
+            )
+            progress.stage("measuring uplinks", len(wanted))
+            uplinks.measure(
+                reached.hosts,
+                list(members.values()),
+                wanted,
+                uplinks.UplinkOptions(transfer, request.port),
+                collector,
+                ssh_concurrency=request.ssh.concurrency,
+            )
+    except KeyboardInterrupt:
+        if not collector.uplinks(links.links()):
+            raise
+        interrupted = True
+    with held_back_interrupts():
+        before = cluster.uplinks
+        measurement = UplinkMeasurement(
+            uplinks=collector.uplinks(links.links()),
+            tool=UPLINKS,
+            options={
+                "duration_s": transfer.duration_s,
+                "streams": transfer.streams,
+                "congestion": transfer.congestion,
+                "timeout_s": transfer.silence_s,
+                **address_options(request),
+            },
+            started=started,
+            seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
+            failures=[*failures, *links.failures, *collector.failures],
+            notes=notes,
+        )
+        on_result(UplinkResult(replace(cluster, uplinks=measurement), measurement, interrupted))
+
+
+def _groups_of(groups: Sequence[Group], names: set[str]) -> list[Group]:
+    """The groups without hosts that the cluster does not have, and without empty groups."""
+    known = [Group(group.name, [name for name in group.hosts if name in names]) for group in groups]
+    return [group for group in known if group.hosts]
+
+
+def _members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str, list[int]]:
+    """Of each group, the indices of those of its hosts that were reached."""
+    places = {host.name: place for place, host in enumerate(hosts)}
+    members = {
+        group.name: [places[name] for name in group.hosts if name in places] for group in groups
+    }
+    found = {name: indices for name, indices in members.items() if indices}
+    if len(found) < 2:
+        raise PlinkError(
+            "hosts of fewer than two groups can be reached",
+            "an uplink is what a group exchanges with the hosts of others",
+        )
+    return found
+
+
+def _kept(cluster: Cluster, earlier: Cluster | None) -> dict[str, Uplink]:
+    """What an earlier run measured of groups that have the same hosts still."""
+    before = {} if earlier is None else {group.name: group.hosts for group in earlier.groups}
+    same = {group.name for group in cluster.groups if before.get(group.name) == group.hosts}
+    known = () if cluster.uplinks is None else cluster.uplinks.uplinks
+    return {uplink.group: uplink for uplink in known if uplink.group in same}
+
+
+def _link_collector(
+    cluster: Cluster, hosts: Sequence[ReachedHost], progress: Progress
+) -> LinkCollector:
+    """With what the cluster knows of the bandwidth between the hosts of the run."""
+    names = [host.name for host in hosts]
+    places = {name: place for place, name in enumerate(cluster.names)}
+    known = cluster.bandwidth
+    if known is not None:
+        known = known.for_hosts([places[name] for name in names])
+    return LinkCollector(names, known, on_settled=progress.step)
+
+
+def _unknown_links(groups: Sequence[Sequence[int]], collector: LinkCollector) -> Rounds:
+    """Rounds of pairs with a host of which it is not known what it can do by itself."""
+    links = collector.links()
+    known = links.send.keys() & links.receive.keys()
+    rounds = [
+        [pair for pair in pairs if not known.issuperset(pair)] for pairs in plan_links(groups)
+    ]
+    return [pairs for pairs in rounds if pairs]
+
+
+def _notes_on(hosts: Sequence[ReachedHost], members: Mapping[str, Sequence[int]]) -> list[str]:
+    notes = []
+    outside = len(hosts) - sum(map(len, members.values()))
+    if outside:
+        notes.append(f"{outside} of {len(hosts)} hosts are in no group and take no part")
+    sharing = shared_machines([host.facts for host in hosts])
+    if sharing:
+        notes.append(
+            f"{sharing} of {len(hosts)} hosts share a machine: its processors may be the limit "
+            "where uplinks are fast"
+        )
+    return notes
+
+
+def _transfer_options(request: ProbeRequest) -> TransferOptions:
+    given = request.transfers
+    return TransferOptions(
+        duration_s=given.duration_s or _DURATION_S,
+        streams=given.streams or 1,
+        silence_s=request.timeout_s,
+        congestion=given.congestion,
+    )

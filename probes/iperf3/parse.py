@@ -1,0 +1,128 @@
+"""What iperf3 prints, from version 3.1 on. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from probes.errors import clean
+
+Version = tuple[int, int]
+
+_VERSION = re.compile(r"iperf (\d{1,4})\.(\d{1,4})")
+_MAX_GBIT_S = 1e6
+_MAX_RETRANSMITS = 1e15
+# Intervals as iperf3 tells them are a few ms longer or shorter than asked for.
+_TOLERANCE_S = 0.01
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What arrived between two moments of a test, counted from its beginning."""
+
+    start_s: float
+    end_s: float
+    received_bytes: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """A test as its receiver saw it.
+
+    Args:
+        intervals: in order, at least one.
+        retransmits: TCP segments that the sender sent again; None where unknown.
+    """
+
+    intervals: Sequence[Interval]
+    retransmits: int | None
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """A test that failed, in iperf3's own words, or in ours where it has none."""
+
+    text: str
+
+
+def parse_version(output: str) -> Version | None:
+    """The version in the output of `iperf3 --version`: `iperf 3.12 (cJSON 1.7.15)` is (3, 12)."""
+    match = _VERSION.match(output.lstrip())
+    return None if match is None else (int(match[1]), int(match[2]))
+
+
+def parse_report(output: str) -> Report | Complaint:
+    """What `iperf3 -c ADDRESS -R -J` says of a test, in which the client is the receiver.
+
+    Older versions differ in what is at the end; the intervals are the same in all of them.
+    """
+    start = output.find("{")
+    try:
+        data = json.loads(output[start:]) if start >= 0 else None
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        last = output.strip().splitlines()[-1:] or ["nothing"]
+        return Complaint(clean(f"said {last[0]}"))
+    if data.get("error"):
+        return Complaint(clean(str(data["error"])))
+    told = data.get("intervals")
+    intervals = [_interval(item) for item in told] if isinstance(told, list) else []
+    known = [interval for interval in intervals if interval is not None]
+    if not known or len(known) < len(intervals) or not _follow(known):
+        return Complaint("gave no report that can be understood")
+    return Report(known, _retransmits(data))
+
+
+def received_gbit_s(report: Report, start_s: float, end_s: float = math.inf) -> float | None:
+    """What arrived in a part of a test, in Gbit/s; None where no interval lies in that part."""
+    inside = [
+        interval
+        for interval in report.intervals
+        if interval.start_s >= start_s - _TOLERANCE_S and interval.end_s <= end_s + _TOLERANCE_S
+    ]
+    if not inside:
+        return None
+    received_bytes = sum(interval.received_bytes for interval in inside)
+    gbit_s = received_bytes * 8 / 1e9 / sum(part.end_s - part.start_s for part in inside)
+    return gbit_s if gbit_s <= _MAX_GBIT_S else None
+
+
+def _interval(item: Any) -> Interval | None:
+    summary = item.get("sum") if isinstance(item, dict) else None
+    if not isinstance(summary, dict):
+        return None
+    start_s, end_s, received = (_number(summary.get(name)) for name in ("start", "end", "bytes"))
+    if start_s is None or end_s is None or received is None or end_s <= start_s:
+        return None
+    return Interval(start_s, end_s, received)
+
+
+def _follow(intervals: Sequence[Interval]) -> bool:
+    """Whether each begins when the one before ends, or later."""
+    return all(
+        after.start_s >= before.end_s - _TOLERANCE_S for before, after in pairwise(intervals)
+    )
+
+
+def _retransmits(data: dict[str, Any]) -> int | None:
+    end = data.get("end")
+    sent = end.get("sum_sent") if isinstance(end, dict) else None
+    number = _number(sent.get("retransmits")) if isinstance(sent, dict) else None
+    return None if number is None or number > _MAX_RETRANSMITS else int(number)
+
+
+def _number(value: Any) -> float | None:
+    """A finite number from 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) and number >= 0.0 else None

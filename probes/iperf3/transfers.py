@@ -1,0 +1,212 @@
+"""Tests between two hosts: a server where the data come from, a client where they arrive.
+
+The client is the receiver (`-R`), so that its own intervals say what arrived, and when.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from probes.errors import HostError, clean
+from probes.iperf3.commands import (
+    LISTENING,
+    TAKEN,
+    TransferOptions,
+    receive_command,
+    serve_command,
+)
+from probes.iperf3.parse import Complaint, Report, Version, parse_report
+from probes.ssh.session import RemoteProcess, Session
+
+DEFAULT_PORT = 5201
+# So many ports from the default on are tried where they are taken.
+_PORTS = 10
+# Of 20 intervals of 32 streams and their sums, each of which takes less than 600 bytes.
+_MAX_REPORT = 1 << 20
+# To start a command on a host, and for iperf3 to exchange results, on a busy machine.
+_SPARE_S = 3.0
+_START_S = 10.0
+# Hosts that hear nothing more end what they run so long after we would have.
+_LEFT_ALONE_S = 60.0
+_SILENT = ("timed out", "No route to host", "unreachable")
+_OCCUPIED = ("Address already in use", "the server is busy")
+
+
+class TransferError(Exception):
+    """A test that failed, and why. `is_silence`: because no packet came through."""
+
+    def __init__(self, reason: str, *, is_silence: bool = False) -> None:
+        super().__init__(clean(reason))
+        self.is_silence = is_silence
+
+
+class PortTakenError(TransferError):
+    """Something else listens at the port."""
+
+
+@dataclass(frozen=True)
+class End:
+    """A host of a test."""
+
+    session: Session
+    address: str
+    version: Version
+
+
+class Transfers:
+    """The tests that run at the moment, on whatever hosts. Threads may share it.
+
+    Args:
+        options: what is the same for all of them.
+        port: where servers listen; 0 for any that is free.
+    """
+
+    def __init__(self, options: TransferOptions, port: int) -> None:
+        self._options = options
+        self._ports = range(port, port + 1) if port else range(DEFAULT_PORT, DEFAULT_PORT + _PORTS)
+        self._running: set[RemoteProcess] = set()
+        self._is_stopped = False
+        self._lock = threading.Lock()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called: what tests say since then means nothing."""
+        return self._is_stopped
+
+    def stop(self) -> None:
+        """End all of them, and let none begin."""
+        with self._lock:
+            self._is_stopped = True
+            running = list(self._running)
+        for process in running:
+            process.close()
+
+    def run(self, sender: End, receiver: End, *, impatience: int = 1) -> Report:
+        """What the receiver gets of a test.
+
+        Args:
+            impatience: silence is waited for so many times less.
+
+        Raises:
+            HostError: the connection to one of the two is gone.
+            TransferError: there is no report.
+        """
+        for port in self._ports:
+            try:
+                with self.prepared(sender, receiver, port, impatience=impatience) as test:
+                    return test.run()
+            except PortTakenError as error:
+                taken = error
+        raise TransferError(str(taken))
+
+    @contextmanager
+    def prepared(
+        self, sender: End, receiver: End, port: int, *, impatience: int = 1
+    ) -> Iterator[Prepared]:
+        """A test whose server listens and whose client waits for the word.
+
+        Raises:
+            HostError, TransferError: as `run`.
+            PortTakenError: something else listens at the port.
+        """
+        options = replace(self._options, silence_s=self._options.silence_s / impatience)
+        limit_s = options.duration_s + options.silence_s + _SPARE_S
+        serve = serve_command(sender.address, port, limit_s + _LEFT_ALONE_S)
+        with self._started(sender.session, serve) as server:
+            _wait_for_server(server, options.silence_s + _SPARE_S, port)
+            receive = receive_command(
+                sender.address, port, options, receiver.version, limit_s + _LEFT_ALONE_S
+            )
+            with self._started(receiver.session, receive) as client:
+                yield Prepared(client, limit_s)
+
+    @contextmanager
+    def _started(self, session: Session, command: str) -> Iterator[RemoteProcess]:
+        process = session.start(command, _START_S)
+        with self._lock:
+            self._running.add(process)
+        try:
+            if self._is_stopped:
+                raise TransferError("was stopped")
+            yield process
+        finally:
+            with self._lock:
+                self._running.discard(process)
+            process.close()
+
+
+class Prepared:
+    """A test that only waits for the word."""
+
+    def __init__(self, client: RemoteProcess, limit_s: float) -> None:
+        self._client = client
+        self._limit_s = limit_s
+
+    def run(self) -> Report:
+        """Give the word, and wait for the report.
+
+        Raises:
+            HostError, TransferError: as `Transfers.run`.
+            PortTakenError: the server is another one, or has another client.
+        """
+        self._client.write("go\n")
+        output = _Output(self._client, self._limit_s)
+        report = parse_report("\n".join(output.lines(_MAX_REPORT)))
+        if output.is_late or (isinstance(report, Complaint) and _says(report, _SILENT)):
+            raise TransferError("nothing comes through", is_silence=True)
+        if isinstance(report, Complaint):
+            kind = PortTakenError if _says(report, _OCCUPIED) else TransferError
+            raise kind(f"iperf3: {report.text}")
+        return report
+
+
+class _Output:
+    """The output of a process, which is ended when its time is over."""
+
+    def __init__(self, process: RemoteProcess, limit_s: float) -> None:
+        self._process = process
+        self._late = threading.Event()
+        self._limit_s = limit_s
+
+    @property
+    def is_late(self) -> bool:
+        return self._late.is_set()
+
+    def lines(self, size: int) -> Iterator[str]:
+        """Its lines, until they end, the time is over, or they have more characters than this."""
+        limit = threading.Timer(self._limit_s, self._end)
+        limit.daemon = True
+        limit.start()
+        try:
+            for line in self._process.lines():
+                size -= len(line)
+                if size < 0:
+                    raise HostError(self._process.host, "sends a report without end")
+                yield line
+        finally:
+            limit.cancel()
+
+    def _end(self) -> None:
+        self._late.set()
+        self._process.close()
+
+
+def _wait_for_server(server: RemoteProcess, limit_s: float, port: int) -> None:
+    output = _Output(server, limit_s)
+    said: list[str] = []
+    for line in output.lines(_MAX_REPORT):
+        if line == LISTENING:
+            return
+        said.append(line)
+    complaint = Complaint("\n".join(said))
+    if TAKEN in said or _says(complaint, _OCCUPIED):
+        raise PortTakenError(f"port {port} of {server.host} is taken")
+    why = "does not start" if output.is_late or not said else f"ends: {said[-1]}"
+    raise TransferError(f"the iperf3 server on {server.host} {why}")
+
+
+def _says(complaint: Complaint, phrases: Sequence[str]) -> bool:
+    return any(phrase in complaint.text for phrase in phrases)

@@ -1,0 +1,85 @@
+"""Whether a group's uplink was the limit, or something that was behind it. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from probes.uplinks.plan import Flow
+from probes.uplinks.samples import Exchange, Links
+
+# A link that carries so much of what it is known to carry may be full.
+_FULL = 0.9
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the links on the way, in Gbit/s, in the direction of the transfers.
+
+    Args:
+        members: what each host of the group can do by itself.
+        partners: what each host of the other groups can do by itself.
+        groups: what each of the other groups' uplinks carried at most.
+        group_of: the group of every host.
+    """
+
+    members: Mapping[int, float]
+    partners: Mapping[int, float]
+    groups: Mapping[int, float]
+    group_of: Mapping[int, int]
+
+
+def may_be_more(
+    exchange: Exchange,
+    groups: Sequence[Sequence[int]],
+    links: Links,
+    carried: Mapping[tuple[int, bool], float],
+) -> bool:
+    """Whether a group may be able to exchange more than was measured (`is_lower_bound`).
+
+    Args:
+        groups: indices of the hosts of each group.
+        carried: of a group and whether it sends, what was measured in Gbit/s, where it was.
+    """
+    sends = exchange.sends
+    known = Known(
+        members=links.send if sends else links.receive,
+        partners=links.receive if sends else links.send,
+        groups={group: rate for (group, was_sent), rate in carried.items() if was_sent != sends},
+        group_of={host: group for group, hosts in enumerate(groups) for host in hosts},
+    )
+    return not exchange.is_whole or is_lower_bound(exchange.rates, known)
+
+
+def is_lower_bound(rates: Sequence[tuple[Flow, float]], known: Known) -> bool:
+    """Whether a group may be able to exchange more than these transfers, that ran at once, did.
+
+    It is not where all its hosts' own links were full, nor where a transfer had room left on its
+    two hosts' links and on the partner's uplink: what kept that one down is the group's own uplink,
+    or what lies behind it and is shared by all. A link of which nothing is known counts as full.
+
+    Args:
+        rates: the transfers, and what each achieved in Gbit/s.
+    """
+    of_member: dict[int, float] = defaultdict(float)
+    of_partner: dict[int, float] = defaultdict(float)
+    of_group: dict[int, float] = defaultdict(float)
+    for flow, gbit_s in rates:
+        of_member[flow.member] += gbit_s
+        of_partner[flow.partner] += gbit_s
+        of_group[known.group_of[flow.partner]] += gbit_s
+    own_gbit_s = sum(known.members.get(member, math.inf) for member in of_member)
+    if sum(of_member.values()) >= _FULL * own_gbit_s > 0.0:
+        return False
+
+    def has_room(flow: Flow) -> bool:
+        group = known.group_of[flow.partner]
+        return (
+            of_member[flow.member] < _FULL * known.members.get(flow.member, 0.0)
+            and of_partner[flow.partner] < _FULL * known.partners.get(flow.partner, 0.0)
+            and of_group[group] < _FULL * known.groups.get(group, 0.0)
+        )
+
+    return not any(has_room(flow) for flow, _ in rates)

@@ -1,0 +1,56 @@
+"""What measuring uplinks yields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from probes.samples import HostLoss, PairLoss
+from probes.uplinks.plan import Flow
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Transfers between a group and the others, all at once.
+
+    Args:
+        group: index of the group.
+        sends: the group sent; else it received.
+        rates: what each transfer achieved, in Gbit/s, while all of them ran; at least one.
+        is_whole: every host of the group took part, and no transfer failed.
+    """
+
+    group: int
+    sends: bool
+    rates: Sequence[tuple[Flow, float]]
+    is_whole: bool
+
+    @property
+    def gbit_s(self) -> float:
+        """What the group exchanged."""
+        return sum(gbit_s for _, gbit_s in self.rates)
+
+
+@dataclass(frozen=True)
+class Links:
+    """What hosts, by index, can do by themselves, in Gbit/s."""
+
+    send: Mapping[int, float]
+    receive: Mapping[int, float]
+
+
+class UplinkSink(Protocol):
+    """Takes results as they come, so that an interrupted run keeps what it has."""
+
+    def exchange(self, exchange: Exchange) -> None:
+        """A group was measured in one direction."""
+
+    def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
+        """A group could not be measured in one direction."""
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        """A transfer failed, from its source to its destination."""
+
+    def host_lost(self, loss: HostLoss) -> None:
+        """A host cannot take part."""

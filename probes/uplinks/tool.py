@@ -1,0 +1,214 @@
+"""Measuring what groups exchange with iperf3: all hosts of a group at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+
+from probes.errors import HostError
+from probes.iperf3.commands import TransferOptions
+from probes.iperf3.ends import find_ends
+from probes.iperf3.parse import received_gbit_s
+from probes.iperf3.tool import WARM_UP_SHARE
+from probes.iperf3.transfers import (
+    DEFAULT_PORT,
+    End,
+    PortTakenError,
+    Prepared,
+    TransferError,
+    Transfers,
+)
+from probes.reach import ReachedHost
+from probes.samples import HostLoss, PairLoss
+from probes.uplinks.plan import Flow, plan_flows, slots
+from probes.uplinks.samples import Exchange, UplinkSink
+from probes.uplinks.window import Timed, common_window_s
+
+# So many other ports are tried for a server whose own is taken.
+_PORT_TRIES = 3
+
+
+@dataclass(frozen=True)
+class UplinkOptions:
+    """How uplinks are measured.
+
+    Args:
+        transfer: what is the same for all transfers.
+        port: the first of the ports where servers listen; 0 for the default.
+    """
+
+    transfer: TransferOptions
+    port: int = 0
+
+
+def measure(
+    hosts: Sequence[ReachedHost],
+    groups: Sequence[Sequence[int]],
+    wanted: Sequence[tuple[int, bool]],
+    options: UplinkOptions,
+    sink: UplinkSink,
+    *,
+    ssh_concurrency: int = 16,
+) -> None:
+    """Measure what groups send and receive, one after the other; results go to `sink`.
+
+    No iperf3 is left on a host when this ends, or when this process does.
+
+    Args:
+        groups: indices of the hosts of each group; at least two groups, none empty.
+        wanted: index of a group, and whether it is to send.
+    """
+    transfers = Transfers(options.transfer, options.port)
+    try:
+        ends, failures = find_ends(hosts, ssh_concurrency)
+        for index, error in failures.items():
+            sink.host_lost(HostLoss(index, str(error)))
+        run = _Run(transfers, options, ends, _Groups(hosts, groups), sink)
+        for group, sends in wanted:
+            run.measure(group, sends=sends)
+    finally:
+        transfers.stop()
+
+
+@dataclass
+class _Start:
+    """Where transfers meet before they begin: each says that it is there, and waits for the word.
+
+    `there` gets one item a transfer, whether it is ready or failed.
+    """
+
+    there: SimpleQueue[None] = field(default_factory=SimpleQueue)
+    word: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The hosts of a run, and the indices of those in each group."""
+
+    hosts: Sequence[ReachedHost]
+    of: Sequence[Sequence[int]]
+
+
+class _Run:
+    def __init__(
+        self,
+        transfers: Transfers,
+        options: UplinkOptions,
+        ends: dict[int, End],
+        groups: _Groups,
+        sink: UplinkSink,
+    ) -> None:
+        self._transfers = transfers
+        self._options = options
+        self._groups = groups
+        self._ends = ends
+        self._sink = sink
+
+    def measure(self, group: int, *, sends: bool) -> None:
+        """Measure one direction of one group."""
+        present = [[host for host in hosts if host in self._ends] for hosts in self._groups.of]
+        members = present[group]
+        if not members or sum(map(len, present)) == len(members):
+            reason = "none of its hosts, or no other host, can take part"
+            self._sink.exchange_lost(group, sends=sends, reason=reason)
+            return
+        flows = plan_flows(present, group)
+        outcomes = self._run_at_once(flows, sends=sends)
+        done: dict[Flow, Timed] = {}
+        for flow, outcome in zip(flows, outcomes, strict=True):
+            if isinstance(outcome, Timed):
+                done[flow] = outcome
+            else:
+                self._lose(_ends_of(flow, sends=sends), outcome)
+        rates = self._rates(done)
+        if rates is None:
+            reason = "no transfer succeeded" if not done else "its transfers hardly overlapped"
+            self._sink.exchange_lost(group, sends=sends, reason=reason)
+            return
+        involved = {flow.member for flow in done}
+        is_whole = len(done) == len(flows) and involved == set(self._groups.of[group])
+        self._sink.exchange(Exchange(group, sends, rates, is_whole))
+
+    def _lose(self, pair: tuple[int, int], error: Exception) -> None:
+        self._sink.pair_lost(PairLoss(*pair, str(error)))
+        for host in pair:
+            is_its = isinstance(error, HostError) and error.host == self._groups.hosts[host].name
+            if is_its and self._ends.pop(host, None) is not None:
+                self._sink.host_lost(HostLoss(host, str(error)))
+
+    def _rates(self, done: Mapping[Flow, Timed]) -> list[tuple[Flow, float]] | None:
+        if not done:
+            return None
+        duration_s = self._options.transfer.duration_s
+        window_s = common_window_s(list(done.values()), duration_s, WARM_UP_SHARE * duration_s)
+        if window_s is None:
+            return None
+        found = [(flow, received_gbit_s(timed.report, *window_s)) for flow, timed in done.items()]
+        known = [(flow, gbit_s) for flow, gbit_s in found if gbit_s is not None]
+        return known if len(known) == len(found) else None
+
+    def _run_at_once(self, flows: Sequence[Flow], *, sends: bool) -> list[Timed | Exception]:
+        start = _Start()
+        pairs = [_ends_of(flow, sends=sends) for flow in flows]
+        places = slots([sender for sender, _ in pairs])
+        stride = max(places) + 1
+        executor = ThreadPoolExecutor(max_workers=len(flows))
+        try:
+            running = [
+                executor.submit(
+                    self._run_one, pair, range(place, stride * _PORT_TRIES, stride), start
+                )
+                for pair, place in zip(pairs, places, strict=True)
+            ]
+            for _ in flows:
+                start.there.get()
+            start.word.set()
+            return [future.result() for future in running]
+        finally:
+            self._release(start)
+            executor.shutdown(wait=False, cancel_futures=True)
+
+    def _release(self, start: _Start) -> None:
+        """Let nobody wait for a word that does not come, after an interrupt."""
+        if not start.word.is_set():
+            self._transfers.stop()
+            start.word.set()
+
+    def _run_one(
+        self, pair: tuple[int, int], places: Sequence[int], start: _Start
+    ) -> Timed | Exception:
+        is_there = False
+        try:
+            with ExitStack() as held:
+                transfer = self._prepare(held, pair, places)
+                is_there = True
+                start.there.put(None)
+                start.word.wait()
+                told_s = time.monotonic()
+                report = transfer.run()
+                return Timed(report, told_s, time.monotonic())
+        except (TransferError, HostError) as error:
+            return error
+        finally:
+            if not is_there:
+                start.there.put(None)
+
+    def _prepare(self, held: ExitStack, pair: tuple[int, int], places: Sequence[int]) -> Prepared:
+        sender, receiver = (self._ends[host] for host in pair)
+        first = self._options.port or DEFAULT_PORT
+        for place in places:
+            try:
+                return held.enter_context(self._transfers.prepared(sender, receiver, first + place))
+            except PortTakenError as error:
+                taken = error
+        raise taken
+
+
+def _ends_of(flow: Flow, *, sends: bool) -> tuple[int, int]:
+    """The host that sends, and the one that receives."""
+    return (flow.member, flow.partner) if sends else (flow.partner, flow.member)

@@ -1,0 +1,193 @@
+"""Measuring with iperf3 on loopback: real servers and clients, or ones that misbehave."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from probes.iperf3.commands import TransferOptions
+from probes.iperf3.tool import Iperf3Options, measure
+from probes.reach import ReachedHost
+from probes.samples import BandwidthReading
+from probes.tournament import round_robin
+from support.local_hosts import ListSink
+from support.local_shell import ShellSession, program, shell_hosts
+from support.pairs import all_pairs
+
+if shutil.which("iperf3") is None:
+    pytest.skip("needs iperf3", allow_module_level=True)
+
+VERSION = 'case "$*" in *--version*) echo "iperf 3.12 (cJSON 1.7.15)"; exit;; esac\n'
+SERVER = f'case "$*" in "-s "*) exec {shutil.which("iperf3")} "$@";; esac\n'
+REPORT = (
+    '{"intervals": [{"sum": {"start": 0.2, "end": 1, "bytes": 1e8}}],'
+    ' "end": {"sum_sent": {"retransmits": 3}}}'
+)
+
+
+def run(hosts: list[ReachedHost], *, port: int = 0, **options: Any) -> ListSink:
+    transfer = TransferOptions(duration_s=1, streams=1, silence_s=1.0)
+    sink = ListSink()
+    measure(
+        hosts,
+        all_pairs(len(hosts)),
+        round_robin(len(hosts)),
+        Iperf3Options(transfer, port=port, **options),
+        cast("Any", sink),
+        concurrency=1,
+    )
+    return sink
+
+
+def session(host: ReachedHost) -> ShellSession:
+    return cast("ShellSession", host.session)
+
+
+def readings(sink: ListSink) -> list[BandwidthReading]:
+    return cast("list[BandwidthReading]", sink.readings)
+
+
+def replace_iperf3(host: ReachedHost, folder: Path, script: str) -> None:
+    session(host).path = [program(folder / host.name, "iperf3", VERSION + script)]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize("both_at_once", [False, True])
+def test_both_directions_are_measured(both_at_once: bool) -> None:
+    sink = run(shell_hosts(2), both_at_once=both_at_once)
+    assert sink.measured() == {(0, 1), (1, 0)}
+    assert all(reading.gbit_s > 0.01 for reading in readings(sink))
+    assert all(reading.retransmits is not None for reading in readings(sink))
+
+
+def test_what_the_receiver_got_is_the_reading(tmp_path: Path) -> None:
+    hosts = shell_hosts(2)
+    for host in hosts:
+        replace_iperf3(host, tmp_path, SERVER + f"echo '{REPORT}'")
+    sink = run(hosts)
+    assert {(r.gbit_s, r.retransmits) for r in readings(sink)} == {(1.0, 3)}
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("exit 127", "iperf3 is not installed there"),
+        ('echo "iperf 3.0.11"', "has iperf3 3.0: 3.1 or later is needed"),
+        ('echo "iperf version 2.1.8"', "iperf3 is not installed there"),
+    ],
+)
+def test_a_host_without_a_usable_iperf3_costs_its_own_pairs(
+    tmp_path: Path, script: str, reason: str
+) -> None:
+    hosts = shell_hosts(3)
+    session(hosts[1]).path = [program(tmp_path / "bin", "iperf3", script)]
+    for host in (hosts[0], hosts[2]):
+        replace_iperf3(host, tmp_path, SERVER + f"echo '{REPORT}'")
+    sink = run(hosts)
+    assert [(loss.host, loss.reason) for loss in sink.host_losses] == [(1, reason)]
+    assert sink.measured() == {(0, 2), (2, 0)}
+    assert sink.lost() == {(0, 1), (1, 0), (1, 2), (2, 1)}
+    assert {loss.reason for loss in sink.pair_losses} == {f"h1: {reason}"}
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo hello", "iperf3: said hello"),
+        ("kill -9 $$", "iperf3: said"),
+        ('echo \'{"error": "broken"}\'', "iperf3: broken"),
+        ('echo \'{"error": "unable to connect: Connection timed out"}\'', "no data come through"),
+        ("sleep 30", "no data come through"),
+        ("yes | head -c 3000000", "h1: sends a report without end"),
+    ],
+)
+def test_a_client_that_misbehaves(tmp_path: Path, script: str, reason: str) -> None:
+    hosts = shell_hosts(2)
+    replace_iperf3(hosts[1], tmp_path, SERVER + script)
+    replace_iperf3(hosts[0], tmp_path, SERVER + f"echo '{REPORT}'")
+    sink = run(hosts)
+    (loss,) = [loss for loss in sink.pair_losses if loss.source == 0]
+    assert loss.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("sleep 30", "the iperf3 server on h0 does not start"),
+        (
+            "echo 'iperf3: error - no' >&2; exit 1",
+            "the iperf3 server on h0 ends: iperf3: error - no",
+        ),
+        ("exit 0", "the iperf3 server on h0 does not start"),
+    ],
+)
+def test_a_server_that_misbehaves(tmp_path: Path, script: str, reason: str) -> None:
+    hosts = shell_hosts(2)
+    server = f'case "$*" in "-s "*) {script};; esac\n'
+    replace_iperf3(hosts[0], tmp_path, server + f"echo '{REPORT}'")
+    replace_iperf3(hosts[1], tmp_path, SERVER)
+    sink = run(hosts)
+    assert sink.measured() == {(1, 0)}
+    assert [loss.reason for loss in sink.pair_losses] == [reason]
+
+
+def test_a_taken_port_is_passed_over(tmp_path: Path) -> None:
+    hosts = shell_hosts(2)
+    for host in hosts:
+        replace_iperf3(host, tmp_path, SERVER + f"echo '{REPORT}'")
+    with socket.create_server(("127.0.0.1", 5201)):
+        assert len(run(hosts).measured()) == 2
+
+
+def test_the_one_port_that_is_allowed_may_be_taken(tmp_path: Path) -> None:
+    hosts = shell_hosts(2)
+    for host in hosts:
+        replace_iperf3(host, tmp_path, SERVER + f"echo '{REPORT}'")
+    port = free_port()
+    with socket.create_server(("127.0.1.2", port)):
+        sink = run(hosts, port=port)
+    assert {loss.reason for loss in sink.pair_losses} == {
+        f"port {port} of h0 is taken",
+        f"port {port} of h1 is taken",
+    }
+    assert len(run(hosts, port=port).measured()) == 2
+
+
+def test_a_busy_server_is_passed_over(tmp_path: Path) -> None:
+    """Somebody else's client was there first: another port, another server."""
+    hosts = shell_hosts(2)
+    once = tmp_path / "once"
+    busy = (
+        f'[ -e {once} ] || {{ touch {once}; echo \'{{"error": "the server is busy"}}\'; exit; }}\n'
+    )
+    for host in hosts:
+        replace_iperf3(host, tmp_path, SERVER + busy + f"echo '{REPORT}'")
+    assert len(run(hosts).measured()) == 2
+    assert once.exists()
+
+
+def test_nothing_runs_on_when_the_sessions_end(tmp_path: Path) -> None:
+    """Closing is all that a broken connection does: the commands on the hosts notice."""
+    hosts = shell_hosts(2)
+    marks = [tmp_path / "server", tmp_path / "client"]
+    for host in hosts:
+        script = f'case "$*" in "-s "*) echo $$ >{marks[0]};; *) echo $$ >{marks[1]};; esac\n'
+        replace_iperf3(host, tmp_path, f'{script}exec {shutil.which("iperf3")} "$@"')
+    ended = threading.Timer(
+        0.6, lambda: [p.close() for host in hosts for p in session(host).started]
+    )
+    ended.start()
+    sink = run(hosts)
+    ended.join()
+    assert len(sink.measured()) < 2
+    for mark in marks:
+        assert not Path("/proc", mark.read_text().strip()).exists()
