@@ -1,7 +1,8 @@
 """The errors a person sees: one sentence, one hint, one exit code.
 
 Exit codes: 0 done; 1 failed; 2 wrong use; 3 done in part (a result was written, some hosts or
-pairs are missing and were named on stderr); 130 interrupted before there was a result.
+pairs are missing and were named on stderr); 4 changed (`plink probe --check` found that the file no
+longer describes the network); 130 interrupted before there was a result.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 EXIT_FAILED = 1
 EXIT_WRONG_USE = 2
 EXIT_PARTIAL = 3
+EXIT_CHANGED = 4
 
 
 class PlinkError(Exception):

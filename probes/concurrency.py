@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from probes.facts import HostFacts
 
 
-def most_pairs(facts: Sequence[HostFacts]) -> int:
+def most_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
     """The number of pairs in flight that do not disturb each other.
 
     Every host can be in one pair at a time. Hosts that share a machine also share its cores: a
-    pair takes one, and one is left to SSH, so that the most crowded machine decides.
+    pair takes `cores_per_pair`, and one is left to SSH, so that the most crowded machine decides.
     """
     most = len(facts) // 2
     residents = Counter(fact.machine for fact in facts if fact.machine)
     for fact in facts:
         if residents[fact.machine] > 1:
-            most = min(most, max(1, fact.cores - 1))
+            most = min(most, max(1, (fact.cores - 1) // cores_per_pair))
     return max(1, most)
 
 

@@ -17,6 +17,12 @@ class RttReading:
         sent: probes sent.
         received: echoes that came back in time, at least one.
         rtt_us: percentile to round-trip time in µs.
+        precision_percent: how far, of the percentile that stands for a pair, its 95 % confidence
+            interval reaches to either side; None where the samples do not tell.
+        disturbance: the share of the time, 0 to 1, that other work on the two hosts took from
+            them; None where unknown.
+        meeting_us: how long the two hosts measured each other, both directions together; None
+            where unknown.
     """
 
     source: int
@@ -24,6 +30,9 @@ class RttReading:
     sent: int
     received: int
     rtt_us: Mapping[float, float]
+    precision_percent: float | None = None
+    disturbance: float | None = None
+    meeting_us: int | None = None
 
 
 @dataclass(frozen=True)
@@ -84,13 +93,20 @@ class Sink(Protocol[Reading_contra]):
     """Takes results as they come, so that an interrupted run keeps what it has."""
 
     def reading(self, reading: Reading_contra) -> None:
-        """A direction of a pair was measured."""
+        """A direction of a pair was measured. It replaces an earlier reading of it."""
 
     def pair_lost(self, loss: PairLoss) -> None:
         """A direction of a pair was given up."""
 
     def host_lost(self, loss: HostLoss) -> None:
         """A host is gone; its remaining pairs are reported one by one as well."""
+
+
+class RemarkableSink(Sink[Reading_contra], Protocol[Reading_contra]):
+    """A sink that also takes what a user should know of the run as a whole."""
+
+    def remark(self, text: str) -> None:
+        """One sentence, as it happens."""
 
 
 # Directed pairs: (source index, destination index).

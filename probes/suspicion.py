@@ -8,9 +8,9 @@ from collections import Counter
 class Suspicion:
     """Collects silences between hosts.
 
-    A host that was silent `limit` times since its last reading is suspected. Others go on trying
-    it, but wait less: giving it up for everybody would also give up the hosts of a group that only
-    cannot reach another group.
+    A host that was silent `limit` times since its last reading is suspected, and once more after
+    three times as many. Others go on trying it, but wait less each time: giving it up for everybody
+    would also give up the hosts of a group that only cannot reach another group.
     """
 
     def __init__(self, limit: int = 2) -> None:
@@ -25,9 +25,10 @@ class Suspicion:
             self._silences[host] = 0
 
     def silence(self, source: int, destination: int) -> list[int]:
-        """The two hosts could not talk. Returns those that are suspected from now on."""
+        """The two hosts could not talk. Returns those that are suspected (again) from now."""
         self._silences.update((source, destination))
-        return [host for host in (source, destination) if self._silences[host] == self._limit]
+        limits = (self._limit, 3 * self._limit)
+        return [host for host in (source, destination) if self._silences[host] in limits]
 
     def silent_to_all(self) -> list[int]:
         """The hosts that were silent and never heard, where others were heard."""

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from probes.samples import Rounds
+
+
+def rounds_in_all(hosts: int) -> int:
+    """The rounds in which every two of `hosts` hosts meet once: N - 1, or N where N is odd."""
+    return hosts - 1 + hosts % 2 if hosts > 1 else 0
 
 
 def round_robin(hosts: int) -> Rounds:
@@ -15,12 +22,26 @@ def round_robin(hosts: int) -> Rounds:
         N - 1 rounds of N/2 pairs for even N; N rounds of (N - 1)/2 pairs for odd N, each host
         sitting out once. A pair is (lower index, higher index).
     """
-    if hosts < 2:
-        return []
-    seats = hosts + hosts % 2
-    rounds = []
-    for turn in range(seats - 1):
-        circle = [0] + [1 + (seat + turn) % (seats - 1) for seat in range(seats - 1)]
-        pairs = [(circle[k], circle[seats - 1 - k]) for k in range(seats // 2)]
-        rounds.append([(min(a, b), max(a, b)) for a, b in pairs if max(a, b) < hosts])
+    return [pairs_of_round(hosts, turn) for turn in range(rounds_in_all(hosts))]
+
+
+def disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
+    """Any pairs in rounds of disjoint ones, at most twice as many as a host has partners."""
+    rounds: list[list[tuple[int, int]]] = []
+    busy: list[set[int]] = []
+    for pair in pairs:
+        number = next((i for i, ends in enumerate(busy) if ends.isdisjoint(pair)), len(busy))
+        if number == len(busy):
+            rounds.append([])
+            busy.append(set())
+        rounds[number].append(pair)
+        busy[number].update(pair)
     return rounds
+
+
+def pairs_of_round(hosts: int, turn: int) -> list[tuple[int, int]]:
+    """The pairs of one round of `round_robin`; `turn` counts from 0."""
+    seats = hosts + hosts % 2
+    circle = [0] + [1 + (seat + turn) % (seats - 1) for seat in range(seats - 1)]
+    pairs = [(circle[k], circle[seats - 1 - k]) for k in range(seats // 2)]
+    return [(min(a, b), max(a, b)) for a, b in pairs if max(a, b) < hosts]

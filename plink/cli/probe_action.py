@@ -21,16 +21,20 @@ from plink.files.groups import Group, UplinkMeasurement
 from plink.files.measurement import Failure, Measurement
 from plink.probing.group_list import read_groups
 from plink.probing.limits import UPLINKS
+from plink.probing.nics import read_nics, refuse_unlisted, same_nics
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import (
     check_resumable,
     hosts_of,
     recorded_count,
+    recorded_precision,
     refuse_to_drop,
     same_interface,
     same_network,
+    same_sample,
 )
 from plink.probing.run import ProbeResult, TooFewReachedError, probe
+from plink.probing.tools import TOOLS
 from plink.probing.uplinks import UplinkResult
 from plink.view.uplinks import uplink_lines
 from probes.hosts.host import ListedHost
@@ -52,11 +56,15 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     values["ssh"] = take_ssh_options(values)
     values["transfers"] = take_transfers(values)
     values["reading"] = values.pop("percentile")
+    _refuse_precision(values["tool"], values["precision_percent"])
+    values["nics"] = read_nics(values["nics"], values["tool"])
     earlier: Cluster | None = None
     if resume is not None:
         earlier, _ = cluster_file.read(resume)
         _go_on(values, earlier, resume)
+    values["seed"] = values["seed"] or 0
     listed, made_from = _listed_hosts(hosts, earlier, resume)
+    refuse_unlisted(values["nics"], listed)
     names = {host.name for host in listed}
     listed_in = document.label(hosts if hosts is not None else resume)
     values["groups"] = _groups(values, earlier, names, listed_in)
@@ -72,6 +80,9 @@ def _go_on(values: dict[str, Any], earlier: Cluster, resume: str) -> None:
         before = check_resumable(earlier, resume, tool=values["tool"], reading=values["reading"])
     if before is not None:
         values["count"] = values["count"] or recorded_count(before.options)
+        if values["precision_percent"] is None:
+            values["precision_percent"] = recorded_precision(before.options)
+        values["nics"] = same_nics(before.options, values["nics"], resume)
     if isinstance(before, (BandwidthMeasurement, UplinkMeasurement)):
         values["transfers"] = values["transfers"].going_on(before.options, resume)
     # Hosts at other addresses than before would count as moved, and lose what is known of them.
@@ -80,6 +91,7 @@ def _go_on(values: dict[str, Any], earlier: Cluster, resume: str) -> None:
     if known is not None:
         values["network"] = same_network(known.options, values["network"], resume)
         values["interface"] = same_interface(known.options, values["interface"], resume)
+        values |= same_sample(known, values["rounds"], values["seed"], resume)
 
 
 def _groups(
@@ -130,6 +142,16 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
     return codes[0]
 
 
+def _refuse_precision(tool: str, precision_percent: float | None) -> None:
+    if precision_percent is not None and (
+        tool == UPLINKS or "precision_percent" not in TOOLS[tool].options
+    ):
+        raise click.UsageError(
+            f"--precision is not for --tool {tool}, which always measures all it is told to; "
+            "choose --count instead"
+        )
+
+
 def _keep_uplinks(result: UplinkResult, output: str) -> int:
     cluster, measurement = result.cluster, result.measurement
     _warn_of_gaps(cluster, measurement)
@@ -173,16 +195,19 @@ def _listed_hosts(
 
 def _report(result: ProbeResult, output: str) -> int:
     cluster = result.cluster
-    total = len(cluster.hosts) * (len(cluster.hosts) - 1)
     if result.interrupted:
         warn(f"interrupted; go on with: plink probe --resume {output}")
+    for doubt in result.doubts:
+        again = "" if output == document.STANDARD_STREAM else f" {output}"
+        warn(f"{doubt}; measure them again when it is quiet: plink probe --resume{again}")
+    part = "" if result.sample is None else f" (sampled: {result.sample})"
     where = "" if output == document.STANDARD_STREAM else f" -> {output}"
     click.echo(
-        f"{len(cluster.hosts)} hosts, {result.measured} of {total} directed pairs, "
+        f"{len(cluster.hosts)} hosts, {result.measured} of {result.asked} directed pairs{part}, "
         f"{result.how}, {result.measurement.seconds:.1f} s of probing{where}",
         err=True,
     )
-    is_whole = result.measured == total and not cluster.unreachable
+    is_whole = result.measured == result.asked and not cluster.unreachable
     return 0 if is_whole else EXIT_PARTIAL
 
 

@@ -7,6 +7,10 @@ from typing import Any
 
 import click
 
+from plink.probing.limits import ALL_ROUNDS
+
+_FEWEST_ROUNDS = 2
+
 
 class FiniteRange(click.FloatRange):
     """A number within bounds. Unlike click's own range, it refuses what no bound compares with."""
@@ -19,3 +23,20 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
         return number
+
+
+class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """A number of rounds of a tournament, or `all`."""
+
+    name = "K|all"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number, or a usage error."""
+        text = str(value)
+        if text in ("all", str(ALL_ROUNDS)):
+            return ALL_ROUNDS
+        if not (text.isascii() and text.isdigit() and len(text) <= 9):
+            self.fail(f"{text!r} is neither a number of rounds nor all", param, ctx)
+        if int(text) < _FEWEST_ROUNDS:
+            self.fail(f"{text} round does not connect the hosts, at least 2 do", param, ctx)
+        return int(text)

@@ -22,6 +22,9 @@ from plink.files.measurement import (
 )
 
 MAX_RTT_US = 60e6
+_MAX_PERCENT = 1e9
+# Of quality figures, of which nobody needs more.
+_DIGITS = 3
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,18 @@ class RttMeasurement(Measurement):
         reading: the percentile that stands for a pair (Luo 2020, §5.2.2: the 10th).
         samples: (N, N) echoes received.
         losses: (N, N) probes that came back too late or never.
+        precision_percent: (N, N) how far the reading's 95 % confidence interval reaches to either
+            side, in per cent of it; NaN where unknown.
+        disturbance: (N, N) the share of the measuring time, 0 to 1, that other work on the two
+            hosts took from them; NaN where unknown.
     """
 
     rtt_us: Mapping[float, Matrix]
     reading: float
     samples: Counts
     losses: Counts
+    precision_percent: Matrix | None = None
+    disturbance: Matrix | None = None
 
     @property
     def readings_us(self) -> Matrix:
@@ -55,7 +64,13 @@ class RttMeasurement(Measurement):
             },
             samples=replaced(self.samples, places, 0),
             losses=replaced(self.losses, places, 0),
+            precision_percent=_replaced(self.precision_percent, places),
+            disturbance=_replaced(self.disturbance, places),
         )
+
+
+def _replaced(matrix: Matrix | None, places: Sequence[int | None]) -> Matrix | None:
+    return None if matrix is None else replaced(matrix, places, np.nan)
 
 
 def percentile_name(percentile: float) -> str:
@@ -89,6 +104,14 @@ def to_json(rtt: RttMeasurement) -> dict[str, Any]:
         },
         "samples": rtt.samples.tolist(),
         "losses": rtt.losses.tolist(),
+        **{
+            name: matrix_to_json(matrix.round(_DIGITS))
+            for name, matrix in (
+                ("precision_percent", rtt.precision_percent),
+                ("disturbance", rtt.disturbance),
+            )
+            if matrix is not None
+        },
     }
 
 
@@ -111,8 +134,14 @@ def parse(fields: Fields, size: int) -> RttMeasurement:
         reading=reading,
         samples=fields.counts("samples", size),
         losses=fields.counts("losses", size),
+        precision_percent=_optional_matrix(fields, "precision_percent", size, high=_MAX_PERCENT),
+        disturbance=_optional_matrix(fields, "disturbance", size, high=1.0),
         **parse_record(fields),
     )
+
+
+def _optional_matrix(fields: Fields, name: str, size: int, high: float) -> Matrix | None:
+    return None if fields.values.get(name) is None else fields.matrix(name, size, high)
 
 
 def _parse_percentile(key: str, fields: Fields) -> float:

@@ -2,12 +2,24 @@
 
 # The keys of plink.probing.tools.TOOLS, and what measures groups instead of pairs.
 UPLINKS = "uplinks"
-TOOL_NAMES = ("echo", "fping", "iperf3", UPLINKS)
-# Probes per direction of a pair where the user does not say (docs/benchmarks.md, Probing).
-DEFAULT_COUNTS = {"echo": 300, "fping": 30}
+TOOL_NAMES = ("echo", "dpdk", "fping", "trace", "iperf3", UPLINKS)
+# Probes per direction of a pair at most, where the user does not say (docs/benchmarks.md, Probing).
+DEFAULT_COUNTS = {"echo": 2000, "dpdk": 2000, "fping": 30, "trace": 3}
+# They stop earlier once the reading is known so precisely (the tools that can).
+DEFAULT_PRECISION_PERCENT = 2.0
 MAX_COUNT = 10_000
+DEFAULT_MAX_HOPS = 30
+DEFAULT_REMOTE_PYTHON = "python3"
 
 # Of a transfer with iperf3.
 MAX_DURATION_S = 60
 MAX_STREAMS = 32
 DIRECTIONS = ("each", "both")
+
+# Rounds of the tournament that "all of them" is a number for, and that notes give as an example.
+ALL_ROUNDS = 1 << 32
+EXAMPLE_ROUNDS = 32
+
+# Partners of a host that --check measures again. With 4 near and 4 other ones every host that was
+# moved was found, and every rack whose uplink changed as one group (tests/drift).
+CHECK_PARTNERS = 8

@@ -7,18 +7,22 @@ from typing import Any
 
 from plink.files.cluster import Host, Unreachable
 from plink.files.measurement import Failure
+from plink.files.round_sample import RoundSample
 from plink.probing.request import ProbeRequest
 from plink.probing.tools import TOOLS, ToolOptions
 from probes.concurrency import most_pairs, shared_machines
 from probes.reach import Reached, ReachedHost
 
 
-def recorded_options(request: ProbeRequest, options: ToolOptions) -> dict[str, Any]:
+def recorded_options(
+    request: ProbeRequest, options: ToolOptions, sample: RoundSample | None
+) -> dict[str, Any]:
     """The options that a cluster file records."""
     tool = TOOLS[request.tool]
     return {
         **{name: getattr(options, name) for name in tool.options},
         **({"percentile": request.reading} if tool.collector.quantity == "rtt" else {}),
+        **({} if sample is None else sample.to_options()),
         **address_options(request),
     }
 
@@ -28,20 +32,23 @@ def address_options(request: ProbeRequest) -> dict[str, Any]:
     return {
         **({"network": str(request.network)} if request.network else {}),
         **({"interface": request.interface} if request.interface else {}),
+        **({"nics": [str(nic) for nic in request.nics]} if request.nics else {}),
     }
 
 
-def notes_on(hosts: Sequence[ReachedHost], concurrency: int) -> list[str]:
-    """What a reader should know of hosts that share a machine."""
+def notes_on(hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: int) -> list[str]:
+    """What a reader should know of hosts that share a machine, where a pair takes so many cores."""
     facts = [host.facts for host in hosts]
     sharing = shared_machines(facts)
     if not sharing:
         return []
-    fitting = most_pairs(facts)
+    fitting = most_pairs(facts, cores_per_pair)
     pairs = "1 pair" if concurrency == 1 else f"{concurrency} pairs"
     note = f"{sharing} of {len(hosts)} hosts share a machine: {pairs} at a time"
     if concurrency > fitting:
         note += f", more than its cores allow ({fitting}): readings disturb each other"
+    elif min(fact.cores for fact in facts) < cores_per_pair:
+        note += ", and the two ends of a pair on one core: do not trust these readings"
     return [note]
 
 

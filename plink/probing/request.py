@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
+from plink.probing.limits import DEFAULT_MAX_HOPS, DEFAULT_REMOTE_PYTHON
 from plink.probing.transfers import TransferSettings
+from probes.dpdk.nics import Nic
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
 from probes.ssh.options import SshOptions
@@ -23,10 +25,14 @@ class ProbeRequest:
     Args:
         hosts: the hosts to measure.
         made_from: the hash of the host list.
+        count: probes per direction of a pair at most; None for the tool's default.
+        precision_percent: how precisely a pair's percentile is to be known, 0 to send all probes;
+            None for the default.
         tool: one of `plink.probing.limits.TOOL_NAMES`.
-        count: probes per direction of a pair; None for the tool's default.
         reading: the percentile that stands for a pair.
         timeout_s: how long a host may be silent before it is given up.
+        rounds: of the tournament, at least 2; None for all.
+        seed: decides which rounds, where not all are asked for.
         concurrency: pairs in flight; None to choose by what the hosts share.
         strict: stop when a host cannot be reached, instead of going on without it.
         network, interface: which of a host's addresses to use, where it has several.
@@ -34,6 +40,9 @@ class ProbeRequest:
         groups: of hosts, where uplinks are measured.
         transfers: how data are transferred, where the tool does.
         remote_cache: where programs are put on the hosts, or None for the user's cache.
+        nics: those that hosts give to DPDK altogether.
+        max_hops: how many hops away a host may be, for `trace`.
+        remote_python: the Python on the hosts that has scapy, for `trace`.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
     """
@@ -42,14 +51,20 @@ class ProbeRequest:
     made_from: str | None
     tool: str = "echo"
     count: int | None = None
+    precision_percent: float | None = None
     reading: float = DEFAULT_READING
     timeout_s: float = 2.0
+    rounds: int | None = None
+    seed: int = 0
     concurrency: int | None = None
     strict: bool = False
     network: IPNetwork | None = None
     interface: str | None = None
     port: int = 0
     remote_cache: str | None = None
+    nics: Sequence[Nic] = ()
+    max_hops: int = DEFAULT_MAX_HOPS
+    remote_python: str = DEFAULT_REMOTE_PYTHON
     groups: Sequence[Group] = ()
     transfers: TransferSettings = field(default_factory=TransferSettings)
     ssh: SshOptions = field(default_factory=SshOptions)

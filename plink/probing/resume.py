@@ -12,7 +12,9 @@ import numpy as np
 
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster, Host, Unreachable
+from plink.files.document import finite_number
 from plink.files.measurement import Measurement
+from plink.files.round_sample import recorded_sample
 from plink.files.rtt import RttMeasurement
 from plink.probing.limits import MAX_COUNT
 from plink.probing.request import STANDARD_PERCENTILES
@@ -55,6 +57,14 @@ def recorded_count(options: Mapping[str, Any]) -> int | None:
     return count if isinstance(count, int) and 1 <= count <= MAX_COUNT else None
 
 
+def recorded_precision(options: Mapping[str, Any]) -> float | None:
+    """The precision in per cent that a measurement records, if it does."""
+    precision_percent = finite_number(options.get("precision_percent"))
+    if precision_percent is None or not 0.0 <= precision_percent <= 100.0:
+        return None
+    return precision_percent
+
+
 def same_network(
     options: Mapping[str, Any], given: IPNetwork | None, source: str
 ) -> IPNetwork | None:
@@ -85,6 +95,24 @@ def same_interface(options: Mapping[str, Any], given: str | None, source: str) -
     if given is not None and given != recorded:
         raise _measured_elsewhere(source, "--interface", recorded, given)
     return recorded
+
+
+def same_sample(
+    before: Measurement | None, rounds: int | None, seed: int | None, source: str
+) -> dict[str, int | None]:
+    """The `rounds` and `seed` to go on with: as given, else as an earlier measurement has them.
+
+    More rounds of the same seed begin with those that were gone through.
+
+    Raises:
+        WrongUseError: another seed is given than the one recorded.
+    """
+    sample = None if before is None else recorded_sample(before.options)
+    if sample is None:
+        return {"rounds": rounds, "seed": seed}
+    if seed not in (None, sample.seed):
+        raise _measured_elsewhere(source, "--seed", sample.seed, seed)
+    return {"rounds": sample.rounds if rounds is None else rounds, "seed": sample.seed}
 
 
 def _measured_elsewhere(source: str, option: str, recorded: object, given: object) -> WrongUseError:

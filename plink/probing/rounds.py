@@ -2,10 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from plink.files.round_sample import RoundSample
+from probes.sampled_rounds import sampled_rounds
 from probes.samples import Rounds
-from probes.tournament import round_robin
+from probes.tournament import round_robin, rounds_in_all
+
+# More hosts, and the user is told what all rounds are.
+_MANY_HOSTS = 256
 
 
-def rounds_among(hosts: int) -> Rounds:
-    """The rounds of a run over `hosts` hosts: every two of them meet once."""
-    return round_robin(hosts)
+def chosen_sample(listed: int, rounds: int | None, seed: int) -> RoundSample | None:
+    """The sample that a run over `listed` hosts goes through; None for all rounds.
+
+    Args:
+        rounds: how many were asked for, None for all.
+    """
+    in_all = rounds_in_all(listed)
+    return None if rounds is None or rounds >= in_all else RoundSample(rounds, in_all, seed)
+
+
+def rounds_among(
+    listed: Sequence[str], present: Sequence[str], sample: RoundSample | None
+) -> Rounds:
+    """The rounds in which the hosts of a run meet.
+
+    Args:
+        listed: the names of all hosts that were listed. A sample is drawn of them, so that it is
+            the same whichever of them can be reached.
+        present: the names of those that take part, in the order of the list.
+        sample: None for a tournament in which every two meet.
+
+    Returns:
+        rounds of pairs of indices in `present`, (lower, higher).
+    """
+    if sample is None:
+        return round_robin(len(present))
+    index = {name: i for i, name in enumerate(present)}
+    places = [index.get(name) for name in listed]
+    return [
+        [
+            (a, b)
+            for a, b in ((places[i], places[j]) for i, j in pairs)
+            if a is not None and b is not None
+        ]
+        for pairs in sampled_rounds(len(listed), sample.rounds, sample.seed)
+    ]
+
+
+def directed_pairs(rounds: Rounds) -> int:
+    """How many directions of pairs the rounds hold."""
+    return 2 * sum(map(len, rounds))
+
+
+def advice(hosts: int, sample: RoundSample | None, example: int) -> list[str]:
+    """What a user with many hosts should know of the rounds, before they begin.
+
+    Args:
+        example: the number of rounds to speak of.
+    """
+    if sample is not None or hosts <= _MANY_HOSTS:
+        return []
+    rounds, pairs = rounds_in_all(hosts), hosts * (hosts - 1)
+    fewer = example * (hosts - hosts % 2)
+    text = f"all {rounds:,} rounds of {hosts:,} hosts are {pairs:,} directed pairs"
+    return [f"{text}; --rounds {example} measures {fewer:,} of them"]

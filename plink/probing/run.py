@@ -10,10 +10,11 @@ from datetime import datetime, timezone
 from plink.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.measurement import Measurement
+from plink.files.round_sample import RoundSample
 from plink.interrupts import held_back_interrupts
 from plink.probing.collectors.base import Run
 from plink.probing.keeping import kept_cluster
-from plink.probing.limits import DEFAULT_COUNTS, UPLINKS
+from plink.probing.limits import DEFAULT_COUNTS, DEFAULT_PRECISION_PERCENT, EXAMPLE_ROUNDS, UPLINKS
 from plink.probing.records import (
     absent,
     moves,
@@ -24,7 +25,7 @@ from plink.probing.records import (
 )
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import kept_hosts, moved_hosts
-from plink.probing.rounds import rounds_among
+from plink.probing.rounds import advice, chosen_sample, directed_pairs, rounds_among
 from plink.probing.tools import TOOLS, ToolOptions
 from plink.probing.uplinks import UplinkResult, measure_uplinks
 from plink.progress import Progress
@@ -41,14 +42,20 @@ class ProbeResult:
         cluster: what to write.
         measurement: the measurement in it that was made.
         how: a few words on how it was measured.
-        measured: directed pairs of the cluster that have a reading, all in all.
+        asked: directed pairs of the cluster's hosts that were to be measured, now or earlier.
+        measured: how many of them have a reading.
+        sample: the part of the tournament that they are; None for all of it.
+        doubts: why some readings are not to be trusted, as sentences for the user.
         interrupted: the user stopped it before it was complete.
     """
 
     cluster: Cluster
     measurement: Measurement
     how: str
+    asked: int
     measured: int
+    sample: RoundSample | None
+    doubts: Sequence[str]
     interrupted: bool
 
 
@@ -123,13 +130,19 @@ def _measure(
         [places[name] for name in present],
         request.percentiles,
         on_settled=progress.step,
+        on_remark=progress.say,
     )
     collector.failures += absent(reached, places)
-    rounds = rounds_among(len(reached.hosts))
+    listed = [host.name for host in request.hosts]
+    sample = chosen_sample(len(listed), request.rounds, request.seed)
+    rounds = rounds_among(listed, list(present), sample)
     wanted = collector.missing(rounds)
-    options = _tool_options(request, reached.hosts)
-    notes = [*moves(hosts, moved), *notes_on(reached.hosts, options.concurrency)]
-    for note in notes:
+    options = tool_options(request, reached.hosts)
+    notes = [
+        *moves(hosts, moved),
+        *notes_on(reached.hosts, options.concurrency, tool.cores_per_pair),
+    ]
+    for note in [*notes, *advice(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
         progress.say(note)
     progress.stage("probing", len(wanted))
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -147,24 +160,47 @@ def _measure(
         cluster, measurement = collector.result(
             Run(
                 tool=request.tool,
-                options=recorded_options(request, options),
+                options=recorded_options(request, options, sample),
                 started=started,
                 seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
-                notes=notes,
+                notes=[*notes, *collector.remarks, *collector.doubts()],
             )
         )
-        how = tool.describe(options)
-        on_result(ProbeResult(cluster, measurement, how, collector.readings, interrupted))
+        how = ", ".join([tool.describe(options), *collector.achieved(options.precision_percent)])
+        asked = rounds_among(listed, [host.name for host in hosts], sample)
+        on_result(
+            ProbeResult(
+                cluster=cluster,
+                measurement=measurement,
+                how=how,
+                asked=directed_pairs(asked),
+                measured=collector.measured(asked),
+                sample=sample,
+                doubts=collector.doubts(),
+                interrupted=interrupted,
+            )
+        )
 
 
-def _tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOptions:
+def tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOptions:
+    """How the request's tool measures these hosts."""
+    fitting = most_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
     return ToolOptions(
         count=request.count or DEFAULT_COUNTS.get(request.tool, 1),
         percentiles=request.percentiles,
         timeout_s=request.timeout_s,
-        concurrency=request.concurrency or most_pairs([host.facts for host in hosts]),
+        concurrency=request.concurrency or fitting,
         port=request.port,
         ssh_concurrency=request.ssh.concurrency,
         remote_cache=request.remote_cache,
+        precision_percent=(
+            DEFAULT_PRECISION_PERCENT
+            if request.precision_percent is None
+            else request.precision_percent
+        ),
+        adaptive=request.concurrency is None,
+        nics=request.nics,
+        max_hops=request.max_hops,
+        remote_python=request.remote_python,
         **request.transfers.given(),
     )

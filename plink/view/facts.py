@@ -92,6 +92,8 @@ def _missing(summary: Summary) -> list[str]:
     if not missing:
         return ["none"]
     lines = [f"{missing:,} of {counted(summary.pairs, 'direction')}"]
+    if summary.sample is not None:
+        lines.append(f"sampled: {summary.sample}")
     return lines + [f"{gap.pairs:,} with {gap.host}" for gap in summary.gaps[:_SHOWN]]
 
 

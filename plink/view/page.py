@@ -97,6 +97,8 @@ def _title(source: str, cluster: Cluster, summary: Summary | None) -> Text:
         text.append(f", {len(cluster.unreachable):,} unreachable", "bold red")
     if summary is not None:
         text.append(f", {summary.measured:,} of {counted(summary.pairs, 'direction')} measured")
+        if summary.sample is not None:
+            text.append(f" (sampled: {summary.sample})")
     return text
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from plink.files.cluster import Cluster
 from plink.files.measurement import Failure, Matrix
+from plink.files.round_sample import RoundSample, recorded_sample
 from plink.files.rtt import RttMeasurement, percentile_name
 from plink.view.modes import Mode, find_modes
 
@@ -61,7 +62,8 @@ class Summary:
     """Statistics of one percentile of a round-trip time measurement.
 
     Pairs are ordered: N hosts have N (N - 1). `nearest` and `farthest` hold unordered ones, with
-    the larger of both directions. Lists hold the worst or most extreme few.
+    the larger of both directions. Lists hold the worst or most extreme few. Where a sample of the
+    rounds was gone through, most pairs are missing by intent, and `gaps` is empty.
     """
 
     percentile: float
@@ -79,6 +81,7 @@ class Summary:
     lossy_pairs: int
     losses: Sequence[Loss]
     gaps: Sequence[Gap]
+    sample: RoundSample | None
 
 
 def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> Summary:
@@ -87,6 +90,7 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
     values = matrix[np.isfinite(matrix)]
     nearest, farthest = _extremes(names, matrix)
     lost = int(rtt.losses.sum())
+    sample = recorded_sample(rtt.options)
     return Summary(
         percentile=percentile,
         pairs=len(names) * (len(names) - 1),
@@ -102,7 +106,8 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
         lost=lost,
         lossy_pairs=int(np.count_nonzero(rtt.losses)),
         losses=_losses(names, rtt),
-        gaps=_gaps(names, matrix),
+        gaps=[] if sample else _gaps(names, matrix),
+        sample=sample,
     )
 
 

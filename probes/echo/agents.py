@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from probes.echo.deploy import deploy, start_command
+from probes.echo.deploy import AgentProgram, deploy
 from probes.echo.protocol import Event, ProtocolError, parse_event
 from probes.errors import HostError
 from probes.reach import ReachedHost
@@ -32,11 +32,15 @@ class Agents:
 
     Args:
         hosts: the hosts, in index order.
+        agent: what runs on them.
         cache_folder: where the agent's file goes on the hosts, or None for the user's cache.
     """
 
-    def __init__(self, hosts: Sequence[ReachedHost], cache_folder: str | None) -> None:
+    def __init__(
+        self, hosts: Sequence[ReachedHost], agent: AgentProgram, cache_folder: str | None
+    ) -> None:
         self._hosts = hosts
+        self._agent = agent
         self._cache_folder = cache_folder
         self._processes: dict[int, RemoteProcess] = {}
         self._readers: list[threading.Thread] = []
@@ -87,8 +91,8 @@ class Agents:
             return None
 
     def _start_one(self, host: ReachedHost) -> RemoteProcess:
-        path = deploy(host.session, host.facts, self._cache_folder)
-        return host.session.start(start_command(path))
+        path = deploy(host, self._agent, self._cache_folder)
+        return host.session.start(self._agent.start_command(host, path))
 
     def _read(self, index: int, process: RemoteProcess) -> None:
         try:

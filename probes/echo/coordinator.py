@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from probes.echo.agents import Agents, Ended
-from probes.echo.grants import Grants
+from probes.echo.delivery import Delivery
+from probes.echo.deploy import ECHO_AGENT, AgentProgram
+from probes.echo.disturbance import DISTURBED
+from probes.echo.grants import Grant, Grants, processors_of
+from probes.echo.liveness import Liveness
+from probes.echo.pace import Pace
 from probes.echo.protocol import (
     SILENT,
     Alive,
     Bound,
     EchoOptions,
     Lost,
+    Meeting,
     Over,
     Rtt,
+    again_text,
+    grant_text,
     opening,
     schedule_text,
 )
+from probes.echo.repeats import Repeats
 from probes.echo.schedule import Schedule
 from probes.reach import ReachedHost
-from probes.samples import HostLoss, PairLoss, Rounds, RttReading, Sink, Wanted
+from probes.samples import HostLoss, PairLoss, RemarkableSink, Rounds, RttReading, Wanted
 from probes.suspicion import Suspicion
 
 _BIND_WAIT_S = 20.0
 _ASK_EVERY_S = 3.0
 # An agent answers at once, but its host or ours may be very busy.
 _ANSWER_WITHIN_S = 10.0
+# One whose host is silent to others as well is waited for less, but at least so long.
+_DOUBTED_ANSWER_WITHIN_S = 3.0
 
 
 def measure(
@@ -35,28 +46,42 @@ def measure(
     wanted: Wanted,
     rounds: Rounds,
     options: EchoOptions,
-    sink: Sink[RttReading],
+    sink: RemarkableSink[RttReading],
     *,
     concurrency: int,
+    adaptive: bool = False,
     ssh_concurrency: int = 16,
     cache_folder: str | None = None,
+    agent: AgentProgram = ECHO_AGENT,
 ) -> None:
     """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
 
     Pairs run freely, each host going through its own schedule, unless `concurrency` is less than
-    what the hosts could do: then each pair waits for the coordinator's word.
+    what the hosts could do: then each pair waits for the coordinator's word. With `adaptive`, fewer
+    pairs meet at once where they disturb each other. Pairs that were disturbed meet again at the
+    end, a bounded number of times, and the less disturbed reading stays.
 
     Raises:
         OptionError: the agent is not installed here.
     """
-    with Agents(hosts, cache_folder) as agents:
-        run = _Run(hosts, Schedule(len(hosts), wanted, rounds), options, sink, agents)
+    with Agents(hosts, agent, cache_folder) as agents:
+        schedule = Schedule(len(hosts), wanted, rounds)
+        run = _Run(hosts, schedule, options, sink, agents)
+        run.set_pace(concurrency, agent.cores_per_pair)
         if concurrency < len(hosts) // 2:
-            run.grant(concurrency)
+            run.grant(adaptive=adaptive)
         for index, error in agents.start(ssh_concurrency):
             run.lose_host(index, str(error))
         run.bind()
-        run.conduct()
+        try:
+            run.conduct()
+            run.repeat()
+        finally:
+            run.deliver_rest()
+
+
+def _leave_to_meet(_: int, grant: Grant, processor: int | None) -> str:
+    return grant_text(grant.round, processor)
 
 
 class _Run:
@@ -65,7 +90,7 @@ class _Run:
         hosts: Sequence[ReachedHost],
         schedule: Schedule,
         options: EchoOptions,
-        sink: Sink[RttReading],
+        sink: RemarkableSink[RttReading],
         agents: Agents,
     ) -> None:
         self._hosts = hosts
@@ -74,17 +99,37 @@ class _Run:
         self._agents = agents
         self._alive = set(range(len(hosts)))
         self._schedule = schedule
+        self._repeats = Repeats(sum(1 for _ in schedule.pairs()))
+        self._delivery = Delivery(
+            schedule, options.percentiles, sink, self._repeats, self._share_processor
+        )
         self._grants: Grants | None = None
+        self._pace: Pace | None = None
+        self._concurrency = 1
+        # What is said to the two ends of a meeting that was granted.
+        self._leave: Callable[[int, Grant, int | None], str] = _leave_to_meet
         self._processors = min(host.facts.cores for host in hosts)
+        self._cores_per_pair = 1
         self._suspicion = Suspicion()
         self._ports: dict[int, int] = {}
         self._has_peers = False
-        # When an agent was asked whether it lives, as long as it has not answered.
-        self._asked_at: dict[int, float] = {}
+        self._liveness = Liveness(
+            _ANSWER_WITHIN_S,
+            min(_ANSWER_WITHIN_S, max(_DOUBTED_ANSWER_WITHIN_S, 2 * options.silence_s)),
+        )
+        self._ask_at = 0.0
+        # Further meetings have rounds of their own, after all that are scheduled.
+        self._next_round = len(schedule)
 
-    def grant(self, concurrency: int) -> None:
-        """Let no more than `concurrency` pairs meet at once."""
-        self._grants = Grants(self._schedule.pairs(), concurrency)
+    def set_pace(self, concurrency: int, cores_per_pair: int) -> None:
+        """How many pairs may meet at once, and on how many cores of a machine each."""
+        self._concurrency = concurrency
+        self._cores_per_pair = cores_per_pair
+
+    def grant(self, *, adaptive: bool) -> None:
+        """Let pairs meet by leave only, fewer at once if `adaptive` finds that better."""
+        self._grants = Grants(self._schedule.pairs(), self._concurrency)
+        self._pace = Pace(self._concurrency) if adaptive else None
 
     def bind(self) -> None:
         """Tell every agent who it is, and learn where it listens."""
@@ -106,24 +151,47 @@ class _Run:
         self._hand_out()
         for index in sorted(self._alive):
             self._agents.tell(index, "start\n")
-        ask_at = time.monotonic() + _ASK_EVERY_S
+        self._ask_at = time.monotonic() + _ASK_EVERY_S
         while self._schedule.pending:
-            self._grant_next()
-            if self._take(ask_at - time.monotonic()) or time.monotonic() < ask_at:
-                continue
-            if time.monotonic() - ask_at > _ASK_EVERY_S:
-                # This process was stopped for a while, and so could not hear any answer.
-                self._asked_at.clear()
-            self._ask_all()
-            ask_at = time.monotonic() + _ASK_EVERY_S
+            self._step()
         for index in self._suspicion.silent_to_all():
             if index in self._alive:
                 self._sink.host_lost(HostLoss(index, f"{SILENT} of any host"))
 
+    def repeat(self) -> None:
+        """Let the pairs that were disturbed meet again, as far as that helps."""
+        self._leave = self._leave_to_meet_again
+        while pairs := self._repeats.next():
+            numbers = range(self._next_round, self._next_round + len(pairs))
+            self._next_round += len(pairs)
+            meetings = [(number, *pair) for number, pair in zip(numbers, pairs, strict=True)]
+            for meeting in meetings:
+                self._schedule.add(*meeting)
+            # An agent takes further meetings by ascending rounds.
+            self._grants = Grants(meetings, self._concurrency, in_order=True)
+            for index in set(range(len(self._hosts))) - self._alive:
+                self._grants.host_lost(index)
+            while not self._grants.is_idle:
+                self._step()
+
+    def deliver_rest(self) -> None:
+        """Hand over what was measured and not yet handed over, however the run ends."""
+        self._delivery.deliver_rest()
+
+    def _step(self) -> None:
+        self._grant_next()
+        until = min(self._ask_at, self._liveness.doubts_end_at())
+        if self._take(until - time.monotonic()):
+            return
+        if time.monotonic() - until > _ASK_EVERY_S:
+            # This process was stopped for a while, and so could not hear any answer.
+            self._liveness.forget()
+        self._lose_the_mute()
+        if time.monotonic() >= self._ask_at:
+            self._ask_all()
+            self._ask_at = time.monotonic() + _ASK_EVERY_S
+
     def _hand_out(self) -> None:
-        peers = [
-            (index, self._hosts[index].address, self._ports[index]) for index in sorted(self._alive)
-        ]
         self._has_peers = True
         for index in sorted(self._alive):
             meetings = [
@@ -131,12 +199,17 @@ class _Run:
                 for meeting in self._schedule.meetings[index]
                 if meeting.partner in self._alive
             ]
+            # Only those it meets: N hosts with all others each would be N^2 lines.
+            peers = [
+                (other, self._hosts[other].address, self._ports[other])
+                for other in sorted({meeting.partner for meeting in meetings})
+            ]
             self._agents.tell(index, schedule_text(peers, meetings))
         self._ask_all()
         deadline = time.monotonic() + _BIND_WAIT_S
-        while self._alive & set(self._asked_at) and time.monotonic() < deadline:
+        while self._liveness.unanswered and time.monotonic() < deadline:
             self._take(deadline - time.monotonic())
-        for index in sorted(self._alive & set(self._asked_at)):
+        for index in sorted(self._liveness.unanswered):
             self.lose_host(index, f"did not take its schedule within {_BIND_WAIT_S:g} s")
 
     def lose_host(self, index: int, reason: str) -> None:
@@ -144,34 +217,59 @@ class _Run:
         if index not in self._alive:
             return
         self._alive.discard(index)
+        self._liveness.settled(index)
         self._sink.host_lost(HostLoss(index, reason))
+        self._delivery.host_lost(index)
         for source, destination in self._schedule.owed_with(index):
             self._schedule.settle(source, destination)
             self._sink.pair_lost(PairLoss(source, destination, f"{self._name(index)} {reason}"))
         if self._grants is not None:
             self._grants.host_lost(index)
         if self._has_peers:
-            for other in self._alive:
-                self._agents.tell(other, f"gone {index}\n")
+            self._tell_partners(index, f"gone {index}\n")
+
+    def _tell_partners(self, index: int, text: str) -> None:
+        for other in self._schedule.partners(index) & self._alive:
+            self._agents.tell(other, text)
 
     def _name(self, index: int) -> str:
         return self._hosts[index].name
 
+    def _share_machine(self, one: int, other: int) -> bool:
+        machines = {self._hosts[end].facts.machine for end in (one, other)}
+        return len(machines) == 1 and machines != {""}
+
+    def _share_processor(self, one: int, other: int) -> bool:
+        """Two hosts of a machine that meet by leave do so on a processor, if one serves a pair.
+
+        A reading would else depend on whether the scheduler puts the two ends together or apart.
+        """
+        is_placed = self._grants is not None and self._share_machine(one, other)
+        return is_placed and min(self._cores_per_pair, self._processors) == 1
+
     def _grant_next(self) -> None:
         for grant in self._grants.next() if self._grants is not None else ():
-            # Processors from the last one on: the first serves most of the machine's interrupts.
-            processor = self._processors - 1 - grant.slot % self._processors
-            for end in (grant.follower, grant.leader):
-                self._agents.tell(end, f"go {grant.round} {processor}\n")
+            processors = processors_of(grant.slot, self._processors, self._cores_per_pair)
+            is_shared = self._share_machine(grant.leader, grant.follower)
+            for end, processor in zip((grant.follower, grant.leader), processors, strict=True):
+                self._agents.tell(end, self._leave(end, grant, processor if is_shared else None))
+
+    def _leave_to_meet_again(self, end: int, grant: Grant, processor: int | None) -> str:
+        partner = grant.leader if end == grant.follower else grant.follower
+        probes = (end, partner) in self._delivery.read
+        return again_text(Meeting(grant.round, partner, probes), processor)
 
     def _ask_all(self) -> None:
-        now = time.monotonic()
         for index in sorted(self._alive):
-            asked_at = self._asked_at.setdefault(index, now)
-            if asked_at == now:
-                self._agents.tell(index, "alive\n")
-            elif now - asked_at > _ANSWER_WITHIN_S:
-                self.lose_host(index, f"has not answered over SSH for {_ANSWER_WITHIN_S:g} s")
+            self._ask(index)
+
+    def _ask(self, index: int, *, doubted: bool = False) -> None:
+        if self._liveness.ask(index, time.monotonic(), doubted=doubted):
+            self._agents.tell(index, "alive\n")
+
+    def _lose_the_mute(self) -> None:
+        for index, limit_s in self._liveness.overdue(time.monotonic()):
+            self.lose_host(index, f"has not answered over SSH for {limit_s:g} s")
 
     def _take(self, timeout_s: float) -> bool:
         said = self._agents.hear(timeout_s)
@@ -183,7 +281,7 @@ class _Run:
         if isinstance(event, Ended):
             self.lose_host(index, event.reason)
             return True
-        self._asked_at.pop(index, None)
+        self._liveness.settled(index)
         if isinstance(event, Bound):
             self._ports.setdefault(index, event.port)
         elif not isinstance(event, Alive):
@@ -197,23 +295,36 @@ class _Run:
             self._take_reading(index, event)
         elif isinstance(event, Lost):
             self._take_loss(index, event)
-        elif self._grants is not None:
-            self._grants.over(index, event.round)
+        else:
+            self._take_over(index, event)
 
     def _take_reading(self, index: int, event: Rtt) -> None:
         if len(event.rtt_us) != len(self._options.percentiles):
             self.lose_host(index, "its echo agent reports other percentiles than asked for")
-        elif self._schedule.settle(index, event.partner):
+        else:
             self._suspicion.reading(index, event.partner)
-            rtt_us = dict(zip(self._options.percentiles, event.rtt_us, strict=True))
-            reading = RttReading(index, event.partner, event.sent, event.received, rtt_us)
-            self._sink.reading(reading)
+            self._delivery.reading(index, event)
+
+    def _take_over(self, index: int, event: Over) -> None:
+        share = self._delivery.over(index, event)
+        if self._grants is None:
+            return
+        self._grants.over(index, event.round)
+        if self._pace is not None and share is not None:
+            change = self._pace.meeting(is_disturbed=share >= DISTURBED)
+            if change is not None:
+                self._concurrency = self._pace.most
+                self._grants.limit(self._concurrency)
+                self._sink.remark(change)
 
     def _take_loss(self, index: int, event: Lost) -> None:
         if self._schedule.settle(index, event.partner):
             reason = f"{self._name(event.partner)} {event.reason}"
             self._sink.pair_lost(PairLoss(index, event.partner, reason))
         if event.reason == SILENT:
+            if self._grants is not None:
+                self._grants.given_up(index, event.round)
+            if event.partner in self._alive:
+                self._ask(event.partner, doubted=True)
             for suspect in self._suspicion.silence(index, event.partner):
-                for other in self._alive:
-                    self._agents.tell(other, f"suspect {suspect}\n")
+                self._tell_partners(suspect, f"suspect {suspect}\n")

@@ -1,21 +1,39 @@
-"""Which echo agent goes to a host, and how it is started there."""
+"""Which agent goes to the hosts of a run, and how it is started there."""
 
 from __future__ import annotations
 
 import platform
 import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from probes.errors import HostError, OptionError
-from probes.facts import HostFacts
-from probes.ssh.session import Session
+from probes.reach import ReachedHost
 from probes.ssh.upload import Program, upload
 
-_AGENT_FILE = Path(__file__).parent / "bin" / "plink-echo-agent"
+
+@dataclass(frozen=True)
+class AgentProgram:
+    """An agent that speaks `probes.echo.protocol`.
+
+    Args:
+        name: what it is called to the user.
+        file: the executable as installed here.
+        start_command: from a host and the agent's path there to the shell command that starts it.
+        hint: what to do where it is not installed here.
+        cores_per_pair: how many cores the two ends of a pair take where they share a machine.
+    """
+
+    name: str
+    file: Path
+    start_command: Callable[[ReachedHost, str], str]
+    hint: str
+    cores_per_pair: int = 1
 
 
-def deploy(session: Session, facts: HostFacts, cache_folder: str | None) -> str:
+def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> str:
     """Make sure that the agent is on the host.
 
     Args:
@@ -28,27 +46,29 @@ def deploy(session: Session, facts: HostFacts, cache_folder: str | None) -> str:
         HostError: another processor, or it cannot be put there.
         OptionError: the agent is not installed here.
     """
-    if facts.architecture != platform.machine():
+    if host.facts.architecture != platform.machine():
         raise HostError(
-            session.host,
-            f"its processor is {facts.architecture}, and the echo agent is for "
+            host.session.host,
+            f"its processor is {host.facts.architecture}, and the {agent.name} is for "
             f"{platform.machine()}",
             "use --tool fping",
         )
-    return upload(session, _agent(), cache_folder)
-
-
-def start_command(path: str) -> str:
-    """The shell command that starts the agent at `path`."""
-    return f"exec {shlex.quote(path)}"
+    return upload(host.session, _program(agent), cache_folder)
 
 
 @cache
-def _agent() -> Program:
+def _program(agent: AgentProgram) -> Program:
     try:
-        return Program("plink-echo-agent", _AGENT_FILE.read_bytes())
+        return Program(agent.file.name, agent.file.read_bytes())
     except OSError:
         raise OptionError(
-            f"the echo agent is not part of this installation ({_AGENT_FILE})",
-            "reinstall plink, or use --tool fping",
+            f"the {agent.name} is not part of this installation ({agent.file})", agent.hint
         ) from None
+
+
+ECHO_AGENT = AgentProgram(
+    name="echo agent",
+    file=Path(__file__).parent / "bin" / "plink-echo-agent",
+    start_command=lambda _, path: f"exec {shlex.quote(path)}",
+    hint="reinstall plink, or use --tool fping",
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -22,22 +23,40 @@ class Grants:
     Args:
         meetings: (round, leader, follower) in the order in which they should start.
         most: how many may run at once.
+        in_order: whether a host that waits for a busy partner takes no other meeting meanwhile.
     """
 
-    def __init__(self, meetings: Iterable[tuple[int, int, int]], most: int) -> None:
-        self._waiting = dict.fromkeys(meetings)
+    def __init__(
+        self, meetings: Iterable[tuple[int, int, int]], most: int, *, in_order: bool = False
+    ) -> None:
+        # A plain dict would pass over all that was taken from its front, every time.
+        self._waiting = OrderedDict.fromkeys(meetings)
+        self._in_order = in_order
+        self._most = most
         self._free_slots = list(range(most))
         # A meeting runs until both of its ends have said that it is over.
         self._running: dict[tuple[int, int], Grant] = {}
+        self._given_up: set[Grant] = set()
+
+    def limit(self, most: int) -> None:
+        """Let no more than that start while as many run, at most as many as in the beginning."""
+        self._most = most
+
+    @property
+    def is_idle(self) -> bool:
+        """No meeting runs, and none is waiting."""
+        return not self._running and not self._waiting
 
     def next(self) -> list[Grant]:
         """The meetings to start now; they count as running from here on."""
         busy = {host for host, _ in self._running}
         granted = []
         for number, leader, follower in self._waiting:
-            if not self._free_slots:
+            if not self._free_slots or self._free_slots[0] >= self._most:
                 break
             if leader in busy or follower in busy:
+                if self._in_order:
+                    busy |= {leader, follower}
                 continue
             busy |= {leader, follower}
             grant = Grant(leader, follower, number, self._free_slots.pop(0))
@@ -53,12 +72,41 @@ class Grants:
         if grant is None:
             return
         other = grant.follower if host == grant.leader else grant.leader
-        if (other, number) not in self._running:
-            self._free_slots = sorted([*self._free_slots, grant.slot])
+        if (other, number) in self._running:
+            return
+        if grant in self._given_up:
+            self._given_up.remove(grant)
+        else:
+            self._free(grant)
+
+    def given_up(self, host: int, number: int) -> None:
+        """One end hears nothing of the other: what is left of the meeting disturbs no other.
+
+        Another may start in its place, but not with its two ends, before they are over.
+        """
+        grant = self._running.get((host, number))
+        if grant is not None and grant not in self._given_up:
+            self._given_up.add(grant)
+            self._free(grant)
+
+    def _free(self, grant: Grant) -> None:
+        self._free_slots = sorted([*self._free_slots, grant.slot])
 
     def host_lost(self, host: int) -> None:
         """Forget the meetings of a host that is gone. Its partner ends the running one itself."""
-        self._waiting = {meeting: None for meeting in self._waiting if host not in meeting[1:]}
+        for meeting in [waiting for waiting in self._waiting if host in waiting[1:]]:
+            del self._waiting[meeting]
         for end, number in list(self._running):
             if end == host:
                 self.over(end, number)
+
+
+def processors_of(slot: int, processors: int, per_pair: int) -> tuple[int, int]:
+    """The processors of the two ends of the meeting in this slot.
+
+    From the last processor on: the first serves most of the machine's interrupts. With one per
+    pair both ends get the same; with two they differ where there are two.
+    """
+    last = processors - 1
+    first = slot * per_pair
+    return last - first % processors, last - (first + per_pair - 1) % processors

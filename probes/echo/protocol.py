@@ -4,22 +4,29 @@ The coordinator says, in this order:
 
     run INDEX COUNT SILENCE_MS free|granted SECRET   who the agent is, and how it measures
     percentiles P ...                                what it reports of its samples
+    precision PPM                                    it may stop before COUNT once the first of them
+                                                     is known so precisely; 0: never
     bind ADDRESS PORT                                where to listen; it answers `bound PORT`
     peer INDEX ADDRESS PORT                          one line a host
     pair ROUND PARTNER probe|answer                  one line a meeting
     start                                            when all agents have said that they live
-    go ROUND PROCESSOR                               (granted runs) meet the partner of that round
+    go ROUND PROCESSOR|any                           (granted runs) meet the partner of that round
+    again ROUND PARTNER probe|answer PROCESSOR|any   one more meeting: ROUND is greater than any yet
     gone INDEX                                       that host is lost
-    suspect INDEX                                    that host may be silent: wait less for it
+    suspect INDEX                                    that host may be silent: wait less for it,
+                                                     and still less when it is said again
     alive                                            the coordinator lives
     stop
 
 The agent says:
 
     bound PORT
-    rtt ROUND PARTNER SENT RECEIVED NS ...           round-trip times, one per percentile
+    rtt ROUND PARTNER SENT RECEIVED PPM NS ...       half-width of the first percentile's interval,
+                                                     and round-trip times, one per percentile
     lost ROUND PARTNER silent|gave-up|gone
-    over ROUND PARTNER                               the meeting is over, measured or not
+    over ROUND PARTNER ELAPSED_US RUN_US WAIT_US|-   the meeting is over, measured or not: how long
+                                                     it took after the greeting, and of that the
+                                                     agent's time on a processor and in wait of one
     alive                                            whenever the coordinator says so
 """
 
@@ -34,6 +41,7 @@ _REASONS = {
     "gave-up": "had given this pair up",
     "gone": "is gone",
 }
+_UNKNOWN_PPM = (1 << 32) - 1
 
 
 class ProtocolError(Exception):
@@ -45,16 +53,19 @@ class EchoOptions:
     """How the agents measure.
 
     Args:
-        count: probes per direction of a pair.
-        percentiles: what is reported of the samples.
+        count: probes per direction of a pair at most.
+        percentiles: what is reported of the samples; the first stands for a pair.
         silence_s: a partner that is silent for so long is given up.
         port: the UDP port that agents listen on; 0 for any.
+        precision_percent: fewer probes are enough once the 95 % confidence interval of the first
+            percentile reaches no further than that to either side; 0 to send them all.
     """
 
     count: int
     percentiles: Sequence[float]
     silence_s: float
     port: int = 0
+    precision_percent: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -75,13 +86,18 @@ class Bound:
 
 @dataclass(frozen=True)
 class Rtt:
-    """The agent measured its partner; one round-trip time in µs per percentile asked for."""
+    """The agent measured its partner; one round-trip time in µs per percentile asked for.
+
+    `precision_percent` is the half-width of the first one's confidence interval, None where the
+    samples are too few to tell.
+    """
 
     round: int
     partner: int
     sent: int
     received: int
     rtt_us: tuple[float, ...]
+    precision_percent: float | None
 
 
 @dataclass(frozen=True)
@@ -94,11 +110,28 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class Effort:
+    """What a meeting took of one of its ends, the greeting aside.
+
+    Args:
+        elapsed_us: how long it lasted.
+        run_us: of that, the agent's time on a processor.
+        wait_us: and the time that it was ready to run, but had to wait for a processor; None where
+            the kernel does not tell.
+    """
+
+    elapsed_us: int
+    run_us: int
+    wait_us: int | None
+
+
+@dataclass(frozen=True)
 class Over:
-    """The agent is done with this meeting."""
+    """The agent is done with this meeting, and what it took of the agent (`Effort`)."""
 
     round: int
     partner: int
+    effort: Effort
 
 
 @dataclass(frozen=True)
@@ -117,6 +150,7 @@ def opening(index: int, address: str, options: EchoOptions, secret: str, *, gran
     return (
         f"run {index} {options.count} {silence_ms} {pace} {secret}\n"
         f"percentiles {percentiles}\n"
+        f"precision {round(options.precision_percent * 1e4)}\n"
         f"bind {address} {options.port}\n"
     )
 
@@ -124,11 +158,26 @@ def opening(index: int, address: str, options: EchoOptions, secret: str, *, gran
 def schedule_text(peers: Sequence[tuple[int, str, int]], meetings: Sequence[Meeting]) -> str:
     """Peers as (index, address, port), and meetings in order of rounds."""
     lines = [f"peer {index} {address} {port}" for index, address, port in peers]
-    lines += [
-        f"pair {meeting.round} {meeting.partner} {'probe' if meeting.probes else 'answer'}"
-        for meeting in meetings
-    ]
+    lines += [f"pair {_meeting(meeting)}" for meeting in meetings]
     return "\n".join([*lines, ""])
+
+
+def grant_text(number: int, processor: int | None) -> str:
+    """Leave to meet the partner of a round, on a processor or on any."""
+    return f"go {number} {_processor(processor)}\n"
+
+
+def again_text(meeting: Meeting, processor: int | None) -> str:
+    """One more meeting, at once."""
+    return f"again {_meeting(meeting)} {_processor(processor)}\n"
+
+
+def _meeting(meeting: Meeting) -> str:
+    return f"{meeting.round} {meeting.partner} {'probe' if meeting.probes else 'answer'}"
+
+
+def _processor(processor: int | None) -> str:
+    return "any" if processor is None else str(processor)
 
 
 def parse_event(line: str) -> Event:
@@ -142,26 +191,30 @@ def parse_event(line: str) -> Event:
         match verb, words:
             case "bound", [port]:
                 return Bound(_whole(port, 65535))
-            case "rtt", [round_, partner, sent, received, *times] if times:
-                return _rtt(round_, partner, sent, received, times)
+            case "rtt", [round_, partner, sent, received, ppm, *times] if times:
+                return _rtt((round_, partner), (sent, received), ppm, times)
             case "lost", [round_, partner, reason]:
                 return Lost(_whole(round_), _whole(partner), _REASONS[reason])
             case "alive", []:
                 return Alive()
-            case "over", [round_, partner]:
-                return Over(_whole(round_), _whole(partner))
+            case "over", [round_, partner, elapsed, run, wait]:
+                waited = None if wait == "-" else _whole(wait)
+                effort = Effort(_whole(elapsed), _whole(run), waited)
+                return Over(_whole(round_), _whole(partner), effort)
     except (ValueError, KeyError):
         pass
     raise ProtocolError(f"sent {line[:40]!r}, which no echo agent says")
 
 
-def _rtt(round_: str, partner: str, sent: str, received: str, times: list[str]) -> Rtt:
+def _rtt(of: tuple[str, str], counts: tuple[str, str], ppm: str, times: list[str]) -> Rtt:
+    width_ppm = _whole(ppm)
     event = Rtt(
-        round=_whole(round_),
-        partner=_whole(partner),
-        sent=_whole(sent),
-        received=_whole(received),
+        round=_whole(of[0]),
+        partner=_whole(of[1]),
+        sent=_whole(counts[0]),
+        received=_whole(counts[1]),
         rtt_us=tuple(_whole(time) / 1000.0 for time in times),
+        precision_percent=None if width_ppm == _UNKNOWN_PPM else width_ppm / 1e4,
     )
     if not 1 <= event.received <= event.sent:
         raise ValueError

@@ -23,6 +23,7 @@ class Schedule:
         self.pending: set[tuple[int, int]] = set(wanted)
         self.meetings: list[list[Meeting]] = [[] for _ in range(hosts)]
         self._partner: list[dict[int, int]] = [{} for _ in range(hosts)]
+        self._rounds = len(rounds)
         for number, pairs in enumerate(rounds):
             for i, j in pairs:
                 if (i, j) in wanted or (j, i) in wanted:
@@ -34,9 +35,22 @@ class Schedule:
             self.meetings[source].append(Meeting(number, destination, probes))
             self._partner[source][number] = destination
 
+    def __len__(self) -> int:
+        """The number of rounds."""
+        return self._rounds
+
+    def add(self, number: int, one: int, other: int) -> None:
+        """One more meeting of two hosts, in a round of its own; nothing more is owed by it."""
+        self._partner[one][number] = other
+        self._partner[other][number] = one
+
     def partner(self, host: int, number: int) -> int | None:
         """The host that `host` meets in round `number`, or None."""
         return self._partner[host].get(number)
+
+    def partners(self, host: int) -> set[int]:
+        """The hosts that `host` meets, sooner or later."""
+        return set(self._partner[host].values())
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
         """Every meeting once, as (round, leader, follower), in order of rounds."""
@@ -57,4 +71,5 @@ class Schedule:
 
     def owed_with(self, host: int) -> list[tuple[int, int]]:
         """The pending directions from and to `host`."""
-        return sorted(pair for pair in self.pending if host in pair)
+        ways = ((pair, pair[::-1]) for pair in ((host, other) for other in self.partners(host)))
+        return sorted(pair for both in ways for pair in both if pair in self.pending)

@@ -19,7 +19,7 @@ DEFAULT_RATE = "400mbit"
 DEFAULT_HOPS = 4
 MACHINE = "."
 
-SHAPE_OPTIONS = ("racks", "hosts", "host_rate", "uplink_rate", "hops")
+SHAPE_OPTIONS = ("racks", "hosts", "host_rate", "uplink_rate", "hops", "routed")
 # Nothing that means something in the configuration of sshd, such as quotes.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[A-Za-z0-9 _.,:;/@+=-]*")
 EXAMPLE = (
@@ -64,6 +64,7 @@ def shape_of(arguments: argparse.Namespace) -> Shape:
         parse_rate(arguments.host_rate or DEFAULT_RATE),
         parse_rate(arguments.uplink_rate or DEFAULT_RATE),
         DEFAULT_HOPS if arguments.hops is None else arguments.hops,
+        routed=arguments.routed is True,
     )
 
 
@@ -122,6 +123,10 @@ def parser() -> argparse.ArgumentParser:
     stop.add_argument("host")
     start = commands.add_parser("start", parents=[which], help="let it speak again")
     start.add_argument("host")
+
+    move = commands.add_parser("move", parents=[which], help="plug a host into another rack")
+    move.add_argument("host")
+    move.add_argument("rack", help="as lab status has it: r1, r2, ...")
     return top
 
 
@@ -133,6 +138,12 @@ def _add_up(up: argparse.ArgumentParser) -> None:
     up.add_argument("--uplink-rate", help=f"of every rack's uplink, or none {rate}")
     up.add_argument(
         "--hops", type=int, help=f"switches on a rack's way up (default: {DEFAULT_HOPS})"
+    )
+    up.add_argument(
+        "--routed",
+        action="store_const",
+        const=True,
+        help="racks, hops and the spine are routers, every rack a subnet",
     )
     up.add_argument(
         "--topology", metavar="FILE", help="all that and rows of racks, as TOML or JSON"

@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from ipaddress import IPv4Network
 
-from labkit import namespaces, texts, wiring
+from labkit import namespaces, routing, texts, wiring
 from labkit.errors import LabError
 from labkit.login import Login
 from labkit.system import run
@@ -65,12 +65,16 @@ def build(topology: Topology, login: Login, congestion_control: str | None) -> N
             ports[end.element].append(end.interface)
             if rate_bits is not None:
                 rates[end.element].append(texts.shaping_command(end.interface, rate_bits))
+    routers = routing.routers(topology) if topology.is_routed else {}
     for element in wiring.switch_elements(topology):
         with namespaces.inside(wiring.namespace(topology.lab, element)):
             # Switches speak no IP, and the firewall of the machine is none of their business.
             namespaces.configure_if_known("ipv6/conf/default/disable_ipv6", "1")
             namespaces.configure_if_known("bridge/bridge-nf-call-iptables", "0")
-            run(["ip", "-batch", "-"], texts.switch_batch(ports[element]))
+            if element in routers:
+                _set_up_router(routers[element], ports[element])
+            else:
+                run(["ip", "-batch", "-"], texts.switch_batch(ports[element]))
             _shape(rates[element])
     for host in topology.hosts:
         with namespaces.inside(wiring.namespace(topology.lab, host.name)):
@@ -81,13 +85,20 @@ def build(topology: Topology, login: Login, congestion_control: str | None) -> N
                 namespaces.configure("ipv4/ip_unprivileged_port_start", "0")
                 namespaces.configure("ipv4/ping_group_range", "0 0")
             run(["ip", "link", "set", "lo", "up"])
-            run(
-                ["ip", "-batch", "-"],
-                texts.station_batch(topology, wiring.HOST_INTERFACE, host.address),
-            )
+            run(["ip", "-batch", "-"], texts.host_batch(topology, host))
             _shape(rates[host.name])
-    interface = wiring.machine_interface(topology.lab)
-    run(["ip", "-batch", "-"], texts.station_batch(topology, interface, topology.machine_address))
+    run(["ip", "-batch", "-"], texts.machine_batch(topology))
+
+
+def _set_up_router(router: routing.Router, ports: list[str]) -> None:
+    """Make a router of the present namespace. Ports without an address lead to a rack's hosts."""
+    namespaces.configure("ipv4/ip_forward", "1")
+    # A router says every time that a packet's time is up, and from the side that it came from.
+    namespaces.configure("ipv4/icmp_ratemask", "0")
+    namespaces.configure("ipv4/icmp_errors_use_inbound_ifaddr", "1")
+    bridged = [port for port in ports if port not in router.addresses]
+    bridge = texts.switch_batch(bridged) if bridged else ""
+    run(["ip", "-batch", "-"], bridge + texts.router_batch(router))
 
 
 def demolish(lab: str) -> None:

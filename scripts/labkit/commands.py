@@ -152,6 +152,13 @@ def _silence(arguments: argparse.Namespace, *, silent: bool) -> int:
     return 0
 
 
+def _move(arguments: argparse.Namespace) -> int:
+    registry = registry_of(arguments)
+    with registry.locked():
+        operations.move(registry, found(arguments, registry), arguments.host, arguments.rack)
+    return 0
+
+
 def _login(arguments: argparse.Namespace) -> Login:
     if arguments.inside is None:
         return own_login(os.getuid(), os.getgid(), nested=False)
@@ -168,4 +175,5 @@ COMMANDS = {
     "set": _set,
     "stop": _stop,
     "start": _start,
+    "move": _move,
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import building, sshd, subnets, texts
+from labkit.addressing import addresses_needed
 from labkit.entry import ETC_HOSTS, ETC_SHADOW, PRIVATE_FOLDER, SHELL_START
 from labkit.errors import LabError
 from labkit.interruptions import held_back
@@ -22,7 +23,7 @@ from labkit.state import State
 from labkit.system import require_programs
 from labkit.topology import place
 
-FILES = ("hosts.txt", "ssh_config", "known_hosts", "id_ed25519", "id_ed25519.pub", "truth.json")
+FILES = ("hosts.txt", "ssh_config", "known_hosts", "id_ed25519", "id_ed25519.pub", texts.TRUTH_FILE)
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _claim(registry: Registry, request: Request) -> State:
                 raise LabError(f"{directory / name} exists and is no lab's", "choose a --dir")
         building.refuse_strangers(lab)
         taken = building.taken_networks() + registry.subnets()
-        subnet = subnets.choose(lab, shape.host_count, taken)
+        subnet = subnets.choose(lab, addresses_needed(shape), taken)
         topology = place(lab, shape, request.seed, subnet)
         made_directory = not directory.exists()
         state = State(secrets.token_hex(8), directory, made_directory, request.login, topology)
@@ -127,7 +128,7 @@ def _write_files(state: State) -> None:
         "hosts.txt": texts.hosts_txt(topology),
         "ssh_config": texts.ssh_config(topology, directory, state.login.name),
         "known_hosts": texts.known_hosts(topology, public_keys),
-        "truth.json": texts.truth_json(topology),
+        texts.TRUTH_FILE: texts.truth_json(topology),
         f"{PRIVATE_FOLDER}/{SHELL_START}": "",
         f"{PRIVATE_FOLDER}/{ETC_HOSTS}": texts.etc_hosts(topology, socket.gethostname()),
     }

@@ -1,4 +1,4 @@
-"""Changing a lab while it stands: rates, and hosts that fall silent."""
+"""Changing a lab while it stands: rates, hosts that fall silent, hosts that move."""
 
 from __future__ import annotations
 
@@ -45,5 +45,37 @@ def set_silent(registry: Registry, state: State, host: str, *, silent: bool) -> 
     port = wiring.host_cable(state.topology.host(host)).upper
     number = PORT_DISABLED if silent else PORT_FORWARDING
     with namespaces.inside(wiring.namespace(state.name, state.topology.host(host).rack)):
-        run(["bridge", "link", "set", "dev", port.interface, "state", str(number)])
+        _set_port(port, number)
     registry.write(state.with_stopped(host, silent))
+
+
+def move(registry: Registry, state: State, host: str, rack: str) -> None:
+    """Plug a host into another rack's switch. Its link keeps its rate, the host its address.
+
+    Raises:
+        WrongUseError: there is no such host or rack.
+    """
+    topology = state.topology.with_rack(host, rack)
+    old, new = (wiring.host_cable(each.host(host)).upper for each in (state.topology, topology))
+    if old == new:
+        return
+    there = wiring.namespace(state.name, new.element)
+    with namespaces.inside(wiring.namespace(state.name, old.element)):
+        run(["ip", "link", "set", "dev", old.interface, "netns", there])
+    with namespaces.inside(there):
+        run(["ip", "-batch", "-"], texts.port_batch([new.interface]))
+        rate_bits = topology.host(host).rate_bits
+        if rate_bits is not None:
+            run(["tc", "-batch", "-"], texts.shaping_command(new.interface, rate_bits))
+        if host in state.stopped:
+            _set_port(new, PORT_DISABLED)
+    # Every switch has learned where the host was, and would not forget for a day.
+    for element in wiring.switch_elements(topology):
+        with namespaces.inside(wiring.namespace(state.name, element)):
+            run(["ip", "link", "set", "dev", wiring.BRIDGE, "type", "bridge", "fdb_flush"])
+    registry.write(replace(state, topology=topology))
+    (state.directory / texts.TRUTH_FILE).write_text(texts.truth_json(topology))
+
+
+def _set_port(port: wiring.End, number: int) -> None:
+    run(["bridge", "link", "set", "dev", port.interface, "state", str(number)])

@@ -17,7 +17,8 @@ def summary(state: State) -> str:
     directory = _as_typed(state.directory)
     inside = f"lab exec --name {state.name} . -- " if state.login.nested else ""
     return (
-        f"lab {state.name}: {len(topology.hosts)} hosts in {racks} racks on {topology.subnet}\n"
+        f"lab {state.name}: {len(topology.hosts)} hosts in {racks} racks on {topology.subnet}"
+        f"{', routed' if topology.is_routed else ''}\n"
         f"{inside}plink probe {directory}/hosts.txt -F {directory}/ssh_config"
     )
 
@@ -30,7 +31,8 @@ def _as_typed(path: Path) -> Path:
 def table(state: State, whole: bool) -> str:
     """A lab, a line a switch and a host. `whole` is whether all of it stands."""
     topology = state.topology
-    lines = [f"lab {state.name} in {state.directory}, {topology.subnet}, seed {topology.seed}"]
+    subnet = f"{topology.subnet}{', routed' if topology.is_routed else ''}"
+    lines = [f"lab {state.name} in {state.directory}, {subnet}, seed {topology.seed}"]
     if not whole:
         lines.append(f"not whole, after a crash or a restart: lab down --name {state.name}")
     in_rack = defaultdict(list)
@@ -53,6 +55,7 @@ def as_json(state: State, whole: bool) -> dict[str, Any]:
         "whole": whole,
         "dir": str(state.directory),
         "subnet": topology.subnet,
+        "routed": topology.is_routed,
         "seed": topology.seed,
         "switches": [
             {

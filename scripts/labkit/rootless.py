@@ -160,4 +160,5 @@ COMMANDS = {
     "set": _within,
     "stop": _within,
     "start": _within,
+    "move": _within,
 }

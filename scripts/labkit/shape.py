@@ -35,10 +35,14 @@ class RowShape:
 
 @dataclass(frozen=True)
 class Shape:
-    """Two levels (racks under the spine), or three (racks under rows under the spine)."""
+    """Two levels (racks under the spine), or three (racks under rows under the spine).
+
+    `routed`: the spine, rows, racks and the extra hops are routers, and not bridges.
+    """
 
     racks: tuple[RackShape, ...]
     rows: tuple[RowShape, ...] = ()
+    routed: bool = False
 
     @property
     def host_count(self) -> int:
@@ -52,6 +56,8 @@ def two_levels(
     host_rate_bits: int | None,
     uplink_rate_bits: int | None,
     hops: int,
+    *,
+    routed: bool = False,
 ) -> Shape:
     """Racks under one spine. One number of hosts stands for every rack; several, one a rack.
 
@@ -68,7 +74,7 @@ def two_levels(
             "leave --racks out",
         )
     racks = tuple(RackShape(count, host_rate_bits, uplink_rate_bits, hops) for count in hosts)
-    return checked(Shape(racks))
+    return checked(Shape(racks, routed=routed))
 
 
 def checked(shape: Shape) -> Shape:

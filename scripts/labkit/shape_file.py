@@ -5,6 +5,7 @@
     hops = 2
     row_uplink_rate = "800mbit"
     row_hops = 4
+    routed = false               # whether all of them are routers
 
     [[rows]]
     racks = [4, 4]               # hosts in each
@@ -36,6 +37,7 @@ DEFAULTS = {
     "row_uplink_rate": "400mbit",
     "row_hops": 4,
 }
+ROUTED = "routed"
 MAX_FILE_BYTES = 1_000_000
 
 
@@ -66,18 +68,21 @@ def shape_of_document(document: Any) -> Shape:
     Raises:
         WrongUseError: a key that is not known, a value of the wrong kind or out of range.
     """
-    common = {**DEFAULTS, **_known(document, {*DEFAULTS, "rows", "racks"}, "the file")}
+    common = {**DEFAULTS, **_known(document, {*DEFAULTS, ROUTED, "rows", "racks"}, "the file")}
     if ("rows" in common) == ("racks" in common):
         raise WrongUseError("give either rows or racks", "such as [[rows]] with racks = [4, 4]")
+    routed = common.get(ROUTED, False)
+    if not isinstance(routed, bool):
+        raise WrongUseError(f"{ROUTED} must be true or false, not {routed!r}")
     if "racks" in common:
-        return checked(Shape(tuple(_racks(common, None))))
+        return checked(Shape(tuple(_racks(common, None)), routed=routed))
     racks: list[RackShape] = []
     rows: list[RowShape] = []
     for row in _list(common["rows"], "rows"):
         own = {**common, "racks": [], **_known(row, {*DEFAULTS, "racks"}, "a row")}
         racks += _racks(own, len(rows))
         rows.append(RowShape(_rate(own, "row_uplink_rate"), _count(own["row_hops"], "row_hops")))
-    return checked(Shape(tuple(racks), tuple(rows)))
+    return checked(Shape(tuple(racks), tuple(rows), routed))
 
 
 def _racks(fields: Mapping[str, Any], row: int | None) -> list[RackShape]:

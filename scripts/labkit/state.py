@@ -125,6 +125,7 @@ def _topology(fields: dict[str, Any]) -> Topology:
                 parent=_element(switch["parent"]),
                 uplink_rate_bits=_rate(switch["uplink_rate_bits"]),
                 hops=int(switch["hops"]),
+                subnet=_subnet(switch.get("subnet")),
             )
             for switch in fields["switches"]
         ),
@@ -148,6 +149,10 @@ def _element(name: Any) -> str:
 
 def _rate(rate_bits: Any) -> int | None:
     return None if rate_bits is None else int(rate_bits)
+
+
+def _subnet(network: Any) -> str | None:
+    return None if network is None else str(IPv4Network(network))
 
 
 def _absolute(path: Any) -> Path:

@@ -11,11 +11,11 @@ from labkit.errors import LabError
 # Private ranges in the order tried. The last is the one set aside for benchmarks (RFC 2544): it is
 # there for machines whose VPN claims every private range.
 POOLS = tuple(map(IPv4Network, ("10.128.0.0/9", "172.16.0.0/12", "198.18.0.0/15")))
-PREFIX_LENGTHS = (24, 22)
+PREFIX_LENGTHS = (24, 22, 20, 18, 16)
 
 
-def choose(lab: str, host_count: int, taken: Iterable[IPv4Network]) -> IPv4Network:
-    """A free subnet with room for the hosts and the machine itself.
+def choose(lab: str, address_count: int, taken: Iterable[IPv4Network]) -> IPv4Network:
+    """A free subnet of at least so many addresses.
 
     The search starts at a place that depends on the lab's name alone, so that a lab taken down and
     put up again usually gets the same addresses.
@@ -24,7 +24,10 @@ def choose(lab: str, host_count: int, taken: Iterable[IPv4Network]) -> IPv4Netwo
         LabError: every candidate overlaps a taken network.
     """
     used = [network for network in taken if network.prefixlen > 0]
-    length = next(n for n in PREFIX_LENGTHS if 2 ** (32 - n) - 3 >= host_count)
+    fitting = (n for n in PREFIX_LENGTHS if 2 ** (32 - n) >= address_count)
+    length = next(fitting, None)
+    if length is None:
+        raise LabError(f"a routed lab of this shape needs {address_count} addresses, too many")
     for pool in POOLS:
         for subnet in _candidates(lab, pool, length):
             if not any(subnet.overlaps(network) for network in used):

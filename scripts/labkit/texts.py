@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from labkit import wiring
+from labkit import routing, wiring
 from labkit.rates import burst_bytes, format_rate
 from labkit.topology import Host, Topology
 
+# A network of two addresses has none left for broadcast (RFC 3021).
+MAX_BROADCAST_PREFIX = 31
+TRUTH_FILE = "truth.json"
 # How long a packet may wait in a shaped link's queue before it is dropped.
 QUEUE_MS = 50
 # A day: a switch that forgot an idle host would flood every link to find it.
@@ -37,18 +40,31 @@ Subsystem sftp internal-sftp
 def creation_batch(topology: Topology) -> str:
     """For `ip -batch` on the machine: every namespace and every cable."""
     lab = topology.lab
-    address_of = {host.name: host.address for host in topology.hosts}
-    address_of[wiring.MACHINE] = topology.machine_address
+    addresses = _addresses(topology)
     lines = [f"netns add {wiring.namespace(lab, name)}" for name in wiring.elements(topology)]
     for cable in wiring.cables(topology):
         lower, upper = cable.lower, cable.upper
-        owner = address_of.get(lower.element)
-        mac = f" address {wiring.hardware_address(owner)}" if owner else ""
         lines.append(
-            f"link add name {lower.interface}{mac}{_place(lab, lower)} type veth"
-            f" peer name {upper.interface}{_place(lab, upper)}"
+            f"link add name {lower.interface}{_mac(addresses, lower)}{_place(lab, lower)} type veth"
+            f" peer name {upper.interface}{_mac(addresses, upper)}{_place(lab, upper)}"
         )
     return _joined(lines)
+
+
+def _addresses(topology: Topology) -> dict[wiring.End, str]:
+    """The address at every end of a cable that has one."""
+    known = {wiring.host_cable(host).lower: host.address for host in topology.hosts}
+    machine = wiring.End(wiring.MACHINE, wiring.machine_interface(topology.lab))
+    known[machine] = topology.machine_address
+    if topology.is_routed:
+        for transfer in routing.transfers(topology):
+            known[transfer.cable.lower] = str(transfer.lower.ip)
+            known[transfer.cable.upper] = str(transfer.upper.ip)
+    return known
+
+
+def _mac(addresses: Mapping[wiring.End, str], end: wiring.End) -> str:
+    return f" address {wiring.hardware_address(addresses[end])}" if end in addresses else ""
 
 
 def switch_batch(ports: list[str]) -> str:
@@ -57,31 +73,78 @@ def switch_batch(ports: list[str]) -> str:
     lines = [
         f"link add name {bridge} type bridge {BRIDGE_OPTIONS}",
         f"link set dev {bridge} up",
-        *(f"link set dev {port} master {bridge} up" for port in ports),
     ]
+    return _joined(lines) + port_batch(ports)
+
+
+def port_batch(ports: list[str]) -> str:
+    """For `ip -batch` in a switch's namespace: more ports for its bridge."""
+    return _joined([f"link set dev {port} master {wiring.BRIDGE} up" for port in ports])
+
+
+def router_batch(router: routing.Router) -> str:
+    """For `ip -batch` in a router's namespace: addresses, neighbours and routes.
+
+    A bridge among its interfaces, which a rack's router has, is there before.
+    """
+    lines = []
+    for interface, address in router.addresses.items():
+        if interface == wiring.BRIDGE:
+            mac = wiring.hardware_address(str(address.ip))
+            lines.append(f"link set dev {interface} address {mac}")
+        lines += [
+            f"address add {address} dev {interface}",
+            f"link set dev {interface} up",
+        ]
+    lines += [_neighbour(address, behind) for address, behind in router.neighbours.items()]
+    lines += [f"route add {network} via {via}" for network, via in router.routes.items()]
     return _joined(lines)
 
 
-def station_batch(topology: Topology, interface: str, address: str) -> str:
-    """For `ip -batch` in a host's namespace, or on the machine: address and neighbours.
+def host_batch(topology: Topology, host: Host) -> str:
+    """For `ip -batch` in a host's namespace: address, neighbours and the way out of its rack.
 
     Neighbours are permanent: the kernel's neighbour table is one for all namespaces and holds
     1024 others, fewer than the pairs of 64 hosts. It also means that a stopped host is met with
     silence, as across a routed network, and not with `No route to host`.
     """
-    prefix_length = IPv4Network(topology.subnet).prefixlen
-    others = [topology.machine_address, *(host.address for host in topology.hosts)]
+    others = [each.address for each in topology.hosts if each is not host]
+    if not topology.is_routed:
+        others.append(topology.machine_address)
+        return _station(wiring.HOST_INTERFACE, host.address, topology.subnet, others)
+    subnet = topology.rack_subnet(host.rack)
+    router = str(routing.gateway(subnet).ip)
+    mates = [address for address in others if IPv4Address(address) in subnet]
+    station = _station(wiring.HOST_INTERFACE, host.address, str(subnet), [*mates, router])
+    return f"{station}route add {topology.subnet} via {router}\n"
+
+
+def machine_batch(topology: Topology) -> str:
+    """For `ip -batch` on the machine: the same for its own interface."""
+    interface = wiring.machine_interface(topology.lab)
+    if not topology.is_routed:
+        others = [host.address for host in topology.hosts]
+        return _station(interface, topology.machine_address, topology.subnet, others)
+    transfer = routing.transfers(topology)[0]
+    spine = str(transfer.upper.ip)
+    station = _station(interface, topology.machine_address, str(transfer.network), [spine])
+    return f"{station}route add {topology.subnet} via {spine}\n"
+
+
+def _station(interface: str, address: str, subnet: str, neighbours: Iterable[str]) -> str:
+    length = IPv4Network(subnet).prefixlen
+    broadcast = " broadcast +" if length < MAX_BROADCAST_PREFIX else ""
     lines = [
-        f"address add {address}/{prefix_length} broadcast + dev {interface}",
+        f"address add {address}/{length}{broadcast} dev {interface}",
         f"link set dev {interface} up",
-        *(
-            f"neigh replace {other} lladdr {wiring.hardware_address(other)}"
-            f" dev {interface} nud permanent"
-            for other in others
-            if other != address
-        ),
+        *(_neighbour(other, interface) for other in neighbours),
     ]
     return _joined(lines)
+
+
+def _neighbour(address: str, interface: str) -> str:
+    mac = wiring.hardware_address(address)
+    return f"neigh replace {address} lladdr {mac} dev {interface} nud permanent"
 
 
 def shaping_command(interface: str, rate_bits: int) -> str:
@@ -133,6 +196,7 @@ def truth_json(topology: Topology) -> str:
         "hosts": {host.name: host.rack for host in topology.hosts},
         "addresses": {host.name: host.address for host in topology.hosts},
         "rates": {host.name: format_rate(host.rate_bits) for host in topology.hosts},
+        "routes": routing.paths(topology),
         "switches": [asdict(switch) for switch in topology.switches],
         "subnet": topology.subnet,
         "machine_address": topology.machine_address,

@@ -6,26 +6,31 @@ Names and addresses are shuffled, each on its own, so that neither says anything
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
 
+from labkit.addressing import deal
 from labkit.errors import WrongUseError
 from labkit.shape import Shape
 
 SPINE = "spine"
+ROW = "row"
 
 
 @dataclass(frozen=True)
 class Switch:
     """A rack's or a row's switch. Its uplink leads to `parent` over `hops` extra switches.
 
-    `uplink_rate_bits` is in bit/s, None for unshaped.
+    `uplink_rate_bits` is in bit/s, None for unshaped. `subnet` is that of a rack's hosts where the
+    lab is routed, else None.
     """
 
     name: str
     parent: str
     uplink_rate_bits: int | None
     hops: int
+    subnet: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,8 @@ class Topology:
     Args:
         lab: the lab's name.
         seed: what names, addresses and the given order were shuffled by.
-        subnet: of all hosts and of the machine, such as `10.140.3.0/24`.
+        subnet: of all hosts and of the machine, such as `10.140.3.0/24`; of all the routers and
+            their subnets too, where the lab is routed.
         machine_address: of the machine that the lab runs on, in the subnet.
         switches: rows before racks; the spine is implied.
         hosts: in the given order, which is random with respect to racks.
@@ -72,6 +78,39 @@ class Topology:
             f"its hosts are {self.hosts[0].name} and {len(self.hosts) - 1} more: see lab status",
         )
 
+    @property
+    def racks(self) -> tuple[str, ...]:
+        """The switches that hosts are plugged into."""
+        names = (switch.name for switch in self.switches)
+        return tuple(name for name in names if not name.startswith(ROW))
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether racks and rows are routers, and not bridges."""
+        return any(switch.subnet is not None for switch in self.switches)
+
+    def rack_subnet(self, rack: str) -> IPv4Network:
+        """The subnet that the hosts of a rack are in."""
+        (subnet,) = (switch.subnet for switch in self.switches if switch.name == rack)
+        return IPv4Network(self.subnet if subnet is None else subnet)
+
+    def with_rack(self, name: str, rack: str) -> Topology:
+        """The same lab with a host in another rack.
+
+        Raises:
+            WrongUseError: there is no such host or rack, or the lab is routed.
+        """
+        if self.is_routed:
+            raise WrongUseError(
+                f"lab {self.lab} is routed, and a host's address is its rack's",
+                "lab up without --routed",
+            )
+        if rack not in self.racks:
+            raise WrongUseError(
+                f"lab {self.lab} has no rack {rack!r}", f"its racks are {', '.join(self.racks)}"
+            )
+        return self._with_host(replace(self.host(name), rack=rack))
+
     def with_rate(self, name: str, rate_bits: int | None) -> Topology:
         """The same lab with another rate on the link of a host, or the uplink of a rack or row.
 
@@ -84,10 +123,10 @@ class Topology:
                 for switch in self.switches
             )
             return replace(self, switches=tuple(switches))
-        changed = self.host(name)
-        hosts = (
-            replace(host, rate_bits=rate_bits) if host is changed else host for host in self.hosts
-        )
+        return self._with_host(replace(self.host(name), rate_bits=rate_bits))
+
+    def _with_host(self, changed: Host) -> Topology:
+        hosts = (changed if host.name == changed.name else host for host in self.hosts)
         return replace(self, hosts=tuple(hosts))
 
 
@@ -97,9 +136,8 @@ def place(lab: str, shape: Shape, seed: int, subnet: IPv4Network) -> Topology:
     count = shape.host_count
     width = max(2, len(str(count)))
     names = [f"n{number:0{width}}" for number in range(1, count + 1)]
-    addresses = [str(IPv4Address(int(subnet.network_address) + 2 + k)) for k in range(count)]
     generator.shuffle(names)
-    generator.shuffle(addresses)
+    addresses = deal(shape, subnet, generator)
     racks = [
         (f"r{number}", rack.host_rate_bits)
         for number, rack in enumerate(shape.racks, start=1)
@@ -107,22 +145,22 @@ def place(lab: str, shape: Shape, seed: int, subnet: IPv4Network) -> Topology:
     ]
     hosts = [
         Host(name, address, rack, rate_bits)
-        for name, address, (rack, rate_bits) in zip(names, addresses, racks, strict=True)
+        for name, address, (rack, rate_bits) in zip(names, addresses.hosts, racks, strict=True)
     ]
     generator.shuffle(hosts)
     return Topology(
         lab=lab,
         seed=seed,
         subnet=str(subnet),
-        machine_address=str(subnet.network_address + 1),
-        switches=_switches(shape),
+        machine_address=addresses.machine,
+        switches=_switches(shape, addresses.racks),
         hosts=tuple(hosts),
     )
 
 
-def _switches(shape: Shape) -> tuple[Switch, ...]:
+def _switches(shape: Shape, subnets: Sequence[IPv4Network | None]) -> tuple[Switch, ...]:
     rows = [
-        Switch(f"row{number}", SPINE, row.uplink_rate_bits, row.hops)
+        Switch(f"{ROW}{number}", SPINE, row.uplink_rate_bits, row.hops)
         for number, row in enumerate(shape.rows, start=1)
     ]
     racks = [
@@ -131,7 +169,8 @@ def _switches(shape: Shape) -> tuple[Switch, ...]:
             SPINE if rack.row is None else rows[rack.row].name,
             rack.uplink_rate_bits,
             rack.hops,
+            None if subnet is None else str(subnet),
         )
-        for number, rack in enumerate(shape.racks, start=1)
+        for number, (rack, subnet) in enumerate(zip(shape.racks, subnets, strict=True), start=1)
     ]
     return (*rows, *racks)

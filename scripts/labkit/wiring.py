@@ -52,7 +52,7 @@ def machine_interface(lab: str) -> str:
 
 
 def switch_elements(topology: Topology) -> list[str]:
-    """Every bridge: the spine, rows, racks, and the extra hops on their ways up."""
+    """Every bridge or router: the spine, rows, racks, and the extra hops on their ways up."""
     return [
         SPINE,
         *(name for switch in topology.switches for name in (switch.name, *_hops(switch))),
@@ -66,11 +66,16 @@ def elements(topology: Topology) -> list[str]:
 
 def cables(topology: Topology) -> Iterator[Cable]:
     """Every cable of the lab, the machine's own included."""
+    yield from trunks(topology)
+    for host in topology.hosts:
+        yield host_cable(host)
+
+
+def trunks(topology: Topology) -> Iterator[Cable]:
+    """Every cable but the hosts' own: first the machine's to the spine, then the ways up."""
     yield Cable(End(MACHINE, machine_interface(topology.lab)), End(SPINE, MACHINE), None, None)
     for switch in topology.switches:
         yield from _way_up(switch)
-    for host in topology.hosts:
-        yield host_cable(host)
 
 
 def host_cable(host: Host) -> Cable:

@@ -30,6 +30,7 @@ def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess
         (["up", "--name", "Lab!"], 2, "'Lab!'"),
         (["up", "--topology", "missing.toml"], 2, "missing.toml"),
         (["up", "--topology", "missing.toml", "--racks", "2"], 2, "--racks contradicts"),
+        (["up", "--topology", "missing.toml", "--routed"], 2, "--routed contradicts"),
         (["up", "--set-env", "RUN"], 2, "'RUN' is no NAME=VALUE"),
         (["up", "--set-env", 'RUN="1"\nPermitRootLogin yes'], 2, "NAME=VALUE"),
         (["down", "--name", "nosuchlab"], 1, "nosuchlab"),

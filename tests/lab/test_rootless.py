@@ -143,6 +143,27 @@ except TimeoutError:
 """
 
 
+def test_a_routed_lab_and_a_host_that_moves(user: User) -> None:
+    reach = (SYSTEM_PYTHON, "-c", REACH)
+    done = user.run("up", *SMALL, "--routed")
+    assert done.returncode == 0, done.stderr
+    truth = json.loads((user.folder / ".lab" / user.lab / "truth.json").read_text())
+    one, other = truth["hosts"]
+    assert user.exec(one, *reach, truth["addresses"][other]).stdout == "reached\n"
+    assert user.exec(".", *reach, truth["addresses"][other]).stdout == "reached\n"
+    assert "is routed" in user.run("move", then=(one, truth["hosts"][other])).stderr
+    assert user.run("down").returncode == 0
+
+    one, other = up(user)
+    truth_file = user.folder / ".lab" / user.lab / "truth.json"
+    truth = json.loads(truth_file.read_text())
+    assert user.run("move", then=(one, truth["hosts"][other])).returncode == 0
+    assert json.loads(truth_file.read_text())["hosts"][one] == truth["hosts"][other]
+    assert user.exec(one, *reach, truth["addresses"][other]).stdout == "reached\n"
+    assert user.run("down").returncode == 0
+    assert user.traces() == []
+
+
 def test_a_lab_whose_keeper_was_killed_says_so_and_comes_down(user: User) -> None:
     one, _ = up(user)
     os.kill(user.keeper(), signal.SIGKILL)

@@ -104,6 +104,8 @@ def test_json_says_the_same(tmp_path: Path) -> None:
         {"racks": [4], "host_rate": 400},
         {"racks": [4], "host_rate": "fast"},
         {"racks": [4], "speed": "400mbit"},
+        {"racks": [4], "routed": "yes"},
+        {"rows": [{"racks": [4], "routed": True}]},
     ],
 )
 def test_refuses_a_wrong_document(document: Any) -> None:

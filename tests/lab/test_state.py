@@ -29,6 +29,14 @@ def test_comes_back_as_it_was() -> None:
     assert from_json(to_json(state), "x") == state
 
 
+def test_a_routed_lab_comes_back_as_it_was() -> None:
+    shape = Shape((RackShape(3, None, 1_000_000, 2), RackShape(1, None, None, 0)), routed=True)
+    topology = place("t", shape, 1, IPv4Network("10.140.3.0/24"))
+    state = State("1", Path("/tmp/t"), True, Login("root", 0, 0, "/root", False), topology)
+    assert from_json(to_json(state), "x") == state
+    assert from_json(to_json(state), "x").topology.is_routed
+
+
 def changed(path: list[Any], value: Any) -> str:
     document = json.loads(to_json(state_in(Path("/tmp/t"))))
     place = document
@@ -54,6 +62,7 @@ def changed(path: list[Any], value: Any) -> str:
         changed(["topology", "lab"], "../../etc"),
         changed(["topology", "lab"], "*"),
         changed(["topology", "subnet"], "10.0.0.0/99"),
+        changed(["topology", "switches", 0, "subnet"], "10.0.0.0/24 dev eth0"),
         changed(["topology", "hosts", 0, "name"], "n01 type veth"),
         changed(["topology", "hosts", 0, "address"], "10.0.0.1; reboot"),
         changed(["topology", "hosts", 0, "rate_bits"], "fast"),

@@ -100,3 +100,22 @@ def test_a_rate_changes_at_one_place_only() -> None:
         assert [pair[0].name for pair in changed] == [element]
     with pytest.raises(WrongUseError, match="n99"):
         before.with_rate("n99", None)
+
+
+def test_a_host_moves_alone() -> None:
+    before = placed(1)
+    after = before.with_rack("n03", "r4")
+    assert after.host("n03").rack == "r4" != before.host("n03").rack
+    assert [host for host in after.hosts if host.name != "n03"] == [
+        host for host in before.hosts if host.name != "n03"
+    ]
+    with pytest.raises(WrongUseError, match="n99"):
+        before.with_rack("n99", "r1")
+
+
+def test_hosts_move_to_racks_only() -> None:
+    topology = placed(1, Shape((RackShape(2, None, 1000, 1, row=0),), (RowShape(3000, 3),)))
+    assert topology.racks == ("r1",)
+    for place_for_no_host in ("row1", "spine", "r2"):
+        with pytest.raises(WrongUseError, match=f"no rack '{place_for_no_host}'"):
+            topology.with_rack("n01", place_for_no_host)

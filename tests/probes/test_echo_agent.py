@@ -116,11 +116,11 @@ def test_a_whole_meeting(peer: Peer) -> None:
             answered += 1
     peer.receive(echo_packet.OVER)
     peer.send(echo_packet.BYE)
-    verb, number, partner, sent, received, *times_ns = peer.hear().split()
+    verb, number, partner, sent, received, _, *times_ns = peer.hear().split()
     assert (verb, number, partner, sent, received) == ("rtt", "5", "0", "50", "46")
     least, low, most = map(int, times_ns)
     assert 1_000 < least <= low <= most < 1_000_000_000
-    assert peer.hear() == "over 5 0"
+    assert peer.hear().startswith("over 5 0 ")
 
 
 def test_packets_without_the_secret_get_no_answer(peer: Peer) -> None:
@@ -152,7 +152,7 @@ def test_a_packet_for_another_host_gets_no_answer(peer: Peer) -> None:
 
 def test_a_leader_that_never_comes_is_given_up(peer: Peer) -> None:
     assert peer.hear() == "lost 5 0 silent"
-    assert peer.hear() == "over 5 0"
+    assert peer.hear().startswith("over 5 0 ")
     peer.send(echo_packet.HELLO)
     peer.receive(echo_packet.PAST)
 
@@ -190,7 +190,7 @@ def test_a_granted_follower_waits_for_its_grant(granted_peer: Peer) -> None:
 def test_a_granted_follower_gives_a_silent_leader_up(granted_peer: Peer) -> None:
     granted_peer.say("go 5 0")
     assert granted_peer.hear() == "lost 5 0 silent"
-    assert granted_peer.hear() == "over 5 0"
+    assert granted_peer.hear().startswith("over 5 0 ")
 
 
 def test_a_suspect_is_waited_for_less() -> None:

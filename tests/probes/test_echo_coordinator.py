@@ -111,7 +111,7 @@ def test_an_interrupt_ends_every_agent(concurrency: int) -> None:
         coordinator.measure(
             hosts, all_pairs(6), round_robin(6), OPTIONS, sink, concurrency=concurrency
         )
-    assert len(sink.readings) == 5
+    assert 5 <= len(sink.readings) < 12
     assert ended(hosts)
 
 

@@ -90,11 +90,32 @@ def test_the_meetings_of_a_lost_host_are_not_granted() -> None:
     assert first.leader not in {end for grant in rest for end in (grant.leader, grant.follower)}
 
 
-def test_a_host_silent_twice_is_suspected_once() -> None:
+def test_a_silent_host_is_suspected_twice() -> None:
     suspicion = Suspicion(limit=2)
-    assert suspicion.silence(0, 9) == []
-    assert suspicion.silence(9, 1) == [9]
-    assert suspicion.silence(9, 2) == []
+    suspected = [suspicion.silence(9, other) for other in range(8)]
+    assert suspected == [[], [9], [], [], [], [9], [], []]
+
+
+def test_a_meeting_that_was_given_up_holds_nobody_else_up() -> None:
+    grants = Grants([(0, 0, 1), (0, 2, 3), (1, 0, 2), (1, 1, 3)], 1)
+    (first,) = grants.next()
+    grants.given_up(0, 0)
+    grants.given_up(1, 0)
+    (second,) = grants.next()
+    assert (first.leader, second.leader, second.slot) == (0, 2, first.slot)
+    grants.over(0, 0)
+    assert not grants.next()
+    grants.over(2, 0)
+    grants.over(3, 0)
+    # Host 1 has not said that its meeting is over, and so meets nobody.
+    (third,) = grants.next()
+    assert (third.leader, third.follower) == (0, 2)
+    grants.over(0, 1)
+    grants.over(2, 1)
+    assert not grants.next()
+    grants.over(1, 0)
+    assert [(grant.leader, grant.follower) for grant in grants.next()] == [(1, 3)]
+    assert not grants.next()
 
 
 def test_a_reading_clears_a_suspicion() -> None:

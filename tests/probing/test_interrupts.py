@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from plink.cli import probe_action
+from plink.cli.probe import command as probe_command
 from plink.cli.progress import StageProgress
 from plink.errors import PlinkError
 from plink.files import cluster as cluster_file
@@ -54,20 +55,11 @@ def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]
     )
     listed = tmp_path / "hosts"
     listed.write_text("h1\nh2\n")
-    ssh = dict.fromkeys(["ssh_config", "identity", "user"])
-    return {
-        **ssh,
-        "accept_new_host_keys": False,
-        "ssh_concurrency": 1,
-        "hosts": str(listed),
-        "output": str(tmp_path / "c.json"),
-        "resume": None,
-        "percentile": 10.0,
-        "tool": "echo",
-        "count": None,
-        "network": None,
-        "interface": None,
-    }
+    argv = [str(listed), "-o", str(tmp_path / "c.json")]
+    # click keeps what a command's help option is called from its first context on.
+    context = probe_command.make_context("probe", argv, help_option_names=["-h", "--help"])
+    values = context.params
+    return {name: value for name, value in values.items() if name not in ("check", "as_json")}
 
 
 def set_tool(monkeypatch: pytest.MonkeyPatch, *, silent: bool) -> None:

@@ -64,6 +64,12 @@ class Lab:
         names = sorted(set(rack_of.values()), key=lambda rack: int(rack.removeprefix("r")))
         return {rack: sorted(host for host in rack_of if rack_of[host] == rack) for rack in names}
 
+    def route(self, source: str, destination: str) -> list[str]:
+        """The true routers between two hosts: where packets reach them. None in the same rack."""
+        rack_of = self.truth["hosts"]
+        routers: list[str] = self.truth["routes"][rack_of[source]][rack_of[destination]]
+        return routers
+
     def exec(
         self, host: str, argv: Sequence[str], *, text: str = "", check: bool = True
     ) -> subprocess.CompletedProcess[str]:

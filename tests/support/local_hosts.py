@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,10 +23,10 @@ AGENT = Path(probes.echo.__file__).parent / "bin" / "plink-echo-agent"
 SECRET = "00112233445566778899aabbccddeeff"
 
 
-def start_agent() -> subprocess.Popen[str]:
-    """An agent that ends with its standard input, hence with this process."""
+def start_agent(argv: Sequence[str | Path] | None = None) -> subprocess.Popen[str]:
+    """An agent, or what `argv` makes of one. It ends with its input, hence with this process."""
     pipe = subprocess.PIPE
-    return subprocess.Popen([AGENT], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(argv or [AGENT], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 class LocalProcess:
@@ -114,12 +114,18 @@ class ListSink:
     readings: list[RttReading] = field(default_factory=list)
     pair_losses: list[PairLoss] = field(default_factory=list)
     host_losses: list[HostLoss] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     on_reading: Any = None
 
     def reading(self, reading: RttReading) -> None:
+        pair = (reading.source, reading.destination)
+        self.readings = [r for r in self.readings if (r.source, r.destination) != pair]
         self.readings.append(reading)
         if self.on_reading is not None:
             self.on_reading(len(self.readings))
+
+    def remark(self, text: str) -> None:
+        self.remarks.append(text)
 
     def pair_lost(self, loss: PairLoss) -> None:
         self.pair_losses.append(loss)

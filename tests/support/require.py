@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from probes.dpdk.tool import AGENT_FILE
+
 _TIMEOUT_S = 30
 _TWO_RANKS = ["2", "2"]
 _PRINT_SIZE = """\
@@ -40,6 +42,13 @@ def require_root() -> None:
     if os.environ.get("CI") == "true":
         pytest.fail(f"{reason}, and with CI=true nothing of the lab may be left out")
     pytest.skip(reason)
+
+
+def require_dpdk() -> None:
+    """Skip unless the DPDK agent was built, which takes libdpdk, and may use interfaces."""
+    require_root()
+    if not AGENT_FILE.exists():
+        pytest.skip("needs plink built where libdpdk is")
 
 
 def require_client(name: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from plink.files.cluster import Cluster, Quantity
 from plink.files.measurement import Failure, Matrix, Measurement
@@ -48,6 +49,7 @@ class Collector(ABC, Generic[Reading]):
         measured: of each host that takes part in the run, in the run's order, its index there.
         percentiles: those of the round-trip times that are kept.
         on_settled: called after each direction of a pair that was read or given up.
+        on_remark: given what a user should know of the run as a whole.
     """
 
     # The member of a cluster that this fills.
@@ -60,12 +62,16 @@ class Collector(ABC, Generic[Reading]):
         percentiles: Sequence[float],
         *,
         on_settled: Callable[[], None] = lambda: None,
+        on_remark: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._cluster = cluster
         self._measured = measured
         self._percentiles = percentiles
         self._on_settled = on_settled
+        self._on_remark = on_remark
+        self._settled: set[tuple[int, int]] = set()
         self.failures: list[Failure] = []
+        self.remarks: list[str] = []
         self._begin()
 
     @abstractmethod
@@ -85,8 +91,8 @@ class Collector(ABC, Generic[Reading]):
         """The cluster with what was gathered so far, and the measurement in it."""
 
     def missing(self, rounds: Rounds) -> Wanted:
-        """The directed pairs of the run's rounds that have no reading yet."""
-        unread = np.isnan(self._readings())
+        """The directed pairs of the run's rounds that have no reading yet, or none to trust."""
+        unread = np.isnan(self._readings()) | self._doubtful()
         return frozenset(
             (source, destination)
             for pairs in rounds
@@ -95,25 +101,59 @@ class Collector(ABC, Generic[Reading]):
             if unread[self._measured[source], self._measured[destination]]
         )
 
+    def _doubtful(self) -> npt.NDArray[np.bool_]:
+        """The (N, N) pairs whose reading is not to be trusted."""
+        size = len(self._cluster.hosts)
+        return np.zeros((size, size), dtype=bool)
+
+    def doubts(self) -> list[str]:
+        """Why some readings are not to be trusted, as sentences for the user."""
+        return []
+
+    def achieved(self, precision_percent: float) -> list[str]:
+        """What the readings are worth, in a few words, where that precision was asked for."""
+        del precision_percent
+        return []
+
+    def measured(self, rounds: Rounds) -> int:
+        """How many directed pairs of rounds among the cluster's hosts have a reading."""
+        pairs = [pair for met in rounds for pair in met]
+        if not pairs:
+            return 0
+        first, second = np.array(pairs).T
+        unread = np.isnan(self._readings())
+        both = unread[first, second], unread[second, first]
+        return sum(int(np.count_nonzero(~missing)) for missing in both)
+
     @property
     def readings(self) -> int:
         """The number of directed pairs that have a reading."""
         return int(np.count_nonzero(~np.isnan(self._readings())))
 
     def reading(self, reading: Reading) -> None:
-        """A direction of a pair was measured."""
+        """A direction of a pair was measured, for the first time or again."""
         self._take((self._measured[reading.source], self._measured[reading.destination]), reading)
-        self._on_settled()
+        self._settle(reading.source, reading.destination)
 
     def pair_lost(self, loss: PairLoss) -> None:
         """A direction of a pair was given up."""
         destination = self._name(loss.destination)
         self.failures.append(Failure(self._name(loss.source), loss.reason, destination=destination))
-        self._on_settled()
+        self._settle(loss.source, loss.destination)
 
     def host_lost(self, loss: HostLoss) -> None:
         """A host failed during the run."""
         self.failures.append(Failure(self._name(loss.host), loss.reason))
+
+    def remark(self, text: str) -> None:
+        """Something that a user should know of the run as a whole."""
+        self.remarks.append(text)
+        self._on_remark(text)
+
+    def _settle(self, source: int, destination: int) -> None:
+        if (source, destination) not in self._settled:
+            self._settled.add((source, destination))
+            self._on_settled()
 
     def _name(self, index: int) -> str:
         return self._cluster.hosts[self._measured[index]].name

@@ -6,6 +6,8 @@
 #include <cstdio>
 
 #include "clock.hpp"
+#include "precision.hpp"
+#include "privileges.hpp"
 #include "statistics.hpp"
 
 namespace plink {
@@ -13,8 +15,11 @@ namespace {
 
 constexpr int64_t kFirstResend = 1 * kMillisecond;
 constexpr int64_t kLongestResend = 20 * kMillisecond;
-// A suspect is given up so many times sooner.
+// A suspect is given up so many times sooner, for each of so many suspicions.
 constexpr int64_t kSuspectImpatience = 4;
+constexpr int kMostSuspicions = 2;
+// But not sooner than a host that lives, and is busy, may answer.
+constexpr int64_t kLeastPatience = 100 * kMillisecond;
 // Until a partner's round-trip time is known, an echo may take so long.
 constexpr int64_t kFirstEchoWait = 500 * kMillisecond;
 // Afterwards so much longer than the fastest, or it counts as lost.
@@ -51,23 +56,22 @@ int Agent::run() {
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     Packet packet;
     while (!mailbox_.control().has_run()) mailbox_.next(now_ns() + kSecond, &packet);
-    if (!mailbox_.open_socket()) return 1;
+    if (!mailbox_.open_port() || !drop_privileges()) return 1;
     while (!mailbox_.control().has_start()) mailbox_.next(now_ns() + kSecond, &packet);
     mailbox_.start();
     samples_ns_.reserve(the_run().count);
-    if (!the_run().granted) {
-        for (size_t position = 0; position < the_run().pairs.size(); ++position) {
-            meet(position);
-        }
-    }
+    size_t free = the_run().granted ? 0 : the_run().pairs.size();
+    for (size_t position = 0; position < free; ++position) meet(position);
     for (;;) wait_for_grant();
 }
 
 // Both directions of one pair: the leader probes, then the follower.
 void Agent::meet(size_t position) {
     mailbox_.set_current(position);
-    const Pair& pair = the_run().pairs[position];
+    // A copy: pairs that the coordinator adds meanwhile may move the others.
+    const Pair pair = the_run().pairs[position];
     Meeting met = leads(pair) ? greet_follower(pair) : greet_leader(pair);
+    Times began = scheduler_.times();
     if (met == Meeting::met && leads(pair)) {
         probe(pair);
         hand_over(pair);
@@ -81,13 +85,15 @@ void Agent::meet(size_t position) {
     }
     if (met != Meeting::met && pair.probes) report_lost(pair, met);
     mailbox_.finish_current();
-    std::printf("over %u %u\n", pair.round, pair.partner);
+    report_over(pair, began);
 }
 
 // How long a greeting may go unanswered. A host that lives answers at once, if only `wait`.
 int64_t Agent::patience_ns(const Pair& pair) const {
-    bool is_suspect = the_run().peers.find(pair.partner)->suspect;
-    return is_suspect ? silence_ns() / kSuspectImpatience : silence_ns();
+    int64_t patience_ns = silence_ns();
+    int suspicions = std::min(the_run().peers.find(pair.partner)->suspected, kMostSuspicions);
+    for (int i = 0; i < suspicions; ++i) patience_ns /= kSuspectImpatience;
+    return std::max(patience_ns, std::min(silence_ns(), kLeastPatience));
 }
 
 Agent::Meeting Agent::greet_follower(const Pair& pair) {
@@ -130,31 +136,38 @@ Agent::Meeting Agent::greet_leader(const Pair& pair) {
 void Agent::probe(const Pair& pair) {
     if (!pair.probes) return;
     samples_ns_.clear();
+    std::vector<uint32_t> looks{the_run().count};
+    if (the_run().precision_ppm > 0) looks = looks_until(the_run().count);
+    uint32_t width_ppm = kUnknownPpm;
     int64_t fastest_ns = 0;
     int64_t heard_ns = now_ns();
     uint32_t sent = 0;
     Packet packet;
-    while (sent < the_run().count && now_ns() - heard_ns < silence_ns() && !is_gone(pair)) {
-        int64_t wait_ns =
-            samples_ns_.empty() ? kFirstEchoWait : kEchoWaitFactor * fastest_ns + kEchoWaitExtra;
-        int64_t sent_ns = now_ns();
-        mailbox_.send(Message::probe, pair, sent);
-        while (mailbox_.next(sent_ns + std::min(wait_ns, silence_ns()), &packet)) {
-            if (packet.message != Message::echo || packet.sequence != sent) continue;
-            heard_ns = mailbox_.received_ns();
-            int64_t rtt_ns = mailbox_.received_ns() - sent_ns;
-            fastest_ns = samples_ns_.empty() ? rtt_ns : std::min(fastest_ns, rtt_ns);
-            samples_ns_.push_back(static_cast<uint32_t>(std::min<int64_t>(rtt_ns, UINT32_MAX)));
-            break;
+    for (uint32_t look : looks) {
+        while (sent < look && now_ns() - heard_ns < silence_ns() && !is_gone(pair)) {
+            int64_t wait_ns = samples_ns_.empty() ? kFirstEchoWait
+                                                  : kEchoWaitFactor * fastest_ns + kEchoWaitExtra;
+            int64_t sent_ns = now_ns();
+            mailbox_.send(Message::probe, pair, sent);
+            while (mailbox_.next(sent_ns + std::min(wait_ns, silence_ns()), &packet)) {
+                if (packet.message != Message::echo || packet.sequence != sent) continue;
+                heard_ns = mailbox_.received_ns();
+                int64_t rtt_ns = mailbox_.received_ns() - sent_ns;
+                fastest_ns = samples_ns_.empty() ? rtt_ns : std::min(fastest_ns, rtt_ns);
+                samples_ns_.push_back(static_cast<uint32_t>(std::min<int64_t>(rtt_ns, UINT32_MAX)));
+                break;
+            }
+            ++sent;
         }
-        ++sent;
+        // Few samples of a partner that left are no reading of the network.
+        if (samples_ns_.empty() || sent < look) {
+            return report_lost(pair, is_gone(pair) ? Meeting::gone : Meeting::silent);
+        }
+        width_ppm = half_width_ppm(samples_ns_, the_run().percentiles.front(), looks.size());
+        if (width_ppm <= the_run().precision_ppm) break;
     }
-    // Few samples of a partner that left are no reading of the network.
-    if (samples_ns_.empty() || sent < the_run().count) {
-        report_lost(pair, is_gone(pair) ? Meeting::gone : Meeting::silent);
-        return;
-    }
-    std::printf("rtt %u %u %u %zu", pair.round, pair.partner, sent, samples_ns_.size());
+    std::printf("rtt %u %u %u %zu %u", pair.round, pair.partner, sent, samples_ns_.size(),
+                width_ppm);
     for (double percentile : the_run().percentiles) {
         std::printf(" %u", percentile_ns(&samples_ns_, percentile));
     }
@@ -221,7 +234,7 @@ void Agent::wait_for_grant() {
     while (mailbox_.control().take_grant(&grant)) {
         size_t position = mailbox_.position_of(grant.round);
         if (!mailbox_.is_open(position)) continue;
-        move_to(grant.processor);
+        if (grant.processor) move_to(*grant.processor);
         meet(position);
     }
 }
@@ -231,6 +244,20 @@ void Agent::report_lost(const Pair& pair, Meeting why) const {
                          : why == Meeting::gone  ? "gone"
                                                  : "silent";
     std::printf("lost %u %u %s\n", pair.round, pair.partner, reason);
+}
+
+// What the meeting took of this host, the greeting aside.
+void Agent::report_over(const Pair& pair, const Times& began) const {
+    constexpr int64_t kMicrosecond = 1000;
+    Times now = scheduler_.times();
+    std::printf("over %u %u %lld %lld ", pair.round, pair.partner,
+                static_cast<long long>((now.clock_ns - began.clock_ns) / kMicrosecond),
+                static_cast<long long>((now.run_ns - began.run_ns) / kMicrosecond));
+    if (now.wait_ns < 0) {
+        std::puts("-");
+    } else {
+        std::printf("%lld\n", static_cast<long long>((now.wait_ns - began.wait_ns) / kMicrosecond));
+    }
 }
 
 }  // namespace plink

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "delays.hpp"
 #include "mailbox.hpp"
 
 namespace plink {
 
 class Agent {
   public:
+    explicit Agent(Transport* transport) : mailbox_(transport) {}
+
     // Lives until the coordinator says `stop` or falls silent; returns the exit status.
     int run();
 
@@ -25,6 +28,7 @@ class Agent {
     void finish(const Pair& pair);
     void wait_for_grant();
     void report_lost(const Pair& pair, Meeting why) const;
+    void report_over(const Pair& pair, const Times& began) const;
 
     const Run& the_run() const { return mailbox_.run(); }
     bool leads(const Pair& pair) const { return the_run().index < pair.partner; }
@@ -32,6 +36,7 @@ class Agent {
     int64_t patience_ns(const Pair& pair) const;
     int64_t silence_ns() const { return int64_t{the_run().silence_ms} * 1000000; }
 
+    Scheduler scheduler_;
     Mailbox mailbox_;
     std::vector<uint32_t> samples_ns_;
 };

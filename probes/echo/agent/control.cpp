@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -14,7 +15,9 @@ namespace {
 constexpr uint32_t kMaxCount = 1000000;
 constexpr size_t kMaxPairs = 1 << 17;
 constexpr uint32_t kMaxProcessor = 1023;
+constexpr uint32_t kMaxPpm = 1000000;
 constexpr size_t kMaxLine = 4096;
+constexpr size_t kMaxPercentiles = 16;
 
 std::vector<std::string> words_of(const std::string& line) {
     std::vector<std::string> words;
@@ -56,7 +59,7 @@ bool parse_percentiles(const std::vector<std::string>& words, std::vector<double
         if (*end != '\0' || !(value >= 0.0 && value <= 100.0)) return false;
         percentiles->push_back(value);
     }
-    return !percentiles->empty();
+    return !percentiles->empty() && percentiles->size() <= kMaxPercentiles;
 }
 
 bool parse_run(const std::vector<std::string>& words, Run* run) {
@@ -73,6 +76,27 @@ bool parse_endpoint(const std::string& address, const std::string& port, Endpoin
            Endpoint::parse(address.c_str(), static_cast<uint16_t>(number), endpoint);
 }
 
+// ROUND PARTNER probe|answer, from words[1] on.
+bool parse_pair(const std::vector<std::string>& words, Run* run) {
+    Pair pair;
+    if (run->pairs.size() >= kMaxPairs || !parse_number(words[1], kMaxPairs, &pair.round) ||
+        !parse_number(words[2], Peers::kMaxIndex, &pair.partner) ||
+        (words[3] != "probe" && words[3] != "answer")) {
+        return false;
+    }
+    pair.probes = words[3] == "probe";
+    run->pairs.push_back(pair);
+    return pair.partner != run->index && run->peers.find(pair.partner) != nullptr;
+}
+
+bool parse_processor(const std::string& word, Grant* grant) {
+    uint32_t processor = 0;
+    if (word == "any") return true;
+    if (!parse_number(word, kMaxProcessor, &processor)) return false;
+    grant->processor = processor;
+    return true;
+}
+
 }  // namespace
 
 Control::Status Control::read(Run* run) {
@@ -84,23 +108,28 @@ Control::Status Control::read(Run* run) {
             if (errno == EINTR) continue;
             return errno == EAGAIN ? Status::open : Status::closed;
         }
-        buffer_.append(chunk, static_cast<size_t>(got));
-        size_t begin = 0, end;
-        while ((end = buffer_.find('\n', begin)) != std::string::npos) {
-            std::string line = buffer_.substr(begin, end - begin);
-            begin = end + 1;
-            if (!apply(line, run)) {
-                broken_line_ = line;
-                return Status::broken;
-            }
-            if (stopped_) return Status::closed;
-        }
-        buffer_.erase(0, begin);
-        if (buffer_.size() > kMaxLine) {
-            broken_line_ = buffer_.substr(0, 40);
-            return Status::broken;
-        }
+        Status status = take(chunk, static_cast<size_t>(got), run);
+        if (status != Status::open) return status;
     }
+}
+
+Control::Status Control::take(const char* text, size_t size, Run* run) {
+    buffer_.append(text, size);
+    size_t begin = 0, end;
+    while ((end = buffer_.find('\n', begin)) != std::string::npos) {
+        std::string line = buffer_.substr(begin, end - begin);
+        begin = end + 1;
+        if (line.size() > kMaxLine || !apply(line, run)) return broken(line);
+        if (stopped_) return Status::closed;
+    }
+    buffer_.erase(0, begin);
+    return buffer_.size() > kMaxLine ? broken(buffer_) : Status::open;
+}
+
+// Of the line only the first word is kept to be repeated: behind it the secret may stand.
+Control::Status Control::broken(const std::string& line) {
+    broken_word_ = line.substr(0, std::min<size_t>(line.find(' '), 40));
+    return Status::broken;
 }
 
 bool Control::take_grant(Grant* grant) {
@@ -110,14 +139,30 @@ bool Control::take_grant(Grant* grant) {
     return true;
 }
 
+// Whether the coordinator could say this now: who the agent is, then the schedule, then grants.
+bool Control::is_timely(const std::string& verb) const {
+    if (verb == "run" || verb == "percentiles" || verb == "precision" || verb == "bind") {
+        return !has_run_;
+    }
+    if (verb == "peer" || verb == "pair" || verb == "start") return has_run_ && !has_start_;
+    return (verb != "go" && verb != "again") || has_start_;
+}
+
 bool Control::apply(const std::string& line, Run* run) {
     std::vector<std::string> words = words_of(line);
     if (words.empty()) return true;
     const std::string& verb = words[0];
+    if (!is_timely(verb)) return false;
     if (verb == "run") return parse_run(words, run);
     if (verb == "percentiles") return parse_percentiles(words, &run->percentiles);
+    if (verb == "precision") {
+        return words.size() == 2 && parse_number(words[1], kMaxPpm, &run->precision_ppm);
+    }
     if (verb == "bind") {
-        if (words.size() != 3 || !parse_endpoint(words[1], words[2], &run->bind)) return false;
+        if (words.size() != 3 || !parse_endpoint(words[1], words[2], &run->bind) ||
+            run->bind.is_any()) {
+            return false;
+        }
         return has_run_ = run->count > 0 && !run->percentiles.empty();
     }
     if (verb == "peer") {
@@ -130,25 +175,26 @@ bool Control::apply(const std::string& line, Run* run) {
         run->peers.add(index, endpoint);
         return true;
     }
-    if (verb == "pair") {
-        Pair pair;
-        if (words.size() != 4 || run->pairs.size() >= kMaxPairs ||
-            !parse_number(words[1], kMaxPairs, &pair.round) ||
-            !parse_number(words[2], Peers::kMaxIndex, &pair.partner) ||
-            (words[3] != "probe" && words[3] != "answer")) {
-            return false;
-        }
-        pair.probes = words[3] == "probe";
-        run->pairs.push_back(pair);
-        return run->peers.find(pair.partner) != nullptr;
-    }
+    if (verb == "pair") return words.size() == 4 && parse_pair(words, run);
     if (verb == "start") return has_start_ = true;
+    Grant grant;
     if (verb == "go") {
-        Grant grant;
-        if (words.size() != 3 || !parse_number(words[1], kMaxPairs, &grant.round) ||
-            !parse_number(words[2], kMaxProcessor, &grant.processor)) {
+        if (words.size() != 3 || grants_.size() >= kMaxPairs ||
+            !parse_number(words[1], kMaxPairs, &grant.round) ||
+            !parse_processor(words[2], &grant)) {
             return false;
         }
+        grants_.push_back(grant);
+        return true;
+    }
+    if (verb == "again") {
+        // Its round comes after all others: pairs are found by round.
+        uint32_t last = run->pairs.empty() ? 0 : run->pairs.back().round;
+        if (words.size() != 5 || grants_.size() >= kMaxPairs || !parse_pair(words, run) ||
+            run->pairs.back().round <= last || !parse_processor(words[4], &grant)) {
+            return false;
+        }
+        grant.round = run->pairs.back().round;
         grants_.push_back(grant);
         return true;
     }

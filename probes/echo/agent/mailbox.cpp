@@ -1,16 +1,11 @@
 #include "mailbox.hpp"
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "clock.hpp"
 
@@ -18,24 +13,20 @@ namespace plink {
 namespace {
 
 // The coordinator says `alive` far more often than that.
-constexpr int64_t kCoordinatorSilence = 60 * kSecond;
+#ifndef PLINK_COORDINATOR_SILENCE_S
+#define PLINK_COORDINATOR_SILENCE_S 60
+#endif
 
 }  // namespace
 
-Mailbox::Mailbox() : control_ns_(now_ns()) {
+Mailbox::Mailbox(Transport* transport) : transport_(*transport) {
+    watch_for_silence();
     fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
 }
 
-bool Mailbox::open_socket() {
-    socket_ = socket(run_.bind.address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    const auto* address = reinterpret_cast<const sockaddr*>(&run_.bind.address);
-    if (socket_ < 0 || bind(socket_, address, run_.bind.size) != 0) {
-        std::fprintf(stderr, "cannot open its UDP port: %s\n", std::strerror(errno));
-        return false;
-    }
+bool Mailbox::open_port() {
     Endpoint bound;
-    bound.size = sizeof bound.address;
-    getsockname(socket_, reinterpret_cast<sockaddr*>(&bound.address), &bound.size);
+    if (!transport_.open(run_.bind, &bound)) return false;
     std::printf("bound %u\n", bound.port());
     return true;
 }
@@ -53,19 +44,14 @@ void Mailbox::finish_current() {
 
 bool Mailbox::next(int64_t deadline_ns, Packet* packet) {
     for (;;) {
-        int64_t left_ns = std::max<int64_t>(deadline_ns - now_ns(), 0);
-        timespec left{left_ns / kSecond, left_ns % kSecond};
-        pollfd waiting[2] = {{STDIN_FILENO, POLLIN, 0}, {socket_, POLLIN, 0}};
-        int ready = ppoll(waiting, socket_ < 0 ? 1 : 2, &left, nullptr);
+        Ready ready = transport_.wait(deadline_ns, !is_idle());
         // The coordinator first: a stream of packets must not drown what it says.
-        if (ready > 0 && waiting[0].revents != 0) {
+        if (ready.input) {
             read_control();
             if (is_idle()) return false;
         }
-        if (ready > 0 && waiting[1].revents != 0 && take_packet(packet)) return true;
-        int64_t time_ns = now_ns();
-        if (time_ns - control_ns_ > kCoordinatorSilence) std::exit(1);
-        if (time_ns >= deadline_ns) return false;
+        if (ready.packet && take_packet(packet)) return true;
+        if (now_ns() >= deadline_ns) return false;
     }
 }
 
@@ -73,10 +59,7 @@ bool Mailbox::next(int64_t deadline_ns, Packet* packet) {
 bool Mailbox::take_packet(Packet* packet) {
     uint8_t data[kPacketBytes + 1];
     Endpoint from;
-    from.size = sizeof from.address;
-    ssize_t size = recvfrom(socket_, data, sizeof data, MSG_DONTWAIT,
-                            reinterpret_cast<sockaddr*>(&from.address), &from.size);
-    received_ns_ = now_ns();
+    int size = transport_.receive(data, sizeof data, &from, &received_ns_);
     if (size < 0 || !open(data, static_cast<size_t>(size), run_.secret, packet)) return false;
     const Peer* peer = run_.peers.find(packet->source);
     if (peer == nullptr || packet->destination != run_.index || !(from == peer->endpoint)) {
@@ -103,11 +86,17 @@ void Mailbox::answer(const Packet& packet) {
     send(done_[position] ? Message::past : Message::wait, packet);
 }
 
+// SIGALRM ends the program. An alarm also ends one that waits for its output to be read, which a
+// comparison of times would never come to.
+void Mailbox::watch_for_silence() { alarm(PLINK_COORDINATOR_SILENCE_S); }
+
 void Mailbox::read_control() {
     Control::Status status = control_.read(&run_);
-    control_ns_ = now_ns();
+    // Pairs may have been added.
+    done_.resize(run_.pairs.size(), false);
+    watch_for_silence();
     if (status == Control::Status::broken) {
-        std::fprintf(stderr, "does not understand %s\n", control_.broken_line().c_str());
+        std::fprintf(stderr, "does not understand %s\n", control_.broken_word().c_str());
         std::exit(2);
     }
     if (status == Control::Status::closed) std::exit(0);
@@ -116,9 +105,7 @@ void Mailbox::read_control() {
 void Mailbox::send(Message message, const Packet& to) {
     Wire wire = seal({message, to.round, run_.index, to.source, to.sequence}, run_.secret);
     const Endpoint& endpoint = run_.peers.find(to.source)->endpoint;
-    // A packet that cannot be sent is a packet lost: silence tells.
-    (void)!sendto(socket_, wire.data(), wire.size(), MSG_DONTWAIT,
-                  reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.size);
+    transport_.send(endpoint, wire.data(), wire.size());
 }
 
 void Mailbox::send(Message message, const Pair& pair, uint32_t sequence) {

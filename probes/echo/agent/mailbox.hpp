@@ -7,16 +7,17 @@
 
 #include "control.hpp"
 #include "packet.hpp"
+#include "transport.hpp"
 
 namespace plink {
 
 class Mailbox {
   public:
-    Mailbox();
+    explicit Mailbox(Transport* transport);
 
-    // Opens the UDP port that the run names and reports it; complains and returns false if it
-    // cannot.
-    bool open_socket();
+    // Opens the UDP port that the run names and reports it; false, with a word on standard error,
+    // if it cannot.
+    bool open_port();
     // All pairs are known from here on.
     void start();
 
@@ -43,16 +44,16 @@ class Mailbox {
     bool is_for_current_pair(const Packet& packet) const;
     void answer(const Packet& packet);
     void read_control();
+    void watch_for_silence();
     void send(Message message, const Packet& to);
     bool is_idle() const { return current_ == kNoPair; }
 
     Run run_;
     Control control_;
-    int socket_ = -1;
+    Transport& transport_;
     std::vector<bool> done_;    // by position in run_.pairs
     size_t current_ = kNoPair;  // the pair being met, by position
     int64_t received_ns_ = 0;
-    int64_t control_ns_;  // when the coordinator was last heard
 };
 
 }  // namespace plink

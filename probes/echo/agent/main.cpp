@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "agent.hpp"
+#include "kernel_transport.hpp"
 
 int main(int argc, char** argv) {
     if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
@@ -17,5 +18,6 @@ int main(int argc, char** argv) {
         std::fputs("plink-echo-agent takes no arguments; plink probe starts it\n", stderr);
         return 2;
     }
-    return plink::Agent().run();
+    plink::KernelTransport transport;
+    return plink::Agent(&transport).run();
 }

@@ -42,9 +42,17 @@ uint16_t Endpoint::port() const {
     return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
+bool Endpoint::is_any() const {
+    if (address.ss_family == AF_INET) {
+        return reinterpret_cast<const sockaddr_in*>(&address)->sin_addr.s_addr == INADDR_ANY;
+    }
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address);
+    return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+}
+
 void Peers::add(uint32_t index, const Endpoint& endpoint) {
     if (index >= peers_.size()) peers_.resize(index + 1);
-    peers_[index] = Peer{true, false, false, endpoint};
+    peers_[index] = Peer{true, false, 0, endpoint};
 }
 
 void Peers::mark_gone(uint32_t index) {
@@ -52,7 +60,7 @@ void Peers::mark_gone(uint32_t index) {
 }
 
 void Peers::mark_suspect(uint32_t index) {
-    if (index < peers_.size()) peers_[index].suspect = true;
+    if (index < peers_.size()) ++peers_[index].suspected;
 }
 
 const Peer* Peers::find(uint32_t index) const {

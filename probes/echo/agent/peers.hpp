@@ -18,12 +18,14 @@ struct Endpoint {
 
     bool operator==(const Endpoint& other) const;
     uint16_t port() const;
+    // Whether it stands for all addresses of a host.
+    bool is_any() const;
 };
 
 struct Peer {
     bool known = false;
     bool gone = false;
-    bool suspect = false;
+    int suspected = 0;  // how often
     Endpoint endpoint;
 };
 

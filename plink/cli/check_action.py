@@ -1,0 +1,188 @@
+"""`plink probe --check` behind its options: measure a sample again, say what has changed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from plink.cli.progress import StageProgress
+from plink.cli.ssh_options import take_ssh_options
+from plink.cli.talk import note, warn
+from plink.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
+from plink.files import cluster as cluster_file
+from plink.files import document
+from plink.files.cluster import Cluster
+from plink.files.rtt import RttMeasurement
+from plink.probing.check import CheckResult, check
+from plink.probing.limits import ALL_ROUNDS, CHECK_PARTNERS
+from plink.probing.request import ProbeRequest
+from plink.probing.resume import (
+    hosts_of,
+    recorded_count,
+    recorded_precision,
+    same_interface,
+    same_network,
+)
+from plink.probing.run import TooFewReachedError
+from plink.probing.tools import TOOLS
+from plink.view.paper import paper
+from plink.view.text import counted, printable
+
+# A seed that a person can type.
+_SEEDS = 1 << 31
+# A common factor as small as that is not worth a word.
+_ALIKE = 0.02
+_MAX_NAMED = 5
+
+
+def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
+    """Carry out `plink probe --check` with these options; return the exit code."""
+    values = dict(options)
+    path, as_json = values.pop("check"), values.pop("as_json")
+    for name in ("hosts", "output", "resume", "strict"):
+        values.pop(name)
+    source = document.label(path)
+    cluster, _ = cluster_file.read(path)
+    rtt = _comparable(cluster, source)
+    values["ssh"] = take_ssh_options(values)
+    values.pop("percentile")
+    values |= {
+        "tool": rtt.tool,
+        "reading": rtt.reading,
+        "count": values["count"] or recorded_count(rtt.options),
+        "precision_percent": (
+            recorded_precision(rtt.options)
+            if values["precision_percent"] is None
+            else values["precision_percent"]
+        ),
+        "network": same_network(rtt.options, values["network"], source),
+        "interface": same_interface(rtt.options, values["interface"], source),
+        "seed": secrets.randbelow(_SEEDS) if values["seed"] is None else values["seed"],
+    }
+    partners = min(values.pop("rounds") or CHECK_PARTNERS, ALL_ROUNDS)
+    listed = hosts_of(Cluster(cluster.hosts), source)
+    request = ProbeRequest(listed, None, **values)
+    try:
+        result = check(cluster, rtt, request, partners=partners, progress=progress)
+    except TooFewReachedError as error:
+        for failure in error.failures:
+            warn(f"{failure.host}: {failure}")
+        raise
+    _warn(result)
+    if as_json:
+        document.write_bytes(
+            document.STANDARD_STREAM,
+            document.dump(_to_json(cluster, result, partners, request.seed)),
+        )
+    else:
+        _print(source, cluster, result)
+        note(f"--seed {request.seed} measures the same pairs again")
+    if result.is_changed:
+        return EXIT_CHANGED
+    return 0 if result.is_whole else EXIT_PARTIAL
+
+
+def _comparable(cluster: Cluster, source: str) -> RttMeasurement:
+    """The round-trip times that can be measured again.
+
+    Raises:
+        WrongUseError: there are none, or no tool of plink's measured them.
+    """
+    rtt = cluster_file.measured_rtt(cluster, source)
+    if rtt.tool not in TOOLS:
+        raise WrongUseError(
+            f"{source}: its round-trip times are of {rtt.tool}, which cannot measure them again",
+            "--check compares with what plink probe measured",
+        )
+    return rtt
+
+
+def _warn(result: CheckResult) -> None:
+    for name, reason in result.unreachable.items():
+        warn(f"{name}: {reason}")
+    for name, (before, now) in result.moved.items():
+        warn(f"{name}: has the address {now}, and had {before}")
+    for failure in result.failures[:_MAX_NAMED]:
+        ends = failure.source + (f" to {failure.destination}" if failure.destination else "")
+        warn(f"{ends}: {failure.reason}")
+    if len(result.failures) > _MAX_NAMED:
+        warn(f"... and {len(result.failures) - _MAX_NAMED} more hosts and directed pairs")
+
+
+def _print(source: str, cluster: Cluster, result: CheckResult) -> None:
+    console, found = paper(None).console, result.judgement
+    verdict = "no longer describes" if result.is_changed else "still describes"
+    console.print(Text(f"{printable(source)} {verdict} the network", style="bold"))
+    pairs = counted(found.pairs, "pair")
+    text = f"{len(found.changed):,} of {pairs} of {result.hosts:,} hosts changed"
+    if abs(found.common_factor - 1.0) > _ALIKE:
+        text += f"; the others take {_percent(found.common_factor)} than in the file"
+    console.print(Text(text))
+    if found.changes:
+        console.print()
+        console.print(_table(cluster, result))
+
+
+def _table(cluster: Cluster, result: CheckResult) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="cyan")
+    table.add_column("hosts", overflow="fold")
+    table.add_column("pairs changed", no_wrap=True, justify="right")
+    table.add_column("longer", no_wrap=True, justify="right")
+    table.add_column("shorter", no_wrap=True, justify="right")
+    for change in result.judgement.changes:
+        names = " ".join(cluster.names[host] for host in change.hosts)
+        share = f"{change.changed:,} of {change.pairs:,}"
+        longer = _times(change.longer, change.longer_factor)
+        table.add_row(
+            Text(printable(names)), share, longer, _times(change.shorter, change.shorter_factor)
+        )
+    return table
+
+
+def _times(pairs: int, factor: float | None) -> str:
+    return "" if factor is None else f"{pairs:,} (x {factor:.2f})"
+
+
+def _percent(factor: float) -> str:
+    share = f"{abs(factor - 1.0):.0%}".replace("%", " %")
+    return f"{share} {'longer' if factor > 1.0 else 'less long'}"
+
+
+def _to_json(cluster: Cluster, result: CheckResult, partners: int, seed: int) -> dict[str, Any]:
+    found, names = result.judgement, cluster.names
+    return {
+        "changed": result.is_changed,
+        "hosts": result.hosts,
+        "pairs": found.pairs,
+        "pairs_changed": [[names[a], names[b]] for a, b in found.changed],
+        "common_factor": round(found.common_factor, 4),
+        "changes": [
+            {
+                "hosts": [names[host] for host in change.hosts],
+                "pairs": change.pairs,
+                "longer": change.longer,
+                "shorter": change.shorter,
+                "longer_factor": change.longer_factor,
+                "shorter_factor": change.shorter_factor,
+            }
+            for change in found.changes
+        ],
+        "addresses": [
+            {"host": name, "file": before, "now": now}
+            for name, (before, now) in result.moved.items()
+        ],
+        "unreachable": [
+            {"host": name, "reason": reason} for name, reason in result.unreachable.items()
+        ],
+        "failures": [
+            {key: value for key, value in vars(failure).items() if value is not None}
+            for failure in result.failures
+        ],
+        "rounds": partners,
+        "seed": seed,
+        "seconds": round(result.seconds, 3),
+    }

@@ -1,0 +1,1 @@
+"""Measuring with UDP packets that DPDK sends and receives, past the kernel."""

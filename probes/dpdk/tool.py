@@ -1,0 +1,80 @@
+"""The echo tool with another agent, whose packets go past the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from probes.dpdk.nics import Nic
+from probes.echo import coordinator
+from probes.echo.deploy import AgentProgram
+from probes.echo.protocol import EchoOptions
+from probes.reach import ReachedHost
+from probes.samples import RemarkableSink, Rounds, RttReading, Wanted
+from probes.ssh.shell import posix_command
+
+# Each end of a pair polls: on one core they would wait for each other's time slice.
+CORES_PER_PAIR = 2
+AGENT_FILE = Path(__file__).parent / "bin" / "plink-dpdk-agent"
+
+# DPDK takes root: by sudo where the user is another and sudo asks for no password.
+_START = (
+    'if [ "$(id -u)" -ne 0 ] && sudo -n true 2> /dev/null; then exec sudo -n "$@"; fi; exec "$@"'
+)
+
+
+def measure(
+    hosts: Sequence[ReachedHost],
+    wanted: Wanted,
+    rounds: Rounds,
+    options: EchoOptions,
+    sink: RemarkableSink[RttReading],
+    *,
+    concurrency: int,
+    adaptive: bool = False,
+    ssh_concurrency: int = 16,
+    cache_folder: str | None = None,
+    nics: Sequence[Nic] = (),
+) -> None:
+    """Measure the wanted directed pairs, as `probes.echo.coordinator.measure` does.
+
+    A host without an entry in `nics` uses the interface that has its traffic address, beside the
+    kernel.
+
+    Raises:
+        OptionError: the agent is not installed here.
+    """
+    by_host = {nic.host: nic for nic in nics}
+    coordinator.measure(
+        [_at_its_nic(host, by_host.get(host.name)) for host in hosts],
+        wanted,
+        rounds,
+        options,
+        sink,
+        concurrency=concurrency,
+        adaptive=adaptive,
+        ssh_concurrency=ssh_concurrency,
+        cache_folder=cache_folder,
+        agent=AgentProgram(
+            name="DPDK agent",
+            file=AGENT_FILE,
+            start_command=partial(_start_command, by_host),
+            hint="install libdpdk-dev and reinstall plink, or use --tool echo",
+            cores_per_pair=CORES_PER_PAIR,
+        ),
+    )
+
+
+def _at_its_nic(host: ReachedHost, nic: Nic | None) -> ReachedHost:
+    return host if nic is None else replace(host, address=str(nic.address.ip))
+
+
+def _start_command(nics: Mapping[str, Nic], host: ReachedHost, path: str) -> str:
+    nic = nics.get(host.name)
+    arguments: list[str] = []
+    if nic is not None:
+        arguments = [nic.device, str(nic.address.network.prefixlen)]
+        arguments += [str(nic.gateway)] if nic.gateway else []
+    return posix_command(_START, path, *arguments)

@@ -1,0 +1,144 @@
+"""What is said to the workers, and what they say. Pure; a host's words are hostile until parsed.
+
+To a worker: its own program, then lines
+
+    begin ADDRESS PORT MAX_HOPS WAIT_S INTERVAL_S    who it is, and the limits of a trace
+    trace ADDRESS TRIES                              asks for the route to one destination
+
+From a worker, lines
+
+    ready                                            it can trace
+    lacks scapy | lacks privilege                    it cannot, and ends
+    failed TEXT                                      it cannot, and ends
+    traced ADDRESS [ANSWER]...                       every answer to probes for that destination
+
+An answer is `PROBE TTL = ADDRESS / TYPE . CODE` without the blanks: the probe (`u` for UDP, `e` for
+ICMP echo) and its time to live, who answered, and the ICMP type and code of the answer.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import shlex
+from dataclasses import dataclass
+
+from probes.errors import ProbesError, clean
+from probes.trace.route import Answer
+
+MAX_HOPS = 255
+# Reads the program from its input, so that nothing is left on the host; the rest is the worker's.
+_BOOTSTRAP = "import sys; exec(sys.stdin.read(int(sys.stdin.readline())))"
+_ANSWER = re.compile(r"([ue])(\d{1,3})=([0-9.]{7,15})/(\d{1,3})\.(\d{1,3})", re.ASCII)
+
+
+class ProtocolError(ProbesError):
+    """A worker says what no worker says."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The worker can trace."""
+
+
+@dataclass(frozen=True)
+class Unable:
+    """The worker cannot trace, and why; it ends."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Traced:
+    """The answers to probes for a destination."""
+
+    destination: str
+    answers: tuple[Answer, ...]
+
+
+Said = Ready | Unable | Traced
+
+
+def start_command(python: str) -> str:
+    """The shell command that starts a worker with an interpreter on the host."""
+    return f"exec {shlex.quote(python)} -c {shlex.quote(_BOOTSTRAP)}"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of a trace.
+
+    Args:
+        port: the UDP port of the probes, at both ends.
+        max_hops: the largest time to live.
+        wait_s: how long an answer may take.
+        interval_s: how far probes of one host are apart: routers limit how many errors they send.
+    """
+
+    port: int
+    max_hops: int
+    wait_s: float
+    interval_s: float = 0.002
+
+    def longest_s(self, tries: int) -> float:
+        """How long a trace may take: so many tries with UDP, and one with ICMP echo."""
+        return (tries + 1) * (self.max_hops * self.interval_s + self.wait_s)
+
+
+def opening(program: str, address: str, limits: Limits) -> str:
+    """What a worker is told first: its program, the host's own traffic address, and the limits."""
+    words = f"{limits.port} {limits.max_hops} {limits.wait_s:.3f} {limits.interval_s:.3f}"
+    return f"{len(program)}\n{program}begin {address} {words}\n"
+
+
+def request(address: str, tries: int) -> str:
+    """Asks for the route to an address, with so many probes for every hop that does not answer."""
+    return f"trace {address} {tries}\n"
+
+
+def parse_said(line: str, python: str) -> Said:
+    """What a worker says in one line.
+
+    Args:
+        line: without its end.
+        python: the interpreter, for the words where it lacks something.
+
+    Raises:
+        ProtocolError: not a line of a worker.
+    """
+    word, _, rest = line.partition(" ")
+    if word == "ready" and not rest:
+        return Ready()
+    if word == "failed" and rest:
+        return Unable(clean(f"cannot trace from its address: {rest}"))
+    if word == "lacks" and rest in _LACKING:
+        return Unable(_LACKING[rest].format(python=python))
+    if word == "traced" and rest:
+        destination, *answers = rest.split(" ")
+        return Traced(_address(destination), tuple(map(_parse_answer, answers)))
+    raise ProtocolError(clean(f"its trace worker said {line!r}"))
+
+
+_LACKING = {
+    "scapy": "its {python} has no scapy: pip install scapy there, or name another interpreter "
+    "with --remote-python",
+    "privilege": "tracing takes raw sockets: log in there as root, or give its {python} the "
+    "capability CAP_NET_RAW",
+}
+
+
+def _parse_answer(word: str) -> Answer:
+    found = _ANSWER.fullmatch(word)
+    if found is None:
+        raise ProtocolError(clean(f"its trace worker reports {word!r}"))
+    ttl, icmp_type, code = (int(found[place]) for place in (2, 4, 5))
+    if not (1 <= ttl <= MAX_HOPS and icmp_type <= 255 and code <= 255):
+        raise ProtocolError(clean(f"its trace worker reports {word!r}"))
+    return Answer(found[1] == "e", ttl, _address(found[3]), icmp_type, code)
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError:
+        raise ProtocolError(clean(f"its trace worker reports {text!r}")) from None

@@ -1,0 +1,108 @@
+"""From answers to a route, or to the reason why there is none. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+# ICMP types (RFC 792).
+UNREACHABLE = 3
+TIME_EXCEEDED = 11
+
+# Codes of ICMP type 3 (RFC 792, RFC 1122, RFC 1812).
+_UNREACHABLE = {
+    0: "network unreachable",
+    1: "host unreachable",
+    2: "protocol unreachable",
+    3: "port unreachable",
+    9: "network administratively prohibited",
+    10: "host administratively prohibited",
+    13: "administratively prohibited",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Who answered a probe.
+
+    Args:
+        is_echo: the probe was an ICMP echo request, and not UDP.
+        ttl: the probe's time to live.
+        address: the sender of the answer.
+        icmp_type, icmp_code: of the answer.
+    """
+
+    is_echo: bool
+    ttl: int
+    address: str
+    icmp_type: int
+    icmp_code: int
+
+
+@dataclass(frozen=True)
+class Route:
+    """A way: hops as traceroute counts, and `hops` - 1 routers, None for one that is silent."""
+
+    hops: int
+    routers: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class NoRoute:
+    """Why no route is known. `is_silent`: nobody said anything against it."""
+
+    reason: str
+    is_silent: bool
+
+
+def find_route(answers: Sequence[Answer], destination: str, name: str) -> Route | NoRoute:
+    """The route that the answers to the probes for an address show; `name` is whose it is.
+
+    UDP and ICMP echo may be routed differently, so that a route is of one of them: of UDP where it
+    arrived.
+    """
+    for is_echo in (False, True):
+        own = [answer for answer in answers if answer.is_echo is is_echo]
+        arrived = [
+            answer.ttl
+            for answer in own
+            if answer.address == destination and answer.icmp_type != TIME_EXCEEDED
+        ]
+        if arrived:
+            hops = min(arrived)
+            routers = _routers(own)
+            return Route(hops, tuple(routers.get(ttl) for ttl in range(1, hops)))
+    return _explain(answers, name)
+
+
+def repeated(routers: Iterable[str | None]) -> str | None:
+    """The first router that is there more than once."""
+    seen: set[str] = set()
+    for router in routers:
+        if router in seen:
+            return router
+        if router is not None:
+            seen.add(router)
+    return None
+
+
+def _routers(answers: Iterable[Answer]) -> dict[int, str]:
+    return {answer.ttl: answer.address for answer in answers if answer.icmp_type == TIME_EXCEEDED}
+
+
+def _explain(answers: Sequence[Answer], name: str) -> NoRoute:
+    for answer in answers:
+        if answer.icmp_type == UNREACHABLE:
+            said = _UNREACHABLE.get(answer.icmp_code, f"unreachable (code {answer.icmp_code})")
+            return NoRoute(f"{answer.address}, hop {answer.ttl}, says: {said}", is_silent=False)
+    for is_echo in (False, True):
+        routers = _routers(answer for answer in answers if answer.is_echo is is_echo)
+        again = repeated(routers[ttl] for ttl in sorted(routers))
+        if again is not None:
+            first, second, *_ = (ttl for ttl in sorted(routers) if routers[ttl] == again)
+            return NoRoute(
+                f"packets go in circles: {again} is hop {first} and hop {second}", is_silent=False
+            )
+    last = max(answers, key=lambda answer: answer.ttl, default=None)
+    heard = "nor does a router" if last is None else f"{last.address}, hop {last.ttl}, was the last"
+    return NoRoute(f"{name} answers no probe, {heard}", is_silent=True)

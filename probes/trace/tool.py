@@ -1,0 +1,180 @@
+"""Tracing the routes between hosts: workers out, routes in, losses named."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from probes.errors import OptionError, clean
+from probes.reach import ReachedHost
+from probes.samples import HostLoss, PairLoss, Rounds, RouteReading, Sink, Wanted
+from probes.suspicion import Suspicion
+from probes.trace.protocol import Limits, Said, Traced, Unable, opening, request
+from probes.trace.route import Route, find_route
+from probes.trace.turns import Turns
+from probes.trace.workers import Ended, Workers, program
+
+# The first of the ports that traceroute uses, which firewalls know.
+DEFAULT_PORT = 33434
+# Starting Python with scapy takes a second of processor time, and hosts may share processors.
+_START_WAIT_S = 60.0
+_HEAR_S = 1.0
+# How late the worker of a busy host may be.
+_ANSWER_WITHIN_S = 10.0
+# Answers that come later than this count for the next try.
+_LEAST_WAIT_S = 0.1
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """How routes are traced.
+
+    Args:
+        count: how often a hop that does not answer is probed.
+        silence_s: after this time a destination that does not answer is given up.
+        max_hops: how far to look.
+        python: an interpreter with scapy, on the hosts.
+        port: the UDP port of the probes, 0 for `DEFAULT_PORT`. Nothing should listen there.
+    """
+
+    count: int
+    silence_s: float
+    max_hops: int = 30
+    python: str = "python3"
+    port: int = 0
+
+    @property
+    def limits(self) -> Limits:
+        """What the workers are told: all tries of a destination take as long as its silence may."""
+        wait_s = max(_LEAST_WAIT_S, self.silence_s / self.count)
+        return Limits(self.port or DEFAULT_PORT, self.max_hops, wait_s)
+
+
+def measure(
+    hosts: Sequence[ReachedHost],
+    wanted: Wanted,
+    rounds: Rounds,
+    options: TraceOptions,
+    sink: Sink[RouteReading],
+    *,
+    concurrency: int,
+    ssh_concurrency: int = 16,
+) -> None:
+    """Trace the routes of the wanted directed pairs; results go to `sink` as they come.
+
+    A host that cannot trace is still traced to. No worker is left on a host when this ends, or
+    when this process does.
+
+    Raises:
+        OptionError: the hosts have IPv6 addresses.
+    """
+    for host in hosts:
+        if ipaddress.ip_address(host.address).version != 4:
+            raise OptionError(
+                f"--tool trace knows IPv4 only, and {host.name} has the address {host.address}",
+                "choose IPv4 addresses with --network or --interface",
+            )
+    with Workers(hosts, options.python) as workers:
+        run = _Run(hosts, Turns(wanted, rounds, 2 * concurrency), options, sink, workers)
+        run.start(ssh_concurrency)
+        run.conduct()
+
+
+class _Run:
+    def __init__(
+        self,
+        hosts: Sequence[ReachedHost],
+        turns: Turns,
+        options: TraceOptions,
+        sink: Sink[RouteReading],
+        workers: Workers,
+    ) -> None:
+        self._hosts = hosts
+        self._turns = turns
+        self._options = options
+        self._sink = sink
+        self._workers = workers
+        self._limits = options.limits
+        self._able = set(range(len(hosts)))
+        self._suspicion = Suspicion()
+        self._suspected: set[int] = set()
+        # By address, of whom a worker reports.
+        self._index = {host.address: index for index, host in enumerate(hosts)}
+
+    def start(self, concurrency: int) -> None:
+        """Start the workers, and learn which can trace."""
+        source = program()
+        openings = [opening(source, host.address, self._limits) for host in self._hosts]
+        for index, error in self._workers.start(openings, concurrency):
+            self._lose_host(index, str(error))
+        waiting = set(self._able)
+        quiet_s = 0.0
+        while waiting & self._able and quiet_s < _START_WAIT_S:
+            said = self._workers.hear(_HEAR_S)
+            if said is None:
+                quiet_s += _HEAR_S
+                continue
+            waiting.discard(said[0])
+            self._take(*said)
+        for index in sorted(waiting & self._able):
+            self._lose_host(index, f"its trace worker did not start within {_START_WAIT_S:g} s")
+
+    def conduct(self) -> None:
+        """Have every route traced, until nothing is owed."""
+        # In turns of listening, not by the clock: this process may be stopped for a while.
+        patience = (_ANSWER_WITHIN_S + self._limits.longest_s(self._options.count)) / _HEAR_S
+        quiet = 0
+        self._ask_next()
+        while self._turns.running:
+            said = self._workers.hear(_HEAR_S)
+            if said is not None:
+                quiet = 0
+                self._take(*said)
+            elif (quiet := quiet + 1) > patience:
+                for index in sorted({source for source, _ in self._turns.running}):
+                    self._lose_host(index, "its trace worker does not answer")
+            self._ask_next()
+        for index in self._suspicion.silent_to_all():
+            if index in self._able:
+                self._sink.host_lost(HostLoss(index, "answers no probe of any host"))
+
+    def _ask_next(self) -> None:
+        for source, destination in self._turns.next():
+            tries = 1 if destination in self._suspected else self._options.count
+            self._workers.tell(source, request(self._hosts[destination].address, tries))
+
+    def _take(self, index: int, said: Said | Ended) -> None:
+        if index not in self._able:
+            return
+        if isinstance(said, (Unable, Ended)):
+            self._lose_host(index, said.reason)
+        elif isinstance(said, Traced):
+            self._take_trace(index, said)
+
+    def _take_trace(self, source: int, traced: Traced) -> None:
+        destination = self._index.get(traced.destination)
+        if destination is None or not self._turns.over(source, destination):
+            self._lose_host(source, "its trace worker reports what it was not asked")
+            return
+        host = self._hosts[destination]
+        found = find_route(traced.answers, host.address, host.name)
+        if isinstance(found, Route):
+            self._suspicion.reading(source, destination)
+            self._suspected -= {source, destination}
+            self._sink.reading(RouteReading(source, destination, found.hops, found.routers))
+            return
+        if found.is_silent:
+            self._suspected.update(self._suspicion.silence(source, destination))
+        self._sink.pair_lost(PairLoss(source, destination, found.reason))
+
+    def _lose_host(self, index: int, reason: str) -> None:
+        """Give up what a host was to trace. Others still trace to it."""
+        if index not in self._able:
+            return
+        self._able.discard(index)
+        self._workers.end(index)
+        self._sink.host_lost(HostLoss(index, reason))
+        for source, destination in self._turns.lose(index):
+            why = clean(f"{self._hosts[source].name} {reason}")
+            self._sink.pair_lost(PairLoss(source, destination, why))

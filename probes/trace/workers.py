@@ -1,0 +1,114 @@
+"""The trace workers of a run: one remote process and reader a host."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from probes.errors import HostError
+from probes.reach import ReachedHost
+from probes.ssh.session import RemoteProcess
+from probes.trace.protocol import ProtocolError, Said, parse_said, start_command
+
+# Read as text, never imported: scapy belongs to the hosts.
+_PROGRAM = Path(__file__).parent / "worker.py"
+_EXIT_WAIT_S = 2.0
+# What a shell ends with that finds no program, or none that it may run.
+_NO_PROGRAM = (126, 127)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The worker's output has ended, and why."""
+
+    reason: str
+
+
+def program() -> str:
+    """The source text of a worker."""
+    return _PROGRAM.read_text(encoding="ascii")
+
+
+class Workers:
+    """Starts a worker on every host and gathers what they say into one queue.
+
+    A context manager: leaving it ends every worker.
+
+    Args:
+        hosts: the hosts, in index order.
+        python: the interpreter there.
+    """
+
+    def __init__(self, hosts: Sequence[ReachedHost], python: str) -> None:
+        self._hosts = hosts
+        self._python = python
+        self._processes: dict[int, RemoteProcess] = {}
+        self._said: queue.Queue[tuple[int, Said | Ended]] = queue.Queue()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes.values():
+            process.close()
+
+    def start(self, openings: Sequence[str], concurrency: int) -> list[tuple[int, HostError]]:
+        """Start a worker on every host, `concurrency` at a time; returns those that fail.
+
+        Args:
+            openings: what the worker of each host is told first.
+            concurrency: hosts worked on at once.
+        """
+        command = start_command(self._python)
+        with ThreadPoolExecutor(max_workers=concurrency) as executor:
+            started = [executor.submit(host.session.start, command) for host in self._hosts]
+        failures = []
+        for index, future in enumerate(started):
+            try:
+                self._processes[index] = future.result()
+            except HostError as error:
+                failures.append((index, error))
+                continue
+            self.tell(index, openings[index])
+            process = self._processes[index]
+            threading.Thread(target=self._read, args=(index, process), daemon=True).start()
+        return failures
+
+    def tell(self, index: int, text: str) -> None:
+        """Say something to one worker. A worker that is gone is noticed by its reader."""
+        try:
+            self._processes[index].write(text)
+        except HostError:
+            return
+
+    def hear(self, timeout_s: float) -> tuple[int, Said | Ended] | None:
+        """The next thing that a worker said, or None after `timeout_s`."""
+        try:
+            return self._said.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def end(self, index: int) -> None:
+        """End one worker."""
+        if index in self._processes:
+            self._processes[index].close()
+
+    def _read(self, index: int, process: RemoteProcess) -> None:
+        try:
+            for line in process.lines():
+                self._said.put((index, parse_said(line, self._python)))
+            reason = self._why(process)
+        except (HostError, ProtocolError) as error:
+            reason = str(error)
+        except OSError:
+            reason = "the connection was lost"
+        self._said.put((index, Ended(reason)))
+
+    def _why(self, process: RemoteProcess) -> str:
+        if process.wait_for_exit(_EXIT_WAIT_S) in _NO_PROGRAM:
+            return f"it has no {self._python}: name another Python with --remote-python"
+        return process.stderr_tail() or "its trace worker ended"

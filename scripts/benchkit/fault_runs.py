@@ -1,0 +1,120 @@
+"""A probe run on a lab whose hosts fail by a script: what it yields, and what it leaves behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from labkit.faults import Fault, to_json
+from labkit.process_faults import programs_on
+from labkit.registry import ROOT_REGISTRY, Registry
+from plink.files import cluster as cluster_file
+from plink.files.cluster import Cluster
+from plink.files.measurement import Matrix
+
+_PROGRAM = Path(__file__).parent / "faulted.py"
+# Kinds that a run may well survive unharmed.
+MILD = ("thaw", "slow", "blink")
+
+Pairs = set[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended.
+
+    Args:
+        code: its exit code.
+        seconds: how long it took.
+        complaint: its standard error.
+        measured: the directed pairs, by name, that have a reading.
+    """
+
+    code: int
+    seconds: float
+    complaint: str
+    measured: Pairs
+
+    def names(self, host: str) -> bool:
+        """Whether a warning tells of a host, or of a pair of it."""
+        lines = self.complaint.splitlines()
+        return any(host in line for line in lines if line.startswith("warning: "))
+
+
+def probe_with_faults(
+    directory: Path, script: Iterable[Fault], out: Path, *options: object, timeout_s: float
+) -> Outcome:
+    """Run `plink probe` over a root's lab in a folder, `out` being the file that it writes.
+
+    Raises:
+        subprocess.TimeoutExpired: it did not end in time.
+    """
+    lab = Registry(ROOT_REGISTRY).find_by_directory(directory).name
+    where = (directory / "hosts.txt", "-F", directory / "ssh_config", "-o", out)
+    argv = [sys.executable, _PROGRAM, lab, to_json(script), "probe", *where, *options]
+    began = time.monotonic()
+    done = subprocess.run(
+        list(map(str, argv)),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd="/",
+        check=False,
+        timeout=timeout_s,
+    )
+    seconds = time.monotonic() - began
+    return Outcome(done.returncode, seconds, done.stderr, measured_in(out))
+
+
+def measured_in(path: Path) -> Pairs:
+    """The directed pairs that a cluster file has a reading of; none where there is no file."""
+    if not path.exists():
+        return set()
+    cluster, _ = cluster_file.read(str(path))
+    pairs = np.argwhere(~np.isnan(_matrix(cluster)))
+    return {(cluster.names[i], cluster.names[j]) for i, j in pairs}
+
+
+def spared(names: Sequence[str], script: Iterable[Fault]) -> Pairs:
+    """The directed pairs, by name, that no fault of a script may cost."""
+    pairs = {(a, b) for a in names for b in names if a != b}
+    for fault in script:
+        concerned = {fault.host, *fault.others}
+        if fault.kind == "partition":
+            pairs -= {(a, b) for a, b in pairs if (a in concerned) != (b in concerned)}
+        elif fault.kind == "one-way":
+            pairs -= {(a, b) for a, b in pairs if {a, b} <= concerned}
+        else:
+            pairs -= {(a, b) for a, b in pairs if fault.host in (a, b)}
+    return pairs
+
+
+def must_be_named(script: Iterable[Fault]) -> list[str]:
+    """The hosts that a run with this script has to name in a warning."""
+    return [fault.host for fault in script if fault.kind not in MILD]
+
+
+def seconds_until_clean(directory: Path, limit_s: float) -> float | None:
+    """How long the hosts of a lab still run anything that was started there; None: beyond."""
+    state = Registry(ROOT_REGISTRY).find_by_directory(directory)
+    began = time.monotonic()
+    while any(programs_on(state, host.name) for host in state.topology.hosts):
+        if time.monotonic() - began > limit_s:
+            return None
+        time.sleep(0.1)
+    return time.monotonic() - began
+
+
+def _matrix(cluster: Cluster) -> Matrix:
+    """Of the one quantity that was measured, what stands for a pair."""
+    if cluster.bandwidth is not None:
+        return cluster.bandwidth.gbit_s
+    if cluster.routes is not None:
+        return cluster.routes.hops
+    return cluster_file.measured_rtt(cluster, "the cluster file").readings_us

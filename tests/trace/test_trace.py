@@ -1,0 +1,104 @@
+"""`plink probe --tool trace` in labs whose true paths are known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plink.files import cluster as cluster_file
+from support.lab import Lab, lab_cluster
+from support.plink_command import plink, read_json, ssh_options
+from support.trace import found, measured, trace, true_ways
+
+pytestmark = pytest.mark.lab
+
+
+def test_all_routes_of_four_racks_are_the_true_ones(tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    with lab_cluster(racks=4, hosts=4, hops=0, options=["--routed"]) as lab:
+        done = trace(lab, out, "--concurrency", "2")
+        assert done.code == 0, done.stderr
+        assert "16 hosts, 240 of 240 directed pairs, trace x 3" in done.stderr
+        assert found(out) == true_ways(lab)
+        _, routes = measured(out)
+        # One for every two racks and direction, and the one without a router.
+        assert len(routes.routes) == 4 * 3 + 1
+        assert set(np.unique(routes.hops[~np.isnan(routes.hops)])) == {1, 4}
+
+
+def test_rows_and_unequal_racks(tmp_path: Path) -> None:
+    rows = [
+        {"racks": [1, 3], "hops": 1},
+        {"racks": [2, 1], "hops": 0, "row_hops": 2},
+    ]
+    shape = tmp_path / "rows.json"
+    shape.write_text(json.dumps({"routed": True, "row_hops": 0, "rows": rows}))
+    out = tmp_path / "c.json"
+    with lab_cluster(topology=shape) as lab:
+        done = trace(lab, out, "--concurrency", "2")
+        assert done.code == 0, done.stderr
+        truth = true_ways(lab)
+        assert found(out) == truth
+        assert {len(way) for way in truth.values()} == {0, 3, 5, 8}
+
+
+def test_hosts_of_bridged_racks_are_one_hop_apart(tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    with lab_cluster(racks=2, hosts=1, hops=2) as lab:
+        assert trace(lab, out).code == 0
+        assert set(found(out).values()) == {()}
+
+
+def test_routes_join_what_a_file_holds_already(routed: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    options = (*ssh_options(routed), "--count", "5")
+    assert plink("probe", routed.hosts_file, *options, "-o", out).code == 0
+    before, _ = cluster_file.read(str(out))
+    done = trace(routed, out, "--resume", out)
+    assert done.code == 0, done.stderr
+    after, _ = cluster_file.read(str(out))
+    assert after.rtt is not None
+    assert before.rtt is not None
+    assert np.array_equal(after.rtt.readings_us, before.rtt.readings_us, equal_nan=True)
+    assert found(out) == true_ways(routed)
+
+
+def test_only_what_is_missing_is_traced_again(routed: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    assert trace(routed, out).code == 0
+    data = read_json(out)
+    for name in ("hops", "route_of"):
+        data["routes"][name][0][1] = None
+    # What is not missing is kept as it stands, true or not.
+    data["routes"]["hops"][1][0] = 9
+    out.write_text(json.dumps(data))
+    assert trace(routed, out, "--resume", out).code == 0
+    _, routes = measured(out)
+    names = routed.names
+    assert routes.hops[0, 1] == len(routed.route(names[0], names[1])) + 1
+    assert routes.hops[1, 0] == 9
+
+
+def test_what_is_too_far_is_named(routed: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    done = trace(routed, out, "--max-hops", "3", "--count", "1", "--timeout", "0.3")
+    assert done.code == 3
+    assert set(found(out).values()) == {()}
+    assert "answers no probe, " in done.stderr
+    assert ", hop 3, was the last" in done.stderr
+
+
+def test_nothing_is_left_in_a_users_home(routed: Lab, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\nHOME={home} exec {json.dumps(__import__("sys").executable)} "$@"\n'
+    )
+    python.chmod(0o755)
+    done = trace(routed, tmp_path / "c.json", python=python)
+    assert done.code == 0, done.stderr
+    assert list(home.rglob("*")) == []
