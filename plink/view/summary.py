@@ -13,7 +13,6 @@ from plink.files.cluster import Cluster
 from plink.files.measurement import Failure, Matrix
 from plink.files.round_sample import RoundSample, recorded_sample
 from plink.files.rtt import RttMeasurement, percentile_name
-from plink.view.bandwidth import bandwidth_to_json
 from plink.view.modes import Mode, find_modes
 
 _SHOWN = 5
@@ -118,7 +117,6 @@ def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
         "of": "plink.cluster",
         "hosts": cluster.names,
         "unreachable": [_failure(item) for item in cluster.unreachable],
-        **bandwidth_to_json(cluster),
     }
     rtt = cluster.rtt
     if rtt is None or summary is None:
