@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import with_ssh_options
-from plink.cli.transfer_options import with_transfer_options
+from plink.cli.transfer_options import TRANSFER_OPTIONS, with_transfer_options
 from plink.cli.types import FiniteRange, RoundsType
 from plink.probing.limits import (
     DEFAULT_COUNTS,
@@ -162,7 +162,10 @@ def command(context: click.Context, /, **options: Any) -> int:
 
 
 # What --check takes from the file, or has no use for.
-_NOT_WITH_CHECK = ("hosts", "output", "resume", "tool", "percentile", "strict")
+_NOT_WITH_CHECK = (
+    *("hosts", "output", "resume", "tool", "percentile", "strict"),
+    *TRANSFER_OPTIONS,
+)
 
 
 def _check(context: click.Context, options: dict[str, Any]) -> int:
@@ -170,6 +173,8 @@ def _check(context: click.Context, options: dict[str, Any]) -> int:
         is_given = context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT
         if parameter.name in _NOT_WITH_CHECK and is_given:
             raise click.UsageError(f"{parameter.get_error_hint(context)} does not go with --check.")
+    for name in TRANSFER_OPTIONS:
+        del options[name]
     from plink.cli.check_action import run_command  # noqa: PLC0415  imports numpy and paramiko
 
     with StageProgress() as progress:

@@ -59,6 +59,10 @@ _OPTIONS = (
 )
 
 
+# What the command receives them by.
+TRANSFER_OPTIONS = ("duration_s", "streams", "direction", "congestion", "groups")
+
+
 def with_transfer_options(function: Function) -> Function:
     """Add the options. The command receives them by name; `take_transfers` gathers them."""
     for option in reversed(_OPTIONS):
