@@ -69,6 +69,9 @@ class LocalProcess:
             return self.process.wait(timeout_s)
         return None
 
+    def abandon(self) -> None:
+        self.process.kill()
+
     def close(self) -> None:
         self.process.send_signal(signal.SIGCONT)
         assert self.process.stdin is not None
