@@ -31,6 +31,8 @@ from probes.uplinks.window import Timed, common_window_s
 
 # So many other ports are tried for a server whose own is taken.
 _PORT_TRIES = 3
+# Transfers that did not overlap are tried again: a busy machine may begin them too far apart.
+_TRIES = 2
 
 
 @dataclass(frozen=True)
@@ -118,21 +120,28 @@ class _Run:
             self._sink.exchange_lost(group, sends=sends, reason=reason)
             return
         flows = plan_flows(present, group)
-        outcomes = self._run_at_once(flows, sends=sends)
+        for _ in range(_TRIES):
+            done = self._done(flows, sends=sends)
+            rates = self._rates(done)
+            if rates is not None:
+                involved = {flow.member for flow in done}
+                is_whole = len(done) == len(flows) and involved == set(self._groups.of[group])
+                self._sink.exchange(Exchange(group, sends, rates, is_whole))
+                return
+            if not done:
+                break
+        reason = "its transfers hardly overlapped" if done else "no transfer succeeded"
+        self._sink.exchange_lost(group, sends=sends, reason=reason)
+
+    def _done(self, flows: Sequence[Flow], *, sends: bool) -> dict[Flow, Timed]:
+        """Run transfers at once; those that succeeded."""
         done: dict[Flow, Timed] = {}
-        for flow, outcome in zip(flows, outcomes, strict=True):
+        for flow, outcome in zip(flows, self._run_at_once(flows, sends=sends), strict=True):
             if isinstance(outcome, Timed):
                 done[flow] = outcome
             else:
                 self._lose(_ends_of(flow, sends=sends), outcome)
-        rates = self._rates(done)
-        if rates is None:
-            reason = "no transfer succeeded" if not done else "its transfers hardly overlapped"
-            self._sink.exchange_lost(group, sends=sends, reason=reason)
-            return
-        involved = {flow.member for flow in done}
-        is_whole = len(done) == len(flows) and involved == set(self._groups.of[group])
-        self._sink.exchange(Exchange(group, sends, rates, is_whole))
+        return done
 
     def _lose(self, pair: tuple[int, int], error: Exception) -> None:
         self._sink.pair_lost(PairLoss(*pair, str(error)))
