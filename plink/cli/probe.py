@@ -162,7 +162,16 @@ def command(context: click.Context, /, **options: Any) -> int:
 
 
 # What --check takes from the file, or has no use for.
-_NOT_WITH_CHECK = ("hosts", "output", "resume", "tool", "percentile", "strict")
+_NOT_WITH_CHECK = (
+    "hosts",
+    "output",
+    "resume",
+    "tool",
+    "percentile",
+    "strict",
+    "max_hops",
+    "remote_python",
+)
 
 
 def _check(context: click.Context, options: dict[str, Any]) -> int:

@@ -17,6 +17,7 @@ from plink.files.rtt import RttMeasurement, percentile_name
 from plink.view import facts, heatmap
 from plink.view.modes import Vector, histogram_line
 from plink.view.paper import Paper
+from plink.view.routes import route_facts
 from plink.view.scale import scale_for
 from plink.view.summary import Summary
 from plink.view.text import counted, options_text, printable, rtt_text, time_text
@@ -35,6 +36,7 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
     if rtt is None or summary is None:
         console.print("no round-trip times in this file")
         _print_failures(console, cluster)
+        _print_routes(console, cluster)
         return
     console.print(Text(_how(rtt, summary), style="dim"))
     console.print()
@@ -44,6 +46,7 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
     else:
         console.print("no pair of hosts was measured")
     _print_failures(console, cluster)
+    _print_routes(console, cluster)
 
 
 def _print_picture(
@@ -114,6 +117,12 @@ def _how(rtt: RttMeasurement, summary: Summary) -> str:
     if rtt.seconds:
         parts.append(f"{rtt.seconds:.1f} s")
     return " · ".join(parts)
+
+
+def _print_routes(console: Console, cluster: Cluster) -> None:
+    if rows := route_facts(cluster):
+        console.print()
+        console.print(facts.table(rows))
 
 
 def _print_failures(console: Console, cluster: Cluster) -> None:
