@@ -26,6 +26,16 @@ def _bound(value: float) -> str:
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e13 else f"{value:g}"
 
 
+def _numbers_or_nulls(row: Sequence[Any]) -> npt.NDArray[np.float64] | None:
+    """A row of JSON numbers, NaN for null; None where it holds anything else."""
+    if not set(map(type, row)) <= {int, float, type(None)}:
+        return None
+    try:
+        return np.array(row, dtype=np.float64)
+    except OverflowError:
+        return None
+
+
 class Fields:
     """A JSON object from a file that is hostile until parsed.
 
@@ -164,6 +174,13 @@ class Fields:
         rows = self._rows(name, size)
         matrix = np.full((size, size), np.nan)
         for i, row in enumerate(rows):
+            numbers = _numbers_or_nulls(row)
+            if numbers is not None:
+                numbers[i] = np.nan
+                if not ((numbers < 0.0) | (numbers > high)).any():
+                    matrix[i] = numbers
+                    continue
+            # Something is wrong with the row: find out what.
             for j, value in enumerate(row):
                 if value is None or i == j:
                     continue
@@ -180,6 +197,8 @@ class Fields:
         """A square matrix of whole numbers from 0."""
         rows = self._rows(name, size)
         for i, row in enumerate(rows):
+            if set(map(type, row)) == {int} and min(row) >= 0 and max(row) < 1 << 53:
+                continue
             for j, value in enumerate(row):
                 is_whole = isinstance(value, int) and not isinstance(value, bool)
                 if not is_whole or not 0 <= value < 1 << 53:

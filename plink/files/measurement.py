@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -81,7 +80,10 @@ def record_to_json(measurement: Measurement) -> dict[str, Any]:
 
 def matrix_to_json(matrix: Matrix) -> list[list[float | None]]:
     """Rows of numbers, null where the matrix has NaN."""
-    return [[None if math.isnan(value) else value for value in row] for row in matrix.tolist()]
+    values = matrix.astype(object)
+    values[np.isnan(matrix)] = None
+    rows: list[list[float | None]] = values.tolist()
+    return rows
 
 
 def without_nones(values: Mapping[str, Any]) -> dict[str, Any]:

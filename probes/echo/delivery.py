@@ -75,9 +75,10 @@ class Delivery:
         while self._ready:
             reading = self._ready.popleft()
             pair = (reading.source, reading.destination)
-            self._schedule.settle(*pair)
-            self.read.add(pair)
-            self._sink.reading(reading)
+            # What was given up stays so, whatever is still heard of it.
+            if self._schedule.settle(*pair) or pair in self.read:
+                self.read.add(pair)
+                self._sink.reading(reading)
 
     def _disturbance(self, meeting: Meeting) -> float | None:
         if not meeting.readings or len(meeting.efforts) < len(meeting.ends):

@@ -42,10 +42,10 @@ class Meetings:
         return self._close(meeting)
 
     def host_lost(self, host: int) -> list[Meeting]:
-        """A host will report no more. Returns the meetings that end by this."""
+        """A host will report no more. Returns its meetings: they end by this."""
         self._lost.add(host)
-        mine = [meeting for meeting in self._open.values() if host in meeting.ends]
-        return [meeting for meeting in mine if self._close(meeting) is not None]
+        mine = [key for key, meeting in self._open.items() if host in meeting.ends]
+        return [self._open.pop(key) for key in mine]
 
     def rest(self) -> list[Meeting]:
         """The meetings that have not ended."""

@@ -106,24 +106,27 @@ class SimulatedProcess:
                 self._percentiles = len(words)
             case "bind":
                 self._said.put("bound 40000")
-            case "pair":
+            case "pair" | "again":
                 self._meetings[int(words[0])] = (int(words[1]), words[2] == "probe")
+                if verb == "again":
+                    self._hear("go", words[0])
             case "start":
                 self._is_started = True
                 if self._chance.random() < self._behaviour.die:
                     self._dies_after = len(self._meetings) // 2
                 self._said.put(_WAKE)
             case "go":
-                for line in self._meet(int(words[0])):
-                    self._said.put(line)
-                if len(self._meetings) == self._dies_after:
-                    self._said.put(None)
+                self._meet_at_once(int(words[0]))
             case "gone":
                 self._gone.add(int(words[0]))
-            case "alive":
-                self._said.put("alive")
-            case "stop":
-                self._said.put(None)
+            case "alive" | "stop":
+                self._said.put(verb if verb == "alive" else None)
+
+    def _meet_at_once(self, number: int) -> None:
+        for line in self._meet(number):
+            self._said.put(line)
+        if len(self._meetings) == self._dies_after:
+            self._said.put(None)
 
     def _meet(self, number: int) -> Iterator[str]:
         partner, probes = self._meetings.pop(number)

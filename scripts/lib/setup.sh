@@ -25,6 +25,7 @@ set_up() {
         install_packages $packages
     fi
     mkdir -p "$ROOT/build"
+    install_wanted "$ROOT/build/.wanted-packages-tried" "$@"
     # Two scripts at the same time must not install into one environment.
     exec {lock}>"$ROOT/build/.setup-lock"
     flock "$lock"
