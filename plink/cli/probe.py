@@ -47,6 +47,7 @@ def command(context: click.Context, /, **options: Any) -> int:
 # What --check takes from the file, or has no use for.
 _NOT_WITH_CHECK = (
     *("hosts", "output", "resume", "tool", "percentile", "strict"),
+    *("max_hops", "remote_python"),
     *TRANSFER_OPTIONS,
 )
 
