@@ -125,6 +125,14 @@ def test_packages_have_no_import_cycles() -> None:
     assert find_cycle(installed_sources()) == []
 
 
+def test_scapy_is_imported_by_the_program_for_the_hosts_alone() -> None:
+    # Its licence, GPL-2.0, is not ours: it is an extra that plink itself does without.
+    sources = installed_sources()
+    users = [name for name in sources if "scapy" in top_level(imports_of(name, sources))]
+    assert users == ["probes.trace.worker"]
+    assert [name for name in sources if users[0] in imports_of(name, sources)] == []
+
+
 def test_training_process_imports_nothing_heavy() -> None:
     assert training_imports(installed_sources()) & NOT_IN_TRAINING == set()
 

@@ -126,9 +126,8 @@ def _print(source: str, cluster: Cluster, result: CheckResult) -> None:
     verdict = "no longer describes" if result.is_changed else "still describes"
     console.print(Text(f"{printable(source)} {verdict} the network", style="bold"))
     noise = f"{found.noise_factor - 1.0:.0%}".replace("%", " %")
-    text = (
-        f"{len(found.changed):,} of {pairs} of {result.hosts:,} hosts changed by more than {noise}"
-    )
+    among = f"{counted(found.pairs, 'pair')} of {result.hosts:,} hosts"
+    text = f"{len(found.changed):,} of {among} changed by more than {noise}"
     if abs(found.common_factor - 1.0) > _ALIKE:
         text += f"; the others take {_percent(found.common_factor)} than in the file"
     console.print(Text(text))

@@ -10,17 +10,24 @@ from plink.cli.types import FiniteRange
 @click.command(epilog="Example: plink export cluster.json --percentile 50 -o matrix.csv")
 @click.argument("cluster_file", metavar="CLUSTER")
 @click.option(
+    "--quantity",
+    type=click.Choice(["rtt", "bandwidth"]),
+    default="rtt",
+    show_default=True,
+    help="Round-trip times, or bandwidths in Gbit/s.",
+)
+@click.option(
     "--percentile", type=FiniteRange(0, 100), help="Which one (default: the file's reading)."
 )
 @click.option(
     "--unit",
     type=click.Choice(["ns", "us", "µs", "ms", "s"]),
-    default="us",
-    show_default=True,
-    help="Unit of the numbers.",
+    help="Unit of the times.  [default: us]",
 )
 @click.option("-o", "--output", default="-", metavar="FILE", help="CSV file (default: stdout).")
-def command(cluster_file: str, percentile: float | None, unit: str, output: str) -> None:
+def command(
+    cluster_file: str, quantity: str, percentile: float | None, unit: str | None, output: str
+) -> None:
     """Write a measured matrix as CSV (`-`: standard input).
 
     The first cell is the unit, the first row and the first column name the hosts, row is source,
@@ -29,11 +36,18 @@ def command(cluster_file: str, percentile: float | None, unit: str, output: str)
     from plink.files import cluster, document, matrix_csv  # noqa: PLC0415  numpy slows `--help`
     from plink.files.rtt import readings_at  # noqa: PLC0415
 
+    if quantity == "bandwidth" and (percentile is not None or unit is not None):
+        raise click.UsageError("--percentile and --unit are for round-trip times.")
     document.check_writable(output)
     document.refuse_same_file(cluster_file, output)
     found, _ = cluster.read(cluster_file)
     source = document.label(cluster_file)
-    rtt = cluster.measured_rtt(found, source)
-    _, readings_us = readings_at(rtt, percentile, source)
-    named = matrix_csv.unit_named(unit) or unit
-    document.write_bytes(output, matrix_csv.render(found.names, readings_us, named))
+    if quantity == "bandwidth":
+        gbit_s = cluster.measured_bandwidth(found, source).gbit_s
+        content = matrix_csv.render_bandwidth(found.names, gbit_s)
+    else:
+        rtt = cluster.measured_rtt(found, source)
+        _, readings_us = readings_at(rtt, percentile, source)
+        named = matrix_csv.unit_named(unit or "us") or "us"
+        content = matrix_csv.render(found.names, readings_us, named)
+    document.write_bytes(output, content)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,14 @@ from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
 from plink.cli.talk import warn
 from plink.cli.transfer_options import take_transfers
-from plink.errors import EXIT_PARTIAL, PlinkError, WrongUseError
+from plink.cli.uplinks_action import chosen_groups, report_uplinks
+from plink.errors import EXIT_PARTIAL, PlinkError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
-from plink.files.groups import Group, UplinkMeasurement
+from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import Failure, Measurement
-from plink.probing.group_list import read_groups
 from plink.probing.limits import UPLINKS
 from plink.probing.nics import read_nics, refuse_unlisted, same_nics
 from plink.probing.request import ProbeRequest
@@ -36,7 +36,6 @@ from plink.probing.resume import (
 from plink.probing.run import ProbeResult, TooFewReachedError, probe
 from plink.probing.tools import TOOLS
 from plink.probing.uplinks import UplinkResult
-from plink.view.uplinks import uplink_lines
 from probes.hosts.host import ListedHost
 from probes.hosts.hostlist import parse_host_list_bytes
 
@@ -65,9 +64,13 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     values["seed"] = values["seed"] or 0
     listed, made_from = _listed_hosts(hosts, earlier, resume)
     refuse_unlisted(values["nics"], listed)
-    names = {host.name for host in listed}
-    listed_in = document.label(hosts if hosts is not None else resume)
-    values["groups"] = _groups(values, earlier, names, listed_in)
+    values["groups"] = chosen_groups(
+        values["groups"],
+        values["tool"],
+        earlier,
+        {host.name for host in listed},
+        document.label(hosts if hosts is not None else resume),
+    )
     if earlier is not None and hosts is not None and _is_same_file(output, resume):
         refuse_to_drop(earlier, listed, document.label(hosts), resume)
     return _run(ProbeRequest(listed, made_from, earlier=earlier, **values), output, progress)
@@ -94,41 +97,19 @@ def _go_on(values: dict[str, Any], earlier: Cluster, resume: str) -> None:
         values |= same_sample(known, values["rounds"], values["seed"], resume)
 
 
-def _groups(
-    values: dict[str, Any], earlier: Cluster | None, names: Collection[str], listed_in: str
-) -> Sequence[Group]:
-    path = values["groups"]
-    if values["tool"] != UPLINKS:
-        if path is not None:
-            raise click.UsageError("--groups goes with --tool uplinks")
-        return ()
-    groups: Sequence[Group] = () if earlier is None else earlier.groups
-    if path is not None:
-        groups = read_groups(path, names, listed_in)
-    if not groups:
-        raise WrongUseError(
-            "which hosts form groups is not known", "give --groups FILE, a line NAME: HOSTS each"
-        )
-    if len(groups) == 1:
-        raise WrongUseError(
-            f"there is one group, {groups[0].name}",
-            "an uplink is what a group exchanges with the hosts of other groups",
-        )
-    return groups
-
-
 def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
     codes: list[int] = []
 
     def keep(result: ProbeResult | UplinkResult) -> None:
-        if isinstance(result, UplinkResult):
-            codes.append(_keep_uplinks(result, output))
-            return
         _warn_of_gaps(result.cluster, result.measurement)
         if result.measured == 0:
-            raise PlinkError("no pair of hosts could be measured", "the warnings above say why")
+            what = "group" if isinstance(result, UplinkResult) else "pair of hosts"
+            raise PlinkError(f"no {what} could be measured", "the warnings above say why")
         cluster_file.write(output, result.cluster)
-        codes.append(_report(result, output))
+        if isinstance(result, UplinkResult):
+            codes.append(report_uplinks(result, output))
+        else:
+            codes.append(_report(result, output))
 
     try:
         probe(request, progress, keep)
@@ -150,26 +131,6 @@ def _refuse_precision(tool: str, precision_percent: float | None) -> None:
             f"--precision is not for --tool {tool}, which always measures all it is told to; "
             "choose --count instead"
         )
-
-
-def _keep_uplinks(result: UplinkResult, output: str) -> int:
-    cluster, measurement = result.cluster, result.measurement
-    _warn_of_gaps(cluster, measurement)
-    if not measurement.uplinks:
-        raise PlinkError("no group could be measured", "the warnings above say why")
-    cluster_file.write(output, cluster)
-    if result.interrupted:
-        warn(f"interrupted; go on with: plink probe --tool {UPLINKS} --resume {output}")
-    for line in uplink_lines(cluster):
-        click.echo(line, err=True)
-    where = "" if output == document.STANDARD_STREAM else f" -> {output}"
-    whole = [uplink for uplink in measurement.uplinks if uplink.is_whole]
-    click.echo(
-        f"{len(whole)} of {len(cluster.groups)} groups, {measurement.seconds:.1f} s{where}",
-        err=True,
-    )
-    is_whole = len(whole) == len(cluster.groups) and not cluster.unreachable
-    return 0 if is_whole else EXIT_PARTIAL
 
 
 def _is_same_file(one: str, other: str) -> bool:

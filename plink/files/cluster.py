@@ -97,6 +97,18 @@ def measured_rtt(cluster: Cluster, source: str) -> RttMeasurement:
     return cluster.rtt
 
 
+def measured_bandwidth(cluster: Cluster, source: str) -> BandwidthMeasurement:
+    """The cluster's bandwidths.
+
+    Raises:
+        WrongUseError: it holds none; `source` names the file.
+    """
+    if cluster.bandwidth is None:
+        hint = f"measure them: plink probe --resume {source} --tool iperf3"
+        raise WrongUseError(f"{source}: holds no bandwidths", hint)
+    return cluster.bandwidth
+
+
 def nothing_measured(source: str) -> WrongUseError:
     """The error that says that a cluster file, `source`, holds hosts only."""
     return WrongUseError(

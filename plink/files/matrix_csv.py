@@ -103,11 +103,20 @@ def render(names: Sequence[str], rtt_us: Matrix, unit: str) -> bytes:
         rtt_us: (N, N) in µs; NaN where not measured.
         unit: the unit to write in (`UNITS`).
     """
+    return _render(names, rtt_us, unit, UNITS[unit])
+
+
+def render_bandwidth(names: Sequence[str], gbit_s: Matrix) -> bytes:
+    """The CSV text of a matrix in Gbit/s; NaN where not measured."""
+    return _render(names, gbit_s, "Gbit/s", 0)
+
+
+def _render(names: Sequence[str], matrix: Matrix, unit: str, exponent: int) -> bytes:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([unit, *names])
     for i, name in enumerate(names):
-        row = [_cell(value, unit) for value in rtt_us[i].tolist()]
+        row = [_cell(value, exponent) for value in matrix[i].tolist()]
         row[i] = "0"
         writer.writerow([name, *row])
     return stream.getvalue().encode()
@@ -195,10 +204,10 @@ def _value_us(cell: str, unit: str) -> float:
     return abs(value_us)
 
 
-def _cell(value_us: float, unit: str) -> str:
-    if math.isnan(value_us):
+def _cell(value: float, exponent: int) -> str:
+    if math.isnan(value):
         return ""
-    return format(Decimal(repr(value_us)).scaleb(UNITS[unit]).normalize(), "f")
+    return format(Decimal(repr(value)).scaleb(exponent).normalize(), "f")
 
 
 def _notes(unused_diagonal: int) -> list[str]:

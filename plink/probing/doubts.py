@@ -38,7 +38,8 @@ def _where(names: Sequence[str], of_host: npt.NDArray[np.int64]) -> str:
         if of_host[index] > _STANDS_OUT * usual
     ]
     if not outstanding or len(outstanding) > len(names) // 2:
-        return f"on {np.count_nonzero(of_host)} of {len(names)} hosts"
+        hosts = np.count_nonzero(of_host)
+        return f"on {'all' if hosts == len(names) else f'{hosts} of'} {len(names)} hosts"
     listed = ", ".join(
         f"{names[index]} ({of_host[index]} of its {2 * len(names) - 2})"
         for index in outstanding[:_MOST_NAMED]

@@ -44,6 +44,11 @@ class UplinkResult:
     measurement: UplinkMeasurement
     interrupted: bool
 
+    @property
+    def measured(self) -> int:
+        """The number of groups of which at least one direction is known."""
+        return len(self.measurement.uplinks)
+
 
 def measure_uplinks(
     request: ProbeRequest,

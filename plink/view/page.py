@@ -15,11 +15,13 @@ from plink.files.cluster import Cluster
 from plink.files.measurement import Matrix
 from plink.files.rtt import RttMeasurement, percentile_name
 from plink.view import facts, heatmap
+from plink.view.bandwidth import bandwidth_facts, uplink_facts
 from plink.view.modes import Vector, histogram_line
 from plink.view.paper import Paper
 from plink.view.scale import scale_for
 from plink.view.summary import Summary
 from plink.view.text import counted, options_text, printable, rtt_text, time_text
+from plink.view.uplinks import uplink_lines
 from solvers.seriation import seriate
 
 _GUTTER = 2
@@ -35,6 +37,7 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
     if rtt is None or summary is None:
         console.print("no round-trip times in this file")
         _print_failures(console, cluster)
+        _print_bandwidth(console, cluster)
         return
     console.print(Text(_how(rtt, summary), style="dim"))
     console.print()
@@ -44,6 +47,7 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
     else:
         console.print("no pair of hosts was measured")
     _print_failures(console, cluster)
+    _print_bandwidth(console, cluster)
 
 
 def _print_picture(
@@ -114,6 +118,18 @@ def _how(rtt: RttMeasurement, summary: Summary) -> str:
     if rtt.seconds:
         parts.append(f"{rtt.seconds:.1f} s")
     return " · ".join(parts)
+
+
+def _print_bandwidth(console: Console, cluster: Cluster) -> None:
+    if rows := bandwidth_facts(cluster):
+        console.print()
+        console.print(facts.table(rows))
+    if lines := uplink_lines(cluster):
+        console.print()
+        for line in lines:
+            console.print(Text(line))
+    if rows := uplink_facts(cluster):
+        console.print(facts.table(rows))
 
 
 def _print_failures(console: Console, cluster: Cluster) -> None:

@@ -12,6 +12,7 @@ from plink.files import cluster, document
 from plink.files import order as order_file
 from plink.files.rtt import readings_at
 from plink.ordering import doubt
+from plink.view.bandwidth import bandwidth_to_json
 from plink.view.order import print_order
 from plink.view.page import print_cluster
 from plink.view.paper import paper
@@ -56,7 +57,7 @@ def _show_cluster(
         chosen, _ = readings_at(found.rtt, percentile, source)
         summary = summarise(found.names, found.rtt, chosen)
     if as_json:
-        _print_json(to_json(found, summary))
+        _print_json(to_json(found, summary) | bandwidth_to_json(found))
     else:
         print_cluster(paper(width), source, found, summary)
 

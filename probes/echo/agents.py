@@ -11,11 +11,17 @@ from dataclasses import dataclass
 
 from probes.echo.deploy import AgentProgram, deploy
 from probes.echo.protocol import Event, ProtocolError, parse_event
-from probes.errors import HostError
+from probes.echo.stalls import StallGuard
+from probes.errors import HostError, clean
 from probes.reach import ReachedHost
 from probes.ssh.session import RemoteProcess
 
 _EXIT_WAIT_S = 2.0
+_WRITE_WITHIN_S = 10.0
+# An agent answers no line by more than two, such as a meeting by its result and its end; a few more
+# say why it cannot go on.
+_ANSWERS_PER_LINE = 2
+_FURTHER_LINES = 4
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,8 @@ class Agents:
         self._agent = agent
         self._cache_folder = cache_folder
         self._processes: dict[int, RemoteProcess] = {}
+        self._lines_told = [0] * len(hosts)
+        self._stalls = StallGuard(_WRITE_WITHIN_S)
         self._readers: list[threading.Thread] = []
         self._said: queue.Queue[tuple[int, Event | Ended]] = queue.Queue()
 
@@ -55,7 +63,9 @@ class Agents:
         deadline = time.monotonic() + _EXIT_WAIT_S
         for process in self._processes.values():
             process.wait_for_exit(max(0.0, deadline - time.monotonic()))
-            process.close()
+            with self._stalls.guarded(process.abandon):
+                process.close()
+        self._stalls.stop()
         for reader in self._readers:
             reader.join(max(0.1, deadline - time.monotonic()))
 
@@ -78,8 +88,11 @@ class Agents:
 
     def tell(self, index: int, text: str) -> None:
         """Say something to one agent. An agent that is gone is noticed by its reader."""
+        process = self._processes[index]
+        self._lines_told[index] += text.count("\n")
         try:
-            self._processes[index].write(text)
+            with self._stalls.guarded(process.abandon):
+                process.write(text)
         except HostError as error:
             self._said.put((index, Ended(str(error))))
 
@@ -96,11 +109,15 @@ class Agents:
 
     def _read(self, index: int, process: RemoteProcess) -> None:
         try:
-            for line in process.lines():
+            for number, line in enumerate(process.lines(), start=1):
+                if number > _ANSWERS_PER_LINE * self._lines_told[index] + _FURTHER_LINES:
+                    raise ProtocolError("says more than it was asked for")
                 self._said.put((index, parse_event(line)))
-            reason = process.stderr_tail() or "its echo agent ended"
+            reason = clean(process.stderr_tail()) or "its echo agent ended"
         except (HostError, ProtocolError) as error:
             reason = str(error)
+            # Nothing more is taken from such a host, lest it fills our memory.
+            process.abandon()
         except OSError:
             reason = "the connection was lost"
         self._said.put((index, Ended(reason)))

@@ -12,6 +12,7 @@ import paramiko
 
 from probes.errors import HostError
 from probes.ssh.deadline import Deadline
+from probes.ssh.tail import TailPipe
 
 _STDERR_TAIL = 4096
 _STDERR_WAIT_S = 5.0
@@ -98,6 +99,10 @@ class RemoteProcess:
         """End the conversation; the remote command loses its input and output."""
         self._channel.close()
 
+    def abandon(self) -> None:
+        """End the whole connection to the host, without a word to it: nothing waits there."""
+        self._channel.get_transport().close()
+
 
 class Session:
     """An SSH connection to the host called `host` in the host list."""
@@ -115,6 +120,7 @@ class Session:
                 nothing within `timeout_s`.
         """
         channel = self._open_channel(timeout_s)
+        channel.in_stderr_buffer = TailPipe(_STDERR_TAIL)
         with Deadline(channel, self._transport, timeout_s) as deadline:
             try:
                 channel.exec_command(command)

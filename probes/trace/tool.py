@@ -10,18 +10,17 @@ from probes.errors import OptionError, clean
 from probes.reach import ReachedHost
 from probes.samples import HostLoss, PairLoss, Rounds, RouteReading, Sink, Wanted
 from probes.suspicion import Suspicion
-from probes.trace.protocol import Limits, Said, Traced, Unable, opening, request
+from probes.trace.protocol import Limits, Ready, Said, Traced, Unable, opening, request
 from probes.trace.route import Route, find_route
 from probes.trace.turns import Turns
 from probes.trace.workers import Ended, Workers, program
 
 # The first of the ports that traceroute uses, which firewalls know.
 DEFAULT_PORT = 33434
-# Starting Python with scapy takes a second of processor time, and hosts may share processors.
-_START_WAIT_S = 60.0
 _HEAR_S = 1.0
-# How late the worker of a busy host may be.
-_ANSWER_WITHIN_S = 10.0
+# How long nothing may be heard of any worker beyond the time that a trace takes. Starting Python
+# with scapy takes a second, and hosts may share processors.
+_ANSWER_WITHIN_S = 15.0
 # Answers that come later than this count for the next try.
 _LEAST_WAIT_S = 0.1
 
@@ -97,42 +96,33 @@ class _Run:
         self._workers = workers
         self._limits = options.limits
         self._able = set(range(len(hosts)))
+        self._starting = set(self._able)
         self._suspicion = Suspicion()
         self._suspected: set[int] = set()
         # By address, of whom a worker reports.
         self._index = {host.address: index for index, host in enumerate(hosts)}
 
     def start(self, concurrency: int) -> None:
-        """Start the workers, and learn which can trace."""
+        """Start the workers."""
         source = program()
         openings = [opening(source, host.address, self._limits) for host in self._hosts]
         for index, error in self._workers.start(openings, concurrency):
             self._lose_host(index, str(error))
-        waiting = set(self._able)
-        quiet_s = 0.0
-        while waiting & self._able and quiet_s < _START_WAIT_S:
-            said = self._workers.hear(_HEAR_S)
-            if said is None:
-                quiet_s += _HEAR_S
-                continue
-            waiting.discard(said[0])
-            self._take(*said)
-        for index in sorted(waiting & self._able):
-            self._lose_host(index, f"its trace worker did not start within {_START_WAIT_S:g} s")
 
     def conduct(self) -> None:
-        """Have every route traced, until nothing is owed."""
+        """Have every route traced, each host from when it is ready, until nothing is owed."""
+        longest_s = self._limits.longest_s(self._options.count)
         # In turns of listening, not by the clock: this process may be stopped for a while.
-        patience = (_ANSWER_WITHIN_S + self._limits.longest_s(self._options.count)) / _HEAR_S
+        patience = (_ANSWER_WITHIN_S + longest_s) / _HEAR_S
         quiet = 0
-        self._ask_next()
-        while self._turns.running:
+        while self._starting or self._turns.running:
             said = self._workers.hear(_HEAR_S)
             if said is not None:
                 quiet = 0
                 self._take(*said)
             elif (quiet := quiet + 1) > patience:
-                for index in sorted({source for source, _ in self._turns.running}):
+                owing = self._starting | {source for source, _ in self._turns.running}
+                for index in sorted(owing):
                     self._lose_host(index, "its trace worker does not answer")
             self._ask_next()
         for index in self._suspicion.silent_to_all():
@@ -147,32 +137,37 @@ class _Run:
     def _take(self, index: int, said: Said | Ended) -> None:
         if index not in self._able:
             return
-        if isinstance(said, (Unable, Ended)):
+        if isinstance(said, Ready) and index in self._starting:
+            self._starting.discard(index)
+            self._turns.admit(index)
+        elif isinstance(said, (Unable, Ended)):
             self._lose_host(index, said.reason)
-        elif isinstance(said, Traced):
-            self._take_trace(index, said)
+        elif not isinstance(said, Traced) or not self._take_trace(index, said):
+            self._lose_host(index, "its trace worker reports what it was not asked")
 
-    def _take_trace(self, source: int, traced: Traced) -> None:
+    def _take_trace(self, source: int, traced: Traced) -> bool:
+        """Settle a direction; False if it was not being traced."""
         destination = self._index.get(traced.destination)
         if destination is None or not self._turns.over(source, destination):
-            self._lose_host(source, "its trace worker reports what it was not asked")
-            return
+            return False
         host = self._hosts[destination]
         found = find_route(traced.answers, host.address, host.name)
         if isinstance(found, Route):
             self._suspicion.reading(source, destination)
             self._suspected -= {source, destination}
             self._sink.reading(RouteReading(source, destination, found.hops, found.routers))
-            return
+            return True
         if found.is_silent:
             self._suspected.update(self._suspicion.silence(source, destination))
         self._sink.pair_lost(PairLoss(source, destination, found.reason))
+        return True
 
     def _lose_host(self, index: int, reason: str) -> None:
         """Give up what a host was to trace. Others still trace to it."""
         if index not in self._able:
             return
         self._able.discard(index)
+        self._starting.discard(index)
         self._workers.end(index)
         self._sink.host_lost(HostLoss(index, reason))
         for source, destination in self._turns.lose(index):

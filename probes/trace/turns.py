@@ -14,7 +14,8 @@ class Turns:
     """Hands out directed pairs, to every source one at a time, in the order of the rounds.
 
     Unlike round-trip times, routes are not disturbed by other probes: a host may be the destination
-    of one trace while it is busy with its own, and a source that is slow holds up nobody.
+    of one trace while it is busy with its own, and a source that is slow holds up nobody. Nor is
+    it waited for: a source takes part from when it is admitted.
 
     Args:
         wanted: the directed pairs to trace, of those in `rounds`.
@@ -29,9 +30,14 @@ class Turns:
                 for source, destination in ((i, j), (j, i)):
                     if (source, destination) in wanted:
                         self._waiting.setdefault(source, deque()).append(destination)
-        self._free = deque(self._waiting)
+        self._free: deque[int] = deque()
         self._most = most
         self.running: set[Direction] = set()
+
+    def admit(self, source: int) -> None:
+        """A source can trace."""
+        if source in self._waiting:
+            self._free.append(source)
 
     def next(self) -> list[Direction]:
         """What to trace from now on."""

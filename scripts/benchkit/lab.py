@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.holder import held
+from probes.hosts.hostlist import parse_host_list_bytes
+from probes.reach import Reached, reach
+from probes.ssh.options import SshOptions
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,14 @@ class BenchLab:
         argv.append(str(self.dir / "ssh_config"))
         # Elsewhere than in the checkout, whose packages would hide the installed ones.
         return subprocess.run(argv, check=True, text=True, stdout=subprocess.PIPE, cwd="/")
+
+    @contextmanager
+    def reach(self) -> Iterator[Reached]:
+        """Connections to every host, in the given order."""
+        source = self.dir / "hosts.txt"
+        listed = parse_host_list_bytes(source.read_bytes(), str(source))
+        with reach(listed, SshOptions(config_file=str(self.dir / "ssh_config"))) as reached:
+            yield reached
 
     def in_rack_order(self) -> list[str]:
         """The hosts with racks in sequence: the best ring there is."""

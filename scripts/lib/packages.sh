@@ -12,6 +12,12 @@ declare -A NEEDED_COMMANDS=(
     [check]="shellcheck:shellcheck"
 )
 
+# What adds a tool to plink where this system has it, found by what pkg-config knows; nothing else
+# needs it. group: module:package ...
+declare -A WANTED_MODULES=(
+    [build]="libdpdk:libdpdk-dev"
+)
+
 # missing_packages PYTHON GROUP...: one package a line.
 missing_packages() {
     local python=$1 group entry
@@ -24,6 +30,30 @@ missing_packages() {
         done
         missing_python_packages "$python"
     } | sort -u
+}
+
+# wanted_packages GROUP...: one package a line.
+wanted_packages() {
+    local group entry
+    for group; do
+        for entry in ${WANTED_MODULES[$group]:-}; do
+            pkg-config --exists "${entry%%:*}" 2>/dev/null || printf 'pkg-config\n%s\n' "${entry#*:}"
+        done
+    done | sort -u
+}
+
+# install_wanted RECORD GROUP...: tries once, as RECORD says, and goes on where that fails.
+install_wanted() {
+    local record=$1 packages
+    shift
+    packages=$(wanted_packages "$@")
+    if [[ -z $packages || -e $record ]] || ! command -v apt-get >/dev/null; then
+        return
+    fi
+    touch "$record"
+    # shellcheck disable=SC2086  # one word a package
+    (install_packages $packages) 2>/dev/null ||
+        say "going on without ${packages//$'\n'/ and }: what needs them is left out"
 }
 
 # Debian keeps ensurepip and the headers of its own Python in packages of their own.

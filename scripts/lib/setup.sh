@@ -25,6 +25,7 @@ set_up() {
         install_packages $packages
     fi
     mkdir -p "$ROOT/build"
+    install_wanted "$ROOT/build/.wanted-packages-tried" "$@"
     # Two scripts at the same time must not install into one environment.
     exec {lock}>"$ROOT/build/.setup-lock"
     flock "$lock"
@@ -85,7 +86,7 @@ install_plink() {
         -c "$ROOT/constraints.txt" scikit-build-core nanobind ||
         die "pip could not install the build tools"
     run_quietly "installing plink and its extras into .venv" "$VENV/bin/python" -m pip install \
-        -c "$ROOT/constraints.txt" --no-build-isolation "${ROOT}[dev,torch]" ||
+        -c "$ROOT/constraints.txt" --no-build-isolation "${ROOT}[dev,torch,trace]" ||
         die "pip could not install plink"
     printf '%s\n' "$sources" >"$VENV/plink-sources"
 }

@@ -106,7 +106,7 @@ def test_a_host_without_a_usable_iperf3_costs_its_own_pairs(
         ("kill -9 $$", "iperf3: said"),
         ('echo \'{"error": "broken"}\'', "iperf3: broken"),
         ('echo \'{"error": "unable to connect: Connection timed out"}\'', "no data come through"),
-        ("sleep 30", "no data come through"),
+        ("exec sleep 30", "no data come through"),
         ("yes | head -c 3000000", "h1: sends a report without end"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_client_that_misbehaves(tmp_path: Path, script: str, reason: str) -> N
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        ("sleep 30", "the iperf3 server on h0 does not start"),
+        ("exec sleep 30", "the iperf3 server on h0 does not start"),
         (
             "echo 'iperf3: error - no' >&2; exit 1",
             "the iperf3 server on h0 ends: iperf3: error - no",

@@ -7,7 +7,7 @@ import select
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -21,13 +21,20 @@ PEER = "127.0.2.2"
 class Peer:
     """The test as host 0 of a run in which the agent is host 1."""
 
-    def __init__(self, pace: str = "free", count: int = 50, silence_ms: int = 400) -> None:
+    def __init__(
+        self,
+        pace: str = "free",
+        count: int = 50,
+        silence_ms: int = 400,
+        precision_ppm: int = 0,
+    ) -> None:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((PEER, 0))
         self.socket.settimeout(2.0)
         self.agent = start_agent()
         self.say(
-            f"run 1 {count} {silence_ms} {pace} {SECRET}\npercentiles 0 10 100\nbind {ADDRESS} 0"
+            f"run 1 {count} {silence_ms} {pace} {SECRET}\n"
+            f"percentiles 10 0 100\nprecision {precision_ppm}\nbind {ADDRESS} 0"
         )
         self.port = int(self.hear().removeprefix("bound "))
         port = self.socket.getsockname()[1]
@@ -118,9 +125,86 @@ def test_a_whole_meeting(peer: Peer) -> None:
     peer.send(echo_packet.BYE)
     verb, number, partner, sent, received, _, *times_ns = peer.hear().split()
     assert (verb, number, partner, sent, received) == ("rtt", "5", "0", "50", "46")
-    least, low, most = map(int, times_ns)
+    low, least, most = map(int, times_ns)
     assert 1_000 < least <= low <= most < 1_000_000_000
     assert peer.hear().startswith("over 5 0 ")
+
+
+def answer_probes(peer: Peer, delays_s: Callable[[int], float]) -> int:
+    """Answer until the agent has enough; returns how many probes it sent."""
+    answered = 0
+    while True:
+        packet = peer.socket.recv(2048)
+        message, number, _, _, sequence = echo_packet.fields(packet)
+        if message == echo_packet.OVER:
+            peer.send(echo_packet.BYE, number)
+            return answered
+        if message == echo_packet.PROBE:
+            time.sleep(delays_s(sequence))
+            answered = sequence + 1
+            peer.send(echo_packet.ECHO, number, sequence)
+
+
+def lead(peer: Peer, number: int = 5) -> None:
+    """The leader's part until the agent probes."""
+    peer.send(echo_packet.HELLO, number)
+    peer.receive(echo_packet.READY)
+    peer.send(echo_packet.TURN, number)
+
+
+def test_it_stops_once_it_is_precise() -> None:
+    with contextlib.closing(Peer(count=3000, silence_ms=2000, precision_ppm=400_000)) as peer:
+        lead(peer)
+        sent = answer_probes(peer, lambda _: 0.0)
+        said = peer.hear().split()
+        assert 400 <= sent < 3000
+        assert said[:5] == ["rtt", "5", "0", str(sent), str(sent)]
+        assert int(said[5]) <= 400_000
+
+
+def test_it_goes_on_to_the_count_where_it_is_not() -> None:
+    with contextlib.closing(Peer(count=700, silence_ms=2000, precision_ppm=1)) as peer:
+        lead(peer)
+        # Nine in ten are slow: the 10th percentile lies between the two.
+        assert answer_probes(peer, lambda sequence: 0.0 if sequence % 10 == 0 else 0.001) == 700
+        said = peer.hear().split()
+        assert said[:5] == ["rtt", "5", "0", "700", "700"]
+        assert int(said[5]) > 1
+
+
+def test_it_tells_how_long_it_ran_and_waited(peer: Peer) -> None:
+    lead(peer)
+    answer_probes(peer, lambda _: 0.002)
+    assert peer.hear().startswith("rtt ")
+    verb, _, _, *rest = peer.hear().split()
+    elapsed_us, run_us = map(int, rest[:2])
+    assert verb == "over"
+    assert elapsed_us > 50 * 2000
+    assert 0 < run_us < elapsed_us / 2
+    assert rest[2] == "-" or 0 <= int(rest[2]) < elapsed_us
+
+
+def test_a_pair_meets_again(peer: Peer) -> None:
+    lead(peer)
+    answer_probes(peer, lambda _: 0.0)
+    assert peer.hear().startswith("rtt 5 0 ")
+    assert peer.hear().startswith("over 5 0 ")
+    peer.say("again 6 0 probe 0\nagain 7 0 answer any")
+    lead(peer, 6)
+    answer_probes(peer, lambda _: 0.0)
+    assert peer.hear().startswith("rtt 6 0 ")
+    assert peer.hear().startswith("over 6 0 ")
+    lead(peer, 7)
+    answer_probes(peer, lambda _: 0.0)
+    assert peer.hear().startswith("over 7 0 ")
+
+
+@pytest.mark.parametrize(
+    "line", ["again 5 0 probe any", "again 6 9 probe any", "again 6 0 probe", "precision 1"]
+)
+def test_a_meeting_that_cannot_be_held_again_ends_the_agent(peer: Peer, line: str) -> None:
+    peer.say(line)
+    assert peer.agent.wait(10) == 2
 
 
 def test_packets_without_the_secret_get_no_answer(peer: Peer) -> None:
@@ -243,6 +327,9 @@ def test_the_agent_ends_with_its_input(peer: Peer) -> None:
         "percentiles",
         "percentiles nan",
         "percentiles 101",
+        "precision",
+        "precision 1000001",
+        "again 6 0 probe any",
         "bind 127.0.0.1 0",
         "peer 0 example.org 1",
         "pair 0 3 probe",

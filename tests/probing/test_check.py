@@ -37,7 +37,7 @@ class Measured:
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
     file = tmp_path_factory.mktemp("check") / "c.json"
     with lab_cluster(racks=3, hosts=3, hops=16) as lab:
-        done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", file, "--count", "300")
+        done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", file, "--count", "60")
         assert done.code == 0, done.stderr
         yield Measured(lab, file)
 
@@ -48,12 +48,6 @@ def test_an_unchanged_network_is_described(measured: Measured) -> None:
     assert done.code == 0, done.stdout + done.stderr
     assert "still describes the network" in done.stdout
     assert "note: --seed 1 measures the same pairs again" in done.stderr
-    code, found = measured.found("--rounds", "3", "--seed", "2")
-    assert code == 0
-    assert not found["changed"]
-    assert found["changes"] == []
-    assert found["hosts"] == 9
-    assert 9 * 3 / 2 <= found["pairs"] < 36
     assert measured.file.read_bytes() == before
 
 
@@ -64,7 +58,7 @@ def test_a_host_that_moved_is_named(measured: Measured) -> None:
     measured.lab.lab("move", host, away)
     try:
         code, found = measured.found()
-        done = measured.check()
+        done = measured.check("--rounds", "2")
     finally:
         measured.lab.lab("move", host, home)
     assert code == 4
@@ -86,12 +80,14 @@ def test_a_host_that_is_down_is_named_and_the_others_are_checked(
     down = measured.lab.names[3]
     config = tmp_path / "config"
     config.write_text(f"Host {down}\n  Port 9\n\n" + measured.lab.ssh_config.read_text())
-    done = plink("probe", "--check", measured.file, "-F", config, "--json")
+    done = plink("probe", "--check", measured.file, "-F", config, "--json", "--rounds", "2")
     assert done.code == 3, done.stderr
     found = json.loads(done.stdout)
     assert not found["changed"]
     assert [host["host"] for host in found["unreachable"]] == [down]
+    assert found["changes"] == []
     assert found["hosts"] == 8
+    assert 8 * 2 / 2 <= found["pairs"] < 8 * 7 / 2
     assert f"warning: {down}: " in done.stderr
 
 
@@ -110,7 +106,7 @@ def test_a_host_at_another_address_is_a_change(measured: Measured, tmp_path: Pat
 
 def test_a_sample_can_be_extended_and_checked(measured: Measured, tmp_path: Path) -> None:
     file = tmp_path / "sample.json"
-    run = ("probe", *ssh_options(measured.lab), "--count", "100")
+    run = ("probe", *ssh_options(measured.lab), "--count", "60")
     done = plink(*run, measured.lab.hosts_file, "-o", file, "--rounds", "2", "--seed", "5")
     assert done.code == 0, done.stderr
     # Nine hosts: in each of the nine rounds one sits out.

@@ -33,11 +33,16 @@ class LocalProcess:
     """What `RemoteProcess` is over SSH."""
 
     def __init__(
-        self, host: str, process: subprocess.Popen[str], rewrite: Callable[[str], str]
+        self,
+        host: str,
+        process: subprocess.Popen[str],
+        rewrite: Callable[[str], str],
+        rewrite_said: Callable[[str], str],
     ) -> None:
         self.host = host
         self.process = process
         self._rewrite = rewrite
+        self._rewrite_said = rewrite_said
 
     def write(self, text: str) -> None:
         assert self.process.stdin is not None
@@ -52,7 +57,7 @@ class LocalProcess:
         assert self.process.stdout is not None
         with self.process.stdout as stream:
             for line in stream:
-                yield line.rstrip("\n")
+                yield self._rewrite_said(line.rstrip("\n"))
 
     def stderr_tail(self) -> str:
         assert self.process.stderr is not None
@@ -63,6 +68,9 @@ class LocalProcess:
         with suppress(subprocess.TimeoutExpired):
             return self.process.wait(timeout_s)
         return None
+
+    def abandon(self) -> None:
+        self.process.kill()
 
     def close(self) -> None:
         self.process.send_signal(signal.SIGCONT)
@@ -80,12 +88,15 @@ class LocalSession:
     started: list[LocalProcess] = field(default_factory=list)
     # What the agent hears in place of what the coordinator says.
     rewrite: Callable[[str], str] = str
+    # What the coordinator hears in place of what the agent says.
+    rewrite_said: Callable[[str], str] = str
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
         return Completed(0, f"plink-program:{AGENT}\n".encode(), "")
 
     def start(self, command: str) -> LocalProcess:
-        self.started.append(LocalProcess(self.host, start_agent(), self.rewrite))
+        process = LocalProcess(self.host, start_agent(), self.rewrite, self.rewrite_said)
+        self.started.append(process)
         return self.started[-1]
 
     def agent(self) -> subprocess.Popen[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from support.lab import Lab, program
 
-AGENT_NAME = "plink-echo-agent"
+AGENT_NAMES = ("plink-echo-agent", "plink-dpdk-agent")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ def agents_left() -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and AGENT_NAME in str((entry / "exe").readlink()):
+            program = entry.name.isdigit() and (entry / "exe").readlink().name
+            if program and program.startswith(AGENT_NAMES):
                 found.append(int(entry.name))
         except OSError:
             continue

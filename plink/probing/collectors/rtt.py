@@ -54,7 +54,7 @@ class RttCollector(Collector[RttReading]):
 
     def achieved(self, precision_percent: float) -> list[str]:
         """How many pairs are as precise."""
-        if np.isnan(self._precision_percent).all():
+        if precision_percent == 0.0 or np.isnan(self._precision_percent).all():
             return []
         precise = np.count_nonzero(self._precision_percent <= precision_percent)
         return [f"{precise} of {self.readings} within {precision_percent:g} %"]

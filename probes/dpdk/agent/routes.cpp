@@ -104,6 +104,14 @@ void Routes::ask(std::vector<uint8_t>* request, Each each) {
 }
 
 bool Routes::gateway(const Endpoint& to, Endpoint* gateway) {
+    int interface = 0, ours = interface_;
+    if (!route(to, gateway, &interface)) return false;
+    // Where another interface is nearer, packets still leave by the one whose address they carry.
+    return interface == interface_ || route(to, gateway, &ours);
+}
+
+// By any interface where `*interface` is 0; says which.
+bool Routes::route(const Endpoint& to, Endpoint* gateway, int* interface) {
     size_t size = 0;
     const uint8_t* destination = address_of(to, &size);
     rtmsg body{};
@@ -112,21 +120,23 @@ bool Routes::gateway(const Endpoint& to, Endpoint* gateway) {
     std::vector<uint8_t> request = request_of(RTM_GETROUTE, 0, body);
     add_attribute(&request, RTA_DST, destination, size);
     add_attribute(&request, RTA_SRC, address_of(from_, &size), size);
-    add_attribute(&request, RTA_OIF, &interface_, sizeof interface_);
+    if (*interface != 0) add_attribute(&request, RTA_OIF, interface, sizeof *interface);
     bool found = false;
     ask(&request, [&](const nlmsghdr& header) {
         if (header.nlmsg_type != RTM_NEWROUTE) return;
-        const auto* route = static_cast<const rtmsg*>(NLMSG_DATA(&header));
-        if (route->rtm_type != RTN_UNICAST) return;
-        const rtattr* first = RTM_RTA(route);
+        const auto* answer = static_cast<const rtmsg*>(NLMSG_DATA(&header));
+        const rtattr* first = RTM_RTA(answer);
         size_t bytes = RTM_PAYLOAD(&header);
+        const uint8_t* out = attribute_in(first, bytes, RTA_OIF, sizeof *interface);
+        if (answer->rtm_type != RTN_UNICAST || out == nullptr) return;
+        std::memcpy(interface, out, sizeof *interface);
         const uint8_t* plain = attribute_in(first, bytes, RTA_GATEWAY, size);
         // A gateway of the other family (RFC 5549) is two bytes of family and its address.
         const uint8_t* other = attribute_in(first, bytes, RTA_VIA, 2 + sizeof(in6_addr));
         if (other != nullptr) {
             *gateway = endpoint_of(AF_INET6, other + 2);
         } else {
-            *gateway = plain != nullptr ? endpoint_of(route->rtm_family, plain) : to;
+            *gateway = plain != nullptr ? endpoint_of(answer->rtm_family, plain) : to;
         }
         found = true;
     });

@@ -21,6 +21,8 @@ class Routes {
     bool neighbour(const Endpoint& who, Mac* mac);
 
   private:
+    bool route(const Endpoint& to, Endpoint* gateway, int* interface);
+
     // Sends the request and calls `each(header)` for every message of the answer.
     template <typename Each>
     void ask(std::vector<uint8_t>* request, Each each);

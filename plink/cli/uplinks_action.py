@@ -1,0 +1,67 @@
+"""`plink probe --tool uplinks` where it differs from the tools that measure pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import click
+
+from plink.cli.talk import warn
+from plink.errors import EXIT_PARTIAL, WrongUseError
+from plink.files import document
+from plink.files.cluster import Cluster
+from plink.files.groups import Group
+from plink.probing.group_list import read_groups
+from plink.probing.limits import UPLINKS
+from plink.probing.uplinks import UplinkResult
+from plink.view.uplinks import uplink_lines
+
+
+def chosen_groups(
+    path: str | None, tool: str, earlier: Cluster | None, names: Collection[str], listed_in: str
+) -> Sequence[Group]:
+    """The groups to measure: those of a file, or else of an earlier run; none for other tools.
+
+    Args:
+        path: the file, or None.
+        names: of the hosts, which are listed in `listed_in`.
+
+    Raises:
+        UsageError: a file is given for another tool.
+        WrongUseError: the file is wrong, or there are no two groups.
+    """
+    if tool != UPLINKS:
+        if path is not None:
+            raise click.UsageError(f"--groups goes with --tool {UPLINKS}.")
+        return ()
+    groups: Sequence[Group] = () if earlier is None else earlier.groups
+    if path is not None:
+        groups = read_groups(path, names, listed_in)
+    if not groups:
+        raise WrongUseError(
+            "which hosts form groups is not known", "give --groups FILE, a line NAME: HOSTS each"
+        )
+    if len(groups) == 1:
+        raise WrongUseError(
+            f"there is one group, {groups[0].name}",
+            "an uplink is what a group exchanges with the hosts of other groups",
+        )
+    return groups
+
+
+def report_uplinks(result: UplinkResult, output: str) -> int:
+    """Say what was found, which is written by now; return the exit code."""
+    cluster, measurement = result.cluster, result.measurement
+    if result.interrupted:
+        warn(f"interrupted; go on with: plink probe --tool {UPLINKS} --resume {output}")
+    for line in uplink_lines(cluster):
+        click.echo(line, err=True)
+    where = "" if output == document.STANDARD_STREAM else f" -> {output}"
+    whole = [uplink for uplink in measurement.uplinks if uplink.is_whole]
+    click.echo(
+        f"{len(cluster.hosts)} hosts, {len(whole)} of {len(cluster.groups)} groups, "
+        f"{measurement.seconds:.1f} s of probing{where}",
+        err=True,
+    )
+    is_whole = len(whole) == len(cluster.groups) and not cluster.unreachable
+    return 0 if is_whole else EXIT_PARTIAL

@@ -1,0 +1,153 @@
+"""`plink probe --tool dpdk` in the lab, and what may go wrong there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plink.files import cluster as cluster_file
+from support.lab import Lab, lab_cluster
+from support.plink_command import (
+    agents_on,
+    plink,
+    plink_argv,
+    read_json,
+    ssh_options,
+    wait_until_no_agents,
+)
+from support.require import require_dpdk
+
+pytestmark = pytest.mark.lab
+
+QUICK = ("--tool", "dpdk", "--count", "100")
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    require_dpdk()
+    with lab_cluster(racks=2, hosts=2) as lab:
+        yield lab
+
+
+def measured(path: Path) -> set[tuple[str, str]]:
+    cluster, _ = cluster_file.read(str(path))
+    assert cluster.rtt is not None
+    pairs = np.argwhere(~np.isnan(cluster.rtt.readings_us))
+    return {(cluster.names[i], cluster.names[j]) for i, j in pairs}
+
+
+def all_pairs(names: list[str]) -> set[tuple[str, str]]:
+    return {(a, b) for a in names for b in names if a != b}
+
+
+def test_racks_are_told_apart(lab: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", out, "--tool", "dpdk")
+    assert done.code == 0, done.stderr
+    assert "share a machine: 1 pair at a time" in done.stderr
+    cluster, _ = cluster_file.read(str(out))
+    assert cluster.rtt is not None
+    assert cluster.rtt.tool == "dpdk"
+    readings = cluster.rtt.readings_us
+    racks = np.array([lab.truth["hosts"][name] for name in cluster.names])
+    same = racks[:, None] == racks[None, :]
+    assert np.isnan(readings).sum() == 4
+    assert np.nanmedian(readings[same]) < np.nanmedian(readings[~same])
+    wait_until_no_agents(lab)
+
+
+def test_two_runs_at_the_same_time(lab: Lab, tmp_path: Path) -> None:
+    outs = [tmp_path / "a.json", tmp_path / "b.json"]
+    argv = plink_argv("probe", lab.hosts_file, *ssh_options(lab), *QUICK)
+    runs = [subprocess.Popen([*argv, "-o", str(out)], stderr=subprocess.PIPE) for out in outs]
+    for run, out in zip(runs, outs, strict=True):
+        _, complaint = run.communicate(timeout=60)
+        assert run.returncode == 0, complaint
+        assert measured(out) == all_pairs(lab.names)
+
+
+def test_a_killed_agent_costs_one_host_and_resume_fills_it_in(lab: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    victim, *others = lab.names
+    options = (*ssh_options(lab), "--tool", "dpdk", "--count", "10000")
+    argv = plink_argv("probe", lab.hosts_file, "-o", out, *options)
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as run:
+        deadline = time.monotonic() + 30.0
+        while not (there := agents_on(lab, victim)):
+            assert time.monotonic() < deadline
+        os.kill(there[0], signal.SIGKILL)
+        _, complaint = run.communicate(timeout=60)
+    assert run.returncode == 3, complaint
+    assert f"warning: {victim}: its echo agent ended" in complaint
+    assert measured(out) == all_pairs(others)
+    before = read_json(out)["rtt"]["rtt_us"]["p10"]
+    done = plink("probe", *ssh_options(lab), "--resume", out, *QUICK)
+    assert done.code == 0, done.stderr
+    assert measured(out) == all_pairs(lab.names)
+    after = read_json(out)["rtt"]["rtt_us"]["p10"]
+    assert [row[1:] for row in after[1:]] == [row[1:] for row in before[1:]]
+
+
+def test_a_host_whose_packets_get_nowhere_is_named(lab: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    mute, *others = lab.names
+    addresses = [lab.truth["addresses"][name] for name in others]
+    block, unblock = (
+        "; ".join(f"ip route {verb} blackhole {address}/32" for address in addresses)
+        for verb in ("add", "del")
+    )
+    lab.exec(mute, ["sh", "-c", block])
+    try:
+        options = (*ssh_options(lab), *QUICK, "--timeout", "0.5")
+        done = plink("probe", lab.hosts_file, "-o", out, *options)
+    finally:
+        lab.exec(mute, ["sh", "-c", unblock])
+    assert done.code == 3
+    assert f"warning: {mute}: does not answer UDP probes" in done.stderr
+    assert measured(out) == all_pairs(others)
+    wait_until_no_agents(lab)
+
+
+def test_an_interface_of_another_kind_is_named(lab: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    for number, name in enumerate(lab.names, start=1):
+        lab.exec(name, ["ip", "address", "add", f"127.9.0.{number}/8", "dev", "lo"])
+    done = plink(
+        "probe", lab.hosts_file, *ssh_options(lab), "-o", out, *QUICK, "--network", "127.9.0.0/16"
+    )
+    assert done.code == 1
+    assert "its interface lo is not Ethernet, which DPDK needs" in done.stderr
+    assert not out.exists()
+
+
+def test_nics_of_the_agents_own(lab: Lab, tmp_path: Path) -> None:
+    """A second interface of two hosts, which the kernel does not use, on one cable."""
+    out, nics = tmp_path / "c.json", tmp_path / "nics"
+    first, second = lab.names[:2]
+    spaces = [f"plink.{lab.name}.{name}" for name in (first, second)]
+    add = f"ip link add own0 netns {spaces[0]} type veth peer name own0 netns {spaces[1]}"
+    subprocess.run(add.split(), check=True)
+    for name in (first, second):
+        lab.exec(name, ["ip", "link", "set", "own0", "up"])
+    nics.write_text(
+        f"{first} net_af_packet0,iface=own0 10.200.0.1/24\n"
+        f"{second} net_af_packet0,iface=own0 10.200.0.2/24\n"
+    )
+    text = f"{first}\n{second}\n"
+    run = ("probe", "-", *ssh_options(lab), *QUICK)
+    done = plink(*run, "-o", out, "--nics", nics, text=text)
+    assert done.code == 0, done.stderr
+    assert measured(out) == all_pairs([first, second])
+    assert read_json(out)["rtt"]["options"]["nics"] == nics.read_text().splitlines()
+    other = tmp_path / "other"
+    other.write_text(nics.read_text().replace("own0", "own1"))
+    done = plink(*run, "--resume", out, "--nics", other, text=text)
+    assert done.code == 2
+    assert "was measured with other NICs" in done.stderr

@@ -1,0 +1,137 @@
+"""A host of the run that does what it can against the coordinator, over real SSH."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import resource
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from probes.echo import agents, coordinator
+from probes.echo.protocol import EchoOptions
+from probes.reach import ReachedHost
+from probes.ssh.connect import Connector
+from probes.ssh.session import RemoteProcess, Session
+from probes.ssh.tail import TailPipe
+from probes.tournament import round_robin
+from support.local_hosts import AGENT, ListSink, local_hosts
+from support.pairs import all_pairs
+from support.sshd import Sshd
+
+OPTIONS = EchoOptions(count=20, percentiles=(10.0,), silence_s=0.5)
+EVIL = 2
+
+
+@dataclass
+class EvilSession:
+    """A session on which another command than the agent is started."""
+
+    session: Session
+    command: str
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.session, name)
+
+    def start(self, command: str) -> RemoteProcess:
+        return self.session.start(self.command)
+
+
+@pytest.fixture
+def run(
+    sshd: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], tuple[ListSink, float]]]:
+    """Measures four hosts of which one runs a command of its own; says how long it took."""
+    monkeypatch.setattr(coordinator, "_BIND_WAIT_S", 2.0)
+    monkeypatch.setattr(agents, "_EXIT_WAIT_S", 0.3)
+    options = sshd.options()
+    with_ssh: list[Session] = []
+
+    def measure(command: str) -> tuple[ListSink, float]:
+        session = Connector(options).connect(sshd.target(options))
+        with_ssh.append(session)
+        hosts, sink = local_hosts(4), ListSink()
+        evil = cast("Any", EvilSession(session, command))
+        hosts[EVIL] = dataclasses.replace(hosts[EVIL], session=evil)
+        monkeypatch.setattr(coordinator, "Agents", with_uploaded)
+        began = time.monotonic()
+        coordinator.measure(hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=1)
+        return sink, time.monotonic() - began
+
+    yield measure
+    for session in with_ssh:
+        session.close()
+
+
+class with_uploaded(agents.Agents):  # noqa: N801
+    """Agents that are on every host already."""
+
+    def _start_one(self, host: ReachedHost) -> RemoteProcess:
+        return host.session.start(str(AGENT))
+
+
+# Whichever the reader or the coordinator notices first.
+MORE_OR_OTHER = "says more than it was asked for|reports a pair that it was not given"
+REPLY = "head -n 3 >/dev/null; echo bound 9; "
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("exec yes alive", "says more than it was asked for"),
+        ("exec yes", "which no echo agent says"),
+        (f"{REPLY}exec yes 'rtt 0 1 20 20 5000'", MORE_OR_OTHER),
+        (f"{REPLY}exec yes 'over 0 3'", MORE_OR_OTHER),
+        (f"{REPLY}exec yes alive", "says more than it was asked for"),
+        ("exec tr '\\0' x </dev/zero", "sent a line longer than"),
+        ("exec cat /dev/urandom", "sent "),
+        ("printf 'bound 1\\377\\n'; exec sleep 60", "sent bytes that are not text"),
+        ("exec yes flood >&2", "did not start within"),
+        (f"{REPLY}exec yes flood >&2", "take its schedule within"),
+        ("printf '\\033]0;evil\\007\\n' >&2", "^\ufffd]0;evil\ufffd$"),
+        ("exec sleep 60", "did not start within"),
+        ("exec true", "its echo agent ended"),
+    ],
+)
+def test_it_costs_its_own_pairs_and_little_memory(
+    run: Callable[[str], tuple[ListSink, float]], command: str, reason: str
+) -> None:
+    before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sink, seconds = run(command)
+    assert [loss.host for loss in sink.host_losses] == [EVIL]
+    assert re.search(reason, sink.host_losses[0].reason)
+    # It may lie about its own pairs, and about no other.
+    assert {pair for pair in all_pairs(4) if EVIL not in pair} <= sink.measured()
+    assert sink.measured() | sink.lost() == all_pairs(4)
+    assert seconds < 30
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 64 << 10
+
+
+def test_a_host_that_takes_no_input_is_given_up(
+    sshd: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents, "_WRITE_WITHIN_S", 0.5)
+    options = sshd.options()
+    session = Connector(options).connect(sshd.target(options))
+    (host,) = local_hosts(1)
+    evil = cast("Any", EvilSession(session, "exec sleep 60"))
+    with with_uploaded([dataclasses.replace(host, session=evil)], cast("Any", None), None) as held:
+        assert held.start(1) == []
+        began = time.monotonic()
+        # More than the windows of SSH and TCP hold.
+        held.tell(0, "x" * (64 << 20))
+        assert time.monotonic() - began < 10
+        said = held.hear(5)
+    assert said == (0, agents.Ended("the connection was lost"))
+
+
+def test_only_the_end_of_what_nobody_reads_is_kept() -> None:
+    pipe = TailPipe(100)
+    for number in range(10_000):
+        pipe.feed(b"%07d\n" % number)
+    assert len(pipe) == 100
+    assert pipe.read(1000).endswith(b"0009999\n")

@@ -1,0 +1,130 @@
+"""What is said of disturbed pairs, kept in files, and measured again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from plink.files.cluster import Cluster, Host
+from plink.probing.collectors.base import Run
+from plink.probing.collectors.rtt import RttCollector
+from plink.probing.doubts import disturbed_hosts
+from probes.samples import RttReading
+from support.pairs import all_pairs
+
+NAMES = [f"n{i}" for i in range(6)]
+PERCENTILES = (10.0, 50.0, 99.0)
+RUN = Run(tool="echo", options={}, started="2026-11-20T00:00:00+00:00", seconds=1.0, notes=())
+
+
+def disturbed(*pairs: tuple[int, int]) -> np.ndarray:
+    matrix = np.zeros((6, 6), dtype=bool)
+    for pair in pairs:
+        matrix[pair] = True
+    return matrix
+
+
+def test_a_quiet_network_gets_no_word() -> None:
+    assert disturbed_hosts(NAMES, disturbed()) == []
+
+
+def test_a_busy_host_is_named() -> None:
+    pairs = [pair for i in range(6) if i != 3 for pair in ((3, i), (i, 3))]
+    (doubt,) = disturbed_hosts(NAMES, disturbed(*pairs))
+    assert doubt == (
+        "10 of 30 directed pairs were disturbed by other work on the hosts, most on n3 (10 of its "
+        "10): their readings may be too high"
+    )
+
+
+def test_hosts_that_are_all_busy_are_counted() -> None:
+    everything = disturbed(*all_pairs(6))
+    (doubt,) = disturbed_hosts(NAMES, everything)
+    assert doubt == (
+        "30 of 30 directed pairs were disturbed by other work on the hosts, on all 6 hosts: "
+        "their readings may be too high"
+    )
+
+
+def test_one_pair_is_one_pair() -> None:
+    (doubt,) = disturbed_hosts(NAMES, disturbed((1, 2)))
+    assert doubt == (
+        "1 directed pair was disturbed by other work on the hosts, most on n1 (1 of its 10), n2 "
+        "(1 of its 10): its reading may be too high"
+    )
+
+
+def reading(pair: tuple[int, int], rtt_us: float, share: float | None) -> RttReading:
+    return RttReading(
+        *pair,
+        sent=400,
+        received=399,
+        rtt_us=dict.fromkeys(PERCENTILES, rtt_us),
+        precision_percent=1.0 if share is not None else None,
+        disturbance=share,
+    )
+
+
+def collector(earlier: Cluster | None = None, settled: list[None] | None = None) -> RttCollector:
+    cluster = earlier or Cluster([Host(name, f"10.0.0.{i}") for i, name in enumerate(NAMES[:3])])
+    steps: list[None] = [] if settled is None else settled
+    return RttCollector(cluster, [0, 1, 2], PERCENTILES, on_settled=lambda: steps.append(None))
+
+
+ROUNDS = [[(0, 1)], [(0, 2)], [(1, 2)]]
+
+
+def test_a_disturbed_pair_is_measured_again_when_resumed() -> None:
+    first = collector()
+    for pair in all_pairs(3):
+        first.reading(reading(pair, 20.0, 0.4 if pair == (0, 1) else 0.0))
+    cluster, measurement = first.result(RUN)
+    assert first.doubts()
+    assert first.achieved(2.0) == ["6 of 6 within 2 %"]
+    assert measurement.disturbance is not None
+    again = collector(cluster)
+    assert again.missing(ROUNDS) == {(0, 1)}
+    again.reading(reading((0, 1), 12.0, 0.1))
+    assert again.doubts() == []
+    assert again.missing(ROUNDS) == frozenset()
+    assert again.result(RUN)[1].readings_us[0, 1] == 12.0
+
+
+def test_the_less_disturbed_reading_is_kept_when_resumed() -> None:
+    first = collector()
+    first.reading(reading((0, 1), 20.0, 0.4))
+    cluster, _ = first.result(RUN)
+    again = collector(cluster)
+    again.reading(reading((0, 1), 30.0, 0.6))
+    assert again.result(RUN)[1].readings_us[0, 1] == 20.0
+
+
+def test_a_second_reading_of_a_pair_is_no_second_step() -> None:
+    steps: list[None] = []
+    run = collector(settled=steps)
+    run.reading(reading((0, 1), 20.0, 0.4))
+    run.reading(reading((0, 1), 19.0, 0.0))
+    assert len(steps) == 1
+
+
+def test_where_hosts_do_not_tell_nothing_is_claimed() -> None:
+    run = collector()
+    run.reading(reading((0, 1), 20.0, None))
+    _, measurement = run.result(RUN)
+    assert run.doubts() == []
+    assert run.achieved(2.0) == []
+    assert measurement.disturbance is None
+    assert measurement.precision_percent is None
+
+
+@pytest.mark.parametrize("places", [[2, 1, 0], [0, None, 1]])
+def test_the_figures_go_with_their_hosts(places: list[int | None]) -> None:
+    run = collector()
+    run.reading(reading((0, 1), 20.0, 0.4))
+    moved = run.result(RUN)[1].for_hosts(places)
+    source, destination = places.index(0), places.index(1)
+    assert moved.disturbance is not None
+    assert moved.precision_percent is not None
+    assert moved.disturbance[source, destination] == 0.4
+    assert moved.precision_percent[source, destination] == 1.0
+    assert np.isnan(moved.disturbance).sum() == 8

@@ -1,0 +1,28 @@
+"""Interpreters that go wrong on some hosts of a lab, for `--remote-python`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+REAL = shlex.quote(sys.executable)
+
+# What stands for the interpreter on a host: a line of shell, "$@" are its arguments.
+WITHOUT_SCAPY = f'exec {REAL} -I -S "$@"'
+WITHOUT_PRIVILEGE = f'exec setpriv --bounding-set=-net_raw {REAL} "$@"'
+CRASHES = "echo 'Fatal Python error: out of tape' >&2; exit 1"
+DIES_AFTER_READY = f'{REAL} "$@" | sed -u 1q'
+DIES_AFTER_ONE_TRACE = f'{REAL} "$@" | sed -u 2q'
+HANGS_AFTER_READY = f'{REAL} "$@" | {{ sed -u 1q; cat >/dev/null; }}'
+BABBLES = "echo ready; read _; echo 'traced 10.0.0.1 u1=evil/11.0'; exec cat >/dev/null"
+LIES = "echo ready; read _; echo 'traced 10.0.0.1 u1=10.0.0.1/3.3'; exec cat >/dev/null"
+
+
+def fake_python(path: Path, faults: Mapping[str, str]) -> Path:
+    """An executable that is this Python but on the named hosts, where it is a line of shell."""
+    cases = "".join(f"{host}) {line} ;;\n" for host, line in faults.items())
+    path.write_text(f'#!/bin/sh\ncase $(hostname) in\n{cases}*) exec {REAL} "$@" ;;\nesac\n')
+    path.chmod(0o755)
+    return path

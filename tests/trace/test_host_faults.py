@@ -1,0 +1,147 @@
+"""Tracing where hosts cannot trace, where workers go wrong, and where the user has enough."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.fake_python import (
+    BABBLES,
+    CRASHES,
+    DIES_AFTER_ONE_TRACE,
+    DIES_AFTER_READY,
+    LIES,
+    WITHOUT_PRIVILEGE,
+    WITHOUT_SCAPY,
+    fake_python,
+)
+from support.lab import Lab, lab_cluster
+from support.plink_command import plink_argv, ssh_options
+from support.routers import mute
+from support.trace import PYTHON, found, reasons, trace, true_ways
+
+pytestmark = pytest.mark.lab
+
+FAULTS = {
+    CRASHES: "Fatal Python error: out of tape",
+    WITHOUT_SCAPY: "has no scapy: pip install scapy there, or name another interpreter",
+    WITHOUT_PRIVILEGE: "tracing takes raw sockets: log in there as root, or give",
+    DIES_AFTER_READY: "its trace worker ended",
+    DIES_AFTER_ONE_TRACE: "its trace worker ended",
+    BABBLES: "its trace worker reports 'u1=evil/11.0'",
+    LIES: "its trace worker reports what it was not asked",
+}
+
+
+def test_every_host_that_fails_is_named_and_the_others_are_complete(tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    with lab_cluster(racks=2, hosts=5, hops=0, options=["--routed"]) as lab:
+        faulty = dict(zip(lab.names, FAULTS, strict=False))
+        python = fake_python(tmp_path / "python", faulty)
+        done = trace(lab, out, "--concurrency", "2", python=python)
+        assert done.code == 3
+        said = reasons(out)
+        for host, fault in faulty.items():
+            assert FAULTS[fault] in said[host, None]
+            assert f"warning: {host}: " in done.stderr
+        truth = true_ways(lab)
+        ways = found(out)
+        assert ways == {pair: truth[pair] for pair in ways}
+        # Hosts that cannot trace are traced to all the same.
+        assert {pair for pair in truth if pair[0] not in faulty} <= set(ways)
+        once = next(host for host in faulty if faulty[host] == DIES_AFTER_ONE_TRACE)
+        assert {pair[0] for pair in ways} & set(faulty) == {once}
+        assert sum(pair[0] == once for pair in ways) == 1
+        assert {pair for pair in truth if pair not in ways} == {
+            pair for pair in said if pair[1] is not None
+        }
+
+
+def test_no_python_on_any_host(routed: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    done = trace(routed, out, python="/nowhere/python3")
+    assert done.code == 1
+    for host in routed.names:
+        reason = "it has no /nowhere/python3: name another Python with --remote-python"
+        assert f"warning: {host}: {reason}" in done.stderr
+    assert "error: no pair of hosts could be measured" in done.stderr
+    assert not out.exists()
+
+
+def workers(lab: Lab) -> list[int]:
+    """The trace workers on any host of a lab."""
+    pids = []
+    for host in lab.names:
+        listing = subprocess.run(
+            ["ip", "netns", "pids", f"plink.{lab.name}.{host}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for pid in map(int, listing.stdout.split()):
+            try:
+                command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            except OSError:
+                continue
+            # The interpreter itself, and not the shell that becomes it.
+            if b"exec(sys.stdin.read" in command and command.startswith(PYTHON.encode()):
+                pids.append(pid)
+    return pids
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def started(lab: Lab, out: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A run whose workers are all there."""
+    argv = plink_argv(
+        *("probe", lab.hosts_file, *ssh_options(lab), "-o", out),
+        *("--tool", "trace", "--remote-python", PYTHON, *options),
+    )
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            wait_for(lambda: len(workers(lab)) == len(lab.names))
+            yield run
+        finally:
+            run.kill()
+
+
+# A trace to a host that does not answer takes that long.
+SLOW = ("--count", "1", "--timeout", "20", "--concurrency", "2")
+
+
+def test_an_interrupt_keeps_what_there_is_and_leaves_no_worker(routed: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    silent = routed.names[0]
+    with mute(routed, silent), started(routed, out, *SLOW) as run:
+        # What the silent host traces itself takes no time.
+        time.sleep(4.0)
+        run.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, complaint = run.communicate(timeout=20)
+    assert time.monotonic() - began < 5.0
+    assert run.returncode == 3, complaint
+    assert "Traceback" not in complaint
+    pairs = set(found(out))
+    assert {pair for pair in true_ways(routed) if pair[0] == silent} <= pairs
+    assert not any(destination == silent for _, destination in pairs)
+    wait_for(lambda: not workers(routed), 5.0)
+
+
+def test_a_killed_coordinator_leaves_no_worker(routed: Lab, tmp_path: Path) -> None:
+    with mute(routed, routed.names[0]), started(routed, tmp_path / "c.json", *SLOW) as run:
+        run.kill()
+        run.communicate()
+        wait_for(lambda: not workers(routed), 5.0)
+    assert not list(tmp_path.iterdir())
