@@ -7,11 +7,13 @@ from typing import Any
 import click
 
 from plink.cli.progress import StageProgress
+from plink.cli.sections import SectionedCommand
 from plink.cli.ssh_options import with_ssh_options
 from plink.cli.types import FiniteRange
 
 
 @click.command(
+    cls=SectionedCommand,
     epilog="Example: plink bench cluster.json --client gloo --size 20MB "
     "--orders given,plink,random:5",
 )

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from plink.cli.sections import options_of, with_options
 from probes.ssh.options import SshOptions
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+_option = options_of("SSH")
 
 _OPTIONS = (
-    click.option(
+    _option(
         "-F",
         "--ssh-config",
         "ssh_config",
         metavar="FILE",
         help="SSH configuration to use instead of ~/.ssh/config.",
     ),
-    click.option("-i", "--identity", metavar="KEY", help="Private key file to use."),
-    click.option("--user", metavar="NAME", help="User where the host list names none."),
-    click.option(
+    _option("-i", "--identity", metavar="KEY", help="Private key file to use."),
+    _option("--user", metavar="NAME", help="User where the host list names none."),
+    _option(
         "--accept-new-host-keys",
         is_flag=True,
         help="Trust and remember the key of a host never seen before.",
     ),
-    click.option(
+    _option(
         "--ssh-concurrency",
         type=click.IntRange(1, 1024),
         default=SshOptions.concurrency,
@@ -35,12 +35,8 @@ _OPTIONS = (
     ),
 )
 
-
-def with_ssh_options(function: Function) -> Function:
-    """Add the options. The command receives them by name; `take_ssh_options` gathers them."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+# The command receives them by name; `take_ssh_options` gathers them.
+with_ssh_options = with_options(_OPTIONS)
 
 
 def take_ssh_options(values: dict[str, Any]) -> SshOptions:

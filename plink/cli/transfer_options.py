@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from plink.cli.sections import options_of, with_options
 from plink.probing.limits import DIRECTIONS, MAX_DURATION_S, MAX_STREAMS
 from plink.probing.transfers import TransferSettings
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
+_option = options_of("iperf3 and uplinks")
 _NAME = re.compile(r"[a-z0-9]{1,15}")
 
 
@@ -29,41 +28,38 @@ class CongestionType(click.ParamType):  # type: ignore[type-arg]  # generic sinc
 
 
 _OPTIONS = (
-    click.option(
+    _option(
         "--duration",
         "duration_s",
         type=click.IntRange(1, MAX_DURATION_S),
         metavar="SECONDS",
-        help="iperf3: whole seconds a transfer.  [default: 1 for iperf3, 2 for uplinks]",
+        help="Whole seconds a transfer.  [default: 1 for iperf3, 2 for uplinks]",
     ),
-    click.option(
+    _option(
         "--streams",
         type=click.IntRange(1, MAX_STREAMS),
-        help="iperf3: TCP connections a transfer.  [default: 1]",
+        help="TCP connections a transfer.  [default: 1]",
     ),
-    click.option(
+    _option(
         "--direction",
         type=click.Choice(DIRECTIONS),
-        help="iperf3: each direction of a pair by itself, or both at once.  [default: each]",
+        help="Each direction of a pair by itself, or both at once.  [default: each]",
     ),
-    click.option(
+    _option(
         "--congestion",
         type=CongestionType(),
-        help="iperf3: congestion control of the senders.  [default: the hosts' own]",
+        help="Congestion control of the senders.  [default: the hosts' own]",
     ),
-    click.option(
+    _option(
         "--groups",
         metavar="FILE",
-        help="uplinks: groups of hosts, a line `NAME: HOSTS` each, or a cluster file with groups.",
+        help="Groups of hosts, a line `NAME: HOSTS` each, or a cluster file with groups.",
     ),
 )
 
 
-def with_transfer_options(function: Function) -> Function:
-    """Add the options. The command receives them by name; `take_transfers` gathers them."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+# `take_transfers` gathers them, but for the groups.
+with_transfer_options = with_options(_OPTIONS)
 
 
 def take_transfers(values: dict[str, Any]) -> TransferSettings:
