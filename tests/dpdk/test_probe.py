@@ -49,7 +49,7 @@ def all_pairs(names: list[str]) -> set[tuple[str, str]]:
 
 def test_racks_are_told_apart(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
-    done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", out, "--tool", "dpdk")
+    done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", out, *QUICK)
     assert done.code == 0, done.stderr
     assert "share a machine: 1 pair at a time" in done.stderr
     cluster, _ = cluster_file.read(str(out))
