@@ -18,7 +18,8 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.rtt import RttMeasurement
 from plink.probing.check import CheckResult, check
-from plink.probing.limits import ALL_ROUNDS, CHECK_PARTNERS
+from plink.probing.limits import CHECK_PARTNERS
+from plink.probing.nics import read_nics, same_nics
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import (
     hosts_of,
@@ -42,30 +43,11 @@ _MAX_NAMED = 5
 def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     """Carry out `plink probe --check` with these options; return the exit code."""
     values = dict(options)
-    path, as_json = values.pop("check"), values.pop("as_json")
-    for name in ("hosts", "output", "resume", "strict"):
-        values.pop(name)
-    source = document.label(path)
-    cluster, _ = cluster_file.read(path)
+    source = document.label(values["check"])
+    cluster, _ = cluster_file.read(values["check"])
     rtt = _comparable(cluster, source)
-    values["ssh"] = take_ssh_options(values)
-    values.pop("percentile")
-    values |= {
-        "tool": rtt.tool,
-        "reading": rtt.reading,
-        "count": values["count"] or recorded_count(rtt.options),
-        "precision_percent": (
-            recorded_precision(rtt.options)
-            if values["precision_percent"] is None
-            else values["precision_percent"]
-        ),
-        "network": same_network(rtt.options, values["network"], source),
-        "interface": same_interface(rtt.options, values["interface"], source),
-        "seed": secrets.randbelow(_SEEDS) if values["seed"] is None else values["seed"],
-    }
-    partners = min(values.pop("rounds") or CHECK_PARTNERS, ALL_ROUNDS)
-    listed = hosts_of(Cluster(cluster.hosts), source)
-    request = ProbeRequest(listed, None, **values)
+    partners = values["rounds"] or CHECK_PARTNERS
+    request = _request(values, cluster, rtt, source)
     try:
         result = check(cluster, rtt, request, partners=partners, progress=progress)
     except TooFewReachedError as error:
@@ -73,7 +55,7 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
             warn(f"{failure.host}: {failure}")
         raise
     _warn(result)
-    if as_json:
+    if values["as_json"]:
         document.write_bytes(
             document.STANDARD_STREAM,
             document.dump(_to_json(cluster, result, partners, request.seed)),
@@ -84,6 +66,32 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     if result.is_changed:
         return EXIT_CHANGED
     return 0 if result.is_whole else EXIT_PARTIAL
+
+
+def _request(
+    values: dict[str, Any], cluster: Cluster, rtt: RttMeasurement, source: str
+) -> ProbeRequest:
+    """How to measure: as the file says, and else as the options do."""
+    precision_percent, seed = values["precision_percent"], values["seed"]
+    if precision_percent is None:
+        precision_percent = recorded_precision(rtt.options)
+    return ProbeRequest(
+        hosts_of(Cluster(cluster.hosts), source),
+        None,
+        tool=rtt.tool,
+        count=values["count"] or recorded_count(rtt.options),
+        precision_percent=precision_percent,
+        reading=rtt.reading,
+        timeout_s=values["timeout_s"],
+        seed=secrets.randbelow(_SEEDS) if seed is None else seed,
+        concurrency=values["concurrency"],
+        network=same_network(rtt.options, values["network"], source),
+        interface=same_interface(rtt.options, values["interface"], source),
+        port=values["port"],
+        remote_cache=values["remote_cache"],
+        nics=same_nics(rtt.options, read_nics(values["nics"], rtt.tool), source),
+        ssh=take_ssh_options(values),
+    )
 
 
 def _comparable(cluster: Cluster, source: str) -> RttMeasurement:
@@ -117,8 +125,9 @@ def _print(source: str, cluster: Cluster, result: CheckResult) -> None:
     console, found = paper(None).console, result.judgement
     verdict = "no longer describes" if result.is_changed else "still describes"
     console.print(Text(f"{printable(source)} {verdict} the network", style="bold"))
-    pairs = counted(found.pairs, "pair")
-    text = f"{len(found.changed):,} of {pairs} of {result.hosts:,} hosts changed"
+    noise = f"{found.noise_factor - 1.0:.0%}".replace("%", " %")
+    among = f"{counted(found.pairs, 'pair')} of {result.hosts:,} hosts"
+    text = f"{len(found.changed):,} of {among} changed by more than {noise}"
     if abs(found.common_factor - 1.0) > _ALIKE:
         text += f"; the others take {_percent(found.common_factor)} than in the file"
     console.print(Text(text))
@@ -160,6 +169,7 @@ def _to_json(cluster: Cluster, result: CheckResult, partners: int, seed: int) ->
         "pairs": found.pairs,
         "pairs_changed": [[names[a], names[b]] for a, b in found.changed],
         "common_factor": round(found.common_factor, 4),
+        "noise_factor": round(found.noise_factor, 4),
         "changes": [
             {
                 "hosts": [names[host] for host in change.hosts],

@@ -11,7 +11,7 @@ from plink.cli.probe_options import with_probe_options
 from plink.cli.progress import StageProgress
 from plink.cli.sections import SectionedCommand
 from plink.cli.ssh_options import with_ssh_options
-from plink.cli.transfer_options import TRANSFER_OPTIONS, with_transfer_options
+from plink.cli.transfer_options import with_transfer_options
 
 
 @click.command(
@@ -44,20 +44,19 @@ def command(context: click.Context, /, **options: Any) -> int:
         return run_command(options, progress)
 
 
-# What --check takes from the file, or has no use for.
-_NOT_WITH_CHECK = (
-    *("hosts", "output", "resume", "tool", "percentile", "strict"),
-    *TRANSFER_OPTIONS,
-)
+# The file says the rest, such as the tool and the percentile.
+_WITH_CHECK = {
+    *("check", "as_json", "count", "precision_percent", "rounds", "seed", "concurrency"),
+    *("timeout_s", "network", "interface", "port", "nics", "remote_cache"),
+    *("ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"),
+}
 
 
 def _check(context: click.Context, options: dict[str, Any]) -> int:
     for parameter in context.command.params:
         is_given = context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT
-        if parameter.name in _NOT_WITH_CHECK and is_given:
+        if is_given and parameter.name not in _WITH_CHECK:
             raise click.UsageError(f"{parameter.get_error_hint(context)} does not go with --check.")
-    for name in TRANSFER_OPTIONS:
-        del options[name]
     from plink.cli.check_action import run_command  # noqa: PLC0415  imports numpy and paramiko
 
     with StageProgress() as progress:

@@ -58,9 +58,6 @@ _OPTIONS = (
 )
 
 
-# What the command receives them by.
-TRANSFER_OPTIONS = ("duration_s", "streams", "direction", "congestion", "groups")
-
 # `take_transfers` gathers them, but for the groups.
 with_transfer_options = with_options(_OPTIONS)
 

@@ -69,12 +69,15 @@ class Judgement:
         unchanged: the others.
         common_factor: new over old round-trip time of all pairs that did not change.
         changes: the hosts that changed, the most changed pairs first.
+        noise_factor: a pair that takes less than so many times as long, or as short, counts as
+            unchanged: the median of the pairs' ceilings.
     """
 
     changed: Sequence[Pair]
     unchanged: Sequence[Pair]
     common_factor: float
     changes: Sequence[Change]
+    noise_factor: float
 
     @property
     def pairs(self) -> int:
@@ -146,7 +149,7 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> Judgement:
     back = np.where(np.isnan(back), there, back)
     compared = ~np.isnan(there)
     if not compared.any():
-        return Judgement((), (), 1.0, ())
+        return Judgement((), (), 1.0, (), 1.0)
     common = _common_shift((there + back) / 2.0, ceilings, compared)
     above = (there - common > ceilings) & (back - common > ceilings)
     below = (there - common < -ceilings) & (back - common < -ceilings)
@@ -160,6 +163,7 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> Judgement:
         unchanged=_pairs(compared & ~changed),
         common_factor=float(np.exp(common)),
         changes=sorted(changes, key=lambda change: -change.changed),
+        noise_factor=float(np.exp(np.median(ceilings[compared]))),
     )
 
 

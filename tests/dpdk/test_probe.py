@@ -16,6 +16,7 @@ from plink.files import cluster as cluster_file
 from support.lab import Lab, lab_cluster
 from support.plink_command import (
     agents_on,
+    forget_disturbance,
     plink,
     plink_argv,
     read_json,
@@ -87,6 +88,7 @@ def test_a_killed_agent_costs_one_host_and_resume_fills_it_in(lab: Lab, tmp_path
     assert run.returncode == 3, complaint
     assert f"warning: {victim}: its echo agent ended" in complaint
     assert measured(out) == all_pairs(others)
+    forget_disturbance(out)
     before = read_json(out)["rtt"]["rtt_us"]["p10"]
     done = plink("probe", *ssh_options(lab), "--resume", out, *QUICK)
     assert done.code == 0, done.stderr

@@ -1,0 +1,73 @@
+"""What `plink probe --check` and `--rounds` refuse before anything is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.plink_command import plink
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Path:
+    file = tmp_path / "c.json"
+    done = plink("import", "-", "-o", file, text="us,a,b\na,0,5\nb,6,0\n")
+    assert done.code == 0, done.stderr
+    return file
+
+
+def test_what_no_tool_measured_cannot_be_measured_again(imported: Path) -> None:
+    done = plink("probe", "--check", imported)
+    assert done.code == 2
+    assert "its round-trip times are of import, which cannot measure them again" in done.stderr
+
+
+def test_a_file_without_round_trip_times_cannot_be_checked(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    file.write_text(
+        '{"format": "plink.cluster", "version": 1, "hosts": [{"name": "a", "address": "a"}]}'
+    )
+    done = plink("probe", "--check", file)
+    assert done.code == 2
+    assert "holds no round-trip times" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "named"),
+    [
+        (("hosts.txt",), "[HOSTS]"),
+        (("-o", "c.json"), "--output"),
+        (("--tool", "echo"), "--tool"),
+        (("--percentile", "10"), "--percentile"),
+        (("--resume", "c.json"), "--resume"),
+        (("--streams", "2"), "--streams"),
+    ],
+)
+def test_what_the_file_says_is_not_said_again(option: tuple[str, ...], named: str) -> None:
+    done = plink("probe", "--check", "c.json", *option)
+    assert done.code == 2
+    assert named in done.stderr
+    assert "does not go with --check" in done.stderr
+
+
+def test_json_is_for_a_check() -> None:
+    done = plink("probe", "hosts.txt", "-o", "c.json", "--json")
+    assert done.code == 2
+    assert "--json goes with --check" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("rounds", "complaint"),
+    [
+        ("1", "1 round does not connect the hosts"),
+        ("0", "0 round"),
+        ("-3", "neither a number of rounds nor all"),
+        ("many", "neither a number of rounds nor all"),
+        ("9" * 30, "neither a number of rounds nor all"),
+    ],
+)
+def test_rounds_that_are_none(rounds: str, complaint: str) -> None:
+    done = plink("probe", "hosts.txt", "-o", "c.json", "--rounds", rounds)
+    assert done.code == 2
+    assert complaint in done.stderr
