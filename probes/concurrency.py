@@ -12,14 +12,17 @@ def most_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
     """The number of pairs in flight that do not disturb each other.
 
     Every host can be in one pair at a time. Hosts that share a machine also share its cores: a
-    pair takes `cores_per_pair`, and one is left to SSH, so that the most crowded machine decides.
+    pair takes `cores_per_pair`, and one is left to SSH, so that the most crowded machine decides;
+    unless it takes none, since nothing that is measured depends on the time it takes.
     """
-    most = len(facts) // 2
+    most = max(1, len(facts) // 2)
+    if not cores_per_pair:
+        return most
     residents = Counter(fact.machine for fact in facts if fact.machine)
     for fact in facts:
         if residents[fact.machine] > 1:
             most = min(most, max(1, (fact.cores - 1) // cores_per_pair))
-    return max(1, most)
+    return most
 
 
 def shared_machines(facts: Sequence[HostFacts]) -> int:

@@ -40,7 +40,7 @@ def notes_on(hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: int
     """What a reader should know of hosts that share a machine, where a pair takes so many cores."""
     facts = [host.facts for host in hosts]
     sharing = shared_machines(facts)
-    if not sharing:
+    if not sharing or not cores_per_pair:
         return []
     fitting = most_pairs(facts, cores_per_pair)
     pairs = "1 pair" if concurrency == 1 else f"{concurrency} pairs"

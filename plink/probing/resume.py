@@ -161,9 +161,13 @@ def refuse_to_drop(earlier: Cluster, listed: Sequence[ListedHost], hosts: str, r
     Raises:
         WrongUseError: the list `hosts` lacks hosts that the file `resume` has readings of.
     """
-    if earlier.rtt is None:
-        return
-    read = ~np.isnan(earlier.rtt.readings_us)
+    read = np.zeros((len(earlier.hosts), len(earlier.hosts)), dtype=bool)
+    if earlier.rtt is not None:
+        read |= ~np.isnan(earlier.rtt.readings_us)
+    if earlier.bandwidth is not None:
+        read |= ~np.isnan(earlier.bandwidth.gbit_s)
+    if earlier.routes is not None:
+        read |= ~np.isnan(earlier.routes.hops)
     known = {host.name for host in listed}
     lacking = [
         name

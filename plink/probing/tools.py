@@ -87,7 +87,8 @@ class Tool:
         measure: carries it out.
         options: names of the `ToolOptions` that a cluster file records.
         describe: a few words on how it measures with these options.
-        cores_per_pair: how many cores a pair takes where hosts share a machine.
+        cores_per_pair: how many cores a pair takes where hosts share a machine; 0 where pairs do
+            not disturb each other.
     """
 
     collector: type[Collector[Any]]
@@ -244,6 +245,7 @@ TOOLS: dict[str, Tool] = {
         _measure_with_trace,
         ("count", "timeout_s", "concurrency", "max_hops"),
         lambda options: f"trace x {options.count}",
+        cores_per_pair=0,
     ),
     "iperf3": Tool(
         BandwidthCollector,

@@ -18,6 +18,7 @@ from plink.view import facts, heatmap
 from plink.view.bandwidth import bandwidth_facts, uplink_facts
 from plink.view.modes import Vector, histogram_line
 from plink.view.paper import Paper
+from plink.view.routes import route_facts
 from plink.view.scale import scale_for
 from plink.view.summary import Summary
 from plink.view.text import counted, options_text, printable, rtt_text, time_text
@@ -38,6 +39,7 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
         console.print("no round-trip times in this file")
         _print_failures(console, cluster)
         _print_bandwidth(console, cluster)
+        _print_routes(console, cluster)
         return
     console.print(Text(_how(rtt, summary), style="dim"))
     console.print()
@@ -48,6 +50,7 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
         console.print("no pair of hosts was measured")
     _print_failures(console, cluster)
     _print_bandwidth(console, cluster)
+    _print_routes(console, cluster)
 
 
 def _print_picture(
@@ -129,6 +132,12 @@ def _print_bandwidth(console: Console, cluster: Cluster) -> None:
         for line in lines:
             console.print(Text(line))
     if rows := uplink_facts(cluster):
+        console.print(facts.table(rows))
+
+
+def _print_routes(console: Console, cluster: Cluster) -> None:
+    if rows := route_facts(cluster):
+        console.print()
         console.print(facts.table(rows))
 
 

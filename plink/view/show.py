@@ -17,6 +17,7 @@ from plink.view.order import print_order
 from plink.view.page import print_cluster
 from plink.view.paper import paper
 from plink.view.ranks import print_ranks
+from plink.view.routes import routes_to_json
 from plink.view.summary import summarise, to_json
 
 
@@ -57,7 +58,7 @@ def _show_cluster(
         chosen, _ = readings_at(found.rtt, percentile, source)
         summary = summarise(found.names, found.rtt, chosen)
     if as_json:
-        _print_json(to_json(found, summary) | bandwidth_to_json(found))
+        _print_json(to_json(found, summary) | bandwidth_to_json(found) | routes_to_json(found))
     else:
         print_cluster(paper(width), source, found, summary)
 

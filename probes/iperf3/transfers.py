@@ -94,9 +94,10 @@ class Transfers:
             HostError: the connection to one of the two is gone.
             TransferError: there is no report.
         """
+        options = replace(self._options, silence_s=self._options.silence_s / impatience)
         for port in self._ports:
             try:
-                with self.prepared(sender, receiver, port, impatience=impatience) as test:
+                with self.prepared(sender, receiver, port, options) as test:
                     return test.run()
             except PortTakenError as error:
                 taken = error
@@ -104,7 +105,7 @@ class Transfers:
 
     @contextmanager
     def prepared(
-        self, sender: End, receiver: End, port: int, *, impatience: int = 1
+        self, sender: End, receiver: End, port: int, options: TransferOptions
     ) -> Iterator[Prepared]:
         """A test whose server listens and whose client waits for the word.
 
@@ -112,7 +113,6 @@ class Transfers:
             HostError, TransferError: as `run`.
             PortTakenError: something else listens at the port.
         """
-        options = replace(self._options, silence_s=self._options.silence_s / impatience)
         limit_s = options.duration_s + options.silence_s + _SPARE_S
         serve = serve_command(sender.address, port, limit_s + _LEFT_ALONE_S)
         with self._started(sender.session, serve) as server:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from probes.uplinks.plan import Flow
@@ -51,6 +51,22 @@ def may_be_more(
         group_of={host: group for group, hosts in enumerate(groups) for host in hosts},
     )
     return not exchange.is_whole or is_lower_bound(exchange.rates, known)
+
+
+def seen_links(links: Links, exchanges: Iterable[Exchange]) -> Links:
+    """What hosts can do by themselves, at least what they were seen to do among others."""
+    send, receive = dict(links.send), dict(links.receive)
+    for exchange in exchanges:
+        of_member: dict[int, float] = defaultdict(float)
+        of_partner: dict[int, float] = defaultdict(float)
+        for flow, gbit_s in exchange.rates:
+            of_member[flow.member] += gbit_s
+            of_partner[flow.partner] += gbit_s
+        members, partners = (send, receive) if exchange.sends else (receive, send)
+        for known, seen in ((members, of_member), (partners, of_partner)):
+            for host, gbit_s in seen.items():
+                known[host] = max(known.get(host, 0.0), gbit_s)
+    return Links(send, receive)
 
 
 def is_lower_bound(rates: Sequence[tuple[Flow, float]], known: Known) -> bool:

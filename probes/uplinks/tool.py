@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
 from probes.errors import HostError
@@ -31,6 +31,9 @@ from probes.uplinks.window import Timed, common_window_s
 
 # So many other ports are tried for a server whose own is taken.
 _PORT_TRIES = 3
+# Transfers that did not overlap are tried again, and so many times longer: a busy machine may begin
+# them too far apart.
+_TRIES = (1, 2, 4)
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,13 @@ def measure(
 class _Start:
     """Where transfers meet before they begin: each says that it is there, and waits for the word.
 
-    `there` gets one item a transfer, whether it is ready or failed.
+    Args:
+        options: of all of them.
+        there: gets one item a transfer, whether it is ready or failed.
+        word: set when they may begin.
     """
 
+    options: TransferOptions
     there: SimpleQueue[None] = field(default_factory=SimpleQueue)
     word: threading.Event = field(default_factory=threading.Event)
 
@@ -111,28 +118,36 @@ class _Run:
 
     def measure(self, group: int, *, sends: bool) -> None:
         """Measure one direction of one group."""
-        present = [[host for host in hosts if host in self._ends] for hosts in self._groups.of]
-        members = present[group]
-        if not members or sum(map(len, present)) == len(members):
-            reason = "none of its hosts, or no other host, can take part"
-            self._sink.exchange_lost(group, sends=sends, reason=reason)
-            return
-        flows = plan_flows(present, group)
-        outcomes = self._run_at_once(flows, sends=sends)
+        reason = "none of its hosts, or no other host, can take part"
+        for longer in _TRIES:
+            present = [[host for host in hosts if host in self._ends] for hosts in self._groups.of]
+            if not present[group] or sum(map(len, present)) == len(present[group]):
+                break
+            flows = plan_flows(present, group)
+            duration_s = longer * self._options.transfer.duration_s
+            done = self._done(flows, duration_s, sends=sends)
+            if not done:
+                reason = "no transfer succeeded"
+                break
+            rates = _rates(done, duration_s)
+            if rates is not None:
+                involved = {flow.member for flow in done}
+                is_whole = len(done) == len(flows) and involved == set(self._groups.of[group])
+                self._sink.exchange(Exchange(group, sends, rates, is_whole))
+                return
+            reason = "its transfers hardly overlapped"
+        self._sink.exchange_lost(group, sends=sends, reason=reason)
+
+    def _done(self, flows: Sequence[Flow], duration_s: int, *, sends: bool) -> dict[Flow, Timed]:
+        """Run transfers at once; those that succeeded."""
         done: dict[Flow, Timed] = {}
+        outcomes = self._run_at_once(flows, duration_s, sends=sends)
         for flow, outcome in zip(flows, outcomes, strict=True):
             if isinstance(outcome, Timed):
                 done[flow] = outcome
             else:
                 self._lose(_ends_of(flow, sends=sends), outcome)
-        rates = self._rates(done)
-        if rates is None:
-            reason = "no transfer succeeded" if not done else "its transfers hardly overlapped"
-            self._sink.exchange_lost(group, sends=sends, reason=reason)
-            return
-        involved = {flow.member for flow in done}
-        is_whole = len(done) == len(flows) and involved == set(self._groups.of[group])
-        self._sink.exchange(Exchange(group, sends, rates, is_whole))
+        return done
 
     def _lose(self, pair: tuple[int, int], error: Exception) -> None:
         self._sink.pair_lost(PairLoss(*pair, str(error)))
@@ -141,19 +156,10 @@ class _Run:
             if is_its and self._ends.pop(host, None) is not None:
                 self._sink.host_lost(HostLoss(host, str(error)))
 
-    def _rates(self, done: Mapping[Flow, Timed]) -> list[tuple[Flow, float]] | None:
-        if not done:
-            return None
-        duration_s = self._options.transfer.duration_s
-        window_s = common_window_s(list(done.values()), duration_s, WARM_UP_SHARE * duration_s)
-        if window_s is None:
-            return None
-        found = [(flow, received_gbit_s(timed.report, *window_s)) for flow, timed in done.items()]
-        known = [(flow, gbit_s) for flow, gbit_s in found if gbit_s is not None]
-        return known if len(known) == len(found) else None
-
-    def _run_at_once(self, flows: Sequence[Flow], *, sends: bool) -> list[Timed | Exception]:
-        start = _Start()
+    def _run_at_once(
+        self, flows: Sequence[Flow], duration_s: int, *, sends: bool
+    ) -> list[Timed | Exception]:
+        start = _Start(replace(self._options.transfer, duration_s=duration_s))
         pairs = [_ends_of(flow, sends=sends) for flow in flows]
         places = slots([sender for sender, _ in pairs])
         stride = max(places) + 1
@@ -185,7 +191,7 @@ class _Run:
         is_there = False
         try:
             with ExitStack() as held:
-                transfer = self._prepare(held, pair, places)
+                transfer = self._prepare(held, pair, places, start.options)
                 is_there = True
                 start.there.put(None)
                 start.word.wait()
@@ -198,12 +204,20 @@ class _Run:
             if not is_there:
                 start.there.put(None)
 
-    def _prepare(self, held: ExitStack, pair: tuple[int, int], places: Sequence[int]) -> Prepared:
+    def _prepare(
+        self,
+        held: ExitStack,
+        pair: tuple[int, int],
+        places: Sequence[int],
+        options: TransferOptions,
+    ) -> Prepared:
         sender, receiver = (self._ends[host] for host in pair)
         first = self._options.port or DEFAULT_PORT
         for place in places:
             try:
-                return held.enter_context(self._transfers.prepared(sender, receiver, first + place))
+                return held.enter_context(
+                    self._transfers.prepared(sender, receiver, first + place, options)
+                )
             except PortTakenError as error:
                 taken = error
         raise taken
@@ -212,3 +226,13 @@ class _Run:
 def _ends_of(flow: Flow, *, sends: bool) -> tuple[int, int]:
     """The host that sends, and the one that receives."""
     return (flow.member, flow.partner) if sends else (flow.partner, flow.member)
+
+
+def _rates(done: Mapping[Flow, Timed], duration_s: int) -> list[tuple[Flow, float]] | None:
+    """What transfers achieved while all of them ran; None where that is not known."""
+    window_s = common_window_s(list(done.values()), duration_s, WARM_UP_SHARE * duration_s)
+    if window_s is None:
+        return None
+    found = [(flow, received_gbit_s(timed.report, *window_s)) for flow, timed in done.items()]
+    known = [(flow, gbit_s) for flow, gbit_s in found if gbit_s is not None]
+    return known if len(known) == len(found) else None

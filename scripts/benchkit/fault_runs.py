@@ -16,11 +16,12 @@ from labkit.process_faults import programs_on
 from labkit.registry import ROOT_REGISTRY, Registry
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
-from plink.files.measurement import Matrix
+from plink.files.measurement import Matrix, Measurement
 
 _PROGRAM = Path(__file__).parent / "faulted.py"
-# Kinds that a run may well survive unharmed.
-MILD = ("thaw", "slow", "blink")
+# Kinds that a run may well survive unharmed. Those that meet a program between two pairs, in a tool
+# that starts one for every pair, count among them.
+_MILD = ("thaw", "slow", "blink", "kill", "freeze")
 
 Pairs = set[tuple[str, str]]
 
@@ -34,17 +35,14 @@ class Outcome:
         seconds: how long it took.
         complaint: its standard error.
         measured: the directed pairs, by name, that have a reading.
+        failed: the hosts that the file names as failed, themselves or in a pair.
     """
 
     code: int
     seconds: float
     complaint: str
     measured: Pairs
-
-    def names(self, host: str) -> bool:
-        """Whether a warning tells of a host, or of a pair of it."""
-        lines = self.complaint.splitlines()
-        return any(host in line for line in lines if line.startswith("warning: "))
+    failed: set[str]
 
 
 def probe_with_faults(
@@ -69,16 +67,20 @@ def probe_with_faults(
         timeout=timeout_s,
     )
     seconds = time.monotonic() - began
-    return Outcome(done.returncode, seconds, done.stderr, measured_in(out))
+    measured, failed = _result_in(out)
+    return Outcome(done.returncode, seconds, done.stderr, measured, failed)
 
 
-def measured_in(path: Path) -> Pairs:
-    """The directed pairs that a cluster file has a reading of; none where there is no file."""
+def _result_in(path: Path) -> tuple[Pairs, set[str]]:
     if not path.exists():
-        return set()
+        return set(), set()
     cluster, _ = cluster_file.read(str(path))
-    pairs = np.argwhere(~np.isnan(_matrix(cluster)))
-    return {(cluster.names[i], cluster.names[j]) for i, j in pairs}
+    measurement, readings = _measurement(cluster)
+    pairs = np.argwhere(~np.isnan(readings))
+    failures = measurement.failures
+    failed = {failure.source for failure in failures}
+    failed |= {failure.destination for failure in failures if failure.destination is not None}
+    return {(cluster.names[i], cluster.names[j]) for i, j in pairs}, failed
 
 
 def spared(names: Sequence[str], script: Iterable[Fault]) -> Pairs:
@@ -97,7 +99,7 @@ def spared(names: Sequence[str], script: Iterable[Fault]) -> Pairs:
 
 def must_be_named(script: Iterable[Fault]) -> list[str]:
     """The hosts that a run with this script has to name in a warning."""
-    return [fault.host for fault in script if fault.kind not in MILD]
+    return [fault.host for fault in script if fault.kind not in _MILD]
 
 
 def seconds_until_clean(directory: Path, limit_s: float) -> float | None:
@@ -111,10 +113,11 @@ def seconds_until_clean(directory: Path, limit_s: float) -> float | None:
     return time.monotonic() - began
 
 
-def _matrix(cluster: Cluster) -> Matrix:
-    """Of the one quantity that was measured, what stands for a pair."""
+def _measurement(cluster: Cluster) -> tuple[Measurement, Matrix]:
+    """The one quantity that was measured, and of it what stands for a pair."""
     if cluster.bandwidth is not None:
-        return cluster.bandwidth.gbit_s
+        return cluster.bandwidth, cluster.bandwidth.gbit_s
     if cluster.routes is not None:
-        return cluster.routes.hops
-    return cluster_file.measured_rtt(cluster, "the cluster file").readings_us
+        return cluster.routes, cluster.routes.hops
+    rtt = cluster_file.measured_rtt(cluster, "the cluster file")
+    return rtt, rtt.readings_us

@@ -6,6 +6,7 @@ the injector does what is due.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -76,8 +77,9 @@ class Injector:
     def __exit__(self, *_: object) -> None:
         for thread in self._running:
             thread.join()
-        for remedy in reversed(self._remedies):
-            remedy()
+        with contextlib.ExitStack() as remedies:
+            for remedy in self._remedies:
+                remedies.callback(remedy)
 
     @property
     def waiting(self) -> Sequence[Fault]:

@@ -27,8 +27,7 @@ def interface_down(state: State, host: str) -> Callable[[], None]:
     _on(state, host, [f"link set dev {HOST_INTERFACE} down"])
 
     def remedy() -> None:
-        address = state.topology.host(host).address
-        lines = texts.station_batch(state.topology, HOST_INTERFACE, address).splitlines()
+        lines = texts.host_batch(state.topology, state.topology.host(host)).splitlines()
         _on(state, host, [line for line in lines if not line.startswith("address")])
 
     return remedy

@@ -6,7 +6,7 @@
 declare -A NEEDED_COMMANDS=(
     [build]="g++:g++ make:make cmake:cmake"
     [lab]="ip:iproute2 tc:iproute2 sshd:openssh-server ssh:openssh-client ssh-keygen:openssh-client
-        hostname:hostname mount:mount fping:fping"
+        hostname:hostname mount:mount fping:fping iperf3:iperf3"
     [mpi]="mpirun.openmpi:openmpi-bin mpicc.openmpi:libopenmpi-dev mpirun.mpich:mpich
         mpicc.mpich:libmpich-dev"
     [check]="shellcheck:shellcheck"

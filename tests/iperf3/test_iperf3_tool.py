@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from probes.iperf3 import transfers
 from probes.iperf3.commands import TransferOptions
 from probes.iperf3.tool import Iperf3Options, measure
 from probes.reach import ReachedHost
@@ -31,7 +32,7 @@ REPORT = (
 
 
 def run(hosts: list[ReachedHost], *, port: int = 0, **options: Any) -> ListSink:
-    transfer = TransferOptions(duration_s=1, streams=1, silence_s=1.0)
+    transfer = TransferOptions(duration_s=1, streams=2, silence_s=1.0)
     sink = ListSink()
     measure(
         hosts,
@@ -110,7 +111,11 @@ def test_a_host_without_a_usable_iperf3_costs_its_own_pairs(
         ("yes | head -c 3000000", "h1: sends a report without end"),
     ],
 )
-def test_a_client_that_misbehaves(tmp_path: Path, script: str, reason: str) -> None:
+def test_a_client_that_misbehaves(
+    tmp_path: Path, script: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "sleep" in script:
+        monkeypatch.setattr(transfers, "_SPARE_S", 0.2)
     hosts = shell_hosts(2)
     replace_iperf3(hosts[1], tmp_path, SERVER + script)
     replace_iperf3(hosts[0], tmp_path, SERVER + f"echo '{REPORT}'")
@@ -130,7 +135,11 @@ def test_a_client_that_misbehaves(tmp_path: Path, script: str, reason: str) -> N
         ("exit 0", "the iperf3 server on h0 does not start"),
     ],
 )
-def test_a_server_that_misbehaves(tmp_path: Path, script: str, reason: str) -> None:
+def test_a_server_that_misbehaves(
+    tmp_path: Path, script: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "sleep" in script:
+        monkeypatch.setattr(transfers, "_SPARE_S", 0.2)
     hosts = shell_hosts(2)
     server = f'case "$*" in "-s "*) {script};; esac\n'
     replace_iperf3(hosts[0], tmp_path, server + f"echo '{REPORT}'")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.uplinks.judge import may_be_more
+from probes.uplinks.judge import may_be_more, seen_links
 from probes.uplinks.plan import Flow, plan_flows
 from probes.uplinks.samples import Exchange, Links
 
@@ -115,3 +115,14 @@ def test_what_is_not_known_of_a_link_makes_a_lower_bound() -> None:
     assert may_be_more(found[0, True], groups, links, {})
     partial = Exchange(0, True, found[0, True].rates, is_whole=False)
     assert may_be_more(partial, groups, links, carried)
+
+
+def test_what_a_host_was_seen_to_carry_counts_as_its_link() -> None:
+    """Measured beside slow neighbours, links seemed slower than they are."""
+    groups = [[0, 1], [2, 3], [4, 5]]
+    found = exchanges(groups, [0.4] * 6, [0.8] * 3)
+    slow = Links(dict.fromkeys(range(6), 0.1), {})
+    links = seen_links(slow, found.values())
+    assert links.send == pytest.approx(dict.fromkeys(range(6), 0.4))
+    assert links.receive == pytest.approx(dict.fromkeys(range(6), 0.4))
+    assert seen_links(slow, []) == slow

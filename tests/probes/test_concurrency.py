@@ -18,5 +18,10 @@ def test_a_shared_machine_limits_the_pairs_by_its_cores() -> None:
     assert shared_machines([facts("m")] * 16 + [facts("other")]) == 16
 
 
+def test_what_takes_no_core_is_not_limited_by_them() -> None:
+    assert most_pairs([facts("m", cores=2)] * 16, cores_per_pair=0) == 8
+    assert most_pairs([facts("m")], cores_per_pair=0) == 1
+
+
 def test_hosts_that_do_not_tell_their_machine_count_as_apart() -> None:
     assert most_pairs([facts("")] * 8) == 4

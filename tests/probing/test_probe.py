@@ -10,7 +10,14 @@ import pytest
 
 from plink.files import cluster as cluster_file
 from support.lab import Lab
-from support.plink_command import plink, plink_argv, read_json, ssh_options, wait_until_no_agents
+from support.plink_command import (
+    forget_disturbance,
+    plink,
+    plink_argv,
+    read_json,
+    ssh_options,
+    wait_until_no_agents,
+)
 
 pytestmark = pytest.mark.lab
 
@@ -103,6 +110,7 @@ def test_resume_measures_only_what_is_missing(lab: Lab, tmp_path: Path) -> None:
     some = tmp_path / "some.txt"
     some.write_text("\n".join(lab.names[:4]))
     assert plink("probe", some, *ssh_options(lab), "-o", out, *QUICK).code == 0
+    forget_disturbance(out)
     before = read_json(out)["rtt"]["rtt_us"]["p10"]
     options = (*ssh_options(lab), "--resume", out)
     done = plink("probe", lab.hosts_file, *options)

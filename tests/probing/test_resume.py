@@ -10,6 +10,7 @@ import pytest
 
 from plink.errors import WrongUseError
 from plink.files import cluster as cluster_file
+from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.rtt import RttMeasurement
@@ -140,6 +141,16 @@ def test_a_list_that_drops_measured_hosts_is_refused() -> None:
     refuse_to_drop(earlier, listed("x", *NAMES), "hosts", "c.json")
     with pytest.raises(WrongUseError, match="hosts: does not list a and 1 more, whose readings"):
         refuse_to_drop(earlier, listed("c", "x"), "hosts", "c.json")
+
+
+def test_a_list_that_drops_bandwidths_is_refused() -> None:
+    gbit_s = np.full((3, 3), np.nan)
+    gbit_s[0, 1] = 1.0
+    bandwidth = BandwidthMeasurement(gbit_s=gbit_s, retransmits=gbit_s, tool="iperf3")
+    earlier = Cluster(cluster(*NAMES).hosts, bandwidth=bandwidth)
+    refuse_to_drop(earlier, listed("a", "b"), "hosts", "c.json")
+    with pytest.raises(WrongUseError, match="hosts: does not list b, whose readings"):
+        refuse_to_drop(earlier, listed("a", "c"), "hosts", "c.json")
 
 
 def test_a_list_may_drop_hosts_without_readings() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.lab import Lab
-from support.plink_command import plink, read_json, ssh_options
+from support.plink_command import forget_disturbance, plink, read_json, ssh_options
 
 pytestmark = pytest.mark.lab
 
@@ -26,6 +26,7 @@ def test_a_host_that_is_down_keeps_its_readings(lab: Lab, tmp_path: Path) -> Non
     down = lab.names[1]
     some.write_text("\n".join(lab.names[:5]))
     assert plink("probe", some, *ssh_options(lab), "-o", out, *QUICK).code == 0
+    forget_disturbance(out)
     before = read_json(out)
     config = config_without(lab, tmp_path, down)
     done = plink("probe", lab.hosts_file, "-F", config, "--resume", out)

@@ -65,7 +65,17 @@ def test_bare_machine_lacks_every_package_of_the_groups(machine: Path) -> None:
     python = add_python(machine, lacks="python3.11-dev\\npython3.11-venv\\n")
     result = run(machine, f"missing_packages {python} build lab check")
     assert result.stdout.split() == [
-        *("cmake", "fping", "g++", "hostname", "iproute2", "make", "mount", "openssh-client"),
+        *(
+            "cmake",
+            "fping",
+            "g++",
+            "hostname",
+            "iperf3",
+            "iproute2",
+            "make",
+            "mount",
+            "openssh-client",
+        ),
         *("openssh-server", "python3.11-dev", "python3.11-venv", "shellcheck"),
     ]
 

@@ -51,6 +51,18 @@ def require_dpdk() -> None:
         pytest.skip("needs plink built where libdpdk is")
 
 
+def require_iperf3() -> None:
+    """Skip unless iperf3 is installed."""
+    if shutil.which("iperf3") is None:
+        pytest.skip("needs iperf3")
+
+
+def require_scapy() -> None:
+    """Skip unless this Python has scapy."""
+    if importlib.util.find_spec("scapy") is None:
+        pytest.skip("needs scapy")
+
+
 def require_client(name: str) -> None:
     """Skip unless the bench client `gloo`, `openmpi` or `mpich` works here."""
     if name == "gloo":

@@ -44,7 +44,7 @@ def test_every_host_that_fails_is_named_and_the_others_are_complete(tmp_path: Pa
     with lab_cluster(racks=2, hosts=5, hops=0, options=["--routed"]) as lab:
         faulty = dict(zip(lab.names, FAULTS, strict=False))
         python = fake_python(tmp_path / "python", faulty)
-        done = trace(lab, out, "--concurrency", "2", python=python)
+        done = trace(lab, out, python=python)
         assert done.code == 3
         said = reasons(out)
         for host, fault in faulty.items():
@@ -118,7 +118,7 @@ def started(lab: Lab, out: Path, *options: str) -> Iterator[subprocess.Popen[str
 
 
 # A trace to a host that does not answer takes that long.
-SLOW = ("--count", "1", "--timeout", "20", "--concurrency", "2")
+SLOW = ("--count", "1", "--timeout", "20")
 
 
 def test_an_interrupt_keeps_what_there_is_and_leaves_no_worker(routed: Lab, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from probes.errors import OptionError
 from probes.reach import ReachedHost
 from probes.samples import RouteReading
 from probes.trace import tool
-from support.fake_python import HANGS_AFTER_READY
+from support.fake_python import QUICK
 from support.local_hosts import ListSink
 from support.pairs import all_pairs
 from support.trace_hosts import HEALTHY, loopback_hosts, trace_between
@@ -29,9 +29,10 @@ def test_addresses_of_one_machine_are_one_hop_apart() -> None:
 def test_workers_that_hang_are_given_up_and_hold_up_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tool, "_ANSWER_WITHIN_S", 2.0)
+    monkeypatch.setattr(tool, "_ANSWER_WITHIN_S", 3.0)
     never_starts = "exec cat >/dev/null"
-    with loopback_hosts(HANGS_AFTER_READY, HEALTHY, never_starts, HEALTHY) as hosts:
+    hangs = f"{{ {QUICK}; }} | {{ sed -u 1q; cat >/dev/null; }}"
+    with loopback_hosts(hangs, QUICK, never_starts, QUICK) as hosts:
         sink = trace_between(hosts)
     reason = "its trace worker does not answer"
     assert [(loss.host, loss.reason) for loss in sink.host_losses] == [(0, reason), (2, reason)]
@@ -40,7 +41,7 @@ def test_workers_that_hang_are_given_up_and_hold_up_nobody(
 
 
 def test_a_worker_that_says_too_much_is_given_up() -> None:
-    with loopback_hosts(READY_TWICE, HEALTHY) as hosts:
+    with loopback_hosts(READY_TWICE, QUICK) as hosts:
         sink = trace_between(hosts)
     assert [loss.reason for loss in sink.host_losses] == [
         "its trace worker reports what it was not asked"
@@ -49,7 +50,7 @@ def test_a_worker_that_says_too_much_is_given_up() -> None:
 
 
 def test_a_killed_worker_costs_what_it_still_had_to_trace() -> None:
-    with loopback_hosts(HEALTHY, HEALTHY, HEALTHY, HEALTHY) as hosts:
+    with loopback_hosts(QUICK, QUICK, QUICK, QUICK) as hosts:
 
         def kill_once(count: int) -> None:
             if count == 1:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.lab
 def test_all_routes_of_four_racks_are_the_true_ones(tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     with lab_cluster(racks=4, hosts=4, hops=0, options=["--routed"]) as lab:
-        done = trace(lab, out, "--concurrency", "2")
+        done = trace(lab, out)
         assert done.code == 0, done.stderr
         assert "16 hosts, 240 of 240 directed pairs, trace x 3" in done.stderr
         assert found(out) == true_ways(lab)
@@ -40,7 +40,7 @@ def test_rows_and_unequal_racks(tmp_path: Path) -> None:
     shape.write_text(json.dumps({"routed": True, "row_hops": 0, "rows": rows}))
     out = tmp_path / "c.json"
     with lab_cluster(topology=shape) as lab:
-        done = trace(lab, out, "--concurrency", "2")
+        done = trace(lab, out)
         assert done.code == 0, done.stderr
         truth = true_ways(lab)
         assert found(out) == truth

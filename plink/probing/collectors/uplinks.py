@@ -11,7 +11,7 @@ from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.groups import Uplink
 from plink.files.measurement import Failure, Matrix
 from probes.samples import BandwidthReading, HostLoss, PairLoss
-from probes.uplinks.judge import may_be_more
+from probes.uplinks.judge import may_be_more, seen_links
 from probes.uplinks.samples import Exchange, Links
 
 
@@ -95,6 +95,7 @@ class UplinkCollector:
     def uplinks(self, links: Links) -> list[Uplink]:
         """What is known so far; nothing of a group that has no reading."""
         groups = list(self._groups.values())
+        links = seen_links(links, self._exchanges.values())
         carried = {
             (index, sends): gbit_s
             for index, name in enumerate(self._groups)

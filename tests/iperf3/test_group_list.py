@@ -1,0 +1,102 @@
+"""Groups as a user gives them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plink.errors import WrongUseError
+from plink.files import cluster as cluster_file
+from plink.files.cluster import Cluster, Host
+from plink.files.groups import Group
+from plink.probing.group_list import parse_groups, read_groups
+from support.plink_command import plink
+
+HOSTS = [f"n{k:02}" for k in range(1, 9)]
+
+
+def parse(text: str) -> list[Group]:
+    return parse_groups(text, "groups.txt", HOSTS, "hosts.txt")
+
+
+def test_groups_are_lines() -> None:
+    text = "# two racks\nr1: n[01-03], n08  # and one more\r\n\nrow-2.b:n04\n"
+    assert parse(text) == [
+        Group("r1", ["n01", "n02", "n03", "n08"]),
+        Group("row-2.b", ["n04"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "groups.txt: lists no group"),
+        ("n01,n02", "groups.txt:1: 'n01,n02' is no name of a group|groups.txt:1: \"n01"),
+        (": n01", "groups.txt:1: .* is no name of a group"),
+        ("-r: n01", "groups.txt:1: .* is no name of a group"),
+        ("\nr1:", "groups.txt:2: the group has no host"),
+        ("r1: n01\nr2: n02\nr1: n03", "groups.txt:3: group r1 is already at groups.txt:1"),
+        ("r1: n01\nr2: n[01-02]", "groups.txt:2: n01 is already in a group at groups.txt:1"),
+        ("r1: n[01-99]", "groups.txt:1: .*n09.* is none of the hosts of hosts.txt"),
+        ("r1: n[01", "groups.txt:1: a bracket is not closed"),
+        ("r1: n01 and n02", "groups.txt:1: .*and.* after the host is not understood"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(text: str, message: str) -> None:
+    with pytest.raises(WrongUseError, match=message):
+        parse(text)
+
+
+@given(st.text())
+def test_any_text_is_groups_or_a_refusal(text: str) -> None:
+    try:
+        groups = parse(text)
+    except WrongUseError:
+        return
+    assert all(set(group.hosts) <= set(HOSTS) for group in groups)
+
+
+@given(st.lists(st.integers(0, 3), min_size=8, max_size=8))
+def test_what_is_written_is_read(places: list[int]) -> None:
+    groups: dict[str, list[str]] = {}
+    for host, place in zip(HOSTS, places, strict=True):
+        groups.setdefault(f"g{place}", []).append(host)
+    text = "\n".join(f"{name}: {','.join(hosts)}" for name, hosts in groups.items())
+    assert parse(text) == [Group(name, hosts) for name, hosts in groups.items()]
+
+
+def test_groups_come_from_a_cluster_file(tmp_path: Path) -> None:
+    hosts = [Host(name, name) for name in HOSTS]
+    groups = [Group("a", HOSTS[:4]), Group("b", HOSTS[4:])]
+    path = tmp_path / "c.json.gz"
+    cluster_file.write(str(path), Cluster(hosts, groups=groups))
+    assert read_groups(str(path), HOSTS, "hosts.txt") == groups
+    with pytest.raises(WrongUseError, match=r"n08.* is none of the hosts of hosts.txt"):
+        read_groups(str(path), HOSTS[:-1], "hosts.txt")
+    cluster_file.write(str(path), Cluster(hosts))
+    with pytest.raises(WrongUseError, match="holds no groups"):
+        read_groups(str(path), HOSTS, "hosts.txt")
+
+
+@pytest.mark.parametrize(
+    ("groups", "options", "message"),
+    [
+        (None, ("--tool", "uplinks"), "which hosts form groups is not known"),
+        ("r1: a,b", ("--tool", "uplinks"), "there is one group, r1"),
+        ("r1: a\nr2: b", ("--tool", "echo"), "--groups goes with --tool uplinks"),
+    ],
+)
+def test_the_command_refuses_before_it_connects(
+    tmp_path: Path, groups: str | None, options: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "hosts.txt").write_text("a\nb\n")
+    if groups is not None:
+        (tmp_path / "groups.txt").write_text(groups)
+        options += ("--groups", str(tmp_path / "groups.txt"))
+    done = plink("probe", tmp_path / "hosts.txt", "-o", tmp_path / "c.json", *options)
+    assert done.code == 2
+    assert message in done.stderr
+    assert not (tmp_path / "c.json").exists()

@@ -1,0 +1,115 @@
+"""Every tool meets every fault: the rest is measured, the failing are named, nothing is left.
+
+A row of `TOOLS` is all that a tool needs. Faults that do not concern each other share a run. What
+the connections do, the tools share, and one of them tries it; `scripts/bench-faults --each` tries
+every kind with any tool.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from benchkit.fault_runs import (
+    must_be_named,
+    probe_with_faults,
+    seconds_until_clean,
+    spared,
+)
+from labkit.faults import KINDS, Fault
+from support.lab import Lab
+from support.require import require_dpdk, require_iperf3, require_scapy
+
+pytestmark = pytest.mark.lab
+
+
+def programs(names: Sequence[str]) -> list[Fault]:
+    """Programs and connections that end or stand still."""
+    return [Fault(names[0], 1, "kill"), Fault(names[1], 2, "cut"), Fault(names[2], 1, "freeze")]
+
+
+def traffic(names: Sequence[str]) -> list[Fault]:
+    """Packets that do not arrive, while SSH does."""
+    return [
+        Fault(names[1], 1, "mute"),
+        Fault(names[2], 0, "one-way", (names[3],)),
+    ]
+
+
+def halves(names: Sequence[str]) -> list[Fault]:
+    """Two halves that cannot reach each other."""
+    return [Fault(names[0], 1, "partition", tuple(names[2::2]))]
+
+
+def leaving(names: Sequence[str]) -> list[Fault]:
+    """Hosts that are gone altogether, for good or for a while, and programs that are slow."""
+    return [
+        Fault(names[0], 1, "thaw"),
+        Fault(names[1], 0, "slow"),
+        Fault(names[2], 2, "blink"),
+        Fault(names[3], 2, "silence"),
+        Fault(names[4], 3, "down"),
+    ]
+
+
+def all_pairs(names: Sequence[str]) -> set[tuple[str, str]]:
+    return {(one, other) for one in names for other in names if one != other}
+
+
+Script = Callable[[Sequence[str]], list[Fault]]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A tool, its options for a run that is long enough to be disturbed, and what it meets."""
+
+    tool: str
+    options: Sequence[object]
+    scripts: Sequence[Script] = (programs, traffic)
+    require: Callable[[], None] = lambda: None
+    within_s: float = 90.0
+
+
+TOOLS = [
+    Tried("echo", ("--count", 2000, "--precision", 0), (programs, traffic, halves, leaving)),
+    Tried("fping", ("--count", 20)),
+    Tried("dpdk", ("--count", 2000, "--precision", 0), require=require_dpdk),
+    Tried("iperf3", ("--direction", "both", "--concurrency", 3), require=require_iperf3),
+    Tried("trace", ("--remote-python", sys.executable, "--count", 20), require=require_scapy),
+]
+
+
+def test_every_kind_of_fault_is_tried() -> None:
+    names = [f"n{number}" for number in range(6)]
+    tried = {fault.kind for script in TOOLS[0].scripts for fault in script(names)}
+    assert tried == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("tried", "script_for"),
+    [
+        pytest.param(tried, script, id=f"{tried.tool}-{script.__name__}")
+        for tried in TOOLS
+        for script in tried.scripts
+    ],
+)
+def test_faults_cost_what_they_concern(
+    lab: Lab, tmp_path: Path, tried: Tried, script_for: Script
+) -> None:
+    tried.require()
+    script, out = script_for(lab.names), tmp_path / "c.json"
+    options = ("--tool", tried.tool, "--timeout", 0.5, *tried.options)
+    outcome = probe_with_faults(lab.dir, script, out, *options, timeout_s=tried.within_s)
+    assert "Traceback" not in outcome.complaint
+    assert "fault not reached" not in outcome.complaint
+    assert spared(lab.names, script) <= outcome.measured, outcome.complaint
+    missing = all_pairs(lab.names) - outcome.measured
+    assert outcome.code == 3, outcome.complaint
+    assert missing
+    assert set(must_be_named(script)) <= outcome.failed, outcome.complaint
+    assert [pair for pair in missing if not outcome.failed & set(pair)] == []
+    assert seconds_until_clean(lab.dir, limit_s=75) is not None
