@@ -17,6 +17,7 @@ orphaned_namespaces() {
 }
 
 # The environment of a process is /proc/PID/environ, each variable closed by a NUL.
+# Only root may read that of an echo agent, which shows itself to nobody.
 # One that ended meanwhile is no error.
 processes_of() {
     local found

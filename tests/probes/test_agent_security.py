@@ -10,11 +10,16 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from probes.echo import coordinator
+from probes.echo.protocol import EchoOptions
+from probes.tournament import round_robin
 from support import echo_packet
-from support.local_hosts import AGENT, SECRET, start_agent
+from support.local_hosts import AGENT, SECRET, ListSink, local_hosts, start_agent
+from support.pairs import all_pairs
 
 SOURCES = Path(__file__).resolve().parents[2] / "probes" / "echo" / "agent"
 ADDRESS = "127.0.3.1"
@@ -304,3 +309,24 @@ def test_no_packet_has_more_than_one_answer_or_a_larger_one(
     for number in (4, 5, 9):
         send(packet := echo_packet.seal(SECRET, message, number, (0, 1), 3))
         assert sum(map(len, replies(there, 0.1))) <= len(packet)
+
+
+def test_every_run_has_a_secret_of_its_own_that_only_its_agents_hear() -> None:
+    secrets: list[set[str]] = []
+    for _ in range(2):
+        hosts, sink = local_hosts(3), ListSink()
+        heard: list[str] = []
+        for host in hosts:
+            session: Any = host.session
+            session.rewrite = lambda text, heard=heard: heard.append(text) or text
+        options = EchoOptions(count=5, percentiles=(10.0,), silence_s=0.5)
+        rounds = round_robin(3)
+        coordinator.measure(hosts, all_pairs(3), rounds, options, sink, concurrency=1)
+        assert sink.measured() == all_pairs(3)
+        openings = [text for text in heard if text.startswith("run ")]
+        assert len(openings) == 3
+        secrets.append({text.splitlines()[0].split()[-1] for text in openings})
+        (secret,) = secrets[-1]
+        assert len(secret) == 32
+        assert sum(secret in text for text in heard) == 3
+    assert secrets[0] != secrets[1]

@@ -63,6 +63,16 @@ def require_scapy() -> None:
         pytest.skip("needs scapy")
 
 
+def require_fuzzer() -> None:
+    """Skip unless a clang with libFuzzer is installed."""
+    empty = 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }'
+    if shutil.which("clang++") is None:
+        pytest.skip("needs clang++")
+    argv = ["clang++", "-x", "c++", "-fsanitize=fuzzer", "-o", "/dev/null", "-"]
+    if subprocess.run(argv, input=empty, text=True, capture_output=True, check=False).returncode:
+        pytest.skip("needs clang's libFuzzer")
+
+
 def require_client(name: str) -> None:
     """Skip unless the bench client `gloo`, `openmpi` or `mpich` works here."""
     if name == "gloo":
