@@ -129,16 +129,16 @@ def test_a_whole_meeting(peer: DpdkPeer) -> None:
             peer.send(echo_packet.ECHO, sequence)
             answered += 1
     peer.exchange(echo_packet.BYE, echo_packet.OVER)
-    verb, number, partner, sent, received, p10_ns = peer.hear().split()
+    verb, number, partner, sent, received, _, p10_ns = peer.hear().split()
     assert (verb, number, partner, sent, received) == ("rtt", "5", "0", "20", "20")
     assert 1_000 < int(p10_ns) < 1_000_000_000
-    assert peer.hear() == "over 5 0"
+    assert peer.hear().startswith("over 5 0 ")
 
 
 def test_a_silent_partner_is_given_up(peer: DpdkPeer) -> None:
     peer.say("go 5 0\n")
     assert peer.hear() == "lost 5 0 silent"
-    assert peer.hear() == "over 5 0"
+    assert peer.hear().startswith("over 5 0 ")
 
 
 def test_frames_that_are_not_as_they_should_be_get_no_answer(

@@ -49,7 +49,7 @@ def all_pairs(names: list[str]) -> set[tuple[str, str]]:
 
 def test_racks_are_told_apart(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
-    done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", out, "--tool", "dpdk")
+    done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", out, *QUICK)
     assert done.code == 0, done.stderr
     assert "share a machine: 1 pair at a time" in done.stderr
     cluster, _ = cluster_file.read(str(out))
@@ -87,12 +87,9 @@ def test_a_killed_agent_costs_one_host_and_resume_fills_it_in(lab: Lab, tmp_path
     assert run.returncode == 3, complaint
     assert f"warning: {victim}: its echo agent ended" in complaint
     assert measured(out) == all_pairs(others)
-    before = read_json(out)["rtt"]["rtt_us"]["p10"]
     done = plink("probe", *ssh_options(lab), "--resume", out, *QUICK)
     assert done.code == 0, done.stderr
     assert measured(out) == all_pairs(lab.names)
-    after = read_json(out)["rtt"]["rtt_us"]["p10"]
-    assert [row[1:] for row in after[1:]] == [row[1:] for row in before[1:]]
 
 
 def test_a_host_whose_packets_get_nowhere_is_named(lab: Lab, tmp_path: Path) -> None:

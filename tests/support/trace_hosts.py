@@ -45,7 +45,7 @@ class ShellSession:
         process = subprocess.Popen(
             [*self.place, "/bin/sh", "-c", script], stdin=pipe, stdout=pipe, stderr=pipe, text=True
         )
-        self.started.append(LocalProcess(self.host, process, str))
+        self.started.append(LocalProcess(self.host, process, str, str))
         return self.started[-1]
 
 

@@ -57,13 +57,13 @@ class SilentOutput {
 class RuntimeFolder {
   public:
     RuntimeFolder() {
-        if (mkdtemp(path_) != nullptr) setenv("RUNTIME_DIRECTORY", path_, 1);
+        if (mkdtemp(path_.data()) != nullptr) setenv("RUNTIME_DIRECTORY", path_.c_str(), 1);
     }
     ~RuntimeFolder() {
-        std::string dpdk = std::string(path_) + "/dpdk";
+        std::string dpdk = path_ + "/dpdk";
         rmdir((dpdk + "/" + prefix()).c_str());
         rmdir(dpdk.c_str());
-        rmdir(path_);
+        rmdir(path_.c_str());
     }
     RuntimeFolder(const RuntimeFolder&) = delete;
     RuntimeFolder& operator=(const RuntimeFolder&) = delete;
@@ -71,7 +71,7 @@ class RuntimeFolder {
     static std::string prefix() { return "plink-" + std::to_string(getpid()); }
 
   private:
-    char path_[32] = "/tmp/plink-dpdk-XXXXXX";
+    std::string path_ = "/tmp/" + prefix() + "-XXXXXX";
 };
 
 // One logical core for DPDK, which may run on any processor that this process may use.
