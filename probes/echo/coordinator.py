@@ -328,3 +328,6 @@ class _Run:
                 self._ask(event.partner, doubted=True)
             for suspect in self._suspicion.silence(index, event.partner):
                 self._tell_partners(suspect, f"suspect {suspect}\n")
+                # It may hear others that do not hear it.
+                if suspect in self._alive:
+                    self._agents.tell(suspect, f"suspect {suspect}\n")
