@@ -65,16 +65,19 @@ def test_a_meeting_ends_with_its_second_end() -> None:
     assert not meetings.rest()
 
 
-@pytest.mark.parametrize("is_lost_first", [True, False])
-def test_a_meeting_ends_without_a_host_that_is_lost(is_lost_first: bool) -> None:
+def test_a_meeting_ends_with_a_host_that_is_lost() -> None:
     meetings = Meetings()
     meetings.reading(0, RTT)
-    if is_lost_first:
-        assert meetings.host_lost(1) == []
-        meeting = meetings.over(0, OVER)
-    else:
-        assert meetings.over(0, OVER) is None
-        (meeting,) = meetings.host_lost(1)
+    (meeting,) = meetings.host_lost(1)
+    assert meeting.readings == {0: RTT}
+    assert not meetings.rest()
+
+
+def test_a_meeting_with_a_host_that_is_lost_ends_with_its_other_end() -> None:
+    meetings = Meetings()
+    assert meetings.host_lost(1) == []
+    meetings.reading(0, RTT)
+    meeting = meetings.over(0, OVER)
     assert meeting is not None
     assert meeting.readings == {0: RTT}
     assert not meetings.rest()
