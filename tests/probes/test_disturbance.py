@@ -65,15 +65,18 @@ def test_a_meeting_ends_with_its_second_end() -> None:
     assert not meetings.rest()
 
 
-def test_a_meeting_ends_with_a_host_that_is_lost() -> None:
+@pytest.mark.parametrize("is_over_first", [True, False])
+def test_a_meeting_ends_with_the_host_that_is_lost(is_over_first: bool) -> None:
     meetings = Meetings()
     meetings.reading(0, RTT)
+    if is_over_first:
+        assert meetings.over(0, OVER) is None
     (meeting,) = meetings.host_lost(1)
     assert meeting.readings == {0: RTT}
     assert not meetings.rest()
 
 
-def test_a_meeting_with_a_host_that_is_lost_ends_with_its_other_end() -> None:
+def test_what_is_said_after_a_host_was_lost_ends_at_once() -> None:
     meetings = Meetings()
     assert meetings.host_lost(1) == []
     meetings.reading(0, RTT)
