@@ -115,9 +115,11 @@ class Agents:
                 self._said.put((index, parse_event(line)))
             reason = clean(process.stderr_tail()) or "its echo agent ended"
         except (HostError, ProtocolError) as error:
-            reason = str(error)
+            # The reason first: who speaks to it meanwhile notices only that it is gone.
+            self._said.put((index, Ended(str(error))))
             # Nothing more is taken from such a host, lest it fills our memory.
             process.abandon()
+            return
         except OSError:
             reason = "the connection was lost"
         self._said.put((index, Ended(reason)))
