@@ -8,8 +8,9 @@ from typing import Any
 from plink.files.cluster import Host, Unreachable
 from plink.files.measurement import Failure
 from plink.files.round_sample import RoundSample
+from plink.probing.adapters.base import ToolOptions
 from plink.probing.request import ProbeRequest
-from plink.probing.tools import TOOLS, ToolOptions
+from plink.probing.tools import TOOLS
 from probes.concurrency import most_pairs, shared_machines
 from probes.reach import Reached, ReachedHost
 

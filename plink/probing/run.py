@@ -12,6 +12,7 @@ from plink.files.cluster import Cluster
 from plink.files.measurement import Measurement
 from plink.files.round_sample import RoundSample
 from plink.interrupts import held_back_interrupts
+from plink.probing.adapters.base import ToolOptions
 from plink.probing.collectors.base import Run
 from plink.probing.keeping import kept_cluster
 from plink.probing.limits import DEFAULT_COUNTS, DEFAULT_PRECISION_PERCENT, EXAMPLE_ROUNDS, UPLINKS
@@ -26,7 +27,7 @@ from plink.probing.records import (
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import kept_hosts, moved_hosts
 from plink.probing.rounds import advice, chosen_sample, directed_pairs, rounds_among
-from plink.probing.tools import TOOLS, ToolOptions
+from plink.probing.tools import TOOLS
 from plink.probing.uplinks import UplinkResult, measure_uplinks
 from plink.progress import Progress
 from probes.concurrency import most_pairs
