@@ -34,7 +34,6 @@ from plink.probing.resume import (
     same_sample,
 )
 from plink.probing.run import ProbeResult, TooFewReachedError, probe
-from plink.probing.tools import TOOLS
 from plink.probing.uplinks import UplinkResult
 from probes.hosts.host import ListedHost
 from probes.hosts.hostlist import parse_host_list_bytes
@@ -55,8 +54,7 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     values["ssh"] = take_ssh_options(values)
     values["transfers"] = take_transfers(values)
     values["reading"] = values.pop("percentile")
-    _refuse_precision(values["tool"], values["precision_percent"])
-    values["nics"] = read_nics(values["nics"], values["tool"])
+    values["nics"] = read_nics(values["nics"])
     earlier: Cluster | None = None
     if resume is not None:
         earlier, _ = cluster_file.read(resume)
@@ -121,16 +119,6 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
         if not codes:
             raise
     return codes[0]
-
-
-def _refuse_precision(tool: str, precision_percent: float | None) -> None:
-    if precision_percent is not None and (
-        tool == UPLINKS or "precision_percent" not in TOOLS[tool].options
-    ):
-        raise click.UsageError(
-            f"--precision is not for --tool {tool}, which always measures all it is told to; "
-            "choose --count instead"
-        )
 
 
 def _is_same_file(one: str, other: str) -> bool:

@@ -124,10 +124,14 @@ with_probe_options = with_options(
             type=click.IntRange(0, 65535),
             default=0,
             show_default="any",
-            help="UDP port of echo, dpdk and trace, TCP port of iperf3, where a firewall wants "
-            "one.",
+            help="UDP port of echo, dpdk and trace, TCP port of iperf3, the first of uplinks, "
+            "where a firewall wants one.",
         ),
-        _hosts("--remote-cache", metavar="DIR", help="Folder on the hosts for the agents."),
+        _hosts(
+            "--remote-cache",
+            metavar="DIR",
+            help="Folder on the hosts for the agents of echo and dpdk.",
+        ),
         _dpdk(
             "--nics",
             metavar="FILE",

@@ -27,12 +27,9 @@ def chosen_groups(
         names: of the hosts, which are listed in `listed_in`.
 
     Raises:
-        UsageError: a file is given for another tool.
         WrongUseError: the file is wrong, or there are no two groups.
     """
     if tool != UPLINKS:
-        if path is not None:
-            raise click.UsageError(f"--groups goes with --tool {UPLINKS}.")
         return ()
     groups: Sequence[Group] = () if earlier is None else earlier.groups
     if path is not None:

@@ -86,7 +86,6 @@ def test_groups_come_from_a_cluster_file(tmp_path: Path) -> None:
     [
         (None, ("--tool", "uplinks"), "which hosts form groups is not known"),
         ("r1: a,b", ("--tool", "uplinks"), "there is one group, r1"),
-        ("r1: a\nr2: b", ("--tool", "echo"), "--groups goes with --tool uplinks"),
     ],
 )
 def test_the_command_refuses_before_it_connects(
