@@ -68,18 +68,3 @@ def test_a_check_goes_by_the_tool_of_the_file(
     said = capsys.readouterr().err
     expected = f"error: --precision is for --tool echo or dpdk, and {path} was measured with fping"
     assert said.startswith(f"{expected}\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "written"),
-    [
-        (["hosts.txt"], "the argument HOSTS"),
-        (["-o", "x"], "--output"),
-        (["--tool", "echo"], "--tool"),
-    ],
-)
-def test_what_does_not_go_with_a_check(
-    arguments: list[str], written: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["probe", "--check", "c.json", *arguments]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {written} does not go with --check\n")
