@@ -12,6 +12,7 @@ from rich.text import Text
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
 from plink.cli.talk import note, warn
+from plink.cli.unused_options import refuse_unused
 from plink.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
@@ -40,12 +41,21 @@ _ALIKE = 0.02
 _MAX_NAMED = 5
 
 
-def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
-    """Carry out `plink probe --check` with these options; return the exit code."""
+def run_command(
+    options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
+) -> int:
+    """Carry out `plink probe --check` with these options; return the exit code.
+
+    Args:
+        options: all, by the names of their parameters.
+        given: those that the command line gives, and how a user writes them.
+        progress: told how far it is.
+    """
     values = dict(options)
     source = document.label(values["check"])
     cluster, _ = cluster_file.read(values["check"])
     rtt = _comparable(cluster, source)
+    refuse_unused(given, rtt.tool, f"and {source} was measured with {rtt.tool}")
     partners = values["rounds"] or CHECK_PARTNERS
     request = _request(values, cluster, rtt, source)
     try:
@@ -89,7 +99,7 @@ def _request(
         interface=same_interface(rtt.options, values["interface"], source),
         port=values["port"],
         remote_cache=values["remote_cache"],
-        nics=same_nics(rtt.options, read_nics(values["nics"], rtt.tool), source),
+        nics=same_nics(rtt.options, read_nics(values["nics"]), source),
         ssh=take_ssh_options(values),
     )
 

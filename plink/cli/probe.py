@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from plink.cli.probe_options import with_probe_options
 from plink.cli.progress import StageProgress
 from plink.cli.sections import SectionedCommand
 from plink.cli.ssh_options import with_ssh_options
 from plink.cli.transfer_options import with_transfer_options
+from plink.cli.unused_options import given_options, refuse_unused
 
 
 @click.command(
@@ -33,10 +34,12 @@ def command(context: click.Context, /, **options: Any) -> int:
     With --check nothing is written, and the exit code is 0 where the file still describes the
     network, 4 where it does not, 3 where that is all that could be measured.
     """
+    given = given_options(context)
     if options["check"] is not None:
-        return _check(context, options)
+        return _check(given, options)
     if options["as_json"]:
         raise click.UsageError("--json goes with --check.")
+    refuse_unused(given, options["tool"], f"not {options['tool']}")
     del options["check"], options["as_json"]
     from plink.cli.probe_action import run_command  # noqa: PLC0415  imports numpy and paramiko
 
@@ -52,12 +55,11 @@ _WITH_CHECK = {
 }
 
 
-def _check(context: click.Context, options: dict[str, Any]) -> int:
-    for parameter in context.command.params:
-        is_given = context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT
-        if is_given and parameter.name not in _WITH_CHECK:
-            raise click.UsageError(f"{parameter.get_error_hint(context)} does not go with --check.")
+def _check(given: Mapping[str, str], options: dict[str, Any]) -> int:
+    for name, written in given.items():
+        if name not in _WITH_CHECK:
+            raise click.UsageError(f"{written} does not go with --check.")
     from plink.cli.check_action import run_command  # noqa: PLC0415  imports numpy and paramiko
 
     with StageProgress() as progress:
-        return run_command(options, progress)
+        return run_command(options, given, progress)

@@ -9,11 +9,12 @@ from typing import Any
 import click
 
 from plink.cli.progress import StageProgress
+from plink.cli.resume_command import resume_command
 from plink.cli.ssh_options import take_ssh_options
 from plink.cli.talk import warn
 from plink.cli.transfer_options import take_transfers
 from plink.cli.uplinks_action import chosen_groups, report_uplinks
-from plink.errors import EXIT_PARTIAL, PlinkError
+from plink.errors import EXIT_PARTIAL, PlinkError, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.bandwidth import BandwidthMeasurement
@@ -34,7 +35,6 @@ from plink.probing.resume import (
     same_sample,
 )
 from plink.probing.run import ProbeResult, TooFewReachedError, probe
-from plink.probing.tools import TOOLS
 from plink.probing.uplinks import UplinkResult
 from probes.hosts.host import ListedHost
 from probes.hosts.hostlist import parse_host_list_bytes
@@ -55,8 +55,7 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     values["ssh"] = take_ssh_options(values)
     values["transfers"] = take_transfers(values)
     values["reading"] = values.pop("percentile")
-    _refuse_precision(values["tool"], values["precision_percent"])
-    values["nics"] = read_nics(values["nics"], values["tool"])
+    values["nics"] = read_nics(values["nics"])
     earlier: Cluster | None = None
     if resume is not None:
         earlier, _ = cluster_file.read(resume)
@@ -123,16 +122,6 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
     return codes[0]
 
 
-def _refuse_precision(tool: str, precision_percent: float | None) -> None:
-    if precision_percent is not None and (
-        tool == UPLINKS or "precision_percent" not in TOOLS[tool].options
-    ):
-        raise click.UsageError(
-            f"--precision is not for --tool {tool}, which always measures all it is told to; "
-            "choose --count instead"
-        )
-
-
 def _is_same_file(one: str, other: str) -> bool:
     if document.STANDARD_STREAM in (one, other):
         return False
@@ -147,7 +136,12 @@ def _listed_hosts(
 ) -> tuple[list[ListedHost], str | None]:
     if hosts is not None:
         content = document.read_bytes(hosts)
-        source = "standard input" if hosts == document.STANDARD_STREAM else hosts
+        source = document.label(hosts)
+        if content.lstrip().startswith(b"{"):
+            raise WrongUseError(
+                f"{source}: is JSON, not a host list",
+                "a cluster file is given with --resume, or with --check",
+            )
         return parse_host_list_bytes(content, source), document.digest(content)
     if earlier is None or resume is None:
         raise click.UsageError("Missing argument 'HOSTS'.")
@@ -156,11 +150,11 @@ def _listed_hosts(
 
 def _report(result: ProbeResult, output: str) -> int:
     cluster = result.cluster
+    again = resume_command(result.measurement.tool, output)
     if result.interrupted:
-        warn(f"interrupted; go on with: plink probe --resume {output}")
+        warn(f"interrupted; go on with: {again}")
     for doubt in result.doubts:
-        again = "" if output == document.STANDARD_STREAM else f" {output}"
-        warn(f"{doubt}; measure them again when it is quiet: plink probe --resume{again}")
+        warn(f"{doubt}; measure them again when it is quiet: {again}")
     part = "" if result.sample is None else f" (sampled: {result.sample})"
     where = "" if output == document.STANDARD_STREAM else f" -> {output}"
     click.echo(

@@ -14,6 +14,7 @@ from plink.probing.limits import (
     DEFAULT_MAX_HOPS,
     DEFAULT_PRECISION_PERCENT,
     DEFAULT_REMOTE_PYTHON,
+    DEFAULT_TOOL,
     MAX_COUNT,
     TOOL_NAMES,
 )
@@ -55,7 +56,7 @@ with_probe_options = with_options(
         _what(
             "--tool",
             type=click.Choice(TOOL_NAMES),
-            default="echo",
+            default=DEFAULT_TOOL,
             show_default=True,
             help="What measures. Round-trip times: echo, our own UDP agent; dpdk, the same past "
             "the kernel, as root; fping, where hosts have it. Bandwidth: iperf3, where they have "
@@ -124,10 +125,14 @@ with_probe_options = with_options(
             type=click.IntRange(0, 65535),
             default=0,
             show_default="any",
-            help="UDP port of echo, dpdk and trace, TCP port of iperf3, where a firewall wants "
-            "one.",
+            help="UDP port of echo, dpdk and trace, TCP port of iperf3, the first of uplinks, "
+            "where a firewall wants one.",
         ),
-        _hosts("--remote-cache", metavar="DIR", help="Folder on the hosts for the agents."),
+        _hosts(
+            "--remote-cache",
+            metavar="DIR",
+            help="Folder on the hosts for the agents of echo and dpdk.",
+        ),
         _dpdk(
             "--nics",
             metavar="FILE",

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import click
 
+from plink.cli.resume_command import resume_command
 from plink.cli.talk import warn
 from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import document
@@ -27,12 +28,9 @@ def chosen_groups(
         names: of the hosts, which are listed in `listed_in`.
 
     Raises:
-        UsageError: a file is given for another tool.
         WrongUseError: the file is wrong, or there are no two groups.
     """
     if tool != UPLINKS:
-        if path is not None:
-            raise click.UsageError(f"--groups goes with --tool {UPLINKS}.")
         return ()
     groups: Sequence[Group] = () if earlier is None else earlier.groups
     if path is not None:
@@ -53,7 +51,7 @@ def report_uplinks(result: UplinkResult, output: str) -> int:
     """Say what was found, which is written by now; return the exit code."""
     cluster, measurement = result.cluster, result.measurement
     if result.interrupted:
-        warn(f"interrupted; go on with: plink probe --tool {UPLINKS} --resume {output}")
+        warn(f"interrupted; go on with: {resume_command(UPLINKS, output)}")
     for line in uplink_lines(cluster):
         click.echo(line, err=True)
     where = "" if output == document.STANDARD_STREAM else f" -> {output}"
@@ -63,5 +61,5 @@ def report_uplinks(result: UplinkResult, output: str) -> int:
         f"{measurement.seconds:.1f} s of probing{where}",
         err=True,
     )
-    is_whole = len(whole) == len(cluster.groups) and not cluster.unreachable
-    return 0 if is_whole else EXIT_PARTIAL
+    missing = cluster.unreachable or measurement.failures or len(whole) < len(cluster.groups)
+    return EXIT_PARTIAL if missing else 0

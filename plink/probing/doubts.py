@@ -12,25 +12,30 @@ _MOST_NAMED = 3
 _STANDS_OUT = 2.0
 
 
-def disturbed_hosts(names: Sequence[str], disturbed: npt.NDArray[np.bool_]) -> list[str]:
+def disturbed_hosts(
+    names: Sequence[str], disturbed: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
+) -> list[str]:
     """One sentence, with the hosts that stand out, or none where no pair was disturbed.
 
     Args:
         names: of the N hosts.
-        disturbed: (N, N), [source][destination].
+        disturbed, measured: (N, N), [source][destination].
     """
     pairs = int(np.count_nonzero(disturbed))
     if pairs == 0:
         return []
     of_host = disturbed.sum(axis=0) + disturbed.sum(axis=1)
-    total = len(names) * (len(names) - 1)
+    in_all = measured.sum(axis=0) + measured.sum(axis=1)
+    total = int(np.count_nonzero(measured))
     were = "1 directed pair was" if pairs == 1 else f"{pairs} of {total} directed pairs were"
-    where = _where(names, of_host)
+    where = _where(names, of_host, in_all)
     readings = "its reading" if pairs == 1 else "their readings"
     return [f"{were} disturbed by other work on the hosts, {where}: {readings} may be too high"]
 
 
-def _where(names: Sequence[str], of_host: npt.NDArray[np.int64]) -> str:
+def _where(
+    names: Sequence[str], of_host: npt.NDArray[np.int64], in_all: npt.NDArray[np.int64]
+) -> str:
     usual = float(np.median(of_host))
     outstanding = [
         index
@@ -41,7 +46,7 @@ def _where(names: Sequence[str], of_host: npt.NDArray[np.int64]) -> str:
         hosts = np.count_nonzero(of_host)
         return f"on {'all' if hosts == len(names) else f'{hosts} of'} {len(names)} hosts"
     listed = ", ".join(
-        f"{names[index]} ({of_host[index]} of its {2 * len(names) - 2})"
+        f"{names[index]} ({of_host[index]} of its {in_all[index]})"
         for index in outstanding[:_MOST_NAMED]
     )
     return f"most on {listed}"

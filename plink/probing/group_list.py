@@ -57,7 +57,9 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
             continue
         name, colon, listed = content.partition(":")
         name = name.strip()
-        if not colon or not is_word(name):
+        if not colon:
+            raise WrongUseError(f"{place}: has no colon after the name of a group", _HINT)
+        if not is_word(name):
             raise WrongUseError(f"{place}: {brief(name)} is no name of a group: {WORD}", _HINT)
         if name in groups:
             raise WrongUseError(f"{place}: group {name} is already at {groups[name][0]}")

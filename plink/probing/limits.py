@@ -2,6 +2,7 @@
 
 # The keys of plink.probing.tools.TOOLS, and what measures groups instead of pairs.
 UPLINKS = "uplinks"
+DEFAULT_TOOL = "echo"
 TOOL_NAMES = ("echo", "dpdk", "fping", "trace", "iperf3", UPLINKS)
 # Probes per direction of a pair at most, where the user does not say (docs/benchmarks.md, Probing).
 DEFAULT_COUNTS = {"echo": 2000, "dpdk": 2000, "fping": 30, "trace": 3}

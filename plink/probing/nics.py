@@ -11,17 +11,15 @@ from probes.dpdk.nics import Nic, parse_nics
 from probes.hosts.host import ListedHost
 
 
-def read_nics(path: str | None, tool: str) -> tuple[Nic, ...]:
+def read_nics(path: str | None) -> tuple[Nic, ...]:
     """The NICs that a file lists, none where there is no file.
 
     Raises:
-        WrongUseError: the tool uses none, or the file is not text.
+        WrongUseError: the file is not text.
         OptionError: a line is wrong.
     """
     if path is None:
         return ()
-    if tool != "dpdk":
-        raise WrongUseError("--nics is for --tool dpdk")
     try:
         text = document.read_bytes(path).decode()
     except UnicodeDecodeError:

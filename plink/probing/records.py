@@ -6,10 +6,12 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from plink.files.cluster import Host, Unreachable
-from plink.files.measurement import Failure
+from plink.files.measurement import Failure, Measurement
 from plink.files.round_sample import RoundSample
+from plink.probing.adapters.base import ToolOptions
+from plink.probing.collectors.base import Run
 from plink.probing.request import ProbeRequest
-from plink.probing.tools import TOOLS, ToolOptions
+from plink.probing.tools import TOOLS
 from probes.concurrency import most_pairs, shared_machines
 from probes.reach import Reached, ReachedHost
 
@@ -25,6 +27,26 @@ def recorded_options(
         **({} if sample is None else sample.to_options()),
         **address_options(request),
     }
+
+
+def as_before(before: Measurement, sample: RoundSample | None, notes: Sequence[str]) -> Run:
+    """The record of a run that found nothing missing: that of the run which measured it all.
+
+    Args:
+        sample: the part of the tournament that the run asked for, which may be another.
+        notes: what is to be said beside what was.
+    """
+    of_sample = RoundSample(0, 0, 0).to_options()
+    return Run(
+        tool=before.tool,
+        options={
+            **{name: value for name, value in before.options.items() if name not in of_sample},
+            **({} if sample is None else sample.to_options()),
+        },
+        started=before.started,
+        seconds=before.seconds,
+        notes=list(dict.fromkeys([*before.notes, *notes])),
+    )
 
 
 def address_options(request: ProbeRequest) -> dict[str, Any]:

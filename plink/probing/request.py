@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
-from plink.probing.limits import DEFAULT_MAX_HOPS, DEFAULT_REMOTE_PYTHON
+from plink.probing.limits import DEFAULT_MAX_HOPS, DEFAULT_REMOTE_PYTHON, DEFAULT_TOOL
 from plink.probing.transfers import TransferSettings
 from probes.dpdk.nics import Nic
 from probes.hosts.address import IPNetwork
@@ -49,7 +49,7 @@ class ProbeRequest:
 
     hosts: Sequence[ListedHost]
     made_from: str | None
-    tool: str = "echo"
+    tool: str = DEFAULT_TOOL
     count: int | None = None
     precision_percent: float | None = None
     reading: float = DEFAULT_READING

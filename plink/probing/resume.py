@@ -35,7 +35,9 @@ def check_resumable(
     if measurement is None:
         return None
     if measurement.tool != tool:
-        hint = f"use --tool {measurement.tool}" if measurement.tool in TOOLS else "measure anew"
+        hint = "measure anew into another file with -o"
+        if measurement.tool in TOOLS:
+            hint = f"use --tool {measurement.tool}, or {hint}"
         raise WrongUseError(f"{source}: was measured with {measurement.tool}, not {tool}", hint)
     if isinstance(measurement, RttMeasurement):
         _check_percentiles(measurement, source, reading)
@@ -151,6 +153,14 @@ def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
     return listed
 
 
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _place(host: Unreachable) -> int:
     return sys.maxsize if host.position is None else host.position
 
@@ -202,8 +212,13 @@ def kept_hosts(
 
 
 def moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str]:
-    """Hosts that had another traffic address in an earlier run: name to that address."""
-    before = {} if earlier is None else {host.name: host.address for host in earlier.hosts}
+    """Hosts that had another traffic address in an earlier run: name to that address.
+
+    A host that has a name for an address, as those of an imported matrix, was never reached, so
+    that nothing says that it moved.
+    """
+    known = () if earlier is None else earlier.hosts
+    before = {host.name: host.address for host in known if _is_address(host.address)}
     return {
         host.name: before[host.name]
         for host in hosts

@@ -12,11 +12,13 @@ from plink.files.cluster import Cluster
 from plink.files.measurement import Measurement
 from plink.files.round_sample import RoundSample
 from plink.interrupts import held_back_interrupts
+from plink.probing.adapters.base import ToolOptions
 from plink.probing.collectors.base import Run
 from plink.probing.keeping import kept_cluster
 from plink.probing.limits import DEFAULT_COUNTS, DEFAULT_PRECISION_PERCENT, EXAMPLE_ROUNDS, UPLINKS
 from plink.probing.records import (
     absent,
+    as_before,
     moves,
     notes_on,
     recorded_options,
@@ -26,7 +28,7 @@ from plink.probing.records import (
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import kept_hosts, moved_hosts
 from plink.probing.rounds import advice, chosen_sample, directed_pairs, rounds_among
-from plink.probing.tools import TOOLS, ToolOptions
+from plink.probing.tools import TOOLS
 from plink.probing.uplinks import UplinkResult, measure_uplinks
 from plink.progress import Progress
 from probes.concurrency import most_pairs
@@ -157,22 +159,25 @@ def _measure(
         interrupted = True
     with held_back_interrupts():
         before = kept.measured(tool.collector.quantity)
-        cluster, measurement = collector.result(
-            Run(
+        if wanted or before is None:
+            run = Run(
                 tool=request.tool,
                 options=recorded_options(request, options, sample),
                 started=started,
                 seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
                 notes=[*notes, *collector.remarks, *collector.doubts()],
             )
-        )
-        how = ", ".join([tool.describe(options), *collector.achieved(options.precision_percent)])
+            done = [tool.describe(options), *collector.achieved(options.precision_percent)]
+        else:
+            run = as_before(before, sample, moves(hosts, moved))
+            done = ["nothing measured anew"]
+        cluster, measurement = collector.result(run)
         asked = rounds_among(listed, [host.name for host in hosts], sample)
         on_result(
             ProbeResult(
                 cluster=cluster,
                 measurement=measurement,
-                how=how,
+                how=", ".join(done),
                 asked=directed_pairs(asked),
                 measured=collector.measured(asked),
                 sample=sample,

@@ -11,10 +11,11 @@ from plink.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.interrupts import held_back_interrupts
+from plink.probing.collectors.base import Run
 from plink.probing.collectors.uplinks import LinkCollector, UplinkCollector
 from plink.probing.keeping import kept_cluster
 from plink.probing.limits import UPLINKS
-from plink.probing.records import absent, address_options, moves, to_host, unreachable
+from plink.probing.records import absent, address_options, as_before, moves, to_host, unreachable
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import kept_hosts, moved_hosts
 from plink.progress import Progress
@@ -115,20 +116,26 @@ def measure_uplinks(
         interrupted = True
     with held_back_interrupts():
         before = cluster.uplinks
+        if wanted or before is None:
+            run = Run(
+                tool=UPLINKS,
+                options={
+                    "duration_s": transfer.duration_s,
+                    "streams": transfer.streams,
+                    "congestion": transfer.congestion,
+                    "timeout_s": transfer.silence_s,
+                    **address_options(request),
+                },
+                started=started,
+                seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
+                notes=notes,
+            )
+        else:
+            run = as_before(before, None, moves(hosts, moved))
         measurement = UplinkMeasurement(
             uplinks=collector.uplinks(links.links()),
-            tool=UPLINKS,
-            options={
-                "duration_s": transfer.duration_s,
-                "streams": transfer.streams,
-                "congestion": transfer.congestion,
-                "timeout_s": transfer.silence_s,
-                **address_options(request),
-            },
-            started=started,
-            seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
             failures=[*failures, *links.failures, *collector.failures],
-            notes=notes,
+            **vars(run),
         )
         on_result(UplinkResult(replace(cluster, uplinks=measurement), measurement, interrupted))
 

@@ -98,7 +98,8 @@ def test_nics_of_no_listed_host_are_refused() -> None:
 def test_only_dpdk_takes_nics(tmp_path: Path) -> None:
     file = tmp_path / "nics"
     file.write_text(TEXT)
-    assert read_nics(str(file), "dpdk") == (FIRST, SECOND)
-    assert read_nics(None, "echo") == ()
+    assert read_nics(str(file)) == (FIRST, SECOND)
+    assert read_nics(None) == ()
     done = plink("probe", "-", "-o", "-", "--nics", file, text="gpu1\ngpu2\n")
-    assert (done.code, done.stderr) == (2, "error: --nics is for --tool dpdk\n")
+    assert done.code == 2
+    assert done.stderr.startswith("error: --nics is for --tool dpdk, not echo\n")

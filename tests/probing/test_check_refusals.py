@@ -36,7 +36,7 @@ def test_a_file_without_round_trip_times_cannot_be_checked(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("option", "named"),
     [
-        (("hosts.txt",), "[HOSTS]"),
+        (("hosts.txt",), "the argument HOSTS"),
         (("-o", "c.json"), "--output"),
         (("--tool", "echo"), "--tool"),
         (("--percentile", "10"), "--percentile"),

@@ -13,6 +13,7 @@ from probes.samples import RttReading
 from support.pairs import all_pairs
 
 NAMES = [f"n{i}" for i in range(6)]
+EVERY = ~np.eye(6, dtype=bool)
 PERCENTILES = (10.0, 50.0, 99.0)
 RUN = Run(tool="echo", options={}, started="2026-11-20T00:00:00+00:00", seconds=1.0, notes=())
 
@@ -25,12 +26,12 @@ def disturbed(*pairs: tuple[int, int]) -> np.ndarray:
 
 
 def test_a_quiet_network_gets_no_word() -> None:
-    assert disturbed_hosts(NAMES, disturbed()) == []
+    assert disturbed_hosts(NAMES, disturbed(), EVERY) == []
 
 
 def test_a_busy_host_is_named() -> None:
     pairs = [pair for i in range(6) if i != 3 for pair in ((3, i), (i, 3))]
-    (doubt,) = disturbed_hosts(NAMES, disturbed(*pairs))
+    (doubt,) = disturbed_hosts(NAMES, disturbed(*pairs), EVERY)
     assert doubt == (
         "10 of 30 directed pairs were disturbed by other work on the hosts, most on n3 (10 of its "
         "10): their readings may be too high"
@@ -39,7 +40,7 @@ def test_a_busy_host_is_named() -> None:
 
 def test_hosts_that_are_all_busy_are_counted() -> None:
     everything = disturbed(*all_pairs(6))
-    (doubt,) = disturbed_hosts(NAMES, everything)
+    (doubt,) = disturbed_hosts(NAMES, everything, everything)
     assert doubt == (
         "30 of 30 directed pairs were disturbed by other work on the hosts, on all 6 hosts: "
         "their readings may be too high"
@@ -47,11 +48,18 @@ def test_hosts_that_are_all_busy_are_counted() -> None:
 
 
 def test_one_pair_is_one_pair() -> None:
-    (doubt,) = disturbed_hosts(NAMES, disturbed((1, 2)))
+    (doubt,) = disturbed_hosts(NAMES, disturbed((1, 2)), EVERY)
     assert doubt == (
         "1 directed pair was disturbed by other work on the hosts, most on n1 (1 of its 10), n2 "
         "(1 of its 10): its reading may be too high"
     )
+
+
+def test_pairs_that_no_one_asked_for_are_not_counted() -> None:
+    sampled = disturbed((0, 1), (1, 0), (2, 3), (3, 2), (4, 5), (5, 4))
+    (doubt,) = disturbed_hosts(NAMES, disturbed((0, 1)) | disturbed((1, 0)), sampled)
+    assert doubt.startswith("2 of 6 directed pairs were disturbed by other work on the hosts")
+    assert "n0 (2 of its 2)" in doubt
 
 
 def reading(pair: tuple[int, int], rtt_us: float, share: float | None) -> RttReading:

@@ -54,11 +54,3 @@ def test_few_probes_are_enough_where_precision_is_asked_for(lab: Lab, tmp_path: 
     assert done.code == 0, done.stderr
     rtt = cluster_file.measured_rtt(cluster_file.read(str(out))[0], str(out))
     assert ((rtt.samples + rtt.losses)[there] == 700).all()
-
-
-@pytest.mark.parametrize("tool", ["fping", "trace"])
-def test_tools_that_cannot_stop_early_refuse_to_be_asked(lab: Lab, tool: str) -> None:
-    options = (*ssh_options(lab), "-o", "-", "--tool", tool, "--precision", "2")
-    done = plink("probe", lab.hosts_file, *options)
-    assert done.code == 2
-    assert f"--precision is not for --tool {tool}" in done.stderr

@@ -7,7 +7,7 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -18,14 +18,11 @@ from plink.errors import PlinkError
 from plink.files import cluster as cluster_file
 from plink.interrupts import held_back_interrupts
 from plink.probing import run
-from probes.facts import HostFacts
-from probes.hosts.host import ListedHost
-from probes.reach import Reached, ReachedHost
+from probes.reach import Reached
 from probes.samples import PairLoss, RttReading, Sink, Wanted
-from probes.ssh.config import Target
 from probes.ssh.connect import Connector
 from probes.ssh.options import SshOptions
-from probes.ssh.session import Session
+from support.reached import reached_host
 
 
 class InterruptedClosing(Reached):
@@ -33,17 +30,6 @@ class InterruptedClosing(Reached):
 
     def __exit__(self, *_: object) -> None:
         raise KeyboardInterrupt
-
-
-def reached_host(number: int) -> ReachedHost:
-    name = f"h{number}"
-    return ReachedHost(
-        ListedHost(name),
-        cast("Target", type("FakeTarget", (), {"hostname": name})),
-        cast("Session", None),
-        HostFacts("x86_64", name, 4, []),
-        f"10.0.0.{number}",
-    )
 
 
 @pytest.fixture

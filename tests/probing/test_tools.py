@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
+from plink.probing.adapters.base import ToolOptions
 from plink.probing.limits import TOOL_NAMES, UPLINKS
-from plink.probing.tools import TOOLS, ToolOptions
+from plink.probing.tools import TOOLS
 
 
 def test_the_command_line_offers_every_tool() -> None:

@@ -36,7 +36,7 @@ class Run:
 
     tool: str
     options: Mapping[str, Any]
-    started: str
+    started: str | None
     seconds: float
     notes: Sequence[str]
 

@@ -50,7 +50,7 @@ class RttCollector(Collector[RttReading]):
 
     def doubts(self) -> list[str]:
         """Which readings other work on the hosts may have raised."""
-        return disturbed_hosts([host.name for host in self._cluster.hosts], self._doubtful())
+        return disturbed_hosts(self._cluster.names, self._doubtful(), ~np.isnan(self._readings()))
 
     def achieved(self, precision_percent: float) -> list[str]:
         """How many pairs are as precise."""

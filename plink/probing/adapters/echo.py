@@ -1,0 +1,53 @@
+"""The echo tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plink.probing.adapters.base import Tool, ToolOptions
+from plink.probing.collectors.rtt import RttCollector
+from probes.echo import coordinator
+from probes.echo.protocol import EchoOptions
+from probes.reach import ReachedHost
+from probes.samples import RemarkableSink, Rounds, RttReading, Wanted
+
+RECORDED = ("count", "timeout_s", "concurrency", "precision_percent")
+
+
+def echo_options(options: ToolOptions) -> EchoOptions:
+    """What the agents take, whatever they send their packets with."""
+    return EchoOptions(
+        options.count,
+        options.percentiles,
+        options.timeout_s,
+        options.port,
+        options.precision_percent,
+    )
+
+
+def probes(options: ToolOptions) -> str:
+    """How many probes, in words."""
+    return f"x {options.count}" + (" at most" if options.precision_percent else "")
+
+
+def _measure(
+    hosts: Sequence[ReachedHost],
+    wanted: Wanted,
+    rounds: Rounds,
+    options: ToolOptions,
+    sink: RemarkableSink[RttReading],
+) -> None:
+    coordinator.measure(
+        hosts,
+        wanted,
+        rounds,
+        echo_options(options),
+        sink,
+        concurrency=options.concurrency,
+        adaptive=options.adaptive,
+        ssh_concurrency=options.ssh_concurrency,
+        cache_folder=options.remote_cache,
+    )
+
+
+TOOL = Tool(RttCollector, _measure, RECORDED, lambda options: f"echo {probes(options)}")

@@ -1,0 +1,70 @@
+"""`plink probe` takes no option that the chosen tool would not use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plink.cli import run
+from plink.cli.probe import command
+from plink.cli.unused_options import TAKEN_BY
+from plink.files import cluster as cluster_file
+from plink.files.cluster import Cluster, Host
+from plink.files.rtt import RttMeasurement
+from plink.probing.limits import TOOL_NAMES
+
+VALUES = {
+    "count": "--count=5",
+    "precision_percent": "--precision=5",
+    "percentile": "--percentile=50",
+    "rounds": "--rounds=all",
+    "seed": "--seed=1",
+    "port": "--port=9",
+    "remote_cache": "--remote-cache=x",
+    "nics": "--nics=/nowhere",
+    "max_hops": "--max-hops=5",
+    "remote_python": "--remote-python=x",
+    "duration_s": "--duration=3",
+    "streams": "--streams=2",
+    "direction": "--direction=both",
+    "congestion": "--congestion=reno",
+    "groups": "--groups=/nowhere",
+}
+
+
+def test_every_option_of_some_tools_is_tested() -> None:
+    assert VALUES.keys() == TAKEN_BY.keys()
+    assert VALUES.keys() < {parameter.name for parameter in command.params}
+
+
+@pytest.mark.parametrize("tool", TOOL_NAMES)
+@pytest.mark.parametrize("name", VALUES)
+def test_an_option_is_taken_or_refused(
+    tool: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    option, out = VALUES[name], tmp_path / "c.json"
+    assert run(["probe", "/nowhere", "-o", str(out), "--tool", tool, option]) == 2
+    said = capsys.readouterr().err
+    if tool in TAKEN_BY[name]:
+        assert said == "error: /nowhere: No such file or directory\n"
+    else:
+        *others, last = TAKEN_BY[name]
+        takers = f"{', '.join(others)} or {last}" if others else last
+        written = option.partition("=")[0]
+        assert said.startswith(f"error: {written} is for --tool {takers}, not {tool}\n")
+
+
+def test_a_check_goes_by_the_tool_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "c.json"
+    rtt_us = np.array([[np.nan, 5.0], [5.0, np.nan]])
+    ones = np.ones((2, 2), dtype=np.int64)
+    rtt = RttMeasurement({10.0: rtt_us}, 10.0, ones, 0 * ones, tool="fping")
+    cluster_file.write(str(path), Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")], rtt))
+    assert run(["probe", "--check", str(path), "--precision", "3"]) == 2
+    said = capsys.readouterr().err
+    expected = f"error: --precision is for --tool echo or dpdk, and {path} was measured with fping"
+    assert said.startswith(f"{expected}\n")

@@ -1,0 +1,130 @@
+"""Going on with a file in which nothing, or only another quantity, is missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plink.cli import run as run_plink
+from plink.files import cluster as cluster_file
+from plink.files import document
+from plink.files.import_matrix import import_matrix
+from plink.probing import run
+from probes.reach import Reached
+from probes.samples import BandwidthReading, RttReading, Sink, Wanted
+from probes.ssh.connect import Connector
+from probes.ssh.options import SshOptions
+from support.plink_command import read_json
+from support.reached import reached_host
+
+HOSTS = [reached_host(number) for number in (1, 2, 3)]
+
+
+@pytest.fixture(autouse=True)
+def _hosts_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "reach", lambda *_, **__: Reached(Connector(SshOptions()), HOSTS))
+    set_tool(monkeypatch, "echo")
+    set_tool(monkeypatch, "iperf3")
+
+
+def set_tool(monkeypatch: pytest.MonkeyPatch, name: str, *, stop_after: int = 100) -> None:
+    """A tool that needs no host, and that the user stops after so many readings."""
+
+    def measure(
+        _hosts: object, wanted: Wanted, _rounds: object, _options: object, sink: Sink[Any]
+    ) -> None:
+        for number, (i, j) in enumerate(sorted(wanted)):
+            if number == stop_after:
+                raise KeyboardInterrupt
+            if name == "iperf3":
+                sink.reading(BandwidthReading(i, j, 1.0, 0))
+            else:
+                sink.reading(RttReading(i, j, 1, 1, dict.fromkeys((10.0, 50.0, 99.0), 5.0)))
+
+    monkeypatch.setitem(run.TOOLS, name, replace(run.TOOLS[name], measure=measure))
+
+
+def listed(tmp_path: Path) -> str:
+    path = tmp_path / "hosts"
+    path.write_text("h1\nh2\nh3\n")
+    return str(path)
+
+
+def test_a_run_that_found_nothing_missing_changes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "c.json"
+    assert run_plink(["probe", listed(tmp_path), "-o", str(out), "--count", "7"]) == 0
+    data = read_json(out)
+    data["rtt"] |= {"started": "2026-01-02T03:04:05+00:00", "seconds": 5.0, "notes": ["a note"]}
+    document.write_bytes(str(out), document.dump(data))
+    capsys.readouterr()
+    assert run_plink(["probe", "--resume", str(out), "--count", "9", "--timeout", "4"]) == 0
+    assert read_json(out) == data
+    said = capsys.readouterr().err
+    assert "6 of 6 directed pairs, nothing measured anew, 5.0 s of probing" in said
+
+
+def test_another_quantity_leaves_the_first_as_it_is(tmp_path: Path) -> None:
+    out, both = tmp_path / "c.json", tmp_path / "both.json"
+    assert run_plink(["probe", listed(tmp_path), "-o", str(out)]) == 0
+    data = read_json(out)
+    data["rtt"] |= {
+        "started": "2026-01-02T03:04:05+00:00",
+        "seconds": 5.0,
+        "notes": ["a note"],
+        "failures": [{"source": "h1", "reason": "was down"}],
+    }
+    data["groups"] = [{"name": "a", "hosts": ["h1", "h2"]}, {"name": "b", "hosts": ["h3"]}]
+    document.write_bytes(str(out), document.dump(data))
+    argv = ["probe", "--resume", str(out), "-o", str(both), "--tool", "iperf3", "--duration", "3"]
+    assert run_plink(argv) == 0
+    after = read_json(both)
+    assert after.pop("bandwidth")["options"]["duration_s"] == 3
+    assert after == data == read_json(out)
+
+
+@pytest.mark.parametrize(("tool", "chosen"), [("echo", ""), ("iperf3", " --tool iperf3")])
+def test_the_command_that_goes_on_names_the_tool(
+    tool: str,
+    chosen: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "c d.json"
+    set_tool(monkeypatch, tool, stop_after=2)
+    assert run_plink(["probe", listed(tmp_path), "-o", str(out), "--tool", tool]) == 3
+    said = capsys.readouterr().err
+    assert f"interrupted; go on with: plink probe --resume '{out}'{chosen}\n" in said
+    set_tool(monkeypatch, tool)
+    assert run_plink(["probe", "--resume", str(out), *chosen.split()]) == 0
+
+
+def test_an_imported_matrix_outlives_what_is_measured_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "c.json"
+    content = b"us,h1,h2,h3\nh1,,1,2\nh2,3,,4\nh3,5,6,\n"
+    imported = import_matrix(content, "m.csv", unit=None, percentile=10.0)
+    cluster_file.write(str(out), imported)
+    before = read_json(out)
+    assert run_plink(["probe", "--resume", str(out), "--tool", "iperf3"]) == 0
+    after = read_json(out)
+    assert after["rtt"] == before["rtt"]
+    assert [host["address"] for host in after["hosts"]] == ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+    assert "dropped" not in capsys.readouterr().err
+
+
+def test_a_cluster_file_is_no_host_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "c.json"
+    assert run_plink(["probe", listed(tmp_path), "-o", str(out)]) == 0
+    capsys.readouterr()
+    assert run_plink(["probe", str(out), "-o", str(tmp_path / "d.json")]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {out}: is JSON, not a host list\n"
+        "hint: a cluster file is given with --resume, or with --check\n"
+    )
