@@ -363,3 +363,6 @@ class _Run:
                 self._doubt(event.partner)
             for suspect in self._suspicion.silence(index, event.partner):
                 self._tell_partners(suspect, f"suspect {suspect}\n")
+                # It may hear others that do not hear it.
+                if suspect in self._alive:
+                    self._agents.tell(suspect, f"suspect {suspect}\n")

@@ -367,3 +367,20 @@ def test_the_agent_takes_no_arguments() -> None:
     done = subprocess.run([path.args[0], "x"], capture_output=True, text=True, check=False)  # type: ignore[index]
     assert done.returncode == 2
     assert "plink probe starts it" in done.stderr
+
+
+def test_a_suspect_that_is_heard_but_does_not_hear_waits_less_too() -> None:
+    with (
+        contextlib.closing(Peer("granted", silence_ms=2000)) as trusted,
+        contextlib.closing(Peer("granted", silence_ms=2000)) as suspect,
+    ):
+        trusted.say("go 5 0")
+        suspect.say("suspect 1\ngo 5 0")
+        for peer in (trusted, suspect):
+            peer.receive(echo_packet.KNOCK)
+            peer.send(echo_packet.HELLO)
+            peer.receive(echo_packet.READY)
+        assert suspect.hear() == "lost 5 0 silent"
+        assert trusted.agent.stdout is not None
+        assert not select.select([trusted.agent.stdout], [], [], 0)[0]
+        assert trusted.hear() == "lost 5 0 silent"

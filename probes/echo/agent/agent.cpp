@@ -66,7 +66,7 @@ void Agent::meet(size_t position) {
         hand_over(pair);
     } else if (met == Meeting::met) {
         mailbox_.send(Message::ready, pair);
-        met = answer_until(pair, Message::turn);
+        met = answer_until(pair, Message::turn, patience_ns(pair));
         if (met == Meeting::met) {
             probe(pair);
             finish(pair);
@@ -77,10 +77,12 @@ void Agent::meet(size_t position) {
     report_over(pair, began);
 }
 
-// How long a greeting may go unanswered. A host that lives answers at once, if only `wait`.
+// How long a greeting may go unanswered. A host that lives answers at once, if only `wait`. Either
+// end may be the one that is not heard.
 int64_t Agent::patience_ns(const Pair& pair) const {
     int64_t patience_ns = silence_ns();
-    int suspicions = std::min(the_run().peers.find(pair.partner)->suspected, kMostSuspicions);
+    int suspicions = the_run().peers.find(pair.partner)->suspected;
+    suspicions = std::min(std::max(suspicions, the_run().suspected), kMostSuspicions);
     for (int i = 0; i < suspicions; ++i) patience_ns /= kSuspectImpatience;
     return std::max(patience_ns, std::min(silence_ns(), kLeastPatience));
 }
@@ -163,15 +165,16 @@ void Agent::probe(const Pair& pair) {
     std::printf("\n");
 }
 
-// Answers the partner's probes until it says `last`.
-Agent::Meeting Agent::answer_until(const Pair& pair, Message last) {
+// Answers the partner's probes until it says `last`. `patience_ns` is how long the first may take.
+Agent::Meeting Agent::answer_until(const Pair& pair, Message last, int64_t patience_ns) {
     int64_t heard_ns = now_ns();
     Packet packet;
-    while (now_ns() - heard_ns < silence_ns()) {
+    while (now_ns() - heard_ns < patience_ns) {
         if (is_gone(pair)) return Meeting::gone;
         if (!mailbox_.next(now_ns() + kLongestResend, &packet)) continue;
         heard_ns = now_ns();
         if (packet.message == last) return Meeting::met;
+        if (packet.message == Message::probe) patience_ns = silence_ns();
         if (packet.message == Message::hello) mailbox_.send(Message::ready, pair);
     }
     return Meeting::silent;
@@ -190,7 +193,7 @@ void Agent::hand_over(const Pair& pair) {
         if (!mailbox_.next(turn.due_ns(), &packet)) continue;
         heard_ns = now_ns();
         if (packet.message == Message::probe) {
-            if (answer_until(pair, Message::over) == Meeting::met)
+            if (answer_until(pair, Message::over, silence_ns()) == Meeting::met)
                 mailbox_.send(Message::bye, pair);
             return;
         }

@@ -24,7 +24,7 @@ class Agent {
     Meeting greet_follower(const Pair& pair);
     Meeting greet_leader(const Pair& pair);
     void probe(const Pair& pair);
-    Meeting answer_until(const Pair& pair, Message last);
+    Meeting answer_until(const Pair& pair, Message last, int64_t patience_ns);
     void hand_over(const Pair& pair);
     void finish(const Pair& pair);
     void wait_for_grant();

@@ -203,6 +203,8 @@ bool Control::apply(const std::string& line, Run* run) {
         if (words.size() != 2 || !parse_number(words[1], Peers::kMaxIndex, &index)) return false;
         if (verb == "gone") {
             run->peers.mark_gone(index);
+        } else if (index == run->index) {
+            ++run->suspected;
         } else {
             run->peers.mark_suspect(index);
         }

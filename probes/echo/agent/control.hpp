@@ -29,6 +29,7 @@ struct Run {
     bool granted = false;        // pairs start only when the coordinator says `go`
     Secret secret;
     Endpoint bind;
+    int suspected = 0;  // how often this very host was
     std::vector<double> percentiles;
     Peers peers;
     std::vector<Pair> pairs;
