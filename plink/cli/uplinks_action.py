@@ -61,5 +61,5 @@ def report_uplinks(result: UplinkResult, output: str) -> int:
         f"{measurement.seconds:.1f} s of probing{where}",
         err=True,
     )
-    is_whole = len(whole) == len(cluster.groups) and not cluster.unreachable
-    return 0 if is_whole else EXIT_PARTIAL
+    missing = cluster.unreachable or measurement.failures or len(whole) < len(cluster.groups)
+    return EXIT_PARTIAL if missing else 0

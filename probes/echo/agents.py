@@ -6,7 +6,8 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 
 from probes.echo.deploy import AgentProgram, deploy
@@ -72,29 +73,38 @@ class Agents:
     def start(self, concurrency: int) -> list[tuple[int, HostError]]:
         """Deploy and start everywhere, `concurrency` hosts at a time; returns those that fail."""
         failures = []
-        with ThreadPoolExecutor(max_workers=concurrency) as executor:
-            started = [executor.submit(self._start_one, host) for host in self._hosts]
-        for index, future in enumerate(started):
-            try:
-                process = future.result()
-            except HostError as error:
-                failures.append((index, error))
-                continue
-            self._processes[index] = process
-            reader = threading.Thread(target=self._read, args=(index, process), daemon=True)
-            reader.start()
-            self._readers.append(reader)
+        executor = ThreadPoolExecutor(max_workers=concurrency)
+        try:
+            # All are deployed before the first starts: an agent to which nobody speaks ends, and a
+            # slow line may take minutes for the files of many hosts.
+            deployed = [executor.submit(self._deploy_one, host) for host in self._hosts]
+            wait(deployed)
+            started = [
+                executor.submit(self._start_one, host, path)
+                for host, path in zip(self._hosts, deployed, strict=True)
+            ]
+            for index, future in enumerate(started):
+                try:
+                    self._listen(index, future.result())
+                except HostError as error:
+                    failures.append((index, error))
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
         return failures
+
+    def _listen(self, index: int, process: RemoteProcess) -> None:
+        self._processes[index] = process
+        reader = threading.Thread(target=self._read, args=(index, process), daemon=True)
+        reader.start()
+        self._readers.append(reader)
 
     def tell(self, index: int, text: str) -> None:
         """Say something to one agent. An agent that is gone is noticed by its reader."""
         process = self._processes[index]
         self._lines_told[index] += text.count("\n")
-        try:
-            with self._stalls.guarded(process.abandon):
-                process.write(text)
-        except HostError as error:
-            self._said.put((index, Ended(str(error))))
+        # Its reader knows better why it is gone.
+        with suppress(HostError), self._stalls.guarded(process.abandon):
+            process.write(text)
 
     def hear(self, timeout_s: float) -> tuple[int, Event | Ended] | None:
         """The next thing that an agent said, or None after `timeout_s`."""
@@ -103,9 +113,11 @@ class Agents:
         except queue.Empty:
             return None
 
-    def _start_one(self, host: ReachedHost) -> RemoteProcess:
-        path = deploy(host, self._agent, self._cache_folder)
-        return host.session.start(self._agent.start_command(host, path))
+    def _deploy_one(self, host: ReachedHost) -> str:
+        return deploy(host, self._agent, self._cache_folder)
+
+    def _start_one(self, host: ReachedHost, path: Future[str]) -> RemoteProcess:
+        return host.session.start(self._agent.start_command(host, path.result()))
 
     def _read(self, index: int, process: RemoteProcess) -> None:
         try:
@@ -115,9 +127,11 @@ class Agents:
                 self._said.put((index, parse_event(line)))
             reason = clean(process.stderr_tail()) or "its echo agent ended"
         except (HostError, ProtocolError) as error:
-            reason = str(error)
+            # The reason first: who speaks to it meanwhile notices only that it is gone.
+            self._said.put((index, Ended(str(error))))
             # Nothing more is taken from such a host, lest it fills our memory.
             process.abandon()
+            return
         except OSError:
             reason = "the connection was lost"
         self._said.put((index, Ended(reason)))

@@ -28,6 +28,7 @@ from probes.echo.protocol import (
     schedule_text,
 )
 from probes.echo.repeats import Repeats
+from probes.echo.reports import Reports
 from probes.echo.schedule import Schedule
 from probes.reach import ReachedHost
 from probes.samples import HostLoss, PairLoss, RemarkableSink, Rounds, RttReading, Wanted
@@ -39,6 +40,9 @@ _ASK_EVERY_S = 3.0
 _ANSWER_WITHIN_S = 10.0
 # One whose host is silent to others as well is waited for less, but at least so long.
 _DOUBTED_ANSWER_WITHIN_S = 3.0
+# An agent whose partner has left a meeting leaves it soon: silence tells it.
+_REPORT_WITHIN_S = 60.0
+_NO_REPORT = "its echo agent does not say how its meetings end"
 
 
 def measure(
@@ -117,6 +121,10 @@ class _Run:
             _ANSWER_WITHIN_S,
             min(_ANSWER_WITHIN_S, max(_DOUBTED_ANSWER_WITHIN_S, 2 * options.silence_s)),
         )
+        # The slowest meeting: every probe is answered, but as late as an answer still counts.
+        slowest_s = 2 * options.count * options.silence_s
+        self._reports = Reports(schedule, _REPORT_WITHIN_S, _REPORT_WITHIN_S + slowest_s)
+        self._is_free = True
         self._ask_at = 0.0
         # Further meetings have rounds of their own, after all that are scheduled.
         self._next_round = len(schedule)
@@ -128,6 +136,7 @@ class _Run:
 
     def grant(self, *, adaptive: bool) -> None:
         """Let pairs meet by leave only, fewer at once if `adaptive` finds that better."""
+        self._is_free = False
         self._grants = Grants(self._schedule.pairs(), self._concurrency)
         self._pace = Pace(self._concurrency) if adaptive else None
 
@@ -152,6 +161,7 @@ class _Run:
         for index in sorted(self._alive):
             self._agents.tell(index, "start\n")
         self._ask_at = time.monotonic() + _ASK_EVERY_S
+        self._reports.begin(time.monotonic())
         while self._schedule.pending:
             self._step()
         for index in self._suspicion.silent_to_all():
@@ -171,6 +181,7 @@ class _Run:
             self._grants = Grants(meetings, self._concurrency, in_order=True)
             for index in set(range(len(self._hosts))) - self._alive:
                 self._grants.host_lost(index)
+            self._reports.begin(time.monotonic())
             while not self._grants.is_idle:
                 self._step()
 
@@ -181,12 +192,13 @@ class _Run:
     def _step(self) -> None:
         self._grant_next()
         until = min(self._ask_at, self._liveness.doubts_end_at())
-        if self._take(until - time.monotonic()):
-            return
-        if time.monotonic() - until > _ASK_EVERY_S:
-            # This process was stopped for a while, and so could not hear any answer.
-            self._liveness.forget()
-        self._lose_the_mute()
+        # Who seems late may be heard once everything that was said is taken.
+        if not self._take(until - time.monotonic()):
+            if time.monotonic() - until > _ASK_EVERY_S:
+                # This process was stopped for a while, and so could not hear anything.
+                self._liveness.forget()
+                self._reports.begin(time.monotonic())
+            self._lose_the_mute()
         if time.monotonic() >= self._ask_at:
             self._ask_all()
             self._ask_at = time.monotonic() + _ASK_EVERY_S
@@ -218,6 +230,7 @@ class _Run:
             return
         self._alive.discard(index)
         self._liveness.settled(index)
+        self._reports.host_lost(index)
         self._sink.host_lost(HostLoss(index, reason))
         self._delivery.host_lost(index)
         for source, destination in self._schedule.owed_with(index):
@@ -261,15 +274,30 @@ class _Run:
 
     def _ask_all(self) -> None:
         for index in sorted(self._alive):
-            self._ask(index)
+            self._liveness.ask(index, time.monotonic())
+            # Even of one that owes an answer: to the agents it says that we live.
+            self._agents.tell(index, "alive\n")
 
-    def _ask(self, index: int, *, doubted: bool = False) -> None:
-        if self._liveness.ask(index, time.monotonic(), doubted=doubted):
+    def _doubt(self, index: int) -> None:
+        if self._liveness.ask(index, time.monotonic(), doubted=True):
             self._agents.tell(index, "alive\n")
 
     def _lose_the_mute(self) -> None:
-        for index, limit_s in self._liveness.overdue(time.monotonic()):
+        now = time.monotonic()
+        for index, limit_s in self._liveness.overdue(now):
             self.lose_host(index, f"has not answered over SSH for {limit_s:g} s")
+        for late in self._reports.late(now, in_turn=self._is_free):
+            if late.is_told:
+                self.lose_host(late.host, _NO_REPORT)
+            else:
+                self._agents.tell(late.host, f"gone {late.partner}\n")
+        if self._reports.is_stalled(now):
+            for index in sorted(self._owing()):
+                self.lose_host(index, _NO_REPORT)
+
+    def _owing(self) -> set[int]:
+        busy = self._grants.busy if self._grants is not None else set()
+        return busy | {source for source, _ in self._schedule.pending}
 
     def _take(self, timeout_s: float) -> bool:
         said = self._agents.hear(timeout_s)
@@ -306,6 +334,8 @@ class _Run:
             self._delivery.reading(index, event)
 
     def _take_over(self, index: int, event: Over) -> None:
+        if self._is_under_way(index, event.round):
+            self._reports.over(index, event.partner, event.round, time.monotonic())
         share = self._delivery.over(index, event)
         if self._grants is None:
             return
@@ -317,6 +347,11 @@ class _Run:
                 self._grants.limit(self._concurrency)
                 self._sink.remark(change)
 
+    def _is_under_way(self, index: int, number: int) -> bool:
+        """Whether the host may be in that meeting; one that says so too early tells lies."""
+        is_free = self._is_free and number < len(self._schedule)
+        return is_free or (self._grants is not None and self._grants.is_running(index, number))
+
     def _take_loss(self, index: int, event: Lost) -> None:
         if self._schedule.settle(index, event.partner):
             reason = f"{self._name(event.partner)} {event.reason}"
@@ -325,6 +360,6 @@ class _Run:
             if self._grants is not None:
                 self._grants.given_up(index, event.round)
             if event.partner in self._alive:
-                self._ask(event.partner, doubted=True)
+                self._doubt(event.partner)
             for suspect in self._suspicion.silence(index, event.partner):
                 self._tell_partners(suspect, f"suspect {suspect}\n")

@@ -47,9 +47,18 @@ class Grants:
         """No meeting runs, and none is waiting."""
         return not self._running and not self._waiting
 
+    def is_running(self, host: int, number: int) -> bool:
+        """Whether a host was sent to its meeting of that round, and has not ended it."""
+        return (host, number) in self._running
+
+    @property
+    def busy(self) -> set[int]:
+        """The hosts that have not ended their meeting."""
+        return {host for host, _ in self._running}
+
     def next(self) -> list[Grant]:
         """The meetings to start now; they count as running from here on."""
-        busy = {host for host, _ in self._running}
+        busy = self.busy
         granted = []
         for number, leader, follower in self._waiting:
             if not self._free_slots or self._free_slots[0] >= self._most:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from probes.echo.protocol import Meeting
 from probes.samples import Rounds, Wanted
@@ -47,6 +47,10 @@ class Schedule:
     def partner(self, host: int, number: int) -> int | None:
         """The host that `host` meets in round `number`, or None."""
         return self._partner[host].get(number)
+
+    def partners_by_round(self, host: int) -> Mapping[int, int]:
+        """The hosts that `host` meets, by round."""
+        return self._partner[host]
 
     def partners(self, host: int) -> set[int]:
         """The hosts that `host` meets, sooner or later."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from probes.errors import HostError
+from probes.ssh.running import Running
 from probes.ssh.session import RemoteProcess, Session
 from probes.ssh.shell import posix_command
 
@@ -41,26 +42,8 @@ def find_period_ms(session: Session) -> int:
     return _ROOT_PERIOD_MS if done.stdout.strip() == b"0" else _USER_PERIOD_MS
 
 
-class Pings:
+class Pings(Running):
     """The fpings that run at the moment, on whatever hosts. Threads may share it."""
-
-    def __init__(self) -> None:
-        self._running: set[RemoteProcess] = set()
-        self._is_stopped = False
-        self._lock = threading.Lock()
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether `stop` was called: what fping says since then means nothing."""
-        return self._is_stopped
-
-    def stop(self) -> None:
-        """End all of them, and let none begin."""
-        with self._lock:
-            self._is_stopped = True
-            running = list(self._running)
-        for process in running:
-            process.close()
 
     def run(
         self, session: Session, address: str, count: int, *, period_ms: int, timeout_ms: int
@@ -71,26 +54,21 @@ class Pings:
             HostError: the connection is gone, or fping does not end.
         """
         arguments = [*map(str, (count, period_ms, timeout_ms)), address]
-        process = session.start(posix_command(_MEASURE, *arguments))
-        with self._lock:
-            self._running.add(process)
         longest_s = (count * period_ms + timeout_ms) / 1000.0 + _SPARE_S
         is_late = threading.Event()
-        limit = threading.Timer(longest_s, _end_late, (process, is_late))
-        limit.daemon = True
-        limit.start()
-        try:
-            if self._is_stopped:
+        with self.started(session, posix_command(_MEASURE, *arguments)) as process:
+            if self.is_stopped:
                 return ""
-            output = "\n".join(process.lines())
-            if is_late.is_set():
-                raise HostError(session.host, f"fping did not end within {longest_s:.0f} s")
-            return output
-        finally:
-            limit.cancel()
-            with self._lock:
-                self._running.discard(process)
-            process.close()
+            limit = threading.Timer(longest_s, _end_late, (process, is_late))
+            limit.daemon = True
+            limit.start()
+            try:
+                output = "\n".join(process.lines())
+            finally:
+                limit.cancel()
+        if is_late.is_set():
+            raise HostError(session.host, f"fping did not end within {longest_s:.0f} s")
+        return output
 
 
 def _end_late(process: RemoteProcess, is_late: threading.Event) -> None:

@@ -19,6 +19,7 @@ from probes.iperf3.commands import (
     serve_command,
 )
 from probes.iperf3.parse import Complaint, Report, Version, parse_report
+from probes.ssh.running import Running
 from probes.ssh.session import RemoteProcess, Session
 
 DEFAULT_PORT = 5201
@@ -56,7 +57,7 @@ class End:
     version: Version
 
 
-class Transfers:
+class Transfers(Running):
     """The tests that run at the moment, on whatever hosts. Threads may share it.
 
     Args:
@@ -65,24 +66,9 @@ class Transfers:
     """
 
     def __init__(self, options: TransferOptions, port: int) -> None:
+        super().__init__()
         self._options = options
         self._ports = range(port, port + 1) if port else range(DEFAULT_PORT, DEFAULT_PORT + _PORTS)
-        self._running: set[RemoteProcess] = set()
-        self._is_stopped = False
-        self._lock = threading.Lock()
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether `stop` was called: what tests say since then means nothing."""
-        return self._is_stopped
-
-    def stop(self) -> None:
-        """End all of them, and let none begin."""
-        with self._lock:
-            self._is_stopped = True
-            running = list(self._running)
-        for process in running:
-            process.close()
 
     def run(self, sender: End, receiver: End, *, impatience: int = 1) -> Report:
         """What the receiver gets of a test.
@@ -125,17 +111,10 @@ class Transfers:
 
     @contextmanager
     def _started(self, session: Session, command: str) -> Iterator[RemoteProcess]:
-        process = session.start(command, _START_S)
-        with self._lock:
-            self._running.add(process)
-        try:
-            if self._is_stopped:
+        with self.started(session, command, _START_S) as process:
+            if self.is_stopped:
                 raise TransferError("was stopped")
             yield process
-        finally:
-            with self._lock:
-                self._running.discard(process)
-            process.close()
 
 
 class Prepared:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from probes.errors import HostError
 from probes.reach import ReachedHost
+from probes.ssh import parallel
 from probes.ssh.session import RemoteProcess
 from probes.trace.protocol import ProtocolError, Said, parse_said, start_command
 
@@ -64,19 +64,19 @@ class Workers:
             concurrency: hosts worked on at once.
         """
         command = start_command(self._python)
-        with ThreadPoolExecutor(max_workers=concurrency) as executor:
-            started = [executor.submit(host.session.start, command) for host in self._hosts]
+
+        def start(index: int) -> RemoteProcess:
+            return self._hosts[index].session.start(command)
+
         failures = []
-        for index, future in enumerate(started):
-            try:
-                self._processes[index] = future.result()
-            except HostError as error:
-                failures.append((index, error))
+        for index, outcome in parallel.each(start, range(len(self._hosts)), concurrency):
+            if isinstance(outcome, HostError):
+                failures.append((index, outcome))
                 continue
+            self._processes[index] = outcome
             self.tell(index, openings[index])
-            process = self._processes[index]
-            threading.Thread(target=self._read, args=(index, process), daemon=True).start()
-        return failures
+            threading.Thread(target=self._read, args=(index, outcome), daemon=True).start()
+        return sorted(failures, key=lambda failure: failure[0])
 
     def tell(self, index: int, text: str) -> None:
         """Say something to one worker. A worker that is gone is noticed by its reader."""

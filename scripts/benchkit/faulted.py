@@ -3,7 +3,8 @@
     python scripts/benchkit/faulted.py LAB SCRIPT plink-arguments ...
 
 LAB is the name of a standing lab, SCRIPT what `labkit.faults.to_json` writes. The program ends with
-plink's exit code, and says on standard error which faults had no occasion to happen.
+plink's exit code, and says on standard error which faults had no occasion to happen, or could not
+be brought about.
 """
 
 from __future__ import annotations
@@ -93,6 +94,8 @@ def main() -> int:
         finally:
             for fault in injector.waiting:
                 print(f"fault not reached: {fault}", file=sys.stderr)
+    for fault, error in injector.failed:
+        print(f"fault failed: {fault}: {error!r}", file=sys.stderr)
     return code
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a Markdown table."""
+    """Print a Markdown table, and the blank line without which another one would be its rows."""
     print("| " + " | ".join(header) + " |")
     print("|" + "---|" * len(header))
     for row in rows:
         print("| " + " | ".join(map(str, row)) + " |", flush=True)
+    print(flush=True)

@@ -12,6 +12,7 @@ from labkit import lifecycle, operations, report
 from labkit.arguments import MACHINE, directory_of, environment_of, name_of, shape_of
 from labkit.entry import host_command, machine_command
 from labkit.errors import LabError, UnreadableStateError
+from labkit.interruptions import held_back
 from labkit.login import Login, own_login
 from labkit.rates import parse_rate
 from labkit.registry import ROOT_REGISTRY, Registry
@@ -154,7 +155,8 @@ def _silence(arguments: argparse.Namespace, *, silent: bool) -> int:
 
 def _move(arguments: argparse.Namespace) -> int:
     registry = registry_of(arguments)
-    with registry.locked():
+    # Half a move is a port that nobody finds again.
+    with held_back(), registry.locked():
         operations.move(registry, found(arguments, registry), arguments.host, arguments.rack)
     return 0
 

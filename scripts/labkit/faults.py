@@ -69,6 +69,7 @@ class Injector:
         self._waiting = list(script)
         self._running: list[threading.Thread] = []
         self._remedies: list[Remedy] = []
+        self._failed: list[tuple[Fault, Exception]] = []
         self._lock = threading.Lock()
 
     def __enter__(self) -> Injector:
@@ -86,6 +87,11 @@ class Injector:
         """What has not happened yet."""
         return tuple(self._waiting)
 
+    @property
+    def failed(self) -> Sequence[tuple[Fault, Exception]]:
+        """What could not be brought about, and why; complete once the injector is left."""
+        return tuple(self._failed)
+
     def reach(self, host: str, number: int) -> None:
         """Round `number` begins for a host."""
         due = [fault for fault in self._waiting if fault.host == host and fault.round <= number]
@@ -96,7 +102,11 @@ class Injector:
             self._running.append(thread)
 
     def _inject(self, fault: Fault) -> None:
-        remedy = KINDS[fault.kind](self._state, fault)
+        try:
+            remedy = KINDS[fault.kind](self._state, fault)
+        except Exception as error:
+            self._failed.append((fault, error))
+            return
         with self._lock:
             self._remedies.append(remedy)
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from labkit.errors import LabError
 from labkit.namespaces import processes_in
 from labkit.state import State
 from labkit.wiring import namespace
@@ -75,9 +76,16 @@ def _alternate(state: State, host: str, is_over: threading.Event) -> None:
 
 
 def _awaited(state: State, host: str) -> list[int]:
+    """The programs on a host, once there are any.
+
+    Raises:
+        LabError: there are none.
+    """
     deadline = time.monotonic() + APPEARS_WITHIN_S
     while not (found := programs_on(state, host)) and time.monotonic() < deadline:
         time.sleep(0.005)
+    if not found:
+        raise LabError(f"nothing was started on {host} within {APPEARS_WITHIN_S:g} s")
     return found
 
 

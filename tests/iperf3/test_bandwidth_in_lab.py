@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,8 @@ from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from support.lab import Lab
-from support.plink_command import plink, plink_argv, ssh_options
+from support.plink_command import plink, ssh_options
+from support.running import programs, started, wait_for
 
 pytestmark = pytest.mark.lab
 
@@ -29,31 +28,9 @@ def read(path: Path) -> Cluster:
     return cluster_file.read(str(path))[0]
 
 
-@pytest.fixture(scope="module")
-def networks(lab: Lab) -> set[str]:
-    """The network namespaces of the lab's hosts."""
-    command = ["readlink", "/proc/self/ns/net"]
-    return {lab.exec(name, command).stdout.strip() for name in lab.names}
-
-
-def iperf3s(networks: set[str]) -> list[int]:
+def iperf3s(lab: Lab) -> list[int]:
     """The iperf3s that run on any host, and the shells around them."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            is_there = str((entry / "ns/net").readlink()) in networks
-            if is_there and b"iperf3" in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    return programs(lab, "iperf3")
 
 
 def three_hosts(lab: Lab, tmp_path: Path) -> Path:
@@ -64,7 +41,7 @@ def three_hosts(lab: Lab, tmp_path: Path) -> Path:
     return file
 
 
-def test_bandwidths_join_round_trip_times(lab: Lab, networks: set[str], tmp_path: Path) -> None:
+def test_bandwidths_join_round_trip_times(lab: Lab, tmp_path: Path) -> None:
     """One host is silent at first: it costs its own pairs, which --resume then measures."""
     hosts, out = three_hosts(lab, tmp_path), tmp_path / "c.json"
     mute = hosts.read_text().split()[2]
@@ -97,7 +74,7 @@ def test_bandwidths_join_round_trip_times(lab: Lab, networks: set[str], tmp_path
     across = [gbit_s[0, 2], gbit_s[2, 0], gbit_s[1, 2], gbit_s[2, 1]]
     assert across == pytest.approx([UPLINK_GBIT_S] * 4, rel=0.1)
     assert not np.isnan(after.bandwidth.retransmits[0, 1])
-    assert not iperf3s(networks)
+    assert not iperf3s(lab)
     refused = plink("probe", *options, "--streams", "4")
     assert refused.code == 2
     assert "was measured with --streams 1, not 4" in refused.stderr
@@ -123,7 +100,7 @@ def write_known(lab: Lab, path: Path) -> None:
     cluster_file.write(str(path), known)
 
 
-def test_uplinks_are_found(lab: Lab, networks: set[str], tmp_path: Path) -> None:
+def test_uplinks_are_found(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     write_known(lab, out)
     done = plink("probe", "--resume", out, *ssh_options(lab), "--tool", "uplinks")
@@ -144,35 +121,29 @@ def test_uplinks_are_found(lab: Lab, networks: set[str], tmp_path: Path) -> None
     # Behind its uplink the only host of a rack shows no more.
     assert found["r3"].hosts_gbit_s == pytest.approx(UPLINK_GBIT_S, rel=0.1)
     assert cluster.bandwidth is not None
-    assert not iperf3s(networks)
+    assert not iperf3s(lab)
 
 
-def start(lab: Lab, hosts: Path, out: Path, *options: str) -> subprocess.Popen[str]:
-    argv = plink_argv("probe", hosts, *ssh_options(lab), "-o", out, *options)
-    return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
-
-
-def test_an_interrupt_keeps_what_there_is(lab: Lab, networks: set[str], tmp_path: Path) -> None:
+def test_an_interrupt_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     hosts, out = three_hosts(lab, tmp_path), tmp_path / "c.json"
-    run = start(lab, hosts, out, "--tool", "iperf3")
-    wait_for(lambda: iperf3s(networks))
-    time.sleep(1.8)
-    run.send_signal(signal.SIGINT)
-    _, complaint = run.communicate(timeout=20)
+    options = (*ssh_options(lab), "-o", out, "--tool", "iperf3")
+    with started("probe", hosts, *options) as run:
+        wait_for(lambda: iperf3s(lab))
+        time.sleep(1.8)
+        run.send_signal(signal.SIGINT)
+        _, complaint = run.communicate(timeout=20)
     assert run.returncode == 3, complaint
     assert "Traceback" not in complaint
     bandwidth = read(out).bandwidth
     assert bandwidth is not None
     assert 0 < np.count_nonzero(~np.isnan(bandwidth.gbit_s)) < 6
-    wait_for(lambda: not iperf3s(networks), 5.0)
+    wait_for(lambda: not iperf3s(lab), 5.0)
 
 
-def test_a_killed_coordinator_leaves_no_iperf3(
-    lab: Lab, networks: set[str], tmp_path: Path
-) -> None:
-    hosts = three_hosts(lab, tmp_path)
-    run = start(lab, hosts, tmp_path / "c.json", "--tool", "iperf3", "--duration", "30")
-    wait_for(lambda: len(iperf3s(networks)) >= 4)
-    run.kill()
-    run.communicate()
-    wait_for(lambda: not iperf3s(networks), 5.0)
+def test_a_killed_coordinator_leaves_no_iperf3(lab: Lab, tmp_path: Path) -> None:
+    options = (*ssh_options(lab), "-o", tmp_path / "c.json", "--tool", "iperf3", "--duration", "30")
+    with started("probe", three_hosts(lab, tmp_path), *options) as run:
+        wait_for(lambda: len(iperf3s(lab)) >= 4)
+        run.kill()
+        run.communicate()
+    wait_for(lambda: not iperf3s(lab), 5.0)

@@ -25,9 +25,12 @@ FOUR_HOSTS = ["--racks", "2", "--hosts", "2", "--hops", "1"]
 
 @pytest.fixture
 def name() -> Iterator[str]:
-    """A name for a lab, which is taken down however the test ends."""
+    """A name for a lab, which is taken down however the test ends.
+
+    As those of `lab_cluster`, which another test run takes down where this one was killed.
+    """
     require_root()
-    name = f"u{os.getpid()}"
+    name = f"t{os.getpid()}-0"
     yield name
     run_lab("down", "--name", name)
 

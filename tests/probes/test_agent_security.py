@@ -119,6 +119,9 @@ def test_a_dropped_agent_still_moves_to_a_processor_and_ends() -> None:
             assert agent.ask(f"go {processor} {processor}\n") == f"lost {processor} 0 silent\n"
             assert os.sched_getaffinity(agent.process.pid) == {processor}
             agent.ask("")
+        # A meeting on any processor is not held where the last one happened to be.
+        agent.ask("again 2000 0 probe any\n")
+        assert os.sched_getaffinity(agent.process.pid) == allowed
         agent.process.terminate()
         assert agent.process.wait(10) == -15
 

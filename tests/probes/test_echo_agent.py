@@ -158,7 +158,8 @@ def test_it_stops_once_it_is_precise() -> None:
         sent = answer_probes(peer, lambda _: 0.0)
         said = peer.hear().split()
         assert 400 <= sent < 3000
-        assert said[:5] == ["rtt", "5", "0", str(sent), str(sent)]
+        assert said[:4] == ["rtt", "5", "0", str(sent)]
+        assert sent - 100 <= int(said[4]) <= sent
         assert int(said[5]) <= 400_000
 
 
@@ -168,7 +169,9 @@ def test_it_goes_on_to_the_count_where_it_is_not() -> None:
         # Nine in ten are slow: the 10th percentile lies between the two.
         assert answer_probes(peer, lambda sequence: 0.0 if sequence % 10 == 0 else 0.001) == 700
         said = peer.hear().split()
-        assert said[:5] == ["rtt", "5", "0", "700", "700"]
+        assert said[:4] == ["rtt", "5", "0", "700"]
+        # A busy machine may answer some too late.
+        assert 600 <= int(said[4]) <= 700
         assert int(said[5]) > 1
 
 

@@ -7,6 +7,7 @@ import re
 import resource
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -47,11 +48,13 @@ def run(
 ) -> Iterator[Callable[[str], tuple[ListSink, float]]]:
     """Measures four hosts of which one runs a command of its own; says how long it took."""
     monkeypatch.setattr(coordinator, "_BIND_WAIT_S", 2.0)
+    monkeypatch.setattr(coordinator, "_REPORT_WITHIN_S", 1.0)
+    monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.5)
     monkeypatch.setattr(agents, "_EXIT_WAIT_S", 0.3)
     options = sshd.options()
     with_ssh: list[Session] = []
 
-    def measure(command: str) -> tuple[ListSink, float]:
+    def measure(command: str, concurrency: int = 1) -> tuple[ListSink, float]:
         session = Connector(options).connect(sshd.target(options))
         with_ssh.append(session)
         hosts, sink = local_hosts(4), ListSink()
@@ -59,7 +62,9 @@ def run(
         hosts[EVIL] = dataclasses.replace(hosts[EVIL], session=evil)
         monkeypatch.setattr(coordinator, "Agents", with_uploaded)
         began = time.monotonic()
-        coordinator.measure(hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=1)
+        coordinator.measure(
+            hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=concurrency
+        )
         return sink, time.monotonic() - began
 
     yield measure
@@ -70,8 +75,11 @@ def run(
 class with_uploaded(agents.Agents):  # noqa: N801
     """Agents that are on every host already."""
 
-    def _start_one(self, host: ReachedHost) -> RemoteProcess:
-        return host.session.start(str(AGENT))
+    def _deploy_one(self, host: ReachedHost) -> str:
+        return str(AGENT)
+
+    def _start_one(self, host: ReachedHost, path: Future[str]) -> RemoteProcess:
+        return host.session.start(path.result())
 
 
 # Whichever the reader or the coordinator notices first.
@@ -109,6 +117,23 @@ def test_it_costs_its_own_pairs_and_little_memory(
     assert sink.measured() | sink.lost() == all_pairs(4)
     assert seconds < 30
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 64 << 10
+
+
+# It answers, and may say too early that a meeting is over: but never how its meetings end.
+LIVES = "while read w r _; do [ $w = bind ] && echo bound 9; [ $w = alive ] && echo alive; "
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize("early", ["", "[ $w = start ] && echo over 0 1 9 9 9; "])
+def test_it_lives_and_reports_nothing(
+    run: Callable[..., tuple[ListSink, float]], early: str, concurrency: int
+) -> None:
+    sink, seconds = run(f"{LIVES}{early}done", concurrency)
+    assert [loss.host for loss in sink.host_losses] == [EVIL]
+    assert "does not say how its meetings end" in sink.host_losses[0].reason
+    assert {pair for pair in all_pairs(4) if EVIL not in pair} <= sink.measured()
+    assert sink.measured() | sink.lost() == all_pairs(4)
+    assert seconds < 60
 
 
 def test_a_host_that_takes_no_input_is_given_up(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
@@ -13,43 +13,21 @@ import pytest
 
 from plink.files import cluster as cluster_file
 from support.lab import Lab
-from support.plink_command import plink, plink_argv, ssh_options
+from support.plink_command import plink, ssh_options
+from support.running import programs, started, wait_for
 
 pytestmark = pytest.mark.lab
 
 
-@pytest.fixture(scope="module")
-def networks(lab: Lab) -> set[str]:
-    """The network namespaces of the lab's hosts."""
-    command = ["readlink", "/proc/self/ns/net"]
-    return {lab.exec(name, command).stdout.strip() for name in lab.names}
-
-
-def fpings(networks: set[str]) -> list[int]:
+def fpings(lab: Lab) -> list[int]:
     """The fpings that run on any host, their shells and watchers."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            is_there = str((entry / "ns/net").readlink()) in networks
-            if is_there and b"fping" in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
+    return programs(lab, "fping")
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def start(lab: Lab, out: Path, count: int) -> subprocess.Popen[str]:
-    argv = plink_argv("probe", lab.hosts_file, *ssh_options(lab), "-o", out, "--tool", "fping")
-    return subprocess.Popen(
-        [*argv, "--count", str(count), "--concurrency", "2"], stderr=subprocess.PIPE, text=True
-    )
+def run_of(lab: Lab, out: Path, count: int) -> AbstractContextManager[subprocess.Popen[str]]:
+    """A run that two pairs at a time are part of."""
+    options = ("--tool", "fping", "--count", count, "--concurrency", "2")
+    return started("probe", lab.hosts_file, *ssh_options(lab), "-o", out, *options)
 
 
 def readings(path: Path) -> int:
@@ -58,30 +36,28 @@ def readings(path: Path) -> int:
     return int(np.count_nonzero(~np.isnan(cluster.rtt.readings_us)))
 
 
-def test_an_interrupt_stops_at_once_and_keeps_what_there_is(
-    lab: Lab, networks: set[str], tmp_path: Path
-) -> None:
+def test_an_interrupt_stops_at_once_and_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
-    run = start(lab, out, 1000)
-    wait_for(lambda: fpings(networks))
-    time.sleep(3.0)
-    run.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    _, complaint = run.communicate(timeout=20)
+    with run_of(lab, out, 1000) as run:
+        wait_for(lambda: fpings(lab))
+        time.sleep(3.0)
+        run.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, complaint = run.communicate(timeout=20)
     assert time.monotonic() - began < 3.0
     assert run.returncode == 3, complaint
     assert "Traceback" not in complaint
     assert 0 < readings(out) < 30
-    wait_for(lambda: not fpings(networks), 5.0)
+    wait_for(lambda: not fpings(lab), 5.0)
 
 
-def test_a_killed_coordinator_leaves_no_fping(lab: Lab, networks: set[str], tmp_path: Path) -> None:
-    run = start(lab, tmp_path / "c.json", 10_000)
-    wait_for(lambda: fpings(networks))
-    time.sleep(0.5)
-    run.kill()
-    run.communicate()
-    wait_for(lambda: not fpings(networks), 5.0)
+def test_a_killed_coordinator_leaves_no_fping(lab: Lab, tmp_path: Path) -> None:
+    with run_of(lab, tmp_path / "c.json", 10_000) as run:
+        wait_for(lambda: fpings(lab))
+        time.sleep(0.5)
+        run.kill()
+        run.communicate()
+    wait_for(lambda: not fpings(lab), 5.0)
     assert not list(tmp_path.iterdir())
 
 

@@ -15,6 +15,8 @@ WITHOUT_PRIVILEGE = f'exec setpriv --bounding-set=-net_raw {REAL} "$@"'
 CRASHES = "echo 'Fatal Python error: out of tape' >&2; exit 1"
 DIES_AFTER_READY = f'{REAL} "$@" | sed -u 1q'
 DIES_AFTER_ONE_TRACE = f'{REAL} "$@" | sed -u 2q'
+# Says everything later than it knows it, so that there is time to disturb it.
+SLOW = f'{REAL} "$@" | while IFS= read -r line; do sleep 0.3; printf "%s\\n" "$line"; done'
 # Finds every host one hop away, and starts at once.
 QUICK = (
     'read length; head -c "$length" >/dev/null; read _; echo ready; '

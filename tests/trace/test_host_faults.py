@@ -6,7 +6,7 @@ import contextlib
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,8 +22,9 @@ from support.fake_python import (
     fake_python,
 )
 from support.lab import Lab, lab_cluster
-from support.plink_command import plink_argv, ssh_options
+from support.plink_command import ssh_options
 from support.routers import mute
+from support.running import programs, started, wait_for
 from support.trace import PYTHON, found, reasons, trace, true_ways
 
 pytestmark = pytest.mark.lab
@@ -75,46 +76,22 @@ def test_no_python_on_any_host(routed: Lab, tmp_path: Path) -> None:
 
 
 def workers(lab: Lab) -> list[int]:
-    """The trace workers on any host of a lab."""
-    pids = []
-    for host in lab.names:
-        listing = subprocess.run(
-            ["ip", "netns", "pids", f"plink.{lab.name}.{host}"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        for pid in map(int, listing.stdout.split()):
-            try:
-                command = Path(f"/proc/{pid}/cmdline").read_bytes()
-            except OSError:
-                continue
-            # The interpreter itself, and not the shell that becomes it.
-            if b"exec(sys.stdin.read" in command and command.startswith(PYTHON.encode()):
-                pids.append(pid)
-    return pids
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    """The trace workers on any host of a lab; the interpreters, not the shells that become them."""
+    return [
+        pid
+        for pid in programs(lab, "exec(sys.stdin.read")
+        if Path(f"/proc/{pid}/exe").resolve() == Path(PYTHON).resolve()
+    ]
 
 
 @contextlib.contextmanager
-def started(lab: Lab, out: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+def tracing(lab: Lab, out: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """A run whose workers are all there."""
-    argv = plink_argv(
-        *("probe", lab.hosts_file, *ssh_options(lab), "-o", out),
-        *("--tool", "trace", "--remote-python", PYTHON, *options),
-    )
-    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as run:
-        try:
-            wait_for(lambda: len(workers(lab)) == len(lab.names))
-            yield run
-        finally:
-            run.kill()
+    tool = ("--tool", "trace", "--remote-python", PYTHON)
+    run_options = (*ssh_options(lab), "-o", out, *tool, *options)
+    with started("probe", lab.hosts_file, *run_options) as run:
+        wait_for(lambda: len(workers(lab)) == len(lab.names))
+        yield run
 
 
 # A trace to a host that does not answer takes that long.
@@ -124,7 +101,7 @@ SLOW = ("--count", "1", "--timeout", "20")
 def test_an_interrupt_keeps_what_there_is_and_leaves_no_worker(routed: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     silent = routed.names[0]
-    with mute(routed, silent), started(routed, out, *SLOW) as run:
+    with mute(routed, silent), tracing(routed, out, *SLOW) as run:
         # What the silent host traces itself takes no time.
         time.sleep(4.0)
         run.send_signal(signal.SIGINT)
@@ -140,7 +117,7 @@ def test_an_interrupt_keeps_what_there_is_and_leaves_no_worker(routed: Lab, tmp_
 
 
 def test_a_killed_coordinator_leaves_no_worker(routed: Lab, tmp_path: Path) -> None:
-    with mute(routed, routed.names[0]), started(routed, tmp_path / "c.json", *SLOW) as run:
+    with mute(routed, routed.names[0]), tracing(routed, tmp_path / "c.json", *SLOW) as run:
         run.kill()
         run.communicate()
         wait_for(lambda: not workers(routed), 5.0)

@@ -1,7 +1,5 @@
 #include "agent.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 
@@ -25,15 +23,6 @@ constexpr int64_t kFirstEchoWait = 500 * kMillisecond;
 // Afterwards so much longer than the fastest, or it counts as lost.
 constexpr int64_t kEchoWaitFactor = 20;
 constexpr int64_t kEchoWaitExtra = 20 * kMillisecond;
-
-// Hosts of one machine meet on one processor: a pair's reading would else depend on whether the
-// scheduler puts its two ends together or apart. Where it is not allowed, they stay where they are.
-void move_to(uint32_t processor) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(processor % CPU_SETSIZE, &set);
-    sched_setaffinity(0, sizeof set, &set);
-}
 
 // Times to send a message again: at once, then at doubling intervals.
 class Resend {
@@ -234,7 +223,7 @@ void Agent::wait_for_grant() {
     while (mailbox_.control().take_grant(&grant)) {
         size_t position = mailbox_.position_of(grant.round);
         if (!mailbox_.is_open(position)) continue;
-        if (grant.processor) move_to(*grant.processor);
+        processors_.move_to(grant.processor);
         meet(position);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "delays.hpp"
 #include "mailbox.hpp"
+#include "processors.hpp"
 
 namespace plink {
 
@@ -37,6 +38,7 @@ class Agent {
     int64_t silence_ns() const { return int64_t{the_run().silence_ms} * 1000000; }
 
     Scheduler scheduler_;
+    Processors processors_;
     Mailbox mailbox_;
     std::vector<uint32_t> samples_ns_;
 };

@@ -1,0 +1,50 @@
+"""The remote processes that run at the moment, so that all of them can be ended at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from probes.ssh.session import RemoteProcess, Session
+
+
+class Running:
+    """Remote processes, on whatever hosts. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._processes: set[RemoteProcess] = set()
+        self._is_stopped = False
+        self._lock = threading.Lock()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called: what processes say since then means nothing."""
+        return self._is_stopped
+
+    def stop(self) -> None:
+        """End all of them."""
+        with self._lock:
+            self._is_stopped = True
+            processes = list(self._processes)
+        for process in processes:
+            process.close()
+
+    @contextmanager
+    def started(
+        self, session: Session, command: str, timeout_s: float = 30.0
+    ) -> Iterator[RemoteProcess]:
+        """A process that ends with the block. Whether all are stopped is for the block to ask.
+
+        Raises:
+            HostError: as `Session.start`.
+        """
+        process = session.start(command, timeout_s)
+        with self._lock:
+            self._processes.add(process)
+        try:
+            yield process
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+            process.close()

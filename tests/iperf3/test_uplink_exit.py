@@ -1,0 +1,53 @@
+"""How `plink probe --tool uplinks` ends, and so what a script around it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from plink.cli.uplinks_action import report_uplinks
+from plink.errors import EXIT_PARTIAL
+from plink.files.cluster import Cluster, Host
+from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.files.measurement import Failure
+from plink.probing.uplinks import UplinkResult
+
+WHOLE = [Uplink("r1", 0.1, 0.1, 0.4), Uplink("r2", 0.1, 0.1, 0.4)]
+
+
+def exit_code(
+    uplinks: Sequence[Uplink],
+    failures: Sequence[Failure] = (),
+    unreachable: Sequence[Failure] = (),
+) -> int:
+    hosts = [Host(name, f"10.0.0.{number}") for number, name in enumerate("abcd", 1)]
+    measurement = UplinkMeasurement(uplinks=uplinks, tool="uplinks", failures=list(failures))
+    cluster = Cluster(
+        hosts,
+        groups=[Group("r1", ["a", "b"]), Group("r2", ["c", "d"])],
+        uplinks=measurement,
+        unreachable=list(unreachable),
+    )
+    return report_uplinks(UplinkResult(cluster, measurement, interrupted=False), "c.json")
+
+
+def test_everything_was_measured() -> None:
+    assert exit_code(WHOLE) == 0
+
+
+@pytest.mark.parametrize(
+    ("uplinks", "failures", "unreachable"),
+    [
+        (WHOLE[:1], [], []),
+        ([WHOLE[0], Uplink("r2", 0.1, None)], [], []),
+        (WHOLE, [], [Failure("e", "refuses the connection")]),
+        # The figures are there, without one of the hosts.
+        (WHOLE, [Failure("a", "the connection was lost")], []),
+        (WHOLE, [Failure("a", "no data come through", destination="c")], []),
+    ],
+)
+def test_something_is_missing(
+    uplinks: Sequence[Uplink], failures: Sequence[Failure], unreachable: Sequence[Failure]
+) -> None:
+    assert exit_code(uplinks, failures, unreachable) == EXIT_PARTIAL

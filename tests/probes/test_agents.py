@@ -1,0 +1,76 @@
+"""The agents of a run as the coordinator holds them, from their start to their last word."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from probes.echo import agents, coordinator
+from probes.echo.agents import Agents, Ended
+from probes.echo.deploy import ECHO_AGENT
+from probes.echo.protocol import EchoOptions
+from probes.errors import HostError
+from probes.ssh.session import Completed
+from probes.tournament import round_robin
+from support.local_hosts import ListSink, LocalProcess, LocalSession, local_hosts
+from support.pairs import all_pairs
+
+
+def test_no_agent_waits_for_the_files_of_other_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    run, start = LocalSession.run, LocalSession.start
+
+    def slow_run(self: LocalSession, command: str, *more: Any) -> Completed:
+        time.sleep(0.05)
+        done.append("file")
+        return run(self, command, *more)
+
+    def noted_start(self: LocalSession, command: str) -> LocalProcess:
+        done.append("start")
+        return start(self, command)
+
+    monkeypatch.setattr(LocalSession, "run", slow_run)
+    monkeypatch.setattr(LocalSession, "start", noted_start)
+    with Agents(local_hosts(4), ECHO_AGENT, None) as held:
+        assert held.start(2) == []
+    assert done.index("start") > max(i for i, what in enumerate(done) if what == "file")
+
+
+def test_a_host_without_its_file_is_named_and_the_others_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(host: Any, *_: Any) -> str:
+        if host.name == "h1":
+            raise HostError("h1", "has no room")
+        return "path"
+
+    monkeypatch.setattr(agents, "deploy", fail)
+    with Agents(local_hosts(3), ECHO_AGENT, None) as held:
+        assert [(index, str(error)) for index, error in held.start(2)] == [(1, "has no room")]
+
+
+def test_the_last_word_of_an_agent_is_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: LocalProcess, text: str) -> None:
+        raise HostError(self.host, "the connection was lost")
+
+    with Agents(local_hosts(1), ECHO_AGENT, None) as held:
+        assert held.start(1) == []
+        held.tell(0, "no such line\n")
+        monkeypatch.setattr(LocalProcess, "write", broken)
+        # The coordinator goes on speaking until it hears that the agent has ended.
+        held.tell(0, "alive\n")
+        assert held.hear(5) == (0, Ended("does not understand no"))
+
+
+def test_the_agents_hear_of_a_coordinator_that_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.1)
+    hosts, heard = local_hosts(6), []
+    session: Any = hosts[0].session
+    session.rewrite = lambda text: heard.append(text) or text
+    options = EchoOptions(count=5, percentiles=(10.0,), silence_s=0.5)
+    # There is always something more to take: the agents are far ahead.
+    sink = ListSink(on_reading=lambda _: time.sleep(0.05))
+    coordinator.measure(hosts, all_pairs(6), round_robin(6), options, sink, concurrency=1000)
+    assert heard.count("alive\n") > 5

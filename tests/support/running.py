@@ -1,0 +1,43 @@
+"""What runs while a test looks: plink here, and what it starts on the hosts of a lab."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from labkit.namespaces import processes_in
+from labkit.wiring import namespace
+from support.lab import Lab
+from support.plink_command import plink_argv
+
+
+@contextlib.contextmanager
+def started(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """Plink with these arguments, which does not outlive the block."""
+    argv = plink_argv(*arguments)
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, cwd="/") as run:
+        try:
+            yield run
+        finally:
+            run.kill()
+
+
+def programs(lab: Lab, word: str) -> list[int]:
+    """The processes on any host of a lab whose command line has the word in it."""
+    found = []
+    for pid in processes_in(namespace(lab.name, host) for host in lab.names):
+        with contextlib.suppress(OSError):
+            if word.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait until it is so; fail where it never is."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
