@@ -163,6 +163,15 @@ def test_a_list_that_drops_bandwidths_is_refused() -> None:
         refuse_to_drop(earlier, listed("a", "c"), "hosts", "c.json")
 
 
+def test_a_list_that_drops_uplinks_is_refused() -> None:
+    uplinks = UplinkMeasurement(uplinks=[Uplink("x", 1.0, 1.0)], tool="uplinks")
+    groups = [Group("x", ["a"]), Group("y", ["b"])]
+    earlier = Cluster(cluster(*NAMES).hosts, groups=groups, uplinks=uplinks)
+    refuse_to_drop(earlier, listed("a"), "hosts", "c.json")
+    with pytest.raises(WrongUseError, match="hosts: does not list a, whose readings"):
+        refuse_to_drop(earlier, listed("b", "c"), "hosts", "c.json")
+
+
 def test_a_list_may_drop_hosts_without_readings() -> None:
     earlier = cluster(*NAMES)
     assert earlier.rtt is not None
