@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-
-from plink.files.document import STANDARD_STREAM
+from plink.files import document
 from plink.probing.limits import DEFAULT_TOOL
 
 
 def resume_command(tool: str, output: str) -> str:
     """What goes on with a run of this tool that wrote `output`."""
-    name = "FILE" if output == STANDARD_STREAM else shlex.quote(output)
     chosen = "" if tool == DEFAULT_TOOL else f" --tool {tool}"
-    return f"plink probe --resume {name}{chosen}"
+    return f"plink probe --resume {document.argument(document.label(output))}{chosen}"

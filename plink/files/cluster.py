@@ -104,7 +104,7 @@ def measured_bandwidth(cluster: Cluster, source: str) -> BandwidthMeasurement:
         WrongUseError: it holds none; `source` names the file.
     """
     if cluster.bandwidth is None:
-        hint = f"measure them: plink probe --resume {source} --tool iperf3"
+        hint = f"plink probe --resume {document.argument(source)} --tool iperf3 measures them"
         raise WrongUseError(f"{source}: holds no bandwidths", hint)
     return cluster.bandwidth
 
@@ -113,7 +113,8 @@ def nothing_measured(source: str) -> WrongUseError:
     """The error that says that a cluster file, `source`, holds hosts only."""
     return WrongUseError(
         f"{source}: holds no round-trip times",
-        "plink probe measures them, plink import takes them from a matrix",
+        f"plink probe --resume {document.argument(source)} measures them, plink import takes them "
+        "from a matrix",
     )
 
 

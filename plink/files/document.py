@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import shlex
 import sys
 import tempfile
 import zlib
@@ -27,6 +28,11 @@ _GZIP_MAGIC = b"\x1f\x8b"
 def label(path: str) -> str:
     """What messages call the file at `path`."""
     return "standard input" if path == STANDARD_STREAM else path or "''"
+
+
+def argument(source: str) -> str:
+    """What a command in a hint calls a file that messages call `source`."""
+    return "FILE" if source == label(STANDARD_STREAM) else shlex.quote(source)
 
 
 def read_bytes(path: str) -> bytes:

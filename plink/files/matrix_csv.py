@@ -28,6 +28,7 @@ UNITS = {"ns": 3, "us": 0, "ms": -3, "s": -6}
 _SPELLINGS = {"µs".casefold(): "us"}
 
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,4}))?")
+_BANDWIDTH_UNIT = "Gbit/s"
 _UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give --unit"
 
 
@@ -108,7 +109,7 @@ def render(names: Sequence[str], rtt_us: Matrix, unit: str) -> bytes:
 
 def render_bandwidth(names: Sequence[str], gbit_s: Matrix) -> bytes:
     """The CSV text of a matrix in Gbit/s; NaN where not measured."""
-    return _render(names, gbit_s, "Gbit/s", 0)
+    return _render(names, gbit_s, _BANDWIDTH_UNIT, 0)
 
 
 def _render(names: Sequence[str], matrix: Matrix, unit: str, exponent: int) -> bytes:
@@ -158,6 +159,10 @@ def _names(heading: Sequence[str], source: str) -> list[str]:
 
 
 def _unit(corner: str, given: str | None, source: str) -> str:
+    if corner == _BANDWIDTH_UNIT:
+        raise WrongUseError(
+            f"{source}: holds bandwidths in {corner}", "plink import takes round-trip times only"
+        )
     named = unit_named(corner)
     if named is not None:
         if given not in (None, named):

@@ -13,7 +13,8 @@ def kept_cluster(hosts: Sequence[Host], earlier: Cluster | None, moved: Containe
     """A cluster of these hosts with all that an earlier one knows of them.
 
     Args:
-        moved: names of hosts of which nothing is kept: they are at other addresses now.
+        moved: names of hosts of which nothing is kept: they are at other addresses now. Their
+            groups stay, without what is known of their uplinks.
     """
     if earlier is None:
         return Cluster(hosts)
@@ -27,7 +28,10 @@ def kept_cluster(hosts: Sequence[Host], earlier: Cluster | None, moved: Containe
         bandwidth=None if earlier.bandwidth is None else earlier.bandwidth.for_hosts(places),
         routes=None if earlier.routes is None else earlier.routes.for_hosts(places),
         groups=groups,
-        uplinks=_of_groups(earlier.uplinks, {group.name for group in groups}),
+        uplinks=_of_groups(
+            earlier.uplinks,
+            {group.name for group in groups if not any(name in moved for name in group.hosts)},
+        ),
     )
 
 

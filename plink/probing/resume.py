@@ -178,12 +178,16 @@ def refuse_to_drop(earlier: Cluster, listed: Sequence[ListedHost], hosts: str, r
         read |= ~np.isnan(earlier.bandwidth.gbit_s)
     if earlier.routes is not None:
         read |= ~np.isnan(earlier.routes.hops)
-    known = {host.name for host in listed}
-    lacking = [
+    has_uplink = (
+        set() if earlier.uplinks is None else {known.group for known in earlier.uplinks.uplinks}
+    )
+    measured = {
         name
         for index, name in enumerate(earlier.names)
-        if name not in known and (read[index].any() or read[:, index].any())
-    ]
+        if read[index].any() or read[:, index].any()
+    }.union(*(group.hosts for group in earlier.groups if group.name in has_uplink))
+    known = {host.name for host in listed}
+    lacking = [name for name in earlier.names if name in measured - known]
     if lacking:
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise WrongUseError(

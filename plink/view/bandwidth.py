@@ -10,12 +10,11 @@ import numpy as np
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
 from plink.files.measurement import without_nones
-from plink.view.facts import Fact, failures
-from plink.view.text import bandwidth_text, counted, options_text, printable, time_text
+from plink.view.facts import Fact, failures, how, notes
+from plink.view.text import bandwidth_text, counted
 from plink.view.uplinks import oversubscription
 
 _SHOWN = 3
-_SHOWN_NOTES = 3
 
 
 def bandwidth_facts(cluster: Cluster) -> list[Fact]:
@@ -24,7 +23,7 @@ def bandwidth_facts(cluster: Cluster) -> list[Fact]:
     if bandwidth is None:
         return []
     values = bandwidth.gbit_s[np.isfinite(bandwidth.gbit_s)]
-    lines = [_how(bandwidth)]
+    lines = [how(bandwidth)]
     if values.size:
         least, middle, most = (
             bandwidth_text(float(value))
@@ -34,18 +33,15 @@ def bandwidth_facts(cluster: Cluster) -> list[Fact]:
     size = len(cluster.hosts)
     lines.append(f"{values.size:,} of {counted(size * (size - 1), 'direction')} measured")
     rows: list[Fact] = [("bandwidth", lines), ("slowest", _slowest(cluster.names, bandwidth))]
-    rows += failures("failed", bandwidth.failures)
-    notes = [printable(note) for note in bandwidth.notes[:_SHOWN_NOTES]]
-    return [row for row in [*rows, ("notes", notes)] if row[1]]
+    rows += failures("failed", bandwidth.failures) + notes(bandwidth)
+    return [row for row in rows if row[1]]
 
 
 def uplink_facts(cluster: Cluster) -> list[Fact]:
     """What failed when uplinks were measured, and what to know of it."""
     if cluster.uplinks is None:
         return []
-    notes = [printable(note) for note in cluster.uplinks.notes[:_SHOWN_NOTES]]
-    rows = failures("failed", cluster.uplinks.failures)
-    return [*rows, ("notes", notes)] if notes else rows
+    return failures("failed", cluster.uplinks.failures) + notes(cluster.uplinks)
 
 
 def bandwidth_to_json(cluster: Cluster) -> dict[str, Any]:
@@ -70,17 +66,6 @@ def bandwidth_to_json(cluster: Cluster) -> dict[str, Any]:
             for uplink in cluster.uplinks.uplinks
         ]
     return data
-
-
-def _how(bandwidth: BandwidthMeasurement) -> str:
-    tool = printable(bandwidth.tool)
-    options = {name: value for name, value in bandwidth.options.items() if value is not None}
-    if options:
-        tool += f" ({options_text(options)})"
-    parts = [f"by {tool}"]
-    if bandwidth.started is not None:
-        parts.append(time_text(bandwidth.started))
-    return " · ".join(parts)
 
 
 def _slowest(names: Sequence[str], bandwidth: BandwidthMeasurement) -> list[str]:

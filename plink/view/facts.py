@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from plink.files.measurement import Failure
+from plink.files.measurement import Failure, Measurement
 from plink.view.summary import Pair, Summary
-from plink.view.text import counted, printable, rtt_text, share_text
+from plink.view.text import counted, options_text, printable, rtt_text, share_text, time_text
 
 LABEL_WIDTH = 9
 _SHOWN = 3
+_SHOWN_NOTES = 3
 
 Fact = tuple[str, Sequence[str]]
 
@@ -47,6 +48,30 @@ def failures(title: str, items: Sequence[Failure]) -> list[Fact]:
     if len(most_first) > _SHOWN:
         lines.append(counted(len(most_first) - _SHOWN, "other reason"))
     return [(title, lines)]
+
+
+def how(measurement: Measurement) -> str:
+    """Which tool measured with which options, when, and for how long."""
+    # The percentile that is shown stands elsewhere, and may be another than that of the run.
+    options = {
+        name: value
+        for name, value in measurement.options.items()
+        if value is not None and name != "percentile"
+    }
+    parts = [
+        f"by {printable(measurement.tool)}" + (f" ({options_text(options)})" if options else "")
+    ]
+    if measurement.started is not None:
+        parts.append(time_text(measurement.started))
+    if measurement.seconds:
+        parts.append(f"{measurement.seconds:.1f} s")
+    return " · ".join(parts)
+
+
+def notes(measurement: Measurement) -> list[Fact]:
+    """What to know before trusting a measurement; none where nothing is."""
+    lines = [printable(note) for note in measurement.notes[:_SHOWN_NOTES]]
+    return [("notes", lines)] if lines else []
 
 
 def table(rows: Sequence[Fact], separator: str = "\n") -> Table:

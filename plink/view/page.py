@@ -13,7 +13,7 @@ from rich.text import Text
 from plink.distance import distances
 from plink.files.cluster import Cluster
 from plink.files.measurement import Matrix
-from plink.files.rtt import RttMeasurement, percentile_name
+from plink.files.rtt import percentile_name
 from plink.view import facts, heatmap
 from plink.view.bandwidth import bandwidth_facts, uplink_facts
 from plink.view.modes import Vector, histogram_line
@@ -21,14 +21,13 @@ from plink.view.paper import Paper
 from plink.view.routes import route_facts
 from plink.view.scale import scale_for
 from plink.view.summary import Summary
-from plink.view.text import counted, options_text, printable, rtt_text, time_text
+from plink.view.text import counted, printable, rtt_text
 from plink.view.uplinks import uplink_lines
 from solvers.seriation import seriate
 
 _GUTTER = 2
 _MIN_FACTS_WIDTH = 32
 _MAX_FACTS_WIDTH = 56
-_SHOWN_NOTES = 3
 
 
 def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary | None) -> None:
@@ -41,7 +40,8 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
         _print_bandwidth(console, cluster)
         _print_routes(console, cluster)
         return
-    console.print(Text(_how(rtt, summary), style="dim"))
+    by = f"{percentile_name(summary.percentile)} {facts.how(rtt)}"
+    console.print(Text(by, style="dim"))
     console.print()
     if summary.measured:
         shown = replace(rtt, reading=summary.percentile)
@@ -109,20 +109,6 @@ def _title(source: str, cluster: Cluster, summary: Summary | None) -> Text:
     return text
 
 
-def _how(rtt: RttMeasurement, summary: Summary) -> str:
-    tool = printable(rtt.tool)
-    # The one that is shown stands in front, and may be another than the one it was told.
-    options = {name: value for name, value in rtt.options.items() if name != "percentile"}
-    if options:
-        tool += f" ({options_text(options)})"
-    parts = [f"{percentile_name(summary.percentile)} by {tool}"]
-    if rtt.started is not None:
-        parts.append(time_text(rtt.started))
-    if rtt.seconds:
-        parts.append(f"{rtt.seconds:.1f} s")
-    return " · ".join(parts)
-
-
 def _print_bandwidth(console: Console, cluster: Cluster) -> None:
     if rows := bandwidth_facts(cluster):
         console.print()
@@ -145,8 +131,7 @@ def _print_failures(console: Console, cluster: Cluster) -> None:
     rows = facts.failures("no answer", cluster.unreachable)
     if cluster.rtt is not None:
         rows += facts.failures("failed", cluster.rtt.failures)
-        notes = [printable(note) for note in cluster.rtt.notes[:_SHOWN_NOTES]]
-        rows += [("notes", notes)] if notes else []
+        rows += facts.notes(cluster.rtt)
     if rows:
         console.print()
         console.print(facts.table(rows))

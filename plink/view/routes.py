@@ -9,10 +9,8 @@ import numpy as np
 
 from plink.files.cluster import Cluster
 from plink.files.routes import Route, RouteMeasurement
-from plink.view.facts import Fact, failures
-from plink.view.text import counted, options_text, printable, time_text
-
-_SHOWN_NOTES = 3
+from plink.view.facts import Fact, failures, how, notes
+from plink.view.text import counted
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ def route_facts(cluster: Cluster) -> list[Fact]:
     if routes is None:
         return []
     summary = summarise_routes(routes)
-    lines = [_how(routes)]
+    lines = [how(routes)]
     if summary.median_hops is not None:
         ends = f"{summary.min_hops} to {counted(summary.max_hops or 0, 'hop')}"
         lines.append(f"{ends}, median {summary.median_hops:g}")
@@ -69,9 +67,7 @@ def route_facts(cluster: Cluster) -> list[Fact]:
     if summary.with_repeated:
         distinct.append(f"{summary.with_repeated:,} past the same router twice")
     rows: list[Fact] = [("hops", lines), ("routes", distinct)]
-    rows += failures("failed", routes.failures)
-    notes = [printable(note) for note in routes.notes[:_SHOWN_NOTES]]
-    return [*rows, ("notes", notes)] if notes else rows
+    return rows + failures("failed", routes.failures) + notes(routes)
 
 
 def routes_to_json(cluster: Cluster) -> dict[str, Any]:
@@ -86,13 +82,3 @@ def routes_to_json(cluster: Cluster) -> dict[str, Any]:
 def _repeats(route: Route) -> bool:
     shown = [router for router in route if router is not None]
     return len(set(shown)) < len(shown)
-
-
-def _how(routes: RouteMeasurement) -> str:
-    tool = printable(routes.tool)
-    if routes.options:
-        tool += f" ({options_text(routes.options)})"
-    parts = [f"by {tool}"]
-    if routes.started is not None:
-        parts.append(time_text(routes.started))
-    return " · ".join(parts)

@@ -31,7 +31,7 @@ class LocalSession:
         process = subprocess.Popen(
             ["sh", "-c", f"exec {command}"], stdin=pipe, stdout=pipe, stderr=pipe, text=True
         )
-        self.started.append(LocalProcess(self.host, process, lambda text: text))
+        self.started.append(LocalProcess(self.host, process))
         return self.started[-1]
 
 

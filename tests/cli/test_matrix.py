@@ -124,7 +124,8 @@ def test_exports_that_cannot_be(matrix: Path, capsys: pytest.CaptureFixture[str]
     assert run(["export", "bare.json"]) == 2
     assert capsys.readouterr().err == (
         "error: bare.json: holds no round-trip times\n"
-        "hint: plink probe measures them, plink import takes them from a matrix\n"
+        "hint: plink probe --resume bare.json measures them, plink import takes them from a "
+        "matrix\n"
     )
     assert run(["export", "matrix.csv"]) == 2
     assert "matrix.csv: is no JSON\nhint: plink import reads CSV" in capsys.readouterr().err

@@ -111,7 +111,7 @@ def test_where_the_unit_comes_from(corner: str, option: str | None, unit: str) -
     [
         ("", None, "row 1, column 1 is empty"),
         ("host", None, "row 1, column 1 names no unit of time: 'host'"),
-        ("Gbit/s", None, "row 1, column 1 names no unit of time: 'Gbit/s'"),
+        ("Gbit/s", None, "holds bandwidths in Gbit/s"),
         ("ms", "us", "row 1, column 1 says ms, but --unit says us"),
     ],
 )

@@ -105,6 +105,9 @@ def test_the_matrix_is_exported_as_it_is(path: Path) -> None:
     done = plink("export", path, "--quantity", "bandwidth")
     assert done.stdout == "Gbit/s,a,b,c\na,0,9.41,0.382\nb,9.4,0,\nc,0.0956,0.381,0\n"
     assert plink("export", path, "--quantity", "bandwidth", "--unit", "ms").code == 2
+    refused = plink("import", "-", "--unit", "us", text=done.stdout)
+    assert refused.code == 2
+    assert "error: standard input: holds bandwidths in Gbit/s" in refused.stderr
     refused = plink("export", path)
     assert refused.code == 2
     assert "holds no round-trip times" in refused.stderr
@@ -115,7 +118,12 @@ def test_there_is_no_bandwidth_to_export(tmp_path: Path) -> None:
     cluster_file.write(str(file), Cluster([Host("a", "a"), Host("b", "b")]))
     done = plink("export", file, "--quantity", "bandwidth")
     assert done.code == 2
-    assert "holds no bandwidths" in done.stderr
+    assert done.stderr == (
+        f"error: {file}: holds no bandwidths\n"
+        f"hint: plink probe --resume {file} --tool iperf3 measures them\n"
+    )
+    done = plink("export", "-", "--quantity", "bandwidth", text=file.read_text())
+    assert "hint: plink probe --resume FILE --tool iperf3 measures them\n" in done.stderr
 
 
 def test_an_order_needs_round_trip_times(path: Path, tmp_path: Path) -> None:

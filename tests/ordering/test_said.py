@@ -143,5 +143,5 @@ def test_a_file_without_times_is_named(capsys, readings):
     assert run(["order", "bare.json"]) == 2
     said = capsys.readouterr().err
     assert said.startswith(
-        "error: bare.json: holds no round-trip times\nhint: plink probe measures"
+        "error: bare.json: holds no round-trip times\nhint: plink probe --resume bare.json measures"
     )

@@ -136,6 +136,16 @@ def test_groups_that_lost_a_host_are_dropped_with_their_uplinks() -> None:
     assert kept.uplinks.uplinks == [uplinks.uplinks[0]]
 
 
+def test_a_group_with_a_host_that_moved_is_kept_without_its_uplink() -> None:
+    uplinks = UplinkMeasurement(uplinks=[Uplink("x", 1.0, 1.0), Uplink("y", 2.0, 2.0)], tool="t")
+    groups = [Group("x", ["a"]), Group("y", ["b", "c"])]
+    earlier = replace(cluster(*NAMES), groups=groups, uplinks=uplinks)
+    kept = kept_cluster(earlier.hosts, earlier, moved={"b": "10.9.9.9"})
+    assert kept.groups == groups
+    assert kept.uplinks is not None
+    assert kept.uplinks.uplinks == [uplinks.uplinks[0]]
+
+
 def test_a_list_that_drops_measured_hosts_is_refused() -> None:
     earlier = cluster(*NAMES)
     refuse_to_drop(earlier, listed("x", *NAMES), "hosts", "c.json")
@@ -151,6 +161,15 @@ def test_a_list_that_drops_bandwidths_is_refused() -> None:
     refuse_to_drop(earlier, listed("a", "b"), "hosts", "c.json")
     with pytest.raises(WrongUseError, match="hosts: does not list b, whose readings"):
         refuse_to_drop(earlier, listed("a", "c"), "hosts", "c.json")
+
+
+def test_a_list_that_drops_uplinks_is_refused() -> None:
+    uplinks = UplinkMeasurement(uplinks=[Uplink("x", 1.0, 1.0)], tool="uplinks")
+    groups = [Group("x", ["a"]), Group("y", ["b"])]
+    earlier = Cluster(cluster(*NAMES).hosts, groups=groups, uplinks=uplinks)
+    refuse_to_drop(earlier, listed("a"), "hosts", "c.json")
+    with pytest.raises(WrongUseError, match="hosts: does not list a, whose readings"):
+        refuse_to_drop(earlier, listed("b", "c"), "hosts", "c.json")
 
 
 def test_a_list_may_drop_hosts_without_readings() -> None:

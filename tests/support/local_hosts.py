@@ -36,8 +36,8 @@ class LocalProcess:
         self,
         host: str,
         process: subprocess.Popen[str],
-        rewrite: Callable[[str], str],
-        rewrite_said: Callable[[str], str],
+        rewrite: Callable[[str], str] = str,
+        rewrite_said: Callable[[str], str] = str,
     ) -> None:
         self.host = host
         self.process = process
