@@ -10,9 +10,10 @@ from probes.echo.agents import Agents, Ended
 from probes.echo.delivery import Delivery
 from probes.echo.deploy import ECHO_AGENT, AgentProgram
 from probes.echo.disturbance import DISTURBED
-from probes.echo.grants import Grant, Grants, processors_of
+from probes.echo.grants import Grant, Grants
 from probes.echo.liveness import Liveness
 from probes.echo.pace import Pace
+from probes.echo.placement import Placement
 from probes.echo.protocol import (
     SILENT,
     Alive,
@@ -70,9 +71,13 @@ def measure(
     """
     with Agents(hosts, agent, cache_folder) as agents:
         schedule = Schedule(len(hosts), wanted, rounds)
-        run = _Run(hosts, schedule, options, sink, agents)
-        run.set_pace(concurrency, agent.cores_per_pair)
-        if concurrency < len(hosts) // 2:
+        is_free = concurrency >= len(hosts) // 2
+        facts = [host.facts for host in hosts]
+        placement = Placement(facts, agent.cores_per_pair, is_free=is_free)
+        run = _Run(
+            hosts, schedule, options, sink, agents, placement=placement, concurrency=concurrency
+        )
+        if not is_free:
             run.grant(adaptive=adaptive)
         for index, error in agents.start(ssh_concurrency):
             run.lose_host(index, str(error))
@@ -96,6 +101,9 @@ class _Run:
         options: EchoOptions,
         sink: RemarkableSink[RttReading],
         agents: Agents,
+        *,
+        placement: Placement,
+        concurrency: int,
     ) -> None:
         self._hosts = hosts
         self._options = options
@@ -104,16 +112,13 @@ class _Run:
         self._alive = set(range(len(hosts)))
         self._schedule = schedule
         self._repeats = Repeats(sum(1 for _ in schedule.pairs()))
-        self._delivery = Delivery(
-            schedule, options.percentiles, sink, self._repeats, self._share_processor
-        )
+        self._placement = placement
+        self._delivery = Delivery(schedule, options.percentiles, sink, self._repeats, placement)
         self._grants: Grants | None = None
         self._pace: Pace | None = None
-        self._concurrency = 1
+        self._concurrency = concurrency
         # What is said to the two ends of a meeting that was granted.
         self._leave: Callable[[int, Grant, int | None], str] = _leave_to_meet
-        self._processors = min(host.facts.cores for host in hosts)
-        self._cores_per_pair = 1
         self._suspicion = Suspicion()
         self._ports: dict[int, int] = {}
         self._has_peers = False
@@ -128,11 +133,6 @@ class _Run:
         self._ask_at = 0.0
         # Further meetings have rounds of their own, after all that are scheduled.
         self._next_round = len(schedule)
-
-    def set_pace(self, concurrency: int, cores_per_pair: int) -> None:
-        """How many pairs may meet at once, and on how many cores of a machine each."""
-        self._concurrency = concurrency
-        self._cores_per_pair = cores_per_pair
 
     def grant(self, *, adaptive: bool) -> None:
         """Let pairs meet by leave only, fewer at once if `adaptive` finds that better."""
@@ -248,24 +248,14 @@ class _Run:
     def _name(self, index: int) -> str:
         return self._hosts[index].name
 
-    def _share_machine(self, one: int, other: int) -> bool:
-        machines = {self._hosts[end].facts.machine for end in (one, other)}
-        return len(machines) == 1 and machines != {""}
-
-    def _share_processor(self, one: int, other: int) -> bool:
-        """Two hosts of a machine that meet by leave do so on a processor, if one serves a pair.
-
-        A reading would else depend on whether the scheduler puts the two ends together or apart.
-        """
-        is_placed = self._grants is not None and self._share_machine(one, other)
-        return is_placed and min(self._cores_per_pair, self._processors) == 1
-
     def _grant_next(self) -> None:
         for grant in self._grants.next() if self._grants is not None else ():
-            processors = processors_of(grant.slot, self._processors, self._cores_per_pair)
-            is_shared = self._share_machine(grant.leader, grant.follower)
-            for end, processor in zip((grant.follower, grant.leader), processors, strict=True):
-                self._agents.tell(end, self._leave(end, grant, processor if is_shared else None))
+            of_leader, of_follower = self._placement.processors(
+                grant.slot, grant.leader, grant.follower
+            )
+            # The follower first: the leader's greeting then finds it there.
+            for end, processor in (grant.follower, of_follower), (grant.leader, of_leader):
+                self._agents.tell(end, self._leave(end, grant, processor))
 
     def _leave_to_meet_again(self, end: int, grant: Grant, processor: int | None) -> str:
         partner = grant.leader if end == grant.follower else grant.follower

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from probes.echo.disturbance import disturbance
 from probes.echo.meetings import Meeting, Meetings
+from probes.echo.placement import Placement
 from probes.echo.protocol import Over, Rtt
 from probes.echo.repeats import Repeats
 from probes.echo.schedule import Schedule
@@ -20,7 +21,7 @@ class Delivery:
         schedule: where a direction is settled once it is read.
         percentiles: what the agents report of their samples.
         repeats: told of every meeting; its word decides whether a reading replaces another.
-        share_processor: whether two hosts meet on one processor.
+        placement: where two hosts meet.
     """
 
     def __init__(
@@ -29,13 +30,13 @@ class Delivery:
         percentiles: Sequence[float],
         sink: Sink[RttReading],
         repeats: Repeats,
-        share_processor: Callable[[int, int], bool],
+        placement: Placement,
     ) -> None:
         self._schedule = schedule
         self._percentiles = percentiles
         self._sink = sink
         self._repeats = repeats
-        self._share_processor = share_processor
+        self._placement = placement
         self._meetings = Meetings()
         self._ready: deque[RttReading] = deque()
         # Directions that were handed over.
@@ -84,7 +85,8 @@ class Delivery:
         if not meeting.readings or len(meeting.efforts) < len(meeting.ends):
             return None
         one, other = (meeting.efforts[host] for host in meeting.ends)
-        return disturbance(one, other, same_processor=self._share_processor(*meeting.ends))
+        same_processor = self._placement.share_processor(*meeting.ends)
+        return disturbance(one, other, same_processor=same_processor)
 
     def _reading(self, host: int, event: Rtt, meeting: Meeting, share: float | None) -> RttReading:
         efforts = meeting.efforts.values()

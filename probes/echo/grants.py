@@ -108,14 +108,3 @@ class Grants:
         for end, number in list(self._running):
             if end == host:
                 self.over(end, number)
-
-
-def processors_of(slot: int, processors: int, per_pair: int) -> tuple[int, int]:
-    """The processors of the two ends of the meeting in this slot.
-
-    From the last processor on: the first serves most of the machine's interrupts. With one per
-    pair both ends get the same; with two they differ where there are two.
-    """
-    last = processors - 1
-    first = slot * per_pair
-    return last - first % processors, last - (first + per_pair - 1) % processors

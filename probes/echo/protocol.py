@@ -12,7 +12,7 @@ The coordinator says, in this order:
     start                                            when all agents have said that they live
     go ROUND PROCESSOR|any                           (granted runs) meet the partner of that round
     again ROUND PARTNER probe|answer PROCESSOR|any   one more meeting: ROUND is greater than any yet
-    gone INDEX                                       that host is lost
+    gone INDEX                                       that host is lost, or has left the meeting
     suspect INDEX                                    that host may be silent: wait less for it,
                                                      and still less when it is said again
     alive                                            the coordinator lives

@@ -32,7 +32,7 @@ def test_the_right_to_raw_sockets_is_missing(host: Namespace) -> None:
     without = ("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")
     agent = start_agent(host, prefix=without)
     complaint = complaint_of(agent, opening("10.77.3.2"))
-    assert "it takes root (or the capability CAP_NET_RAW)" in complaint
+    assert "it takes root (or the capabilities CAP_NET_RAW and CAP_NET_ADMIN)" in complaint
 
 
 @pytest.mark.parametrize(("address", "name"), [("127.0.0.1", "lo"), ("10.77.4.2", "tunnel")])
@@ -107,3 +107,30 @@ def test_nothing_is_left_in_the_file_system(host: Namespace) -> None:
         assert not list(folder.glob(f"*plink-{agent.pid}*"))
     agent.communicate("stop\n", timeout=10)
     assert agent.returncode == 0
+
+
+def test_every_thread_gives_up_its_capabilities(host: Namespace) -> None:
+    """Also those that DPDK started before, of a user who is not root."""
+    as_user = ("setpriv", "--reuid=1234", "--clear-groups")
+    right = ("--inh-caps=+net_raw,+net_admin", "--ambient-caps=+net_raw,+net_admin")
+    agent = start_agent(host, prefix=(*as_user, *right))
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    try:
+        agent.stdin.write(opening("10.77.3.2"))
+        agent.stdin.flush()
+        assert agent.stdout.readline().startswith("bound "), agent.communicate()
+        agent.stdin.write("alive\n")
+        agent.stdin.flush()
+        assert agent.stdout.readline() == "alive\n"
+        threads = list(Path(f"/proc/{agent.pid}/task").iterdir())
+        assert len(threads) > 1
+        for thread in threads:
+            status = (thread / "status").read_text()
+            words = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+            kept = [int(words[f"Cap{kind}"], 16) for kind in ("Inh", "Prm", "Eff", "Amb")]
+            assert kept == [0, 0, 0, 0], words["Name"]
+            assert words["NoNewPrivs"] == "1", words["Name"]
+    finally:
+        agent.kill()
+        agent.communicate()

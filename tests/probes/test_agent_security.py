@@ -183,8 +183,11 @@ def test_the_secret_stands_in_no_command_line_environment_or_file() -> None:
 @pytest.mark.parametrize("has_start", [False, True])
 def test_what_a_coordinator_never_says_ends_it_small(flood: str, has_start: bool) -> None:
     agent = start_agent()
-    schedule = f"peer 0 127.0.3.2 9\npeer 1 {ADDRESS} 9\n" + "start\n" * has_start
-    _, complaint = agent.communicate(OPENING + schedule + flood, timeout=20)
+    # Busy with a partner that is silent, it cannot work off what it is told meanwhile.
+    schedule = f"peer 0 127.0.3.2 9\npeer 1 {ADDRESS} 9\npair 0 0 probe\n" + "start\n" * has_start
+    _, complaint = agent.communicate(
+        OPENING.replace(" 400 ", " 60000 ") + schedule + flood, timeout=20
+    )
     assert agent.returncode == 2
     assert complaint.startswith("does not understand ")
 

@@ -175,6 +175,21 @@ def test_it_goes_on_to_the_count_where_it_is_not() -> None:
         assert int(said[5]) > 1
 
 
+def test_one_lost_probe_is_no_silence_to_the_partner() -> None:
+    silence_s = 3.0
+    with contextlib.closing(Peer(count=2, silence_ms=round(silence_s * 1000))) as peer:
+        lead(peer)
+        first = echo_packet.fields(peer.receive(echo_packet.PROBE))
+        # So far away that an echo may take longer than the partner is patient.
+        time.sleep(0.2)
+        peer.send(echo_packet.ECHO, 5, first[-1])
+        peer.receive(echo_packet.PROBE)
+        lost_at = time.monotonic()
+        peer.socket.settimeout(2 * silence_s)
+        peer.receive(echo_packet.OVER)
+        assert time.monotonic() - lost_at < silence_s
+
+
 def test_it_tells_how_long_it_ran_and_waited(peer: Peer) -> None:
     lead(peer)
     answer_probes(peer, lambda _: 0.002)

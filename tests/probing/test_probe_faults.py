@@ -26,7 +26,7 @@ from support.plink_command import (
 pytestmark = pytest.mark.lab
 
 QUICK = ("--count", "100")
-LONG = ("--count", "10000")
+LONG = ("--count", "10000", "--precision", "0")
 
 
 def measured(path: Path) -> set[tuple[str, str]]:

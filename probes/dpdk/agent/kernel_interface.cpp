@@ -70,10 +70,11 @@ bool KernelInterface::prepare(const Endpoint& wanted, Endpoint* bound,
                               std::vector<std::string>* arguments) {
     int raw = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     if (raw < 0) {
-        return complain(errno == EPERM ? "it takes root (or the capability CAP_NET_RAW) to run "
-                                         "DPDK there, and sudo without a password does not help"
-                                       : std::string("has no packet sockets, which DPDK needs: ") +
-                                             std::strerror(errno));
+        return complain(errno == EPERM
+                            ? "it takes root (or the capabilities CAP_NET_RAW and CAP_NET_ADMIN) "
+                              "to run DPDK there, and sudo without a password does not help"
+                            : std::string("has no packet sockets, which DPDK needs: ") +
+                                  std::strerror(errno));
     }
     bool is_fit = find_interface(wanted);
     if (is_fit && !is_ethernet(raw, name_)) {

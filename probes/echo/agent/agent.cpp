@@ -23,6 +23,8 @@ constexpr int64_t kFirstEchoWait = 500 * kMillisecond;
 // Afterwards so much longer than the fastest, or it counts as lost.
 constexpr int64_t kEchoWaitFactor = 20;
 constexpr int64_t kEchoWaitExtra = 20 * kMillisecond;
+// But no longer than that share of what the partner takes for silence: it hears nothing meanwhile.
+constexpr double kEchoWaitShare = 0.75;
 
 // Times to send a message again: at once, then at doubling intervals.
 class Resend {
@@ -130,6 +132,7 @@ void Agent::probe(const Pair& pair) {
     std::vector<uint32_t> looks{the_run().count};
     if (the_run().precision_ppm > 0) looks = looks_until(the_run().count);
     uint32_t width_ppm = kUnknownPpm;
+    auto longest_ns = static_cast<int64_t>(kEchoWaitShare * static_cast<double>(silence_ns()));
     int64_t fastest_ns = 0;
     int64_t heard_ns = now_ns();
     uint32_t sent = 0;
@@ -140,7 +143,7 @@ void Agent::probe(const Pair& pair) {
                                                   : kEchoWaitFactor * fastest_ns + kEchoWaitExtra;
             int64_t sent_ns = now_ns();
             mailbox_.send(Message::probe, pair, sent);
-            while (mailbox_.next(sent_ns + std::min(wait_ns, silence_ns()), &packet)) {
+            while (mailbox_.next(sent_ns + std::min(wait_ns, longest_ns), &packet)) {
                 if (packet.message != Message::echo || packet.sequence != sent) continue;
                 heard_ns = mailbox_.received_ns();
                 int64_t rtt_ns = mailbox_.received_ns() - sent_ns;

@@ -8,7 +8,7 @@ namespace plink {
 // gains anything, it can start none, and nobody but root reads its memory, which holds the run's
 // secret. Complains and returns false where the system refuses.
 //
-// Capabilities belong to threads: call it before the agent starts any of its own.
+// Capabilities belong to threads: all that run at this moment give theirs up.
 bool drop_privileges();
 
 }  // namespace plink

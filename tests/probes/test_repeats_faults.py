@@ -1,0 +1,110 @@
+"""Faults while disturbed pairs meet again: real agents on loopback, whose reports say so."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+
+from probes.echo import coordinator
+from probes.echo.protocol import EchoOptions
+from probes.reach import ReachedHost
+from probes.tournament import round_robin
+from support.local_hosts import ListSink, local_hosts
+from support.pairs import all_pairs
+
+OPTIONS = EchoOptions(count=20, percentiles=(10.0,), silence_s=0.5)
+SIZE = 4
+ROUNDS = len(round_robin(SIZE))
+FAULTY = 2
+PACES = pytest.mark.parametrize("concurrency", [1, 1000], ids=["granted", "free"])
+
+
+def disturbed_at_first(line: str) -> str:
+    """What an agent says, with every scheduled meeting disturbed, and no further one."""
+    verb, *words = line.split()
+    if verb != "over":
+        return line
+    number, partner, elapsed, *_ = words
+    wait = elapsed if int(number) < ROUNDS else "0"
+    return f"over {number} {partner} {elapsed} 0 {wait}"
+
+
+def disturbed_hosts() -> list[ReachedHost]:
+    hosts = local_hosts(SIZE)
+    for host in hosts:
+        session: Any = host.session
+        session.rewrite_said = disturbed_at_first
+    return hosts
+
+
+def measure(hosts: list[ReachedHost], sink: ListSink, concurrency: int) -> None:
+    coordinator.measure(
+        hosts, all_pairs(SIZE), round_robin(SIZE), OPTIONS, sink, concurrency=concurrency
+    )
+
+
+def undisturbed(sink: ListSink) -> set[tuple[int, int]]:
+    return {(r.source, r.destination) for r in sink.readings if r.disturbance == 0.0}
+
+
+@PACES
+def test_all_meet_again(concurrency: int) -> None:
+    sink = ListSink()
+    measure(disturbed_hosts(), sink, concurrency)
+    assert undisturbed(sink) == sink.measured() == all_pairs(SIZE)
+    assert not sink.pair_losses
+    assert not sink.host_losses
+
+
+@PACES
+def test_a_host_that_dies_meanwhile_keeps_its_readings(concurrency: int) -> None:
+    hosts, sink = disturbed_hosts(), ListSink()
+    session: Any = hosts[FAULTY].session
+
+    def die(text: str) -> str:
+        if text.startswith("again"):
+            session.agent().kill()
+        return text
+
+    session.rewrite = die
+    measure(hosts, sink, concurrency)
+    assert sink.measured() == all_pairs(SIZE)
+    assert undisturbed(sink) == {pair for pair in all_pairs(SIZE) if FAULTY not in pair}
+    assert not sink.pair_losses
+    assert [loss.host for loss in sink.host_losses] == [FAULTY]
+
+
+@PACES
+def test_a_host_that_does_not_come_is_given_up(
+    concurrency: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.3)
+    monkeypatch.setattr(coordinator, "_REPORT_WITHIN_S", 1.0)
+    hosts, sink = disturbed_hosts(), ListSink()
+    session: Any = hosts[FAULTY].session
+    session.rewrite = lambda text: "" if text.startswith("again") else text
+    measure(hosts, sink, concurrency)
+    assert sink.measured() == all_pairs(SIZE)
+    assert [loss.host for loss in sink.host_losses] == [FAULTY]
+
+
+@PACES
+def test_an_interrupt_meanwhile_keeps_all_readings(concurrency: int) -> None:
+    hosts, sink = disturbed_hosts(), ListSink()
+    heard: list[int] = []
+
+    def interrupt(count: int, heard: list[int]) -> None:
+        heard.append(count)
+        if len(heard) > len(all_pairs(SIZE)) + 2:
+            raise KeyboardInterrupt
+
+    sink.on_reading = functools.partial(interrupt, heard=heard)
+    with pytest.raises(KeyboardInterrupt):
+        measure(hosts, sink, concurrency)
+    assert sink.measured() == all_pairs(SIZE)
+    assert undisturbed(sink)
+    for host in hosts:
+        session: Any = host.session
+        assert session.agent().poll() is not None
