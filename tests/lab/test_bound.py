@@ -10,14 +10,15 @@ from labkit.bound import BOUND
 from support.running import wait_for
 
 STARTER = """
-import subprocess, sys, time
-print(subprocess.Popen(sys.argv[1:]).pid, flush=True)
-time.sleep(60)
+import subprocess, sys
+subprocess.run(sys.argv[1:])
 """
+# Says who it is once it is bound.
+PROGRAM = ("sh", "-c", "echo $$; exec sleep 60")
 
 
 def test_a_killed_starter_takes_it_along() -> None:
-    argv = [sys.executable, "-c", STARTER, *BOUND, "sleep", "60"]
+    argv = [sys.executable, "-c", STARTER, *BOUND, *PROGRAM]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as starter:
         assert starter.stdout is not None
         bound = Path("/proc", starter.stdout.readline().strip(), "stat")
