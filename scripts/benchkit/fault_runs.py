@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from labkit.bound import BOUND
 from labkit.faults import Fault, to_json
 from labkit.process_faults import programs_on
 from labkit.registry import ROOT_REGISTRY, Registry
@@ -55,7 +56,7 @@ def probe_with_faults(
     """
     lab = Registry(ROOT_REGISTRY).find_by_directory(directory).name
     where = (directory / "hosts.txt", "-F", directory / "ssh_config", "-o", out)
-    argv = [sys.executable, _PROGRAM, lab, to_json(script), "probe", *where, *options]
+    argv = [*BOUND, sys.executable, _PROGRAM, lab, to_json(script), "probe", *where, *options]
     began = time.monotonic()
     done = subprocess.run(
         list(map(str, argv)),

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from labkit.bound import BOUND
 from labkit.holder import held
 from probes.hosts.hostlist import parse_host_list_bytes
 from probes.reach import Reached, reach
@@ -30,7 +31,7 @@ class BenchLab:
         Raises:
             subprocess.CalledProcessError: it failed.
         """
-        argv = [sys.executable, "-m", "plink", *map(str, arguments), "-F"]
+        argv = [*BOUND, sys.executable, "-m", "plink", *map(str, arguments), "-F"]
         argv.append(str(self.dir / "ssh_config"))
         # Elsewhere than in the checkout, whose packages would hide the installed ones.
         return subprocess.run(argv, check=True, text=True, stdout=subprocess.PIPE, cwd="/")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from support.lab import Lab
 from support.plink_command import plink, ssh_options
-from support.running import programs, started, wait_for
+from support.running import programs, started, wait_for, wait_for_next
 
 pytestmark = pytest.mark.lab
 
@@ -129,8 +128,7 @@ def test_an_interrupt_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     hosts, out = three_hosts(lab, tmp_path), tmp_path / "c.json"
     options = (*ssh_options(lab), "-o", out, "--tool", "iperf3")
     with started("probe", hosts, *options) as run:
-        wait_for(lambda: iperf3s(lab))
-        time.sleep(1.8)
+        wait_for_next(lambda: iperf3s(lab))
         run.send_signal(signal.SIGINT)
         _, complaint = run.communicate(timeout=20)
     assert run.returncode == 3, complaint

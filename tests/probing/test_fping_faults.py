@@ -14,7 +14,7 @@ import pytest
 from plink.files import cluster as cluster_file
 from support.lab import Lab
 from support.plink_command import plink, ssh_options
-from support.running import programs, started, wait_for
+from support.running import programs, started, wait_for, wait_for_next
 
 pytestmark = pytest.mark.lab
 
@@ -38,9 +38,9 @@ def readings(path: Path) -> int:
 
 def test_an_interrupt_stops_at_once_and_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
-    with run_of(lab, out, 1000) as run:
-        wait_for(lambda: fpings(lab))
-        time.sleep(3.0)
+    # A direction takes 4 s.
+    with run_of(lab, out, 4000) as run:
+        wait_for_next(lambda: fpings(lab))
         run.send_signal(signal.SIGINT)
         began = time.monotonic()
         _, complaint = run.communicate(timeout=20)

@@ -37,6 +37,11 @@ class Namespace:
         argv = self.command(line.split())
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
+    def configure(self, setting: str, value: int) -> None:
+        """Write a network setting such as `ipv4/ip_forward`."""
+        script = 'echo "$2" >"/proc/sys/net/$1"'
+        subprocess.run(self.command(["sh", "-c", script, "sh", setting, value]), check=True)
+
     def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
         """A socket of this process that lives in the namespace."""
         made: list[socket.socket] = []
@@ -125,7 +130,7 @@ def routed_pair() -> Iterator[RoutedPair]:
                 host.run(f"ip {family} address add {net}2/{bits} dev eth0 {extra}")
                 host.run(f"ip {family} route add default via {net}1")
             # The kernel would else answer on own0 for the address of eth0.
-            host.run("sysctl -q net.ipv4.conf.all.arp_ignore=1")
-        for switch in ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"):
-            router.run(f"sysctl -q {switch}=1")
+            host.configure("ipv4/conf/all/arp_ignore", 1)
+        for switch in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
+            router.configure(switch, 1)
         yield RoutedPair(first, router, second)

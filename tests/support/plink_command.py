@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from labkit.bound import BOUND
 from support.lab import Lab, program
 
 AGENT_NAMES = ("plink-echo-agent", "plink-dpdk-agent")
@@ -28,8 +29,9 @@ class Done:
 
 
 def plink_argv(*arguments: object) -> list[str]:
-    """The command line of plink as installed, run by this very Python."""
+    """The command line of plink as installed, run by this Python. It ends with this process."""
     return [
+        *BOUND,
         sys.executable,
         "-P" if sys.version_info >= (3, 11) else "-s",
         "-m",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from labkit.namespaces import processes_in
@@ -41,3 +41,10 @@ def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def wait_for_next(found: Callable[[], Collection[int]]) -> None:
+    """Wait until processes are there, have all ended, and others have taken their place."""
+    wait_for(found)
+    first = set(found())
+    wait_for(lambda: found() and first.isdisjoint(found()))

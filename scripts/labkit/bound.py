@@ -1,0 +1,6 @@
+"""Programs that end with who started them, also where that is killed."""
+
+from __future__ import annotations
+
+# What such a command line begins with. It is the starting thread's end that counts.
+BOUND = ("setpriv", "--pdeathsig", "KILL")

@@ -1,0 +1,155 @@
+"""Rounds of pairs with a tool that is played: what is asked, handed on, suspected and named."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from probes.errors import HostError
+from probes.paired_rounds import Silence, measure_rounds
+from probes.samples import PairLoss, RttReading
+from probes.tournament import round_robin
+from support.local_hosts import ListSink, local_hosts
+from support.pairs import all_pairs
+
+Outcome = RttReading | Silence | PairLoss
+
+
+def reading(source: int, destination: int) -> RttReading:
+    return RttReading(source, destination, 1, 1, {10.0: 5.0})
+
+
+@dataclass
+class Played:
+    """A tool: `act` says what becomes of a direction."""
+
+    act: Callable[[int, int], Outcome] = reading
+    unfit: Mapping[int, HostError] = field(default_factory=dict)
+    silent_to_all: str = "says nothing to any host"
+    is_stopped: bool = False
+    asked: list[tuple[int, int, bool]] = field(default_factory=list)
+
+    def prepare(self, concurrency: int) -> Mapping[int, HostError]:
+        return self.unfit
+
+    def measure(self, source: int, destination: int, *, is_suspected: bool) -> Outcome:
+        self.asked.append((source, destination, is_suspected))
+        return self.act(source, destination)
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+    def pairs(self) -> set[tuple[int, int]]:
+        return {(source, destination) for source, destination, _ in self.asked}
+
+
+def run(
+    tool: Played,
+    size: int = 4,
+    wanted: frozenset[tuple[int, int]] | None = None,
+    *,
+    both_at_once: bool = False,
+    sink: ListSink | None = None,
+) -> ListSink:
+    sink = sink or ListSink()
+    measure_rounds(
+        local_hosts(size),
+        all_pairs(size) if wanted is None else wanted,
+        round_robin(size),
+        tool,
+        sink,
+        concurrency=1,
+        ssh_concurrency=1,
+        both_at_once=both_at_once,
+    )
+    return sink
+
+
+def test_every_direction_is_measured_once() -> None:
+    tool = Played()
+    sink = run(tool)
+    assert sink.measured() == all_pairs(4) == tool.pairs()
+    assert len(tool.asked) == 12
+    assert tool.is_stopped
+
+
+def test_only_what_is_wanted_is_asked_for_and_handed_on() -> None:
+    wanted = frozenset({(0, 1), (3, 2)})
+    assert Played().is_stopped is False
+    alone, together = Played(), Played()
+    assert run(alone, wanted=wanted).measured() == wanted
+    assert alone.pairs() == wanted
+    assert run(together, wanted=wanted, both_at_once=True).measured() == wanted
+    assert together.pairs() == wanted | {(1, 0), (2, 3)}
+
+
+def test_both_at_once_are_at_once() -> None:
+    met = threading.Barrier(2, timeout=10)
+
+    def act(source: int, destination: int) -> Outcome:
+        met.wait()
+        return reading(source, destination)
+
+    assert run(Played(act), 2, both_at_once=True).measured() == all_pairs(2)
+
+
+def test_an_unfit_host_costs_its_own_pairs_unasked() -> None:
+    tool = Played(unfit={1: HostError("h1", "has no such tool")})
+    sink = run(tool)
+    assert [(loss.host, loss.reason) for loss in sink.host_losses] == [(1, "has no such tool")]
+    assert sink.measured() == tool.pairs() == {(i, j) for i, j in all_pairs(4) if 1 not in (i, j)}
+    assert {loss.reason for loss in sink.pair_losses} == {"h1: has no such tool"}
+    assert sink.lost() == all_pairs(4) - sink.measured()
+
+
+@pytest.mark.parametrize("victim", [0, 3])
+def test_a_host_that_dies_is_named_once_whichever_end_it_was(victim: int) -> None:
+    def act(source: int, destination: int) -> Outcome:
+        if victim in (source, destination):
+            raise HostError(f"h{victim}", "the connection was lost")
+        return reading(source, destination)
+
+    tool = Played(act)
+    sink = run(tool)
+    assert [loss.host for loss in sink.host_losses] == [victim]
+    assert sink.lost() == {pair for pair in all_pairs(4) if victim in pair}
+    assert {loss.reason for loss in sink.pair_losses} == {f"h{victim}: the connection was lost"}
+    assert sum(victim in pair for pair in tool.pairs()) < 6
+
+
+def test_the_silent_are_suspected_and_named_at_the_end() -> None:
+    def act(source: int, destination: int) -> Outcome:
+        return Silence("no answer") if 2 in (source, destination) else reading(source, destination)
+
+    tool = Played(act)
+    sink = run(tool, 6)
+    assert [(loss.host, loss.reason) for loss in sink.host_losses] == [(2, tool.silent_to_all)]
+    assert {loss.reason for loss in sink.pair_losses} == {"no answer"}
+    impatient = [suspected for i, j, suspected in tool.asked if 2 in (i, j)]
+    assert impatient[:2] == [False, False]
+    assert all(impatient[2:])
+
+
+def test_an_unforeseen_error_ends_the_run() -> None:
+    def act(source: int, destination: int) -> Outcome:
+        raise ZeroDivisionError
+
+    tool = Played(act)
+    with pytest.raises(ZeroDivisionError):
+        run(tool)
+    assert tool.is_stopped
+
+
+def test_what_was_measured_is_kept_when_the_user_has_enough() -> None:
+    def interrupt(count: int) -> None:
+        if count == 3:
+            raise KeyboardInterrupt
+
+    tool, sink = Played(), ListSink(on_reading=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(tool, sink=sink)
+    assert tool.is_stopped
+    assert 3 <= len(sink.readings) < 12
