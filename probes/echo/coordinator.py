@@ -339,8 +339,11 @@ class _Run:
 
     def _is_under_way(self, index: int, number: int) -> bool:
         """Whether the host may be in that meeting; one that says so too early tells lies."""
-        is_free = self._is_free and number < len(self._schedule)
-        return is_free or (self._grants is not None and self._grants.is_running(index, number))
+        if self._is_free and number < len(self._schedule):
+            return True
+        # Further meetings may begin before the last word of those before is heard.
+        is_granted = self._grants is not None and self._grants.is_running(index, number)
+        return is_granted or self._reports.is_owed(index, number)
 
     def _take_loss(self, index: int, event: Lost) -> None:
         if self._schedule.settle(index, event.partner):

@@ -55,6 +55,10 @@ class Reports:
         if partner not in self._lost and (partner, number) not in self._done:
             self._due[partner, number] = now
 
+    def is_owed(self, host: int, number: int) -> bool:
+        """Whether only the partner has left the meeting of that round."""
+        return (host, number) in self._due
+
     def host_lost(self, host: int) -> None:
         """It owes nothing any more."""
         self._lost.add(host)

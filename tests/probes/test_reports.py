@@ -19,10 +19,19 @@ def reports() -> Reports:
 def test_a_host_that_goes_on_alone_is_told_and_then_given_up() -> None:
     it = reports()
     it.over(1, 2, 0, 5.0)
+    assert it.is_owed(2, 0)
     assert it.late(15.0, in_turn=True) == []
     assert it.late(16.0, in_turn=True) == [Late(2, 1, is_told=False)]
     assert it.late(26.0, in_turn=True) == []
     assert it.late(27.0, in_turn=True) == [Late(2, 1, is_told=True)]
+
+
+def test_a_late_report_is_enough() -> None:
+    it = reports()
+    it.over(1, 2, 0, 5.0)
+    it.over(2, 1, 0, 14.0)
+    assert not it.is_owed(2, 0)
+    assert it.late(50.0, in_turn=True) == []
 
 
 def test_a_host_may_be_behind() -> None:
