@@ -37,6 +37,8 @@ from probes.suspicion import Suspicion
 
 _BIND_WAIT_S = 20.0
 _ASK_EVERY_S = 3.0
+# Hosts that share a machine have just started agents on it, and that goes on for a moment.
+_SETTLING_S = 0.2
 # An agent answers at once, but its host or ours may be very busy.
 _ANSWER_WITHIN_S = 10.0
 # One whose host is silent to others as well is waited for less, but at least so long.
@@ -160,6 +162,8 @@ class _Run:
         self._hand_out()
         for index in sorted(self._alive):
             self._agents.tell(index, "start\n")
+        if self._grants is not None:
+            self._settle()
         self._ask_at = time.monotonic() + _ASK_EVERY_S
         self._reports.begin(time.monotonic())
         while self._schedule.pending:
@@ -167,6 +171,11 @@ class _Run:
         for index in self._suspicion.silent_to_all():
             if index in self._alive:
                 self._sink.host_lost(HostLoss(index, f"{SILENT} of any host"))
+
+    def _settle(self) -> None:
+        until = time.monotonic() + _SETTLING_S
+        while (left_s := until - time.monotonic()) > 0:
+            self._take(left_s)
 
     def repeat(self) -> None:
         """Let the pairs that were disturbed meet again, as far as that helps."""

@@ -25,6 +25,9 @@ constexpr int64_t kEchoWaitFactor = 20;
 constexpr int64_t kEchoWaitExtra = 20 * kMillisecond;
 // But no longer than that share of what the partner takes for silence: it hears nothing meanwhile.
 constexpr double kEchoWaitShare = 0.75;
+// Where the two ends share a machine, SSH and the coordinator have just been at work beside them,
+// and a core is up to a third slower meanwhile. They need some milliseconds.
+constexpr int64_t kSettling = 5 * kMillisecond;
 
 // Times to send a message again: at once, then at doubling intervals.
 class Resend {
@@ -160,12 +163,7 @@ void Agent::probe(const Pair& pair) {
         width_ppm = half_width_ppm(samples_ns_, the_run().percentiles.front(), looks.size());
         if (width_ppm <= the_run().precision_ppm) break;
     }
-    std::printf("rtt %u %u %u %zu %u", pair.round, pair.partner, sent, samples_ns_.size(),
-                width_ppm);
-    for (double percentile : the_run().percentiles) {
-        std::printf(" %u", percentile_ns(&samples_ns_, percentile));
-    }
-    std::printf("\n");
+    report_rtt(pair, sent, width_ppm);
 }
 
 // Answers the partner's probes until it says `last`. `patience_ns` is how long the first may take.
@@ -230,21 +228,46 @@ void Agent::wait_for_grant() {
         size_t position = mailbox_.position_of(grant.round);
         if (!mailbox_.is_open(position)) continue;
         processors_.move_to(grant.processor);
+        if (grant.processor) settle();
         meet(position);
     }
 }
 
-void Agent::report_lost(const Pair& pair, Meeting why) const {
+// Sleeps until the machine is quiet again.
+void Agent::settle() {
+    Packet packet;
+    for (int64_t end_ns = now_ns() + kSettling; now_ns() < end_ns;) {
+        mailbox_.next(end_ns, &packet);
+    }
+}
+
+// What is written wakes SSH and the coordinator, perhaps on this very machine: nothing is, before
+// both directions are measured.
+void Agent::report_rtt(const Pair& pair, uint32_t sent, uint32_t width_ppm) {
+    for (uint32_t number :
+         {pair.round, pair.partner, sent, static_cast<uint32_t>(samples_ns_.size()), width_ppm}) {
+        report_ += (report_.empty() ? "rtt " : " ") + std::to_string(number);
+    }
+    for (double percentile : the_run().percentiles) {
+        report_ += " " + std::to_string(percentile_ns(&samples_ns_, percentile));
+    }
+    report_ += "\n";
+}
+
+void Agent::report_lost(const Pair& pair, Meeting why) {
     const char* reason = why == Meeting::gave_up ? "gave-up"
                          : why == Meeting::gone  ? "gone"
                                                  : "silent";
-    std::printf("lost %u %u %s\n", pair.round, pair.partner, reason);
+    report_ += "lost " + std::to_string(pair.round) + " " + std::to_string(pair.partner) + " " +
+               reason + "\n";
 }
 
-// What the meeting took of this host, the greeting aside.
-void Agent::report_over(const Pair& pair, const Times& began) const {
+// All there is to say of a meeting, and last what it took of this host, the greeting aside.
+void Agent::report_over(const Pair& pair, const Times& began) {
     constexpr int64_t kMicrosecond = 1000;
     Times now = scheduler_.times();
+    std::fputs(report_.c_str(), stdout);
+    report_.clear();
     std::printf("over %u %u %lld %lld ", pair.round, pair.partner,
                 static_cast<long long>((now.clock_ns - began.clock_ns) / kMicrosecond),
                 static_cast<long long>((now.run_ns - began.run_ns) / kMicrosecond));

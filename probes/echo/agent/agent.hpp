@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "delays.hpp"
@@ -28,8 +29,10 @@ class Agent {
     void hand_over(const Pair& pair);
     void finish(const Pair& pair);
     void wait_for_grant();
-    void report_lost(const Pair& pair, Meeting why) const;
-    void report_over(const Pair& pair, const Times& began) const;
+    void settle();
+    void report_rtt(const Pair& pair, uint32_t sent, uint32_t width_ppm);
+    void report_lost(const Pair& pair, Meeting why);
+    void report_over(const Pair& pair, const Times& began);
 
     const Run& the_run() const { return mailbox_.run(); }
     bool leads(const Pair& pair) const { return the_run().index < pair.partner; }
@@ -41,6 +44,7 @@ class Agent {
     Processors processors_;
     Mailbox mailbox_;
     std::vector<uint32_t> samples_ns_;
+    std::string report_;  // what is to be said of the meeting, once it is over
 };
 
 }  // namespace plink
