@@ -5,13 +5,30 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from probes.echo.disturbance import disturbance
+from probes.echo.disturbance import DISTURBED, disturbance
 from probes.echo.meetings import Meeting, Meetings
 from probes.echo.placement import Placement
 from probes.echo.protocol import Over, Rtt
 from probes.echo.repeats import Repeats
 from probes.echo.schedule import Schedule
 from probes.samples import RttReading, Sink
+
+
+# Both directions of a pair go the same way there and back: where they differ by more than this
+# share, one of them was measured at a bad moment.
+_MOST_APART = 0.1
+
+
+def doubt(meeting: Meeting, share: float | None) -> float | None:
+    """What speaks against a meeting's readings, as a share of disturbance.
+
+    Args:
+        share: how much other work disturbed it, None where unknown.
+    """
+    first = [event.rtt_us[0] for event in meeting.readings.values()]
+    if len(first) > 1 and max(first) > (1.0 + _MOST_APART) * min(first):
+        return max(share or 0.0, DISTURBED)
+    return share
 
 
 class Delivery:
@@ -64,7 +81,7 @@ class Delivery:
 
     def _deliver(self, meeting: Meeting) -> float | None:
         share = self._disturbance(meeting)
-        if meeting.readings and self._repeats.is_better(meeting.ends, share):
+        if meeting.readings and self._repeats.is_better(meeting.ends, doubt(meeting, share)):
             self._ready.extend(
                 self._reading(host, event, meeting, share)
                 for host, event in meeting.readings.items()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probes.echo.delivery import doubt
 from probes.echo.disturbance import DISTURBED, disturbance
 from probes.echo.grants import Grants
-from probes.echo.meetings import Meetings
+from probes.echo.meetings import Meeting, Meetings
 from probes.echo.pace import Pace
 from probes.echo.protocol import Effort, Over, Rtt
 from probes.echo.repeats import Repeats
@@ -84,6 +87,19 @@ def test_what_is_said_after_a_host_was_lost_ends_at_once() -> None:
     assert meeting is not None
     assert meeting.readings == {0: RTT}
     assert not meetings.rest()
+
+
+def test_directions_that_differ_are_doubted() -> None:
+    def met(*rtts_us: float) -> Meeting:
+        readings = {end: replace(RTT, rtt_us=(rtt_us,)) for end, rtt_us in enumerate(rtts_us)}
+        return Meeting((0, 1), 3, readings)
+
+    assert doubt(met(10.0, 10.9), 0.02) == 0.02
+    assert doubt(met(10.0, 11.1), 0.02) == DISTURBED
+    assert doubt(met(11.1, 10.0), 0.5) == 0.5
+    assert doubt(met(11.1, 10.0), None) == DISTURBED
+    assert doubt(met(10.0, 10.0), None) is None
+    assert doubt(met(10.0), 0.02) == 0.02
 
 
 def test_the_most_disturbed_pairs_meet_again_first() -> None:

@@ -57,6 +57,17 @@ class Peer:
         self.socket.sendto(packet, (ADDRESS, self.port))
         return packet
 
+    def ask(self, message: int, answer: int, number: int) -> bytes:
+        """Say something until it is answered so."""
+        deadline = time.monotonic() + 5.0
+        while time.monotonic() < deadline:
+            self.send(message, number)
+            packet = self.socket.recv(2048)
+            if echo_packet.fields(packet)[0] == answer:
+                return packet
+            time.sleep(0.002)
+        raise AssertionError(f"no answer to {message}")
+
     def receive(self, message: int) -> bytes:
         """The next packet of that kind; the agent repeats what was not answered."""
         deadline = time.monotonic() + 5.0
@@ -147,8 +158,8 @@ def answer_probes(peer: Peer, delays_s: Callable[[int], float]) -> int:
 
 def lead(peer: Peer, number: int = 5) -> None:
     """The leader's part until the agent probes."""
-    peer.send(echo_packet.HELLO, number)
-    peer.receive(echo_packet.READY)
+    # An agent that is to meet on a processor of its own says `wait` for some milliseconds first.
+    peer.ask(echo_packet.HELLO, echo_packet.READY, number)
     peer.send(echo_packet.TURN, number)
 
 
