@@ -13,7 +13,6 @@ from probes.echo.repeats import Repeats
 from probes.echo.schedule import Schedule
 from probes.samples import RttReading, Sink
 
-
 # Both directions of a pair go the same way there and back: where they differ by more than this
 # share, one of them was measured at a bad moment.
 _MOST_APART = 0.1
