@@ -18,9 +18,8 @@ from plink.drift.sample import Mask, Pair, both_ways_us, near_hosts
 from plink.files.measurement import Matrix
 from plink.files.rtt import RttMeasurement
 
-# On a log scale. The cores of a virtual machine may be slower by a third and more for some tenths of
-# a second, which both directions of a pair then show; a rack more or less on the way is 0.5 and
-# more.
+# On a log scale. The cores of a virtual machine may be slower by a third for some tenths of a
+# second, which both directions of a pair then show; a rack more or less on the way is 0.5 and more.
 _LEAST_CEILING = 0.35
 _NOISE_QUANTILE = 0.95
 # No shift at all is preferred to one that leaves twice as many pairs unchanged at most.
