@@ -44,7 +44,8 @@ def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
 
 
 def wait_for_next(found: Callable[[], Collection[int]]) -> None:
-    """Wait until processes are there, have all ended, and others have taken their place."""
+    """Wait until processes have all ended, others have their place, and what they said arrived."""
     wait_for(found)
     first = set(found())
     wait_for(lambda: found() and first.isdisjoint(found()))
+    time.sleep(0.5)
