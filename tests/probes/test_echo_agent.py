@@ -158,7 +158,7 @@ def answer_probes(peer: Peer, delays_s: Callable[[int], float]) -> int:
 
 def lead(peer: Peer, number: int = 5) -> None:
     """The leader's part until the agent probes."""
-    # An agent that is to meet on a processor of its own says `wait` for some milliseconds first.
+    # An agent that is to meet on a processor of its own says `wait` for a moment first.
     peer.ask(echo_packet.HELLO, echo_packet.READY, number)
     peer.send(echo_packet.TURN, number)
 

@@ -27,7 +27,7 @@ constexpr int64_t kEchoWaitExtra = 20 * kMillisecond;
 constexpr double kEchoWaitShare = 0.75;
 // Where the two ends share a machine, SSH and the coordinator have just been at work beside them,
 // and a core is up to a third slower meanwhile. They need some milliseconds.
-constexpr int64_t kSettling = 5 * kMillisecond;
+constexpr int64_t kSettling = 2 * kMillisecond;
 
 // Times to send a message again: at once, then at doubling intervals.
 class Resend {
