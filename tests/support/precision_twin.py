@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 UNKNOWN_PPM = (1 << 32) - 1
-FIRST_LOOK = 600
+FIRST_LOOK = 400
 RISK = 0.05
 BATCHES = 10
 

@@ -8,7 +8,7 @@ namespace plink {
 namespace {
 
 // Fewer than that say too little of how the network drifts (docs/benchmarks.md, Probing).
-constexpr uint32_t kFirstLook = 600;
+constexpr uint32_t kFirstLook = 400;
 constexpr double kRisk = 0.05;
 constexpr size_t kBatches = 10;
 constexpr size_t kFewestSamples = 2 * kBatches;
