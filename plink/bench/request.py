@@ -13,7 +13,7 @@ from plink.bench.size import format_size
 from plink.errors import WrongUseError
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
-from plink.ordering import solve_ring
+from plink.ordering.solve import Task, solve_order
 from probes.ssh.options import SshOptions
 
 # MPI counts elements in an int; the other clients are held to the same.
@@ -108,7 +108,8 @@ def read_orders(
     names = cluster.names
 
     def solved() -> list[int]:
-        order = solve_ring(cluster, made_from, seed=seed, time_limit_s=time_limit_s)
+        task = Task(seed=seed, time_limit_s=time_limit_s)
+        order = solve_order(cluster, made_from, task)
         if order.solver.ended_by == "interrupt":
             raise KeyboardInterrupt
         return [names.index(name) for name in order.names]
