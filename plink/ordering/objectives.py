@@ -61,3 +61,81 @@ class Objective(Protocol):
 
     def prove(self, found: Found, time_limit_s: float) -> tuple[Found, Proof]:
         """Let an exact engine look for something strictly cheaper."""
+
+
+@dataclass(frozen=True)
+class LatencyObjective:
+    """The sum of latencies that an algorithm waits for (Luo 2020, §5.2.1).
+
+    Args:
+        form: what is summed.
+        matrix_us: (N, N) symmetric distances in µs.
+        threads: searches at the same time.
+    """
+
+    form: Form
+    matrix_us: Matrix
+    threads: int = 1
+    name: str = "latency"
+    size_bytes: int | None = None
+
+    def cost_us(self, order: Sequence[int]) -> float:
+        """The cost of an order."""
+        return cost(self.form, self.matrix_us, order)
+
+    def solve(
+        self,
+        given: Sequence[int],
+        *,
+        seed: int,
+        time_limit_s: float,
+        on_progress: OnProgress | None = None,
+    ) -> Found:
+        """The cheapest order found."""
+        found = orders.solve(
+            self.form,
+            self.matrix_us,
+            given,
+            seed=seed,
+            time_limit_s=time_limit_s,
+            threads=self.threads,
+            on_progress=on_progress,
+        )
+        return Found(
+            found.order,
+            found.cost,
+            found.lower_bound,
+            found.solver,
+            found.steps,
+            found.ended_by,
+        )
+
+    def prove(self, found: Found, time_limit_s: float) -> tuple[Found, Proof]:
+        """Let CP-SAT look for something strictly cheaper."""
+        verdict = exact.prove(self.form, self.matrix_us, found.order, time_limit_s)
+        proof = Proof(verdict.engine, verdict.outcome, round(verdict.seconds, 3))
+        better = replace(
+            found,
+            order=verdict.order,
+            cost_us=verdict.cost,
+            lower_bound_us=min(max(found.lower_bound_us, verdict.lower_bound), verdict.cost),
+        )
+        return better, proof
+
+
+@dataclass(frozen=True)
+class ContentionObjective:
+    """The time of a table where flows that are under way together share links.
+
+    Args:
+        table: of the algorithm, for `size_bytes`.
+        network: what its links carry.
+        by_latency: decides among orders that take the same time, and gives the search a start.
+        size_bytes: of the buffer.
+    """
+
+    table: PeerTable
+    network: Network
+    by_latency: LatencyObjective
+    size_bytes: int
+    name: str = "contention"
