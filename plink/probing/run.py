@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from plink.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.measurement import Measurement
 from plink.files.round_sample import RoundSample
 from plink.interrupts import held_back_interrupts
 from plink.probing.adapters.base import ToolOptions
 from plink.probing.collectors.base import Run
+from plink.probing.connecting import connected
 from plink.probing.keeping import kept_cluster
 from plink.probing.limits import DEFAULT_COUNTS, DEFAULT_PRECISION_PERCENT, EXAMPLE_ROUNDS, UPLINKS
 from plink.probing.records import (
@@ -32,8 +32,7 @@ from plink.probing.tools import TOOLS
 from plink.probing.uplinks import UplinkResult, measure_uplinks
 from plink.progress import Progress
 from probes.concurrency import most_pairs
-from probes.errors import HostError
-from probes.reach import Reached, ReachedHost, reach
+from probes.reach import Reached, ReachedHost
 
 
 @dataclass(frozen=True)
@@ -61,15 +60,6 @@ class ProbeResult:
     interrupted: bool
 
 
-class TooFewReachedError(PlinkError):
-    """There are no two hosts to measure between. `failures` says why."""
-
-    def __init__(self, failures: Sequence[HostError]) -> None:
-        hint = next((error.hint for error in failures if error.hint), None)
-        super().__init__("fewer than two hosts can be reached", hint)
-        self.failures = failures
-
-
 def probe(
     request: ProbeRequest,
     progress: Progress,
@@ -88,27 +78,11 @@ def probe(
         PlinkError: fewer than two hosts can be reached, or one cannot and the run is strict.
         KeyboardInterrupt: the user stopped it before anything was measured, or while it closed.
     """
-    progress.stage("connecting", len(request.hosts))
-    with reach(
-        request.hosts,
-        request.ssh,
-        network=request.network,
-        interface=request.interface,
-        on_done=progress.step,
-    ) as reached:
-        _check_enough(request, reached)
+    with connected(request, progress) as reached:
         if request.tool == UPLINKS:
             measure_uplinks(request, reached, progress, on_result)
         else:
             _measure(request, reached, progress, on_result)
-
-
-def _check_enough(request: ProbeRequest, reached: Reached) -> None:
-    if reached.failures and request.strict:
-        first = reached.failures[0]
-        raise PlinkError(f"{first.host}: {first}", first.hint or "leave out --strict to go on")
-    if len(reached.hosts) < 2:
-        raise TooFewReachedError(reached.failures)
 
 
 def _measure(
