@@ -16,6 +16,7 @@ from plink.files.document import finite_number
 from plink.files.measurement import Measurement
 from plink.files.round_sample import recorded_sample
 from plink.files.rtt import RttMeasurement
+from plink.listed import as_listed
 from plink.probing.limits import MAX_COUNT
 from plink.probing.request import STANDARD_PERCENTILES
 from plink.probing.tools import TOOLS
@@ -129,17 +130,7 @@ def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
     Raises:
         WrongUseError: there are fewer than two.
     """
-    listed = [
-        ListedHost(
-            host.name,
-            user=host.user,
-            port=host.port,
-            slots=host.slots,
-            ssh_address=host.ssh_address,
-            place=source,
-        )
-        for host in cluster.hosts
-    ]
+    listed = [as_listed(host, source) for host in cluster.hosts]
     missed = {host.source: host for host in cluster.unreachable if host.source not in cluster.names}
     # Ascending, so that whoever stood before is there already; those without a place come last.
     for host in sorted(missed.values(), key=_place):
