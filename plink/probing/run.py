@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from plink.files.cluster import Cluster
@@ -12,21 +12,12 @@ from plink.files.measurement import Measurement
 from plink.files.round_sample import RoundSample
 from plink.interrupts import held_back_interrupts
 from plink.probing.adapters.base import ToolOptions
+from plink.probing.beginning import begin
 from plink.probing.collectors.base import Run
 from plink.probing.connecting import connected
-from plink.probing.keeping import kept_cluster
 from plink.probing.limits import DEFAULT_COUNTS, DEFAULT_PRECISION_PERCENT, EXAMPLE_ROUNDS, UPLINKS
-from plink.probing.records import (
-    absent,
-    as_before,
-    moves,
-    notes_on,
-    recorded_options,
-    to_host,
-    unreachable,
-)
+from plink.probing.records import as_before, notes_on, recorded_options
 from plink.probing.request import ProbeRequest
-from plink.probing.resume import kept_hosts, moved_hosts
 from plink.probing.rounds import advice, chosen_sample, directed_pairs, rounds_among
 from plink.probing.tools import TOOLS
 from plink.probing.uplinks import UplinkResult, measure_uplinks
@@ -91,31 +82,26 @@ def _measure(
     progress: Progress,
     on_result: Callable[[ProbeResult], None],
 ) -> None:
-    present = {host.name: to_host(host) for host in reached.hosts}
-    hosts = kept_hosts(request.hosts, present, request.earlier)
-    places = {host.name: place for place, host in enumerate(hosts)}
-    moved = moved_hosts(hosts, request.earlier)
+    beginning = begin(request, reached)
+    kept = beginning.cluster
+    places = {name: place for place, name in enumerate(kept.names)}
+    present = [host.name for host in reached.hosts]
     tool = TOOLS[request.tool]
-    kept = kept_cluster(hosts, request.earlier, moved)
     collector = tool.collector(
-        replace(
-            kept,
-            unreachable=unreachable(request, reached, places),
-            made_from=request.made_from,
-        ),
+        kept,
         [places[name] for name in present],
         request.percentiles,
         on_settled=progress.step,
         on_remark=progress.say,
     )
-    collector.failures += absent(reached, places)
+    collector.failures += beginning.absent
     listed = [host.name for host in request.hosts]
     sample = chosen_sample(len(listed), request.rounds, request.seed)
-    rounds = rounds_among(listed, list(present), sample)
+    rounds = rounds_among(listed, present, sample)
     wanted = collector.missing(rounds)
     options = tool_options(request, reached.hosts)
     notes = [
-        *moves(hosts, moved),
+        *beginning.moves,
         *notes_on(reached.hosts, options.concurrency, tool.cores_per_pair),
     ]
     for note in [*notes, *advice(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
@@ -143,10 +129,10 @@ def _measure(
             )
             done = [tool.describe(options), *collector.achieved(options.precision_percent)]
         else:
-            run = as_before(before, sample, moves(hosts, moved))
+            run = as_before(before, sample, beginning.moves)
             done = ["nothing measured anew"]
         cluster, measurement = collector.result(run)
-        asked = rounds_among(listed, [host.name for host in hosts], sample)
+        asked = rounds_among(listed, kept.names, sample)
         on_result(
             ProbeResult(
                 cluster=cluster,
