@@ -20,7 +20,7 @@ from plink.listed import as_listed
 from plink.probing.limits import MAX_COUNT
 from plink.probing.request import STANDARD_PERCENTILES
 from plink.probing.tools import TOOLS
-from probes.hosts.address import IPNetwork
+from probes.hosts.address import IPNetwork, is_address
 from probes.hosts.host import ListedHost
 
 
@@ -144,14 +144,6 @@ def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
     return listed
 
 
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _place(host: Unreachable) -> int:
     return sys.maxsize if host.position is None else host.position
 
@@ -213,7 +205,7 @@ def moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str
     that nothing says that it moved.
     """
     known = () if earlier is None else earlier.hosts
-    before = {host.name: host.address for host in known if _is_address(host.address)}
+    before = {host.name: host.address for host in known if is_address(host.address)}
     return {
         host.name: before[host.name]
         for host in hosts
