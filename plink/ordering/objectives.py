@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 from plink.distance import Matrix
-from plink.errors import WrongUseError
 from plink.files.order import Proof
-from solvers import contention, exact, orders
-from solvers.collectives.form import Form, RingForm
+from solvers import orders
+from solvers.collectives.form import Form
 from solvers.collectives.table import PeerTable
+from solvers.contention import search as contention_search
 from solvers.contention.network import Network
+from solvers.contention.search import search
+from solvers.contention.time import Clock
+from solvers.exact.prove import prove
 from solvers.orders.reference import cost
 from solvers.orders.solution import Progress
 
@@ -21,6 +24,9 @@ OnProgress = Callable[[Progress], None]
 
 # Of the time under contention, for the latency search that gives it a start.
 _LATENCY_SHARE = 0.3
+
+# The name of that search in an order file.
+_CONTENTION = "contention-annealing"
 
 
 @dataclass(frozen=True)
@@ -58,9 +64,6 @@ class Objective(Protocol):
         on_progress: OnProgress | None = None,
     ) -> Found:
         """An order no dearer than the given one."""
-
-    def prove(self, found: Found, time_limit_s: float) -> tuple[Found, Proof]:
-        """Let an exact engine look for something strictly cheaper."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class LatencyObjective:
 
     def prove(self, found: Found, time_limit_s: float) -> tuple[Found, Proof]:
         """Let CP-SAT look for something strictly cheaper."""
-        verdict = exact.prove(self.form, self.matrix_us, found.order, time_limit_s)
+        verdict = prove(self.form, self.matrix_us, found.order, time_limit_s)
         proof = Proof(verdict.engine, verdict.outcome, round(verdict.seconds, 3))
         better = replace(
             found,
@@ -139,3 +142,54 @@ class ContentionObjective:
     by_latency: LatencyObjective
     size_bytes: int
     name: str = "contention"
+
+    @cached_property
+    def _clock(self) -> Clock:
+        return Clock(self.table, self.network)
+
+    def cost_us(self, order: Sequence[int]) -> float:
+        """The time in µs."""
+        return self._clock.time_s(order) * 1e6
+
+    def solve(
+        self,
+        given: Sequence[int],
+        *,
+        seed: int,
+        time_limit_s: float,
+        on_progress: OnProgress | None = None,
+    ) -> Found:
+        """The quickest order found, among several the one whose latencies sum up to least."""
+        near_s = _LATENCY_SHARE * time_limit_s
+        near = self.by_latency.solve(given, seed=seed, time_limit_s=near_s)
+        if near.ended_by == "interrupt":
+            order = min(given, near.order, key=self.cost_us)
+            return Found(order, self.cost_us(order), 0.0, _CONTENTION, near.steps, near.ended_by)
+        found = search(
+            self.table,
+            self.network,
+            [given, near.order],
+            seed=seed,
+            time_limit_s=(1.0 - _LATENCY_SHARE) * time_limit_s,
+            tie_break_distance=self.by_latency.matrix_us,
+            on_progress=None if on_progress is None else _in_us(on_progress),
+        )
+        return Found(
+            found.order,
+            self.cost_us(found.order),
+            found.lower_bound_s * 1e6,
+            _CONTENTION,
+            found.steps,
+            found.ended_by,
+        )
+
+
+def _in_us(on_progress: OnProgress) -> Callable[[contention_search.Progress], None]:
+    """Tell of a search in seconds as of one in µs."""
+
+    def tell(progress: contention_search.Progress) -> None:
+        on_progress(
+            Progress(progress.seconds, progress.time_s * 1e6, progress.lower_bound_s * 1e6)
+        )
+
+    return tell

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plink.distance import Distances, both_directions, distances
+from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.order import Order, Proof, Solver
 from plink.files.rtt import percentile_name
@@ -69,8 +70,14 @@ def solve_order(
     """
     start = time.monotonic()
     found = distances(cluster)
+    if len(cluster.hosts) == 1:
+        return _of_one_host(cluster, made_from, task)
     algorithm = algorithm_for(task.algorithm, len(cluster.hosts))
     objective = _objective(cluster, task, algorithm, found)
+    if task.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
+        raise WrongUseError(
+            "no exact engine proves a time under contention", "--prove takes --objective latency"
+        )
     given = list(range(len(cluster.hosts)))
     check_s = _CHECK_SHARE * task.time_limit_s
     best = objective.solve(
@@ -79,7 +86,8 @@ def solve_order(
     confirmed, proof = None, None
     if best.ended_by != "interrupt":
         try:
-            best, proof = _proved(objective, best, task.prove_s)
+            if isinstance(objective, LatencyObjective) and task.prove_s > 0.0:
+                best, proof = objective.prove(best, task.prove_s)
             confirmed = _confirmed_gain(cluster, algorithm, objective, task, check_s)
         except KeyboardInterrupt:
             best = replace(best, ended_by="interrupt")
@@ -111,6 +119,23 @@ def solve_order(
     )
 
 
+def _of_one_host(cluster: Cluster, made_from: str | None, task: Task) -> Order:
+    return Order(
+        algorithm=task.algorithm,
+        hosts=cluster.hosts,
+        hops_us=[0.0],
+        given=cluster.names,
+        cost_us=0.0,
+        cost_given_us=0.0,
+        cost_random_us=0.0,
+        random_orders=RANDOM_ORDERS,
+        lower_bound_us=0.0,
+        solver=Solver("none", {"time_limit_s": task.time_limit_s}, task.seed, 0, "exact"),
+        seconds=0.0,
+        made_from=made_from,
+    )
+
+
 def median_of_random(objective: Objective, hosts: int, seed: int) -> float:
     """The median cost in µs of `RANDOM_ORDERS` random orders."""
     rng = np.random.default_rng([seed, RANDOM_ORDERS])
@@ -129,16 +154,10 @@ def _objective(
         return by_latency
     return ContentionObjective(
         algorithm.table(len(cluster.hosts), task.size_bytes),
-        network_of(cluster),
+        network_of(cluster).network,
         by_latency,
         task.size_bytes,
     )
-
-
-def _proved(objective: Objective, best: Found, prove_s: float) -> tuple[Found, Proof | None]:
-    if prove_s <= 0.0:
-        return best, None
-    return objective.prove(best, prove_s)
 
 
 def _confirmed_gain(
