@@ -168,7 +168,8 @@ def test_an_early_interrupt_leaves_nothing(lab: Lab, tmp_path: Path, delay_s: fl
     run.send_signal(signal.SIGINT)
     _, complaint = run.communicate(timeout=30)
     assert "Traceback" not in complaint
-    assert run.returncode in (130, 3)
+    # On a slow machine the signal comes before Python has a handler for it.
+    assert run.returncode in (130, 3, -signal.SIGINT)
     assert out.exists() == (run.returncode == 3)
     assert not [path for path in tmp_path.iterdir() if path != out]
     wait_until_no_agents(lab)
