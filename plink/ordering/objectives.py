@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 from plink.distance import Matrix
+from plink.errors import WrongUseError
 from plink.files.order import Proof
 from solvers import orders
 from solvers.collectives.form import Form
@@ -16,7 +17,8 @@ from solvers.contention import search as contention_search
 from solvers.contention.network import Network
 from solvers.contention.search import search
 from solvers.contention.time import Clock
-from solvers.exact.prove import prove
+from solvers.exact.prove import EngineMissingError, prove
+from solvers.exact.verdict import Engine
 from solvers.orders.reference import cost
 from solvers.orders.solution import Progress
 
@@ -24,6 +26,8 @@ OnProgress = Callable[[Progress], None]
 
 # Of the time under contention, for the latency search that gives it a start.
 _LATENCY_SHARE = 0.3
+
+_ENGINE: Engine = "cp-sat"
 
 # The name of that search in an order file.
 _CONTENTION = "contention-annealing"
@@ -114,16 +118,22 @@ class LatencyObjective:
         )
 
     def prove(self, found: Found, time_limit_s: float) -> tuple[Found, Proof]:
-        """Let CP-SAT look for something strictly cheaper."""
-        verdict = prove(self.form, self.matrix_us, found.order, time_limit_s)
-        proof = Proof(verdict.engine, verdict.outcome, round(verdict.seconds, 3))
+        """Let an exact engine look for something strictly cheaper.
+
+        Raises:
+            WrongUseError: the engine is not installed.
+        """
+        try:
+            verdict = prove(self.form, self.matrix_us, found.order, time_limit_s, _ENGINE)
+        except EngineMissingError as error:
+            raise WrongUseError(str(error), "leave out --prove to go without a proof") from None
         better = replace(
             found,
             order=verdict.order,
             cost_us=verdict.cost,
             lower_bound_us=min(max(found.lower_bound_us, verdict.lower_bound), verdict.cost),
         )
-        return better, proof
+        return better, Proof(_ENGINE, verdict.outcome, round(verdict.seconds, 3))
 
 
 @dataclass(frozen=True)
