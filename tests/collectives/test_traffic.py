@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from collectives.traffic import SIZE_BYTES, run_gloo, run_mpi, sent
+from collectives.traffic import check, run_gloo, run_mpi, sent
 from plink.bench.clients import mpich, openmpi
-from solvers.collectives.registry import find
-from support.lab import Lab, lab_cluster
+from support.lab import Lab
 from support.require import require_client
 
 pytestmark = pytest.mark.lab
 
 COUNTS = (8, 12, 16)
-
-# The libraries' own headers, acknowledgements and barriers.
-MORE_SHARE = 0.005
-MORE_BYTES = 10_000
 
 # `coll/tuned`'s numbers. Segments of 16 KiB, so that even this buffer has several phases.
 OPENMPI = {
@@ -49,13 +43,6 @@ MPICH = {
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    """Sixteen hosts without limits: it is bytes that count here, not seconds."""
-    with lab_cluster(racks=4, hosts=4, host_rate="none", uplink_rate="none", hops=0) as standing:
-        yield standing
-
-
-@pytest.fixture(scope="module")
 def openmpi_traffic(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every algorithm of Open MPI in one launch: its launcher takes longer than all of them."""
     require_client("openmpi")
@@ -67,15 +54,6 @@ def openmpi_traffic(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     run_mpi(lab, openmpi.FLAVOUR, folder, COUNTS, choices=choices, environment={})
     return folder
-
-
-def check(lab: Lab, folder: Path, name: str, ranks: int) -> None:
-    """Where the table has bytes, as many were sent; where it has none, next to none."""
-    expected = find(name).table(ranks, SIZE_BYTES).bytes_between()
-    measured = sent(lab, folder, name, ranks)
-    assert (measured >= expected).all(), np.argwhere(measured < expected)
-    excess = measured - expected * (1.0 + MORE_SHARE)
-    assert (excess <= MORE_BYTES).all(), np.argwhere(excess > MORE_BYTES)
 
 
 @pytest.mark.parametrize("ranks", COUNTS)
