@@ -227,9 +227,7 @@ def _check(order: Order, fields: Fields) -> None:
     if order.objective not in OBJECTIVES:
         raise fields.error("objective", " or ".join(OBJECTIVES))
     hops_us = sum(order.hops_us)
-    if order.is_ring_of_latencies and not math.isclose(
-        hops_us, order.cost_us, rel_tol=_TOLERANCE
-    ):
+    if order.is_ring_of_latencies and not math.isclose(hops_us, order.cost_us, rel_tol=_TOLERANCE):
         raise WrongUseError(f"{fields.place}: hops_us does not sum up to cost_us")
     slack = 1.0 + _TOLERANCE
     if order.lower_bound_us > order.cost_us * slack:

@@ -10,8 +10,7 @@ from typing import Protocol
 from plink.distance import Matrix
 from plink.errors import WrongUseError
 from plink.files.order import Proof
-from solvers import orders
-from solvers.collectives.form import Form
+from solvers.collectives.form import Form, RingForm
 from solvers.collectives.table import PeerTable
 from solvers.contention import search as contention_search
 from solvers.contention.network import Network
@@ -21,6 +20,7 @@ from solvers.exact.prove import EngineMissingError, prove
 from solvers.exact.verdict import Engine
 from solvers.orders.reference import cost
 from solvers.orders.solution import Progress
+from solvers.orders.solve import solve
 
 OnProgress = Callable[[Progress], None]
 
@@ -99,7 +99,7 @@ class LatencyObjective:
         on_progress: OnProgress | None = None,
     ) -> Found:
         """The cheapest order found."""
-        found = orders.solve(
+        found = solve(
             self.form,
             self.matrix_us,
             given,
@@ -112,10 +112,15 @@ class LatencyObjective:
             found.order,
             found.cost,
             found.lower_bound,
-            found.solver,
+            self._solver(found.ended_by),
             found.steps,
             found.ended_by,
         )
+
+    def _solver(self, ended_by: str) -> str:
+        if not isinstance(self.form, RingForm):
+            return "annealing"
+        return "dynamic-programming" if ended_by == "exact" else "lin-kernighan"
 
     def prove(self, found: Found, time_limit_s: float) -> tuple[Found, Proof]:
         """Let an exact engine look for something strictly cheaper.
@@ -198,8 +203,6 @@ def _in_us(on_progress: OnProgress) -> Callable[[contention_search.Progress], No
     """Tell of a search in seconds as of one in µs."""
 
     def tell(progress: contention_search.Progress) -> None:
-        on_progress(
-            Progress(progress.seconds, progress.time_s * 1e6, progress.lower_bound_s * 1e6)
-        )
+        on_progress(Progress(progress.seconds, progress.time_s * 1e6, progress.lower_bound_s * 1e6))
 
     return tell
