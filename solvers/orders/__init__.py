@@ -1,1 +1,1 @@
-"""Cheap orders for any latency form."""
+"""Cheap orders for any latency form: `solvers.orders.search.solve`."""

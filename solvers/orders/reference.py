@@ -47,9 +47,7 @@ def trees_cost(form: TreesForm, distance: Matrix, order: Sequence[int]) -> float
     return max((_tree_cost(parents, distance, order) for parents in form.parents), default=0.0)
 
 
-def _tree_cost(
-    parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[int]
-) -> float:
+def _tree_cost(parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[int]) -> float:
     children: list[list[int]] = [[] for _ in parents]
     waiting = []
     for rank, parent in enumerate(parents.tolist()):

@@ -55,7 +55,7 @@ class Annealing {
     Matrix distance_;
     Form form_;
     Levels levels_;
-    Random random_;
+    ring::Random random_;
     std::vector<double> weight_;  // of mean 1
     double mean_weight_;
     bool is_even_;

@@ -38,8 +38,10 @@ Levels::Levels(const ring::Matrix& distance)
         }
     }
     for (int i = 0; i < size_; ++i) {
-        for (int j = 0; j < size_; ++j) {
-            if (i != j) level_[static_cast<std::size_t>(i) * size_ + j] = below(distance(i, j));
+        for (int j = i + 1; j < size_; ++j) {
+            const std::uint16_t level = below(distance(i, j));
+            level_[static_cast<std::size_t>(i) * size_ + j] = level;
+            level_[static_cast<std::size_t>(j) * size_ + i] = level;
         }
     }
 }
