@@ -25,9 +25,9 @@ def staying(ranks: int, kept: Ranks) -> Ranks:
 
 
 def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
-    """Whole buffers between pairs at distances 1, 2, 4, ...; even ranks of the first pairs drop out.
+    """Whole buffers between pairs at distances 1, 2, 4, ..., as in Open MPI and MPICH.
 
-    Open MPI and MPICH do the same.
+    The even ranks of the first pairs drop out.
     """
     even, odd = folded(ranks)
     members = staying(ranks, odd)
