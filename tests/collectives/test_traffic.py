@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectives.traffic import check, run_gloo, run_mpi, sent
+from collectives.traffic import check, differing, run_gloo, run_mpi, sent
 from plink.bench.clients import mpich, openmpi
 from support.lab import Lab
 from support.require import require_client
@@ -62,6 +62,19 @@ def test_open_mpi_sends_what_its_table_says(
     lab: Lab, openmpi_traffic: Path, name: str, ranks: int
 ) -> None:
     check(lab, openmpi_traffic, name, ranks)
+
+
+def test_what_was_sent_tells_algorithms_apart(lab: Lab, openmpi_traffic: Path) -> None:
+    rings = {"openmpi-ring", "openmpi-segmented-ring", "mpich-ring"}
+    doubling = {"openmpi-recursive-doubling", "mpich-recursive-doubling"}
+    for name in OPENMPI:
+        measured = sent(lab, openmpi_traffic, name, 12)
+        alike = {
+            other
+            for other in [*OPENMPI, *MPICH, "gloo-ring"]
+            if not len(differing(measured, other))
+        }
+        assert alike == next((kind for kind in (rings, doubling) if name in kind), {name})
 
 
 @pytest.mark.parametrize("ranks", COUNTS)
