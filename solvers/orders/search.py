@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from solvers.collectives.form import Form, RingForm, RoundsForm
+from solvers.collectives.form import Form, RingForm
 from solvers.orders import reference
 from solvers.orders.anneal import anneal
 from solvers.orders.exhaustive import MAX_RANKS, cheapest_order
@@ -71,7 +71,7 @@ def solve(
             on_progress=on_progress,
         )
     given_cost = reference.cost(form, matrix, order)
-    if given_cost == 0.0 or _is_empty(form):
+    if given_cost == 0.0:
         return OrderSolution(order, given_cost, given_cost, "exact", 0)
     if form.ranks <= MAX_RANKS:
         found = cheapest_order(form, matrix)
@@ -104,7 +104,3 @@ def _checked(distance: Matrix, ranks: int) -> Matrix:
     if np.diagonal(matrix).any() or (matrix != matrix.T).any():
         raise ValueError("distance is not symmetric with a zero diagonal")
     return matrix
-
-
-def _is_empty(form: Form) -> bool:
-    return isinstance(form, RoundsForm) and not any(len(step.edges) for step in form.rounds)
