@@ -37,9 +37,11 @@ def shapes_of(parents: Sequence[int], emphasis: float) -> list[Shape]:
         for child in below[rank]:
             depth[child] = depth[rank] + 1
         order.extend(below[rank])
-    weight = [0.0] * len(parents)
+    # Of the deepest leaves 1, so that none overflows.
+    weight = [emphasis ** (one - max(depth)) for one in depth]
     for rank in reversed(order):
-        weight[rank] = sum(weight[child] for child in below[rank]) or emphasis ** depth[rank]
+        if below[rank]:
+            weight[rank] = sum(weight[child] for child in below[rank])
     place_of: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
     shapes: list[Shape] = []
     place = [0] * len(parents)

@@ -46,7 +46,6 @@ def worst_of_some(form, distance):
         ("halving-doubling", 8),
         ("bcube:2", 8),
         ("twice", 8),
-        ("tree", 6),
         ("tree", 7),
         ("star", 7),
         ("chain", 6),
@@ -82,7 +81,7 @@ def test_engines_equal_brute_force_for_any_matrix(distance, name, engine):
     assert verdict.lower_bound <= expected.cost * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(("name", "size"), [("ring", 16), ("halving-doubling", 16), ("bcube", 16)])
+@pytest.mark.parametrize(("name", "size"), [("ring", 16), ("bcube", 16)])
 def test_cp_sat_proves_sixteen(name, size):
     form, distance = forms.form_of(name, size), data_centre(size, seed=2)
     verdict = prove(form, distance, list(range(size)), 100.0, "cp-sat")
@@ -134,15 +133,9 @@ def test_a_missing_library_is_named_with_its_extra(engine, package, monkeypatch)
     for module in ("cp_sat", "smt"):
         monkeypatch.delattr(exact, module, raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
-    distance = data_centre(8, seed=1)
+    form, distance = find("ring").form(8), data_centre(8, seed=1)
     with pytest.raises(EngineMissingError, match=rf"^{package} is not .*\[exact\]$"):
-        prove(
-            find("ring").form(8),
-            distance,
-            worst_of_some(find("ring").form(8), distance),
-            5.0,
-            engine,
-        )
+        prove(form, distance, worst_of_some(form, distance), 5.0, engine)
 
 
 @pytest.mark.parametrize(("order", "engine"), [([0, 1, 2, 2], "z3"), ([0, 1, 2, 3], "oracle")])
