@@ -1,69 +1,14 @@
-"""What an order is predicted to cost: the latency form against its definition, and times."""
+"""What an order is predicted to cost: by latency, and under contention."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from plink.network import network_of
-from plink.prediction import Predictor, latency_us
+from plink.prediction import Predictor
 from prediction.clusters import rack_cluster
-from solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
 from solvers.collectives.registry import find
-
-
-def plain_us(form, distance_us, order):
-    """Luo 2020, §5.2.1, hop by hop."""
-    if isinstance(form, RingForm):
-        return sum(distance_us[order[i - 1], order[i]] for i in range(form.ranks))
-    if isinstance(form, RoundsForm):
-        return sum(
-            step.weight * max(distance_us[order[a], order[b]] for a, b in step.edges)
-            for step in form.rounds
-        )
-
-    def depth_us(parents, rank):
-        if parents[rank] < 0:
-            return 0.0
-        above = parents[rank]
-        return distance_us[order[rank], order[above]] + depth_us(parents, above)
-
-    return max(depth_us(parents, rank) for parents in form.parents for rank in range(form.ranks))
-
-
-@st.composite
-def forms(draw: st.DrawFn, ranks: int):
-    kind = draw(st.sampled_from(["ring", "rounds", "trees"]))
-    if kind == "ring":
-        return RingForm(ranks)
-    if kind == "rounds":
-        rank = st.integers(0, ranks - 1)
-        edges = st.lists(st.tuples(rank, rank), min_size=1, max_size=5)
-        drawn = draw(st.lists(st.tuples(edges, st.floats(0.5, 4)), max_size=4))
-        return RoundsForm(
-            ranks, [WeightedRound(np.array(pairs), weight) for pairs, weight in drawn]
-        )
-    trees = []
-    for _ in range(draw(st.integers(1, 2))):
-        labels = draw(st.permutations(range(ranks)))
-        parents = np.full(ranks, -1)
-        for place in range(1, ranks):
-            parents[labels[place]] = labels[draw(st.integers(0, place - 1))]
-        trees.append(parents)
-    return TreesForm(ranks, trees)
-
-
-@given(st.data(), st.integers(1, 9))
-def test_the_latency_form_is_what_its_definition_says(data, ranks):
-    form = data.draw(forms(ranks), label="form")
-    distance_us = np.random.default_rng(data.draw(st.integers(0, 99))).random((9, 9))
-    distance_us = distance_us + distance_us.T
-    np.fill_diagonal(distance_us, 0.0)
-    order = data.draw(st.permutations(range(9)), label="order")[:ranks]
-    expected = plain_us(form, distance_us, order)
-    assert latency_us(form, distance_us, np.array(order)) == pytest.approx(expected)
 
 
 def predictor(name, cluster, size_bytes=10_000_000):
