@@ -32,9 +32,9 @@ class _Leg:
     temperature: tuple[float, float]
 
 
-# A cold leg polishes the racks and rows that the start has; a hot one forgets most of them, and finds
-# others that suit ranks better where racks are of unequal sizes. Neither is better everywhere. Of
-# some thirty courses this one did best on data centres of 256 hosts in a second.
+# A cold leg polishes the racks and rows that the start has; a hot one forgets most of them, and
+# finds others that suit ranks better where racks are of unequal sizes. Neither is better
+# everywhere. Of some thirty courses this one did best on data centres of 256 hosts in a second.
 _COURSE = (
     _Leg(0.25, softness=(1.3, 1 / 30), temperature=(0.8, 1 / 450)),
     _Leg(0.75, softness=(1.5, 1 / 30), temperature=(1.6, 1 / 400)),
