@@ -14,8 +14,10 @@ Matrix = npt.NDArray[np.float64]
 
 _MOVES = 4096
 
-# In spreads of the distances, falling geometrically.
-_TEMPERATURE = (1 / 9, 1 / 150)
+# In spreads of the distances, falling geometrically: up to so many ranks. Few ranks have few good
+# orders, each hard to leave.
+_TEMPERATURES = ((12, (1.0, 1 / 20)), (32, (1 / 3, 1 / 50)))
+_OF_MANY_RANKS = (1 / 9, 1 / 150)
 
 
 class TreesCourse:
@@ -35,6 +37,9 @@ class TreesCourse:
         parents = [tree.tolist() for tree in form.parents]
         self._native = _native.TreesAnnealing(distance, parents, list(order), seed)
         self._spread = spread
+        self._temperature = next(
+            (falling for most, falling in _TEMPERATURES if form.ranks <= most), _OF_MANY_RANKS
+        )
 
     @property
     def best(self) -> list[int]:
@@ -52,6 +57,6 @@ class TreesCourse:
         Args:
             progress: of the course, from 0 to 1.
         """
-        first, last = _TEMPERATURE
+        first, last = self._temperature
         self._native.run(_MOVES, first * (last / first) ** progress * self._spread)
         return _MOVES
