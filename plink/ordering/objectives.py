@@ -10,7 +10,6 @@ from typing import Protocol
 from plink.distance import Matrix
 from plink.errors import WrongUseError
 from plink.files.order import Proof
-from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.form import Form, RingForm
 from solvers.collectives.table import PeerTable
 from solvers.contention import search as contention_search
@@ -26,7 +25,7 @@ from solvers.orders.solution import Progress
 OnProgress = Callable[[Progress], None]
 
 # Of the time by latency, for the proof of a bound.
-_BOUND_SHARE = 0.2
+_PROOF_SHARE = 0.2
 
 # Of the time under contention, for the latency search that gives it a start.
 _LATENCY_SHARE = 0.3
@@ -104,24 +103,21 @@ class LatencyObjective:
     ) -> Found:
         """The cheapest order found."""
         # The search for a ring proves its bound itself.
-        bound_s = 0.0 if isinstance(self.form, RingForm) else _BOUND_SHARE * time_limit_s
+        proof_s = 0.0 if isinstance(self.form, RingForm) else _PROOF_SHARE * time_limit_s
         found = solve(
             self.form,
             self.matrix_us,
             given,
             seed=seed,
-            time_limit_s=time_limit_s - bound_s,
+            time_limit_s=time_limit_s - proof_s,
             threads=self.threads,
+            proof_limit_s=proof_s,
             on_progress=on_progress,
         )
-        lower_bound_us = found.lower_bound
-        if bound_s > 0.0 and found.ended_by not in ("exact", "interrupt"):
-            proven = lower_bound(self.form, self.matrix_us, bound_s)
-            lower_bound_us = min(max(lower_bound_us, proven.value), found.cost)
         return Found(
             found.order,
             found.cost,
-            lower_bound_us,
+            found.lower_bound,
             self._solver(found.ended_by),
             found.steps,
             found.ended_by,

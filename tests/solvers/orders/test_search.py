@@ -77,7 +77,8 @@ def test_any_matrix_gets_an_order_no_dearer_than_given(distance, data):
     size = len(distance)
     order = data.draw(st.permutations(range(size)))
     form = data.draw(forms(size))
-    solution = solve(form, distance, order, steps=5_000, threads=data.draw(st.integers(1, 2)))
+    threads = data.draw(st.integers(1, 2))
+    solution = solve(form, distance, order, steps=5_000, threads=threads, proof_limit_s=0.01)
     assert sorted(solution.order) == list(range(size))
     assert solution.cost == reference.cost(form, distance, solution.order)
     assert solution.cost <= reference.cost(form, distance, order)
@@ -123,7 +124,7 @@ def test_data_centre_orders_cost_a_fraction_of_random_ones(name, family, share):
 def test_the_same_seed_and_steps_give_the_same_answer(name, threads):
     distance = datacenters.unequal(64, 4).distance
     form = PAPER_FORMS[name](64)
-    options = {"steps": 60_000, "time_limit_s": 60.0, "threads": threads}
+    options = {"steps": 60_000, "time_limit_s": 60.0, "threads": threads, "proof_limit_s": 0.0}
     first = solve(form, distance, seed=7, **options)
     assert first == solve(form, distance, seed=7, **options)
     assert first.order != solve(form, distance, seed=8, **options).order
@@ -162,6 +163,18 @@ def test_an_order_that_cannot_be_better_is_returned_as_it_is():
     for name in ("halving-doubling", "bcube", "tree"):
         solution = solve(PAPER_FORMS[name](16), distance, order, steps=5_000)
         assert solution.order == order
+        assert solution.lower_bound == pytest.approx(solution.cost)
+
+
+@pytest.mark.parametrize("name", ["halving-doubling", "bcube", "tree"])
+def test_a_bound_comes_with_the_answer_unless_it_is_not_wanted(name):
+    distance = datacenters.uniform(16, 1).distance
+    form = PAPER_FORMS[name](16)
+    solution = solve(form, distance, steps=100_000, time_limit_s=60.0)
+    assert 0.5 * solution.cost < solution.lower_bound <= solution.cost
+    unproven = solve(form, distance, steps=100_000, time_limit_s=60.0, proof_limit_s=0.0)
+    assert unproven.lower_bound == 0.0
+    assert unproven.order == solution.order
 
 
 @pytest.mark.parametrize(
