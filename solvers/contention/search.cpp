@@ -1,5 +1,6 @@
 #include "contention/search.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -11,10 +12,22 @@ namespace {
 constexpr int kStepsBetweenLooks = 64;
 constexpr int kSampledSwaps = 100;
 constexpr double kCoolest = 1e-3;
-// What the distances may weigh beside the time while annealing, at its beginning.
+// What the distances weigh beside the time while annealing, at its beginning and at most.
 constexpr double kTieShare = 1e-3;
 // Times within this share are alike: sums come out a little different each way they are made.
 constexpr double kTolerance = 1e-9;
+
+/// No order's distances sum up to more.
+double greatest_tie(const Problem& problem) {
+    double greatest = 0.0;
+    for (const double distance : problem.tie_distance) greatest = std::max(greatest, distance);
+    double messages = 0.0;
+    for (int stage = 0; stage < problem.waits.size(); ++stage) {
+        const int flows = problem.waits.starts[stage + 1] - problem.waits.starts[stage];
+        messages += problem.waits.counts[stage] * flows;
+    }
+    return messages * greatest;
+}
 
 }  // namespace
 
@@ -24,8 +37,8 @@ Search::Search(Problem problem, std::vector<int> order, std::uint64_t seed, long
       state_(problem_, order),
       steps_(steps),
       best_(std::move(order)) {
-    const Cost cost = state_.cost();
-    if (cost.tie > 0.0) tie_weight_ = kTieShare * cost.time_s / cost.tie;
+    const double most = greatest_tie(problem_);
+    if (most > 0.0) tie_weight_ = kTieShare / most * state_.cost().time_s;
     best_energy_ = energy();
     if (problem_.hosts < 2) {
         steps_ = 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,11 @@ from solvers.contention.network import Floats, Network
 from solvers.contention.starts import in_sequence, ring_by_groups
 from solvers.contention.time import Clock
 
-EndedBy = Literal["bound", "chains", "time", "interrupt"]
+EndedBy = Literal["exact", "bound", "chains", "time", "interrupt"]
 Order = list[int]
+
+# All 720 orders of so many hosts are tried.
+_MOST_TRIED_HOSTS = 6
 
 # One slice of native work: about how long an interrupt waits.
 _SLICE_S = 0.05
@@ -44,8 +48,9 @@ class ContentionSolution:
         order: rank r is on host `order[r]`.
         time_s: of the collective (`solvers.contention.time`).
         lower_bound_s: no order takes less.
-        ended_by: `bound` (the time meets the bound, and no distance can be saved), `chains` (so
-            many in a row found nothing better), `time`, or `interrupt`.
+        ended_by: `exact` (every order was tried), `bound` (the time meets the bound, and no
+            distance can be saved), `chains` (so many in a row found nothing better), `time`, or
+            `interrupt`.
         steps: swaps that were tried.
     """
 
@@ -160,8 +165,11 @@ class _Run:
         return ContentionSolution(order, time_s, self._bound_s, ended_by, self._steps)
 
     def _climb(self, starts: Sequence[Order]) -> EndedBy:
-        if self._network.hosts == 1:
-            return "bound"
+        if self._network.hosts <= _MOST_TRIED_HOSTS:
+            for permutation in itertools.permutations(range(self._network.hosts)):
+                self._take(list(permutation))
+            self._bound_s = self._best[0]
+            return "exact"
         for order in starts:
             self._take(in_sequence(order, self._network.group_of))
         ring = ring_by_groups(

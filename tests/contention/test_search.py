@@ -207,4 +207,4 @@ def test_the_native_search_refuses_what_cannot_be(call):
 
 def test_one_host_has_one_order():
     found = search(PeerTable(1, []), make_network(1))
-    assert (found.order, found.time_s, found.ended_by) == ([0], 0.0, "bound")
+    assert (found.order, found.time_s, found.ended_by) == ([0], 0.0, "exact")
