@@ -40,6 +40,9 @@ _COURSE = (
     _Leg(0.75, softness=(1.5, 1 / 30), temperature=(1.6, 1 / 400)),
 )
 
+# Temperatures are higher at first among few ranks, where there is no way around a dear order.
+_FEW_RANKS = 32
+
 
 class RoundsCourse:
     """A course of annealing, to be run step by step.
@@ -62,6 +65,7 @@ class RoundsCourse:
         )
         self._spread = spread
         self._edges = sum(map(len, edges)) / len(edges)
+        self._hotter = 1.0 + _FEW_RANKS / form.ranks
         self._leg = 0
 
     @property
@@ -87,7 +91,7 @@ class RoundsCourse:
             self._native.restart(self.best)
         softness = _between(*leg.softness, within) * self._spread
         first, last = leg.temperature
-        temperature = _between(first / self._edges, last, within) * self._spread
+        temperature = _between(self._hotter * first / self._edges, last, within) * self._spread
         self._native.run(_MOVES, softness, temperature)
         return _MOVES
 

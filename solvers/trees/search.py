@@ -16,8 +16,10 @@ _MOVES = 4096
 
 # In spreads of the distances, falling geometrically: up to so many ranks. Few ranks have few good
 # orders, each hard to leave.
-_TEMPERATURES = ((12, (1.0, 1 / 20)), (32, (1 / 3, 1 / 50)))
-_OF_MANY_RANKS = (1 / 9, 1 / 150)
+_TEMPERATURES = ((12, (1.0, 1 / 20)), (24, (1 / 3, 1 / 50)))
+# Of more ranks; so many have twice the first of these.
+_FIRST, _LAST = 1 / 9, 1 / 150
+_DOUBLY_HOT_RANKS = 32
 
 
 class TreesCourse:
@@ -37,8 +39,9 @@ class TreesCourse:
         parents = [tree.tolist() for tree in form.parents]
         self._native = _native.TreesAnnealing(distance, parents, list(order), seed)
         self._spread = spread
+        of_many = (_FIRST * (1.0 + _DOUBLY_HOT_RANKS / form.ranks), _LAST)
         self._temperature = next(
-            (falling for most, falling in _TEMPERATURES if form.ranks <= most), _OF_MANY_RANKS
+            (falling for most, falling in _TEMPERATURES if form.ranks <= most), of_many
         )
 
     @property
