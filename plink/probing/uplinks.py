@@ -67,11 +67,14 @@ def measure_uplinks(
     hosts = kept_hosts(request.hosts, present, request.earlier)
     moved = moved_hosts(hosts, request.earlier)
     names = {host.name for host in hosts}
+    kept = kept_cluster(hosts, request.earlier, moved)
+    groups = _groups_of(request.groups, names)
     cluster = replace(
-        kept_cluster(hosts, request.earlier, moved),
+        kept,
         unreachable=unreachable(request, reached, names),
         made_from=request.made_from,
-        groups=_groups_of(request.groups, names),
+        groups=groups,
+        grouping=kept.grouping if groups == kept.groups else None,
     )
     members = _members(cluster.groups, reached.hosts)
     transfer = _transfer_options(request)

@@ -57,7 +57,7 @@ class Embedding:
     @property
     def dimensions(self) -> int:
         """How many coordinates a point has."""
-        return self.points.shape[1]
+        return int(self.points.shape[1])
 
     @property
     def distance(self) -> Matrix:
@@ -186,10 +186,9 @@ def _unknowns(size: int, dimensions: int) -> int:
 
 
 def _components(is_measured: npt.NDArray[np.bool_]) -> int:
-    from scipy.sparse import csr_array  # noqa: PLC0415
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
-    count, _ = connected_components(csr_array(is_measured), directed=False)
+    count, _ = connected_components(is_measured.astype(np.int8), directed=False)
     return int(count)
 
 

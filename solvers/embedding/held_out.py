@@ -1,4 +1,4 @@
-"""Pairs held out of a fit, and how well they are predicted: from points, and from the raw matrix."""
+"""Pairs held out of a fit, and how well points and the raw matrix predict them."""
 
 from __future__ import annotations
 

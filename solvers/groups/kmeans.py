@@ -71,7 +71,7 @@ def _first_centres(points: Matrix, groups: int, rng: np.random.Generator) -> Mat
 def _assigned(squared: Matrix, smallest: int) -> Labels:
     """Each point's centre, at the least sum with at least `smallest` points to each centre."""
     size, groups = squared.shape
-    nearest = squared.argmin(axis=1)
+    nearest: Labels = squared.argmin(axis=1)
     if np.bincount(nearest, minlength=groups).min() >= smallest:
         return nearest
     # SciPy takes 0.3 s to import, and callers import this module for small things too.

@@ -19,9 +19,9 @@ from solvers.groups.separation import Separation, log_distances, separation
 
 # Cuts of the tree that are looked at: where joining takes the largest steps.
 _CUTS = 8
-# What nine in ten hosts must reach; few hosts look grouped by chance more often. Of random points on
-# a line, the worst case, about 1 in 100 sets reach it, and almost none from 24 hosts on
-# (docs/group.md).
+# What nine in ten hosts must reach; few hosts look grouped by chance more often. Of random points
+# on a line, the worst case, a few in 100 sets reach it where hosts are few, and almost none from 24
+# hosts on (docs/group.md).
 _LEAST_SEPARATION = 1.2
 _MORE_FOR_FEW = 200.0
 # Two levels differ in what they say only if one has this many times the other's groups.

@@ -114,6 +114,7 @@ def _fill(distance: Matrix, labels: Labels, groups: int, smallest: int) -> None:
             return
         means = _means(distance, labels, groups)
         own = means[np.arange(len(labels)), labels]
+        own[~np.isfinite(own)] = 0.0
         # A group at its smallest has none to spare; a host alone in its group has no mean there.
         can_leave = (sizes[labels] > smallest) & (labels != small)
         loss = np.where(can_leave, means[:, small] - own, np.inf)
@@ -139,7 +140,8 @@ def _improve(distance: Matrix, labels: Labels, groups: int, smallest: int, large
         means = sums / np.maximum(sizes - hot, 1.0)
         gain = means[hosts, labels][:, None] - means
         # [g][h]: the host of group g that gains most by going to group h, and its gain.
-        leaver = np.array([hosts[labels == g][gain[labels == g].argmax(axis=0)] for g in range(groups)])
+        of_groups = [hosts[labels == group] for group in range(groups)]
+        leaver = np.array([group[gain[group].argmax(axis=0)] for group in of_groups])
         best = gain[leaver, np.arange(groups)]
         moves = np.where((sizes[:, None] > smallest) & (sizes[None, :] < largest), best, -np.inf)
         np.fill_diagonal(moves, -np.inf)
