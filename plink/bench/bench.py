@@ -16,9 +16,9 @@ from plink.bench.run import run_rounds
 from plink.distance import distances
 from plink.errors import PlinkError, WrongUseError
 from plink.interrupts import ignored_interrupts
+from plink.listed import as_listed
 from plink.progress import Progress
 from probes.errors import HostListError
-from probes.hosts.host import ListedHost
 from probes.reach import Reached, reach
 from solvers.ring.reference import ring_cost
 
@@ -90,16 +90,7 @@ def _predict(request: BenchRequest) -> Prediction:
 
 
 def _reach(request: BenchRequest, on_done: Callable[[], None]) -> Reached:
-    listed = [
-        ListedHost(
-            entry.name,
-            user=entry.user,
-            port=entry.port,
-            ssh_address=entry.ssh_address,
-            place=request.source,
-        )
-        for entry in request.cluster.hosts
-    ]
+    listed = [as_listed(entry, request.source) for entry in request.cluster.hosts]
     try:
         return reach(listed, request.ssh, on_done=on_done)
     except HostListError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import TypeVar
 
 from plink.files.cluster import Host
 from probes.errors import HostError
+from probes.hosts.address import is_address
 from probes.reach import Reached, ReachedHost
 from probes.ssh.session import Session
 from probes.ssh.shell import posix_command
@@ -76,7 +76,7 @@ def for_each(items: Sequence[Item], work: Callable[[int, Item], Result]) -> list
 
 
 def _describe(entry: Host, host: ReachedHost) -> BenchHost:
-    address = entry.address if _is_address(entry.address) else host.address
+    address = entry.address if is_address(entry.address) else host.address
     own = {found.address: found.interface for found in host.facts.addresses}
     if address not in own:
         raise HostError(
@@ -97,11 +97,3 @@ def _describe(entry: Host, host: ReachedHost) -> BenchHost:
         machine=host.facts.machine,
         interface=own[address],
     )
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

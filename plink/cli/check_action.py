@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from plink.cli.failures import name_some, naming_unreached
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
 from plink.cli.talk import note, warn
@@ -29,7 +30,6 @@ from plink.probing.resume import (
     same_interface,
     same_network,
 )
-from plink.probing.run import TooFewReachedError
 from plink.probing.tools import TOOLS
 from plink.view.paper import paper
 from plink.view.text import counted, printable
@@ -38,7 +38,6 @@ from plink.view.text import counted, printable
 _SEEDS = 1 << 31
 # A common factor as small as that is not worth a word.
 _ALIKE = 0.02
-_MAX_NAMED = 5
 
 
 def run_command(
@@ -58,12 +57,8 @@ def run_command(
     refuse_unused(given, rtt.tool, f"and {source} was measured with {rtt.tool}")
     partners = values["rounds"] or CHECK_PARTNERS
     request = _request(values, cluster, rtt, source)
-    try:
+    with naming_unreached():
         result = check(cluster, rtt, request, partners=partners, progress=progress)
-    except TooFewReachedError as error:
-        for failure in error.failures:
-            warn(f"{failure.host}: {failure}")
-        raise
     _warn(result)
     if values["as_json"]:
         document.write_bytes(
@@ -124,11 +119,7 @@ def _warn(result: CheckResult) -> None:
         warn(f"{name}: {reason}")
     for name, (before, now) in result.moved.items():
         warn(f"{name}: has the address {now}, and had {before}")
-    for failure in result.failures[:_MAX_NAMED]:
-        ends = failure.source + (f" to {failure.destination}" if failure.destination else "")
-        warn(f"{ends}: {failure.reason}")
-    if len(result.failures) > _MAX_NAMED:
-        warn(f"... and {len(result.failures) - _MAX_NAMED} more hosts and directed pairs")
+    name_some(result.failures, "hosts and directed pairs")
 
 
 def _print(source: str, cluster: Cluster, result: CheckResult) -> None:

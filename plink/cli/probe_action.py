@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
+from plink.cli.failures import name_some, naming_unreached
 from plink.cli.progress import StageProgress
 from plink.cli.resume_command import resume_command
 from plink.cli.ssh_options import take_ssh_options
@@ -20,7 +21,7 @@ from plink.files import document
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
-from plink.files.measurement import Failure, Measurement
+from plink.files.measurement import Measurement
 from plink.probing.limits import UPLINKS
 from plink.probing.nics import read_nics, refuse_unlisted, same_nics
 from plink.probing.request import ProbeRequest
@@ -34,12 +35,10 @@ from plink.probing.resume import (
     same_network,
     same_sample,
 )
-from plink.probing.run import ProbeResult, TooFewReachedError, probe
+from plink.probing.run import ProbeResult, probe
 from plink.probing.uplinks import UplinkResult
 from probes.hosts.host import ListedHost
 from probes.hosts.hostlist import parse_host_list_bytes
-
-_MAX_NAMED_PAIRS = 5
 
 
 def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
@@ -111,11 +110,8 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
             codes.append(_report(result, output))
 
     try:
-        probe(request, progress, keep)
-    except TooFewReachedError as error:
-        for failure in error.failures:
-            warn(f"{failure.host}: {failure}")
-        raise
+        with naming_unreached():
+            probe(request, progress, keep)
     except KeyboardInterrupt:
         if not codes:
             raise
@@ -170,11 +166,5 @@ def _warn_of_gaps(cluster: Cluster, measurement: Measurement) -> None:
     hosts = [failure for failure in measurement.failures if failure.destination is None]
     for failure in [*cluster.unreachable, *hosts]:
         warn(f"{failure.source}: {failure.reason}")
-    _warn_pairs([failure for failure in measurement.failures if failure.destination is not None])
-
-
-def _warn_pairs(failures: Sequence[Failure]) -> None:
-    for failure in failures[:_MAX_NAMED_PAIRS]:
-        warn(f"{failure.source} to {failure.destination}: {failure.reason}")
-    if len(failures) > _MAX_NAMED_PAIRS:
-        warn(f"... and {len(failures) - _MAX_NAMED_PAIRS} more directed pairs, named in the file")
+    pairs = [failure for failure in measurement.failures if failure.destination is not None]
+    name_some(pairs, "directed pairs, named in the file")

@@ -17,12 +17,13 @@ from plink.files.measurement import Failure, Matrix
 from plink.files.rtt import RttMeasurement
 from plink.probing.collectors.base import Run
 from plink.probing.collectors.rtt import RttCollector
+from plink.probing.connecting import connected
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import moved_hosts
-from plink.probing.run import TooFewReachedError, tool_options
+from plink.probing.run import tool_options
 from plink.probing.tools import TOOLS
 from plink.progress import Progress
-from probes.reach import Reached, reach
+from probes.reach import Reached
 from probes.tournament import disjoint_rounds
 
 
@@ -77,16 +78,7 @@ def check(
         HostListError, OptionError: the request cannot be carried out as it stands.
         PlinkError: fewer than two hosts can be reached, or no pair can be compared.
     """
-    progress.stage("connecting", len(request.hosts))
-    with reach(
-        request.hosts,
-        request.ssh,
-        network=request.network,
-        interface=request.interface,
-        on_done=progress.step,
-    ) as reached:
-        if len(reached.hosts) < 2:
-            raise TooFewReachedError(reached.failures)
+    with connected(request, progress) as reached:
         again = _Again(cluster, request, reached, progress)
         judgement = _judge(again, rtt, partners, request.seed)
     return CheckResult(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from plink.files.cluster import Host, Unreachable
-from plink.files.measurement import Failure, Measurement
+from plink.files.measurement import Measurement
 from plink.files.round_sample import RoundSample
 from plink.probing.adapters.base import ToolOptions
 from plink.probing.collectors.base import Run
 from plink.probing.request import ProbeRequest
 from plink.probing.tools import TOOLS
 from probes.concurrency import most_pairs, shared_machines
-from probes.reach import Reached, ReachedHost
+from probes.reach import ReachedHost
 
 
 def recorded_options(
@@ -72,51 +71,3 @@ def notes_on(hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: int
     elif min(fact.cores for fact in facts) < cores_per_pair:
         note += ", and the two ends of a pair on one core: do not trust these readings"
     return [note]
-
-
-def to_host(reached: ReachedHost) -> Host:
-    """A host as a cluster file has it."""
-    return Host(
-        name=reached.name,
-        address=reached.address,
-        ssh_address=reached.target.hostname,
-        user=reached.listed.user,
-        port=reached.listed.port,
-        slots=reached.listed.slots,
-    )
-
-
-def absent(reached: Reached, kept: Container[str]) -> list[Failure]:
-    """Hosts that an earlier run knows and this one could not reach."""
-    return [
-        Failure(error.host, f"{error} (what was measured earlier is kept)")
-        for error in reached.failures
-        if error.host in kept
-    ]
-
-
-def unreachable(request: ProbeRequest, reached: Reached, kept: Container[str]) -> list[Unreachable]:
-    """The listed hosts that were not reached and have no entry."""
-    reasons = {error.host: str(error) for error in reached.failures if error.host not in kept}
-    return [
-        Unreachable(
-            host.name,
-            reasons[host.name],
-            user=host.user,
-            port=host.port,
-            slots=host.slots,
-            position=position,
-        )
-        for position, host in enumerate(request.hosts)
-        if host.name in reasons
-    ]
-
-
-def moves(hosts: Sequence[Host], moved: Mapping[str, str]) -> list[str]:
-    """What a reader should know of hosts at other addresses than before."""
-    return [
-        f"{host.name} had the address {moved[host.name]} and now has {host.address}: "
-        "its earlier readings are dropped"
-        for host in hosts
-        if host.name in moved
-    ]

@@ -16,10 +16,11 @@ from plink.files.document import finite_number
 from plink.files.measurement import Measurement
 from plink.files.round_sample import recorded_sample
 from plink.files.rtt import RttMeasurement
+from plink.listed import as_listed
 from plink.probing.limits import MAX_COUNT
 from plink.probing.request import STANDARD_PERCENTILES
 from plink.probing.tools import TOOLS
-from probes.hosts.address import IPNetwork
+from probes.hosts.address import IPNetwork, is_address
 from probes.hosts.host import ListedHost
 
 
@@ -129,17 +130,7 @@ def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
     Raises:
         WrongUseError: there are fewer than two.
     """
-    listed = [
-        ListedHost(
-            host.name,
-            user=host.user,
-            port=host.port,
-            slots=host.slots,
-            ssh_address=host.ssh_address,
-            place=source,
-        )
-        for host in cluster.hosts
-    ]
+    listed = [as_listed(host, source) for host in cluster.hosts]
     missed = {host.source: host for host in cluster.unreachable if host.source not in cluster.names}
     # Ascending, so that whoever stood before is there already; those without a place come last.
     for host in sorted(missed.values(), key=_place):
@@ -151,14 +142,6 @@ def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
         hint = f"list the others too: plink probe HOSTS --resume {source}"
         raise WrongUseError(f"{source}: has one host, and probing needs at least two", hint)
     return listed
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _place(host: Unreachable) -> int:
@@ -222,7 +205,7 @@ def moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str
     that nothing says that it moved.
     """
     known = () if earlier is None else earlier.hosts
-    before = {host.name: host.address for host in known if _is_address(host.address)}
+    before = {host.name: host.address for host in known if is_address(host.address)}
     return {
         host.name: before[host.name]
         for host in hosts

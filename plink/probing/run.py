@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from plink.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.measurement import Measurement
 from plink.files.round_sample import RoundSample
 from plink.interrupts import held_back_interrupts
 from plink.probing.adapters.base import ToolOptions
+from plink.probing.beginning import begin
 from plink.probing.collectors.base import Run
-from plink.probing.keeping import kept_cluster
+from plink.probing.connecting import connected
 from plink.probing.limits import DEFAULT_COUNTS, DEFAULT_PRECISION_PERCENT, EXAMPLE_ROUNDS, UPLINKS
-from plink.probing.records import (
-    absent,
-    as_before,
-    moves,
-    notes_on,
-    recorded_options,
-    to_host,
-    unreachable,
-)
+from plink.probing.records import as_before, notes_on, recorded_options
 from plink.probing.request import ProbeRequest
-from plink.probing.resume import kept_hosts, moved_hosts
 from plink.probing.rounds import advice, chosen_sample, directed_pairs, rounds_among
 from plink.probing.tools import TOOLS
 from plink.probing.uplinks import UplinkResult, measure_uplinks
 from plink.progress import Progress
 from probes.concurrency import most_pairs
-from probes.errors import HostError
-from probes.reach import Reached, ReachedHost, reach
+from probes.reach import Reached, ReachedHost
 
 
 @dataclass(frozen=True)
@@ -61,15 +51,6 @@ class ProbeResult:
     interrupted: bool
 
 
-class TooFewReachedError(PlinkError):
-    """There are no two hosts to measure between. `failures` says why."""
-
-    def __init__(self, failures: Sequence[HostError]) -> None:
-        hint = next((error.hint for error in failures if error.hint), None)
-        super().__init__("fewer than two hosts can be reached", hint)
-        self.failures = failures
-
-
 def probe(
     request: ProbeRequest,
     progress: Progress,
@@ -88,27 +69,11 @@ def probe(
         PlinkError: fewer than two hosts can be reached, or one cannot and the run is strict.
         KeyboardInterrupt: the user stopped it before anything was measured, or while it closed.
     """
-    progress.stage("connecting", len(request.hosts))
-    with reach(
-        request.hosts,
-        request.ssh,
-        network=request.network,
-        interface=request.interface,
-        on_done=progress.step,
-    ) as reached:
-        _check_enough(request, reached)
+    with connected(request, progress) as reached:
         if request.tool == UPLINKS:
             measure_uplinks(request, reached, progress, on_result)
         else:
             _measure(request, reached, progress, on_result)
-
-
-def _check_enough(request: ProbeRequest, reached: Reached) -> None:
-    if reached.failures and request.strict:
-        first = reached.failures[0]
-        raise PlinkError(f"{first.host}: {first}", first.hint or "leave out --strict to go on")
-    if len(reached.hosts) < 2:
-        raise TooFewReachedError(reached.failures)
 
 
 def _measure(
@@ -117,31 +82,26 @@ def _measure(
     progress: Progress,
     on_result: Callable[[ProbeResult], None],
 ) -> None:
-    present = {host.name: to_host(host) for host in reached.hosts}
-    hosts = kept_hosts(request.hosts, present, request.earlier)
-    places = {host.name: place for place, host in enumerate(hosts)}
-    moved = moved_hosts(hosts, request.earlier)
+    beginning = begin(request, reached)
+    kept = beginning.cluster
+    places = {name: place for place, name in enumerate(kept.names)}
+    present = [host.name for host in reached.hosts]
     tool = TOOLS[request.tool]
-    kept = kept_cluster(hosts, request.earlier, moved)
     collector = tool.collector(
-        replace(
-            kept,
-            unreachable=unreachable(request, reached, places),
-            made_from=request.made_from,
-        ),
+        kept,
         [places[name] for name in present],
         request.percentiles,
         on_settled=progress.step,
         on_remark=progress.say,
     )
-    collector.failures += absent(reached, places)
+    collector.failures += beginning.absent
     listed = [host.name for host in request.hosts]
     sample = chosen_sample(len(listed), request.rounds, request.seed)
-    rounds = rounds_among(listed, list(present), sample)
+    rounds = rounds_among(listed, present, sample)
     wanted = collector.missing(rounds)
     options = tool_options(request, reached.hosts)
     notes = [
-        *moves(hosts, moved),
+        *beginning.moves,
         *notes_on(reached.hosts, options.concurrency, tool.cores_per_pair),
     ]
     for note in [*notes, *advice(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
@@ -169,10 +129,10 @@ def _measure(
             )
             done = [tool.describe(options), *collector.achieved(options.precision_percent)]
         else:
-            run = as_before(before, sample, moves(hosts, moved))
+            run = as_before(before, sample, beginning.moves)
             done = ["nothing measured anew"]
         cluster, measurement = collector.result(run)
-        asked = rounds_among(listed, [host.name for host in hosts], sample)
+        asked = rounds_among(listed, kept.names, sample)
         on_result(
             ProbeResult(
                 cluster=cluster,

@@ -11,13 +11,12 @@ from plink.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.interrupts import held_back_interrupts
+from plink.probing.beginning import begin
 from plink.probing.collectors.base import Run
 from plink.probing.collectors.uplinks import LinkCollector, UplinkCollector
-from plink.probing.keeping import kept_cluster
 from plink.probing.limits import UPLINKS
-from plink.probing.records import absent, address_options, as_before, moves, to_host, unreachable
+from plink.probing.records import address_options, as_before
 from plink.probing.request import ProbeRequest
-from plink.probing.resume import kept_hosts, moved_hosts
 from plink.progress import Progress
 from probes.concurrency import most_pairs, shared_machines
 from probes.iperf3 import tool as iperf3
@@ -63,30 +62,25 @@ def measure_uplinks(
         PlinkError: hosts of fewer than two groups were reached.
         KeyboardInterrupt: the user stopped it before anything was measured.
     """
-    present = {host.name: to_host(host) for host in reached.hosts}
-    hosts = kept_hosts(request.hosts, present, request.earlier)
-    moved = moved_hosts(hosts, request.earlier)
-    names = {host.name for host in hosts}
-    kept = kept_cluster(hosts, request.earlier, moved)
-    groups = _groups_of(request.groups, names)
+    beginning = begin(request, reached)
+    kept = beginning.cluster
+    groups = _groups_of(request.groups, set(kept.names))
     cluster = replace(
-        kept,
-        unreachable=unreachable(request, reached, names),
-        made_from=request.made_from,
-        groups=groups,
-        grouping=kept.grouping if groups == kept.groups else None,
+        kept, groups=groups, grouping=kept.grouping if groups == kept.groups else None
     )
     members = _members(cluster.groups, reached.hosts)
     transfer = _transfer_options(request)
     concurrency = request.concurrency or most_pairs([host.facts for host in reached.hosts])
-    notes = [*moves(hosts, moved), *_notes_on(reached.hosts, members)]
+    notes = [*beginning.moves, *_notes_on(reached.hosts, members)]
     for note in notes:
         progress.say(note)
     links = _link_collector(cluster, reached.hosts, progress)
     collector = UplinkCollector(
-        list(present), members, _kept(cluster, request.earlier), on_settled=progress.step
+        [host.name for host in reached.hosts],
+        members,
+        _kept(cluster, request.earlier),
+        on_settled=progress.step,
     )
-    failures = absent(reached, names)
     wanted = collector.missing()
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")
     began = time.monotonic()
@@ -134,10 +128,10 @@ def measure_uplinks(
                 notes=notes,
             )
         else:
-            run = as_before(before, None, moves(hosts, moved))
+            run = as_before(before, None, beginning.moves)
         measurement = UplinkMeasurement(
             uplinks=collector.uplinks(links.links()),
-            failures=[*failures, *links.failures, *collector.failures],
+            failures=[*beginning.absent, *links.failures, *collector.failures],
             **vars(run),
         )
         on_result(UplinkResult(replace(cluster, uplinks=measurement), measurement, interrupted))

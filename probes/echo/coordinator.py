@@ -77,10 +77,16 @@ def measure(
         facts = [host.facts for host in hosts]
         placement = Placement(facts, agent.cores_per_pair, is_free=is_free)
         run = _Run(
-            hosts, schedule, options, sink, agents, placement=placement, concurrency=concurrency
+            hosts,
+            schedule,
+            options,
+            sink,
+            agents,
+            placement=placement,
+            concurrency=concurrency,
+            is_free=is_free,
+            adaptive=adaptive,
         )
-        if not is_free:
-            run.grant(adaptive=adaptive)
         for index, error in agents.start(ssh_concurrency):
             run.lose_host(index, str(error))
         run.bind()
@@ -106,6 +112,8 @@ class _Run:
         *,
         placement: Placement,
         concurrency: int,
+        is_free: bool,
+        adaptive: bool,
     ) -> None:
         self._hosts = hosts
         self._options = options
@@ -116,8 +124,10 @@ class _Run:
         self._repeats = Repeats(sum(1 for _ in schedule.pairs()))
         self._placement = placement
         self._delivery = Delivery(schedule, options.percentiles, sink, self._repeats, placement)
-        self._grants: Grants | None = None
-        self._pace: Pace | None = None
+        self._is_free = is_free
+        # Hosts that go freely need no leave.
+        self._grants = Grants(() if is_free else schedule.pairs(), concurrency)
+        self._pace = Pace(concurrency) if adaptive and not is_free else None
         self._concurrency = concurrency
         # What is said to the two ends of a meeting that was granted.
         self._leave: Callable[[int, Grant, int | None], str] = _leave_to_meet
@@ -131,29 +141,20 @@ class _Run:
         # The slowest meeting: every probe is answered, but as late as an answer still counts.
         slowest_s = 2 * options.count * options.silence_s
         self._reports = Reports(schedule, _REPORT_WITHIN_S, _REPORT_WITHIN_S + slowest_s)
-        self._is_free = True
         self._ask_at = 0.0
         # Further meetings have rounds of their own, after all that are scheduled.
         self._next_round = len(schedule)
-
-    def grant(self, *, adaptive: bool) -> None:
-        """Let pairs meet by leave only, fewer at once if `adaptive` finds that better."""
-        self._is_free = False
-        self._grants = Grants(self._schedule.pairs(), self._concurrency)
-        self._pace = Pace(self._concurrency) if adaptive else None
 
     def bind(self) -> None:
         """Tell every agent who it is, and learn where it listens."""
         secret = secrets.token_hex(16)
         for index in sorted(self._alive):
             address = self._hosts[index].address
-            granted = self._grants is not None
             self._agents.tell(
-                index, opening(index, address, self._options, secret, granted=granted)
+                index,
+                opening(index, address, self._options, secret, granted=not self._is_free),
             )
-        deadline = time.monotonic() + _BIND_WAIT_S
-        while self._alive - set(self._ports) and time.monotonic() < deadline:
-            self._take(deadline - time.monotonic())
+        self._take_while(lambda: self._alive - set(self._ports), _BIND_WAIT_S)
         for index in sorted(self._alive - set(self._ports)):
             self.lose_host(index, f"its echo agent did not start within {_BIND_WAIT_S:g} s")
 
@@ -162,8 +163,8 @@ class _Run:
         self._hand_out()
         for index in sorted(self._alive):
             self._agents.tell(index, "start\n")
-        if self._grants is not None:
-            self._settle()
+        if not self._is_free:
+            self._take_while(lambda: True, _SETTLING_S)
         self._ask_at = time.monotonic() + _ASK_EVERY_S
         self._reports.begin(time.monotonic())
         while self._schedule.pending:
@@ -171,11 +172,6 @@ class _Run:
         for index in self._suspicion.silent_to_all():
             if index in self._alive:
                 self._sink.host_lost(HostLoss(index, f"{SILENT} of any host"))
-
-    def _settle(self) -> None:
-        until = time.monotonic() + _SETTLING_S
-        while (left_s := until - time.monotonic()) > 0:
-            self._take(left_s)
 
     def repeat(self) -> None:
         """Let the pairs that were disturbed meet again, as far as that helps."""
@@ -227,9 +223,7 @@ class _Run:
             ]
             self._agents.tell(index, schedule_text(peers, meetings))
         self._ask_all()
-        deadline = time.monotonic() + _BIND_WAIT_S
-        while self._liveness.unanswered and time.monotonic() < deadline:
-            self._take(deadline - time.monotonic())
+        self._take_while(lambda: self._liveness.unanswered, _BIND_WAIT_S)
         for index in sorted(self._liveness.unanswered):
             self.lose_host(index, f"did not take its schedule within {_BIND_WAIT_S:g} s")
 
@@ -245,8 +239,7 @@ class _Run:
         for source, destination in self._schedule.owed_with(index):
             self._schedule.settle(source, destination)
             self._sink.pair_lost(PairLoss(source, destination, f"{self._name(index)} {reason}"))
-        if self._grants is not None:
-            self._grants.host_lost(index)
+        self._grants.host_lost(index)
         if self._has_peers:
             self._tell_partners(index, f"gone {index}\n")
 
@@ -258,7 +251,7 @@ class _Run:
         return self._hosts[index].name
 
     def _grant_next(self) -> None:
-        for grant in self._grants.next() if self._grants is not None else ():
+        for grant in self._grants.next():
             of_leader, of_follower = self._placement.processors(
                 grant.slot, grant.leader, grant.follower
             )
@@ -295,8 +288,13 @@ class _Run:
                 self.lose_host(index, _NO_REPORT)
 
     def _owing(self) -> set[int]:
-        busy = self._grants.busy if self._grants is not None else set()
-        return busy | {source for source, _ in self._schedule.pending}
+        return self._grants.busy | {source for source, _ in self._schedule.pending}
+
+    def _take_while(self, is_waiting: Callable[[], object], at_most_s: float) -> None:
+        """Take what agents say, until nothing is waited for any more or the time is over."""
+        deadline = time.monotonic() + at_most_s
+        while is_waiting() and (left_s := deadline - time.monotonic()) > 0:
+            self._take(left_s)
 
     def _take(self, timeout_s: float) -> bool:
         said = self._agents.hear(timeout_s)
@@ -336,8 +334,6 @@ class _Run:
         if self._is_under_way(index, event.round):
             self._reports.over(index, event.partner, event.round, time.monotonic())
         share = self._delivery.over(index, event)
-        if self._grants is None:
-            return
         self._grants.over(index, event.round)
         if self._pace is not None and share is not None:
             change = self._pace.meeting(is_disturbed=share >= DISTURBED)
@@ -351,16 +347,14 @@ class _Run:
         if self._is_free and number < len(self._schedule):
             return True
         # Further meetings may begin before the last word of those before is heard.
-        is_granted = self._grants is not None and self._grants.is_running(index, number)
-        return is_granted or self._reports.is_owed(index, number)
+        return self._grants.is_running(index, number) or self._reports.is_owed(index, number)
 
     def _take_loss(self, index: int, event: Lost) -> None:
         if self._schedule.settle(index, event.partner):
             reason = f"{self._name(event.partner)} {event.reason}"
             self._sink.pair_lost(PairLoss(index, event.partner, reason))
         if event.reason == SILENT:
-            if self._grants is not None:
-                self._grants.given_up(index, event.round)
+            self._grants.given_up(index, event.round)
             if event.partner in self._alive:
                 self._doubt(event.partner)
             for suspect in self._suspicion.silence(index, event.partner):

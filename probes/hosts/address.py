@@ -38,6 +38,15 @@ class InterfaceAddress:
     address: str
 
 
+def is_address(text: str) -> bool:
+    """Whether `text` is an IPv4 or IPv6 address, perhaps with a zone."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def choose_address(
     candidates: Sequence[InterfaceAddress],
     ssh_address: str,

@@ -7,11 +7,11 @@ follows. `host:8` names port 8, never 8 ranks as MPICH reads it: ranks are `host
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator
 
 from probes.errors import HostListError
+from probes.hosts.address import is_address
 from probes.hosts.host import ListedHost
 from probes.hosts.ranges import expand, split_outside_brackets
 
@@ -129,7 +129,7 @@ def _parse_number(text: str, high: int) -> int | None:
 
 
 def _check_ipv6(text: str, place: str) -> None:
-    if not _IPV6.fullmatch(text) or not _is_address(text):
+    if not _IPV6.fullmatch(text) or not is_address(text):
         raise HostListError(f"{place}: {_brief(text)} is no IPv6 address", _HINT_IPV6)
 
 
@@ -141,21 +141,13 @@ def _check_name(name: str, place: str) -> None:
         raise HostListError(message, _HINT_NAME)
     if not _NAME.fullmatch(name):
         raise HostListError(f"{place}: {_brief(name)} is no host name", _HINT_NAME)
-    if _NUMERIC.fullmatch(name) and not _is_address(name):
+    if _NUMERIC.fullmatch(name) and not is_address(name):
         raise HostListError(f"{place}: {_brief(name)} is no IPv4 address", _HINT_NAME)
     labels = name.removesuffix(".").split(".")
     if max(map(len, labels)) > _MAX_LABEL_LENGTH:
         raise HostListError(f"{place}: {_brief(name)} is too long for a host name", _HINT_NAME)
     if not all(labels):
         raise HostListError(f"{place}: {_brief(name)} has an empty part", _HINT_NAME)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _brief(text: str) -> str:

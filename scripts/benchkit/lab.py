@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from labkit.holder import held
 from probes.hosts.hostlist import parse_host_list_bytes
 from probes.reach import Reached, reach
 from probes.ssh.options import SshOptions
+
+_SHAPE = ("racks", "hosts", "hops")
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,17 @@ class BenchLab:
     def in_rack_order(self) -> list[str]:
         """The hosts with racks in sequence: the best ring there is."""
         return sorted(self.racks, key=lambda host: (self.racks[host], host))
+
+
+def add_shape(parser: argparse.ArgumentParser) -> None:
+    """The options that say how large a lab is; `shape` reads them."""
+    for option in _SHAPE:
+        parser.add_argument(f"--{option}", default="4")
+
+
+def shape(arguments: argparse.Namespace) -> list[str]:
+    """What `bench_lab` takes for the options of `add_shape`."""
+    return [word for option in _SHAPE for word in (f"--{option}", getattr(arguments, option))]
 
 
 @contextmanager

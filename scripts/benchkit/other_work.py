@@ -1,11 +1,11 @@
-"""Other work on every processor of the machine, for the length of a measurement."""
+"""Other work on a machine's processors, for the length of a measurement."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 # Each ends with its standard input, hence with who started it.
@@ -15,8 +15,9 @@ os.sched_setaffinity(0, {int(sys.argv[1])})
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 print("busy", flush=True)
 """
+BUSY = "a busy loop on every core"
 _LOOPS = {
-    "a busy loop on every core": "while True: pass",
+    BUSY: "while True: pass",
     # What an MPI rank does that waits, where it shares its core.
     "a yielding loop on every core": "while True: os.sched_yield()",
     "a loop that copies memory on every core": (
@@ -28,10 +29,12 @@ KINDS = (QUIET, *_LOOPS)
 
 
 @contextmanager
-def other_work(kind: str) -> Iterator[None]:
-    """One of `KINDS`, on every processor that this process may use."""
+def other_work(kind: str, processors: Sequence[int] | None = None) -> Iterator[None]:
+    """One of `KINDS` on each of these processors, by default on all that this process may use."""
+    if processors is None:
+        processors = sorted(os.sched_getaffinity(0))
     with ExitStack() as stack:
-        for processor in sorted(os.sched_getaffinity(0)) if kind != QUIET else ():
+        for processor in processors if kind != QUIET else ():
             program = _UNTIL_INPUT_ENDS + _LOOPS[kind]
             loop = stack.enter_context(
                 subprocess.Popen(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from plink.files import cluster as cluster_file
 from support.lab import Lab, lab_cluster
+from support.pairs import measured, pairs_among
 from support.plink_command import (
     agents_on,
     plink,
@@ -23,6 +23,7 @@ from support.plink_command import (
     wait_until_no_agents,
 )
 from support.require import require_dpdk
+from support.running import wait_for
 
 pytestmark = pytest.mark.lab
 
@@ -34,17 +35,6 @@ def lab() -> Iterator[Lab]:
     require_dpdk()
     with lab_cluster(racks=2, hosts=2) as lab:
         yield lab
-
-
-def measured(path: Path) -> set[tuple[str, str]]:
-    cluster, _ = cluster_file.read(str(path))
-    assert cluster.rtt is not None
-    pairs = np.argwhere(~np.isnan(cluster.rtt.readings_us))
-    return {(cluster.names[i], cluster.names[j]) for i, j in pairs}
-
-
-def all_pairs(names: list[str]) -> set[tuple[str, str]]:
-    return {(a, b) for a in names for b in names if a != b}
 
 
 def test_racks_are_told_apart(lab: Lab, tmp_path: Path) -> None:
@@ -70,7 +60,7 @@ def test_two_runs_at_the_same_time(lab: Lab, tmp_path: Path) -> None:
     for run, out in zip(runs, outs, strict=True):
         _, complaint = run.communicate(timeout=60)
         assert run.returncode == 0, complaint
-        assert measured(out) == all_pairs(lab.names)
+        assert measured(out) == pairs_among(lab.names)
 
 
 def test_a_killed_agent_costs_one_host_and_resume_fills_it_in(lab: Lab, tmp_path: Path) -> None:
@@ -79,17 +69,15 @@ def test_a_killed_agent_costs_one_host_and_resume_fills_it_in(lab: Lab, tmp_path
     options = (*ssh_options(lab), "--tool", "dpdk", "--count", "10000", "--precision", "0")
     argv = plink_argv("probe", lab.hosts_file, "-o", out, *options)
     with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as run:
-        deadline = time.monotonic() + 30.0
-        while not (there := agents_on(lab, victim)):
-            assert time.monotonic() < deadline
-        os.kill(there[0], signal.SIGKILL)
+        wait_for(lambda: agents_on(lab, victim), 30.0)
+        os.kill(agents_on(lab, victim)[0], signal.SIGKILL)
         _, complaint = run.communicate(timeout=60)
     assert run.returncode == 3, complaint
     assert f"warning: {victim}: its echo agent ended" in complaint
-    assert measured(out) == all_pairs(others)
+    assert measured(out) == pairs_among(others)
     done = plink("probe", *ssh_options(lab), "--resume", out, *QUICK)
     assert done.code == 0, done.stderr
-    assert measured(out) == all_pairs(lab.names)
+    assert measured(out) == pairs_among(lab.names)
 
 
 def test_a_host_whose_packets_get_nowhere_is_named(lab: Lab, tmp_path: Path) -> None:
@@ -108,7 +96,7 @@ def test_a_host_whose_packets_get_nowhere_is_named(lab: Lab, tmp_path: Path) -> 
         lab.exec(mute, ["sh", "-c", unblock])
     assert done.code == 3
     assert f"warning: {mute}: does not answer UDP probes" in done.stderr
-    assert measured(out) == all_pairs(others)
+    assert measured(out) == pairs_among(others)
     wait_until_no_agents(lab)
 
 
@@ -141,7 +129,7 @@ def test_nics_of_the_agents_own(lab: Lab, tmp_path: Path) -> None:
     run = ("probe", "-", *ssh_options(lab), *QUICK)
     done = plink(*run, "-o", out, "--nics", nics, text=text)
     assert done.code == 0, done.stderr
-    assert measured(out) == all_pairs([first, second])
+    assert measured(out) == pairs_among([first, second])
     assert read_json(out)["rtt"]["options"]["nics"] == nics.read_text().splitlines()
     other = tmp_path / "other"
     other.write_text(nics.read_text().replace("own0", "own1"))

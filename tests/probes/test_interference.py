@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from benchkit.other_work import BUSY, other_work
 from probes.echo import coordinator
 from probes.echo.disturbance import DISTURBED
 from probes.echo.protocol import EchoOptions
 from probes.tournament import round_robin
-from support.busy_loop import busy_loops
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 
@@ -32,7 +32,7 @@ def two_processors() -> Iterator[None]:
 
 def test_busy_loops_beside_the_agents_are_noticed() -> None:
     hosts, sink = local_hosts(5), ListSink()
-    with busy_loops([0, 1]):
+    with other_work(BUSY, [0, 1]):
         coordinator.measure(hosts, all_pairs(5), round_robin(5), OPTIONS, sink, concurrency=1)
     shares = [reading.disturbance for reading in sink.readings]
     assert sink.measured() == all_pairs(5)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support import precision_twin as twin
+from benchkit import precision_twin as twin
 from support.precision_native import NativeRule, compiler, native_rule
 from support.rtt_shapes import SHAPES, drifting
 

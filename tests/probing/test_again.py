@@ -12,7 +12,7 @@ from plink.cli import run as run_plink
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.import_matrix import import_matrix
-from plink.probing import run
+from plink.probing import connecting, run
 from probes.reach import Reached
 from probes.samples import BandwidthReading, RttReading, Sink, Wanted
 from probes.ssh.connect import Connector
@@ -25,7 +25,9 @@ HOSTS = [reached_host(number) for number in (1, 2, 3)]
 
 @pytest.fixture(autouse=True)
 def _hosts_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "reach", lambda *_, **__: Reached(Connector(SshOptions()), HOSTS))
+    monkeypatch.setattr(
+        connecting, "reach", lambda *_, **__: Reached(Connector(SshOptions()), HOSTS)
+    )
     set_tool(monkeypatch, "echo")
     set_tool(monkeypatch, "iperf3")
 

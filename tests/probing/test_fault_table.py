@@ -22,6 +22,7 @@ from benchkit.fault_runs import (
 from labkit.faults import KINDS, Fault
 from support.fake_python import SLOW, fake_python
 from support.lab import Lab
+from support.pairs import pairs_among
 from support.require import require_dpdk, require_iperf3, require_scapy
 
 pytestmark = pytest.mark.lab
@@ -59,10 +60,6 @@ def leaving(names: Sequence[str]) -> list[Fault]:
         Fault(names[3], 2, "silence"),
         Fault(names[4], 3, "down"),
     ]
-
-
-def all_pairs(names: Sequence[str]) -> set[tuple[str, str]]:
-    return {(one, other) for one in names for other in names if one != other}
 
 
 Script = Callable[[Sequence[str]], list[Fault]]
@@ -119,7 +116,7 @@ def test_faults_cost_what_they_concern(
     assert "fault not reached" not in outcome.complaint
     assert "fault failed" not in outcome.complaint
     assert spared(lab.names, script) <= outcome.measured, outcome.complaint
-    missing = all_pairs(lab.names) - outcome.measured
+    missing = pairs_among(lab.names) - outcome.measured
     assert outcome.code == 3, outcome.complaint
     assert missing
     assert set(must_be_named(script)) <= outcome.failed, outcome.complaint

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchkit.other_work import BUSY, other_work
 from plink.files import cluster as cluster_file
-from support.busy_loop import busy_loops
 from support.lab import Lab
 from support.plink_command import plink, ssh_options
 
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.lab
 
 def test_other_work_is_noticed_named_and_measured_again(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
-    with busy_loops(sorted(os.sched_getaffinity(0))):
+    with other_work(BUSY):
         done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", out)
     assert done.code == 0, done.stderr
     assert "directed pairs were disturbed by other work on the hosts, on " in done.stderr

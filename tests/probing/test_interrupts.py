@@ -17,7 +17,7 @@ from plink.cli.progress import StageProgress
 from plink.errors import PlinkError
 from plink.files import cluster as cluster_file
 from plink.interrupts import held_back_interrupts
-from plink.probing import run
+from plink.probing import connecting, run
 from probes.reach import Reached
 from probes.samples import PairLoss, RttReading, Sink, Wanted
 from probes.ssh.connect import Connector
@@ -37,7 +37,7 @@ def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]
     """Options of `plink probe` for two hosts that no connection is needed for."""
     hosts = [reached_host(1), reached_host(2)]
     monkeypatch.setattr(
-        run, "reach", lambda *_, **__: InterruptedClosing(Connector(SshOptions()), hosts)
+        connecting, "reach", lambda *_, **__: InterruptedClosing(Connector(SshOptions()), hosts)
     )
     listed = tmp_path / "hosts"
     listed.write_text("h1\nh2\n")

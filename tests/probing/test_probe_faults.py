@@ -6,14 +6,12 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from plink.files import cluster as cluster_file
 from support.lab import Lab
+from support.pairs import measured, pairs_among
 from support.plink_command import (
     agents_on,
     plink,
@@ -22,6 +20,7 @@ from support.plink_command import (
     ssh_options,
     wait_until_no_agents,
 )
+from support.running import wait_for
 
 pytestmark = pytest.mark.lab
 
@@ -29,27 +28,9 @@ QUICK = ("--count", "100")
 LONG = ("--count", "10000", "--precision", "0")
 
 
-def measured(path: Path) -> set[tuple[str, str]]:
-    cluster, _ = cluster_file.read(str(path))
-    assert cluster.rtt is not None
-    pairs = np.argwhere(~np.isnan(cluster.rtt.readings_us))
-    return {(cluster.names[i], cluster.names[j]) for i, j in pairs}
-
-
-def all_pairs(names: list[str]) -> set[tuple[str, str]]:
-    return {(a, b) for a in names for b in names if a != b}
-
-
 def start_long_run(lab: Lab, out: Path, *options: str) -> subprocess.Popen[str]:
     argv = plink_argv("probe", lab.hosts_file, *ssh_options(lab), "-o", out, *LONG, *options)
     return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def ssh(lab: Lab, host: str, command: str) -> None:
@@ -64,7 +45,7 @@ def test_a_host_that_refuses_ssh_is_left_out(lab: Lab, tmp_path: Path) -> None:
     assert done.code == 3
     assert f"warning: {bad}: SSH port 9 of " in done.stderr
     assert "refuses the connection" in done.stderr
-    assert measured(out) == all_pairs(good)
+    assert measured(out) == pairs_among(good)
     assert read_json(out)["unreachable"][0]["source"] == bad
 
 
@@ -123,7 +104,7 @@ def test_a_host_that_answers_no_udp_is_named(lab: Lab, tmp_path: Path) -> None:
         lab.exec(mute, ["sh", "-c", "; ".join(unblock)])
     assert done.code == 3
     assert f"warning: {mute}: does not answer UDP probes" in done.stderr
-    assert measured(out) == all_pairs(others)
+    assert measured(out) == pairs_among(others)
     wait_until_no_agents(lab)
 
 
@@ -138,7 +119,7 @@ def test_a_host_that_falls_silent_in_mid_probe(lab: Lab, tmp_path: Path) -> None
     out = tmp_path / "c.json"
     dying, *others = lab.names
     run = start_long_run(lab, out, "--timeout", "0.5")
-    wait_for(lambda: agents_on(lab, dying))
+    wait_for(lambda: agents_on(lab, dying), 30.0)
     lab.lab("stop", dying)
     try:
         _, complaint = run.communicate(timeout=60)
@@ -146,7 +127,7 @@ def test_a_host_that_falls_silent_in_mid_probe(lab: Lab, tmp_path: Path) -> None
         lab.lab("start", dying)
     assert run.returncode == 3, complaint
     assert f"warning: {dying}: " in complaint
-    assert all_pairs(others) <= measured(out)
+    assert pairs_among(others) <= measured(out)
     wait_until_no_agents(lab, seconds=90)
 
 
@@ -154,18 +135,18 @@ def test_a_killed_agent_costs_one_host(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     victim, *others = lab.names
     run = start_long_run(lab, out)
-    wait_for(lambda: agents_on(lab, victim))
+    wait_for(lambda: agents_on(lab, victim), 30.0)
     os.kill(agents_on(lab, victim)[0], signal.SIGKILL)
     _, complaint = run.communicate(timeout=60)
     assert run.returncode == 3, complaint
     assert f"warning: {victim}: its echo agent ended" in complaint
-    assert measured(out) == all_pairs(others)
+    assert measured(out) == pairs_among(others)
 
 
 def test_an_interrupt_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     run = start_long_run(lab, out)
-    wait_for(lambda: agents_on(lab, lab.names[0]))
+    wait_for(lambda: agents_on(lab, lab.names[0]), 30.0)
     time.sleep(2.0)
     run.send_signal(signal.SIGINT)
     _, complaint = run.communicate(timeout=30)
@@ -176,7 +157,7 @@ def test_an_interrupt_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     before = measured(out)
     done = plink("probe", *ssh_options(lab), "--resume", out, *QUICK)
     assert done.code == 0, done.stderr
-    assert before < measured(out) == all_pairs(lab.names)
+    assert before < measured(out) == pairs_among(lab.names)
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.3, 0.6, 0.9])
@@ -187,7 +168,8 @@ def test_an_early_interrupt_leaves_nothing(lab: Lab, tmp_path: Path, delay_s: fl
     run.send_signal(signal.SIGINT)
     _, complaint = run.communicate(timeout=30)
     assert "Traceback" not in complaint
-    assert run.returncode in (130, 3)
+    # On a slow machine the signal comes before Python has a handler for it.
+    assert run.returncode in (130, 3, -signal.SIGINT)
     assert out.exists() == (run.returncode == 3)
     assert not [path for path in tmp_path.iterdir() if path != out]
     wait_until_no_agents(lab)
@@ -195,7 +177,7 @@ def test_an_early_interrupt_leaves_nothing(lab: Lab, tmp_path: Path, delay_s: fl
 
 def test_a_killed_coordinator_leaves_no_agents(lab: Lab, tmp_path: Path) -> None:
     run = start_long_run(lab, tmp_path / "c.json")
-    wait_for(lambda: agents_on(lab, lab.names[0]))
+    wait_for(lambda: agents_on(lab, lab.names[0]), 30.0)
     run.kill()
     run.communicate()
     wait_until_no_agents(lab)
@@ -222,7 +204,7 @@ def test_a_folder_that_cannot_hold_the_agent(
     assert done.code == 3
     assert f"warning: {bad}: plink-echo-agent cannot be put there" in done.stderr
     assert reason in done.stderr
-    assert measured(out) == all_pairs(others)
+    assert measured(out) == pairs_among(others)
     assert [path.name.startswith("plink-echo-agent-") for path in folder.iterdir()] == [True]
 
 

@@ -13,7 +13,7 @@ _DRIVER = Path(__file__).with_name("precision_driver.cpp")
 
 
 class NativeRule:
-    """What `precision_twin` is, answered by the compiled code."""
+    """What `benchkit.precision_twin` is, answered by the compiled code."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from plink.probing.adapters import echo
 from plink.probing.adapters.base import Tool, ToolOptions
-from plink.probing.adapters.echo import RECORDED, echo_options, probes
 from plink.probing.collectors.rtt import RttCollector
 from probes.dpdk import tool
 from probes.reach import ReachedHost
@@ -19,24 +20,14 @@ def _measure(
     options: ToolOptions,
     sink: RemarkableSink[RttReading],
 ) -> None:
-    tool.measure(
-        hosts,
-        wanted,
-        rounds,
-        echo_options(options),
-        sink,
-        concurrency=options.concurrency,
-        adaptive=options.adaptive,
-        ssh_concurrency=options.ssh_concurrency,
-        cache_folder=options.remote_cache,
-        nics=options.nics,
-    )
+    conduct = partial(tool.measure, nics=options.nics)
+    echo.measure(hosts, wanted, rounds, options, sink, conduct=conduct)
 
 
 TOOL = Tool(
     RttCollector,
     _measure,
-    RECORDED,
-    lambda options: f"dpdk {probes(options)}",
+    echo.RECORDED,
+    lambda options: f"dpdk {echo.probes(options)}",
     tool.CORES_PER_PAIR,
 )

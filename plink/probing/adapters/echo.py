@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from plink.probing.adapters.base import Tool, ToolOptions
 from plink.probing.collectors.rtt import RttCollector
@@ -14,34 +14,33 @@ from probes.samples import RemarkableSink, Rounds, RttReading, Wanted
 RECORDED = ("count", "timeout_s", "concurrency", "precision_percent")
 
 
-def echo_options(options: ToolOptions) -> EchoOptions:
-    """What the agents take, whatever they send their packets with."""
-    return EchoOptions(
+def probes(options: ToolOptions) -> str:
+    """How many probes, in words."""
+    return f"x {options.count}" + (" at most" if options.precision_percent else "")
+
+
+def measure(
+    hosts: Sequence[ReachedHost],
+    wanted: Wanted,
+    rounds: Rounds,
+    options: ToolOptions,
+    sink: RemarkableSink[RttReading],
+    *,
+    conduct: Callable[..., None] = coordinator.measure,
+) -> None:
+    """Measure with echo agents; `conduct` takes the arguments of `coordinator.measure`."""
+    agent_options = EchoOptions(
         options.count,
         options.percentiles,
         options.timeout_s,
         options.port,
         options.precision_percent,
     )
-
-
-def probes(options: ToolOptions) -> str:
-    """How many probes, in words."""
-    return f"x {options.count}" + (" at most" if options.precision_percent else "")
-
-
-def _measure(
-    hosts: Sequence[ReachedHost],
-    wanted: Wanted,
-    rounds: Rounds,
-    options: ToolOptions,
-    sink: RemarkableSink[RttReading],
-) -> None:
-    coordinator.measure(
+    conduct(
         hosts,
         wanted,
         rounds,
-        echo_options(options),
+        agent_options,
         sink,
         concurrency=options.concurrency,
         adaptive=options.adaptive,
@@ -50,4 +49,4 @@ def _measure(
     )
 
 
-TOOL = Tool(RttCollector, _measure, RECORDED, lambda options: f"echo {probes(options)}")
+TOOL = Tool(RttCollector, measure, RECORDED, lambda options: f"echo {probes(options)}")

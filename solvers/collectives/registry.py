@@ -1,0 +1,37 @@
+"""All algorithms by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+
+from solvers.collectives import papers
+from solvers.collectives.algorithm import Algorithm
+
+ALGORITHMS: Mapping[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (papers.RING, papers.HALVING_DOUBLING, papers.TREE, papers.BCUBE)
+}
+
+# Those of which a name may choose a variant, as in `bcube:2`.
+_VARIANTS: Mapping[str, Callable[[int, str], Algorithm]] = {
+    papers.BCUBE.name: papers.bcube,
+}
+
+
+def find(name: str) -> Algorithm:
+    """The algorithm called `name`.
+
+    Args:
+        name: of an algorithm, or `bcube:B`, BCube with groups of B ranks.
+
+    Raises:
+        ValueError: there is none; names like it, or all, are told.
+    """
+    if name in ALGORITHMS:
+        return ALGORITHMS[name]
+    family, colon, number = name.partition(":")
+    if colon and family in _VARIANTS and number.isdecimal():
+        return _VARIANTS[family](int(number), name)
+    near = difflib.get_close_matches(family, ALGORITHMS, n=3) or sorted(ALGORITHMS)
+    raise ValueError(f"there is no algorithm {name!r}; there are {', '.join(near)}")
