@@ -1,8 +1,12 @@
 #include <nanobind/nanobind.h>
 
 #include "ring/bindings.hpp"
+#include "rounds/bindings.hpp"
+#include "trees/bindings.hpp"
 
 NB_MODULE(_native, module) {
     module.doc() = "Native solvers; use them through their Python modules.";
     plink::ring::register_ring(module);
+    plink::rounds::register_rounds(module);
+    plink::trees::register_trees(module);
 }
