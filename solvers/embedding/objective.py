@@ -84,7 +84,8 @@ class Objective:
         root *= root
         root += 1.0
         np.sqrt(root, out=root)
-        value = 2.0 * self._cutoff**2 * float(root.sum() - root.size)
+        # As the loss is defined, but without the difference of two numbers near 1.
+        value = 2.0 * float((residual * residual / (root + 1.0)).sum())
         # By the predicted distance; a pair stands in the sum as (i, j) and as (j, i).
         residual *= self._weight
         residual *= 4.0

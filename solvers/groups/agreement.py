@@ -24,9 +24,10 @@ def adjusted_mutual_information(first: Sequence[Hashable], second: Sequence[Hash
     if len(first) != len(second) or not first:
         raise ValueError(f"expected two groupings, found {len(first)} and {len(second)} hosts")
     table = _contingency(first, second)
-    rows, columns = table.sum(axis=1), table.sum(axis=0)
-    if len(rows) == len(columns) == 1 or len(rows) == len(columns) == len(first):
+    if ((table > 0).sum(axis=0) == 1).all() and ((table > 0).sum(axis=1) == 1).all():
+        # The same groups; said here, so that rounding does not.
         return 1.0
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
     mutual = _mutual_information(table)
     expected = _expected(rows, columns)
     mean = (_entropy(rows) + _entropy(columns)) / 2.0
