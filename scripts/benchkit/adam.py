@@ -15,17 +15,17 @@ Objective = Callable[[Vector], tuple[float, Vector]]
 def adam(
     objective: Objective, start: Vector, *, rate: float, seconds: float
 ) -> list[tuple[float, float]]:
-    """(seconds, least value so far) after each step; the rate falls to 1 % over the time."""
+    """(processor seconds, least value so far) after each step; the rate falls to 1 % over the time."""
     first, second = np.zeros_like(start), np.zeros_like(start)
     point, least = start.copy(), np.inf
     track: list[tuple[float, float]] = []
-    began = time.perf_counter()
+    began = time.process_time()
     step = 0
-    while (passed := time.perf_counter() - began) < seconds:
+    while (passed := time.process_time() - began) < seconds:
         step += 1
         value, gradient = objective(point)
         least = min(least, value)
-        track.append((time.perf_counter() - began, least))
+        track.append((time.process_time() - began, least))
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
         mean, spread = first / (1.0 - 0.9**step), second / (1.0 - 0.999**step)

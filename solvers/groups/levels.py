@@ -22,7 +22,7 @@ _CUTS = 8
 # What nine in ten hosts must reach; few hosts look grouped by chance more often. Of random points
 # on a line, the worst case, a few in 100 sets reach it where hosts are few, and almost none from 24
 # hosts on (docs/group.md).
-_LEAST_SEPARATION = 1.2
+_LEAST_SEPARATION = 1.35
 _MORE_FOR_FEW = 200.0
 # Two levels differ in what they say only if one has this many times the other's groups.
 _LEAST_RATIO = 1.5

@@ -3,10 +3,11 @@
 For a host, distances to its group and to the nearest other group are taken as two log-normal
 samples. Its *separation* is the difference of their mean logarithms in units of the standard
 deviation of a difference of two draws; that separation is the normal quantile of the probability
-that a host of its own group is nearer than one of the other group (an AUC). Where hosts are spread
+that a host of its own group is nearer than one of the other group (an AUC). Deviations count on the
+side where the two samples meet: a group that holds smaller groups is no less of one. Where hosts are spread
 evenly, those at a group's border are as near to the next group: their separation is about 0,
-however many groups are cut. So the *weakest tenth* tells groups from a continuum, where silhouettes
-and other means over hosts do not.
+however many groups are cut. So the *weakest tenth* tells groups from a continuum, where
+silhouettes and other means over hosts do not.
 """
 
 from __future__ import annotations
@@ -79,37 +80,54 @@ def separation(logs: Matrix, labels: Labels) -> Separation:
     hot = np.zeros((size, groups))
     hot[hosts[is_placed], labels[is_placed]] = 1.0
     counts = hot.sum(axis=0) - hot
-    sums = logs @ hot
-    squares = (logs * logs) @ hot
     means = np.full((size, groups), np.nan)
-    np.divide(sums, counts, out=means, where=counts > 0)
-    scatter = np.where(counts > 0, np.maximum(squares - sums * np.nan_to_num(means), 0.0), 0.0)
-    variance = _pooled(hot, scatter, np.maximum(counts - 1.0, 0.0))
+    np.divide(logs @ hot, counts, out=means, where=counts > 0)
     elsewhere = means.copy()
     elsewhere[hosts, own] = np.inf
     nearest = elsewhere.argmin(axis=1)
-    gap = elsewhere[hosts, nearest] - means[hosts, own]
-    deviation = np.sqrt(variance[own, own] + variance[own, nearest])
+    own_mean, other_mean = means[hosts, own], elsewhere[hosts, nearest]
     is_grouped = is_placed & (counts[hosts, own] > 0)
+    # What is farther than usual in the own group and nearer than usual in the other one.
+    mates = (labels[None, :] == own[:, None]) & is_grouped[:, None]
+    np.fill_diagonal(mates, val=False)
+    above = _half_variance(np.maximum(logs - own_mean[:, None], 0.0), mates, own, groups)
+    others = (labels[None, :] == nearest[:, None]) & is_grouped[:, None]
+    block = own * groups + nearest
+    below = _half_variance(
+        np.maximum(other_mean[:, None] - logs, 0.0), others, block, groups * groups
+    )
+    gap = other_mean - own_mean
+    deviation = np.sqrt(_filled(above[own], below[block]) + _filled(below[block], above[own]))
     found = np.full(size, -np.inf)
     np.divide(gap, np.maximum(deviation, _LEAST_SHARE), out=found, where=is_grouped)
     ratio = np.where(is_grouped, np.exp(np.where(is_grouped, gap, 0.0)), np.nan)
     return Separation(found, np.where(is_grouped, nearest, -1), ratio)
 
 
-def _pooled(hot: Matrix, scatter: Matrix, freedom: Matrix) -> Matrix:
-    """(k, k) the variance of log distances from a host of one group to hosts of another.
+def _half_variance(
+    beyond: Matrix, chosen: npt.NDArray[np.bool_], block: Labels, blocks: int
+) -> npt.NDArray[np.float64]:
+    """(blocks,) twice the mean square of one side's deviations; NaN without any freedom.
 
-    Where too few hosts leave no freedom, that of the other side or of all blocks stands in.
+    Args:
+        beyond: (N, N) the deviations from each host's mean on that side, zero on the other.
+        chosen: (N, N) which of them count.
+        block: (N,) the block that each host's deviations belong to.
     """
-    blocks, degrees = hot.T @ scatter, hot.T @ freedom
-    overall = float(scatter.sum() / max(1.0, freedom.sum()))
-    variance = np.full(blocks.shape, np.nan)
-    np.divide(blocks, degrees, out=variance, where=degrees > 0)
-    across = np.where(np.isnan(variance), variance.T, variance)
-    own = variance.diagonal()
-    # Two hosts have one distance: how such distances spread is known from the other groups.
-    usual = float(np.nanmedian(across)) if not np.isnan(across).all() else overall
-    filled: Matrix = np.where(np.isnan(across), usual, across)
-    np.fill_diagonal(filled, np.where(np.isnan(own), filled.min(axis=1), own))
-    return filled
+    squares = np.where(chosen, beyond, 0.0)
+    squares *= squares
+    number = chosen.sum(axis=1)
+    total = np.bincount(block, squares.sum(axis=1), blocks)
+    freedom = np.bincount(block, np.maximum(number - 1, 0), blocks)
+    variance = np.full(blocks, np.nan)
+    np.divide(2.0 * total, freedom, out=variance, where=freedom > 0)
+    return variance
+
+
+def _filled(
+    variance: npt.NDArray[np.float64], stand_in: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """(N,) variances; where two hosts have one distance only, the other side's, else the usual."""
+    filled = np.where(np.isnan(variance), stand_in, variance)
+    known = filled[~np.isnan(filled)]
+    return np.where(np.isnan(filled), np.median(known) if known.size else 0.0, filled)
