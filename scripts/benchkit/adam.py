@@ -15,7 +15,7 @@ Objective = Callable[[Vector], tuple[float, Vector]]
 def adam(
     objective: Objective, start: Vector, *, rate: float, seconds: float
 ) -> list[tuple[float, float]]:
-    """(processor seconds, least value so far) after each step; the rate falls to 1 % over the time."""
+    """(processor seconds, least value so far) after each step; the rate falls to 1 %."""
     first, second = np.zeros_like(start), np.zeros_like(start)
     point, least = start.copy(), np.inf
     track: list[tuple[float, float]] = []

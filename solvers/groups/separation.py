@@ -2,12 +2,13 @@
 
 For a host, distances to its group and to the nearest other group are taken as two log-normal
 samples. Its *separation* is the difference of their mean logarithms in units of the standard
-deviation of a difference of two draws; that separation is the normal quantile of the probability
-that a host of its own group is nearer than one of the other group (an AUC). Deviations count on the
-side where the two samples meet: a group that holds smaller groups is no less of one. Where hosts are spread
-evenly, those at a group's border are as near to the next group: their separation is about 0,
-however many groups are cut. So the *weakest tenth* tells groups from a continuum, where
-silhouettes and other means over hosts do not.
+deviation of a difference of two draws: the normal quantile of the probability that a host of its
+own group is nearer than one of the other group (an AUC). Deviations count on the side where the two
+samples meet: a group that holds smaller groups is no less of one.
+
+Where hosts are spread evenly, those at a group's border are as near to the next group: their
+separation is about 0, however many groups are cut. So the *weakest tenth* tells groups from a
+continuum, where silhouettes and other means over hosts do not.
 """
 
 from __future__ import annotations
