@@ -190,3 +190,13 @@ def test_asked_for_a_number_that_the_distances_do_not_show(capsys):
     write(racks([8, 8])[0])
     assert run(["group", "c.json", "--method", "levels", "--k", "3"]) == 0
     assert "the distances show 2 groups, not 3" in capsys.readouterr().err
+
+
+def test_show_prints_the_groups(capsys):
+    write(racks([8, 8])[0])
+    assert run(["group", "c.json"]) == 0
+    capsys.readouterr()
+    assert run(["show", "c.json", "--width", "100"]) == 0
+    shown = capsys.readouterr().out
+    assert "found by levels on the raw distances" in shown
+    assert shown.index("farthest") < shown.index("g1 ")
