@@ -24,6 +24,10 @@ _CUTS = 8
 # hosts on (docs/group.md).
 _LEAST_SEPARATION = 1.35
 _MORE_FOR_FEW = 200.0
+# The same where groups of several hosts do not even overlap (`_is_apart`).
+_LEAST_IF_APART = 1.0
+_GROUP_TO_BE_APART = 3
+_HOSTS_TO_BE_APART = 16
 # Two levels differ in what they say only if one has this many times the other's groups.
 _LEAST_RATIO = 1.5
 
@@ -69,7 +73,9 @@ def find_levels(distance: Matrix) -> Sequence[Level]:
     for clusters in _cuts(tree, size):
         labels = _cut(tree, clusters)
         level = Level(labels, separation(logs, labels))
-        if level.groups >= 2 and level.separation.weakest >= least:
+        if level.groups < 2:
+            continue
+        if level.separation.weakest >= (_LEAST_IF_APART if _is_apart(distance, labels) else least):
             found.append(level)
     # The clearest first; another that has about as many groups says the same less clearly.
     found.sort(key=lambda level: -_clarity(level))
@@ -84,6 +90,20 @@ def find_levels(distance: Matrix) -> Sequence[Level]:
 def primary(levels: Sequence[Level]) -> Level:
     """The level with the least traffic at a global master of 2LHA (Luo 2020, eq. 4.2)."""
     return min(levels, key=lambda level: traffic(len(level.labels), level.groups))
+
+
+def _is_apart(distance: Matrix, labels: Labels) -> bool:
+    """Whether no distance within a group, of three hosts or more, is as large as one between two.
+
+    Of 16 random points or more that is so as seldom as that they look separate on average, and so
+    it is believed of fewer hosts whose readings are disturbed. Fewer points fall so too often.
+    """
+    if len(labels) < _HOSTS_TO_BE_APART or (labels == ALONE).any():
+        return False
+    if np.bincount(labels).min() < _GROUP_TO_BE_APART:
+        return False
+    is_within = labels[:, None] == labels[None, :]
+    return float(distance[is_within].max()) < float(distance[~is_within].min())
 
 
 def _clarity(level: Level) -> float:

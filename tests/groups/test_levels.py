@@ -146,3 +146,12 @@ def test_separation_is_zero_for_hosts_between_groups():
 def test_what_is_no_matrix_of_distances_is_refused(matrix):
     with pytest.raises(ValueError, match=r"expected|symmetric|finite"):
         find_levels(matrix)
+
+
+def test_disturbed_racks_that_do_not_overlap_are_found_among_few_hosts():
+    # Half of the readings are longer by half, as where other work disturbs a probe.
+    rack = np.repeat([0, 1, 2], [3, 5, 8])
+    far = np.where(rack[:, None] == rack[None, :], 11.0, 20.0)
+    slow = np.random.default_rng(4).random(far.shape) < 0.5
+    (level,) = find_levels(symmetric(np.where(slow, 1.5 * far, far)))
+    assert level.labels.tolist() == rack.tolist()
