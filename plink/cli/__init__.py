@@ -22,6 +22,7 @@ from probes.errors import HostError, ProbesError
 COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
     "show": ("plink.cli.show", "Look at a cluster or an order file."),
+    "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
     "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
     "bench": ("plink.cli.bench", "Run a real client in several orders and compare."),
