@@ -14,12 +14,14 @@ class Format:
 
     Args:
         name: what the user calls it.
+        about: the launcher and what is written for it, in a line.
         usage: one command that uses it; FILE is the file, RANKS the number of ranks.
         render: hosts in rank order to the text of the file. A host's ranks are adjacent, as
             many as it has slots. Raises `WrongUseError` where the launcher cannot take a host.
     """
 
     name: str
+    about: str
     usage: str
     render: Callable[[Sequence[Host]], str]
 
