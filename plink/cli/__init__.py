@@ -23,6 +23,7 @@ COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
     "show": ("plink.cli.show", "Look at a cluster or an order file."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
+    "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
     "bench": ("plink.cli.bench", "Run a real client in several orders and compare."),
     "import": ("plink.cli.import_", "Make a cluster file from a CSV matrix."),
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),

@@ -12,6 +12,7 @@ import click
 import numpy as np
 from rich.console import Console
 
+from plink.bench.size import parse_size
 from plink.cli.talk import note, warn
 from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import cluster, document
@@ -21,11 +22,12 @@ from plink.files.measurement import Failure
 from plink.files.order import Order
 from plink.files.rtt import readings_at
 from plink.launchers import FORMATS
-from plink.ordering import doubt, solve_ring
+from plink.ordering.doubts import doubt
+from plink.ordering.solve import Task, solve_order
 from plink.view.order import print_order
 from plink.view.paper import paper
 from plink.view.text import printable, rtt_text, share_text
-from solvers.ring.solution import Progress
+from solvers.orders.solution import Progress
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,10 @@ class Request:
 
     file: str
     algorithm: str
+    objective: str | None
+    size: str
+    prove_s: float
+    threads: int
     output: str | None
     format_name: str | None
     slots: int | None
@@ -125,14 +131,22 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
             note(f"nothing is searched: {', '.join(request.given_options)} {verb} no effect")
         return order_file.from_json(data, source), ()
     hosts = _read_at(request.percentile, cluster.from_json(data, source), source)
+    task = Task(
+        algorithm=request.algorithm,
+        objective=request.objective,
+        size_bytes=parse_size(request.size),
+        seed=request.seed,
+        time_limit_s=request.time_limit_s,
+        prove_s=request.prove_s,
+        threads=request.threads,
+    )
     console = _talk()
     with console.status("") as status:
-        order = solve_ring(
+        order = solve_order(
             hosts,
             document.digest(content),
-            seed=request.seed,
-            time_limit_s=request.time_limit_s,
-            on_progress=_show_on(status.update) if console.is_terminal else None,
+            task,
+            _show_on(status.update) if console.is_terminal else None,
         )
     return order, hosts.unreachable
 

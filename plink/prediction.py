@@ -1,0 +1,107 @@
+"""What an algorithm is predicted to cost in an order: by latency, and under contention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.distance import Matrix, distances
+from plink.errors import WrongUseError
+from plink.files.cluster import Cluster
+from plink.network import KnownNetwork
+from solvers.collectives.algorithm import Algorithm
+from solvers.collectives.form import Form, RingForm, RoundsForm
+from solvers.contention.time import Clock
+
+Hosts = Sequence[int] | npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one order costs.
+
+    Args:
+        latency_us: the latency form of the algorithm's cost (Luo 2020, §5.2.1); None where no
+            round-trip time is known.
+        time_s: under contention; None where nothing is known of what links carry.
+    """
+
+    latency_us: float | None
+    time_s: float | None
+
+
+class Predictor:
+    """The costs of one algorithm on one cluster.
+
+    Args:
+        algorithm: one that takes so many ranks.
+        ranks: how many.
+        size_bytes: the buffer of each.
+        cluster: the hosts, and what was measured between them.
+        network: what the cluster says of the network (`plink.network.network_of`).
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        ranks: int,
+        size_bytes: int,
+        *,
+        cluster: Cluster,
+        network: KnownNetwork,
+    ) -> None:
+        self.table = algorithm.table(ranks, size_bytes)
+        self._form = algorithm.form(ranks)
+        self._distance_us = _distance_us(cluster)
+        self._clock = Clock(self.table, network.network) if network.has_rates else None
+
+    def cost(self, hosts: Hosts) -> Cost:
+        """The cost with rank r on host `hosts[r]`; several ranks may share a host."""
+        order = np.asarray(hosts, dtype=np.intp)
+        return Cost(
+            None if self._distance_us is None else latency_us(self._form, self._distance_us, order),
+            None if self._clock is None else self._clock.time_s(order),
+        )
+
+
+def latency_us(form: Form, distance_us: Matrix, order: npt.NDArray[np.intp]) -> float:
+    """The latency form of a cost with rank r on host `order[r]`.
+
+    Args:
+        form: what is summed up.
+        distance_us: (hosts, hosts) in µs.
+        order: (ranks,) a host for each rank.
+    """
+    if isinstance(form, RingForm):
+        return float(distance_us[order, np.roll(order, -1)].sum())
+    if isinstance(form, RoundsForm):
+        return sum(
+            step.weight * float(distance_us[order[step.edges[:, 0]], order[step.edges[:, 1]]].max())
+            for step in form.rounds
+            if len(step.edges)
+        )
+    return max(_deepest_us(parents, distance_us, order) for parents in form.parents)
+
+
+def _deepest_us(
+    parents: npt.NDArray[np.intp], distance_us: Matrix, order: npt.NDArray[np.intp]
+) -> float:
+    """The greatest sum of distances from the root of a tree to a leaf."""
+    is_root = parents < 0
+    above = np.where(is_root, np.arange(len(parents)), parents)
+    # From each rank to `above` it, which moves twice as far with every turn; 0 from the root.
+    way_us = distance_us[order, order[above]]
+    while (above != above[above]).any():
+        way_us = way_us + way_us[above]
+        above = above[above]
+    return float(way_us.max())
+
+
+def _distance_us(cluster: Cluster) -> Matrix | None:
+    try:
+        return distances(cluster).matrix_us
+    except WrongUseError:  # nothing was measured
+        return None

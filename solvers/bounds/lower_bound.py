@@ -1,0 +1,85 @@
+"""A proven lower bound for any latency form."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers import _native
+from solvers.bounds.bound import Bound
+from solvers.bounds.rounds import rounds_bound
+from solvers.bounds.trees import trees_bound
+from solvers.collectives.form import Form, RingForm, RoundsForm
+
+Matrix = npt.NDArray[np.float64]
+
+# Iterations of the 1-tree ascent between two looks at the clock.
+_SLICE_WEIGHTS = 20_000_000
+
+# Sums of floats may differ in their last digits from one order of adding to another.
+_ROUNDING = 1e-12
+
+
+def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Bound:
+    """A value that no order's cost is below.
+
+    Args:
+        form: what the cost sums up.
+        distance: (N, N), symmetric, zero diagonal, finite, not negative.
+        time_limit_s: for the proof. What was proven until then is returned; the first steps are
+            always taken.
+
+    Raises:
+        ValueError: a matrix that is none, or whose size is not the form's number of ranks.
+    """
+    matrix = _checked(distance, form.ranks)
+    until = time.monotonic() + time_limit_s
+    if form.ranks < 2:
+        return Bound(0.0, "trivial")
+    if isinstance(form, RingForm):
+        bound = Bound(_ring_bound(matrix, until), "held-karp")
+    elif isinstance(form, RoundsForm):
+        bound = Bound(rounds_bound(form, matrix, until), "threshold-graphs")
+    else:
+        bound = Bound(trees_bound(form, matrix, until), "priced-trees")
+    return Bound(max(0.0, bound.value * (1.0 - _ROUNDING)), bound.kind)
+
+
+def _checked(distance: Matrix, ranks: int) -> Matrix:
+    matrix = np.ascontiguousarray(distance, dtype=np.float64)
+    if matrix.shape != (ranks, ranks):
+        raise ValueError(f"distance has shape {matrix.shape}, expected ({ranks}, {ranks})")
+    if not np.isfinite(matrix).all() or (matrix < 0.0).any():
+        raise ValueError("distance holds values that are negative or not finite")
+    if np.diagonal(matrix).any() or (matrix != matrix.T).any():
+        raise ValueError("distance is not symmetric with a zero diagonal")
+    return matrix
+
+
+def _ring_bound(matrix: Matrix, until: float) -> float:
+    """Minimum 1-trees under penalties (Held and Karp 1970)."""
+    size = len(matrix)
+    if size == 2:
+        return 2.0 * float(matrix[0, 1])
+    nearest = np.sort(matrix + np.diag(np.full(size, np.inf)), axis=1)
+    # The ascent aims at the cost of a ring; it need not be a cheap one.
+    ascent = _native.Ascent(matrix, _some_ring(matrix))
+    iterations = max(1, _SLICE_WEIGHTS // size**2)
+    while not ascent.run(iterations) and time.monotonic() < until:
+        pass
+    return max(ascent.bound, math.fsum(nearest[:, :2].sum(axis=1)) / 2.0)
+
+
+def _some_ring(matrix: Matrix) -> float:
+    """The cost of the ring that goes to the nearest host left, each time."""
+    left = np.ones(len(matrix), dtype=bool)
+    here, cost = 0, 0.0
+    for _ in range(len(matrix) - 1):
+        left[here] = False
+        following = int(np.where(left, matrix[here], np.inf).argmin())
+        cost += float(matrix[here, following])
+        here = following
+    return cost + float(matrix[here, 0])

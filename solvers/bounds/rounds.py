@@ -1,0 +1,135 @@
+"""Lower bounds for sums over rounds of the greatest distance.
+
+Let S be a set of rounds, and L(S) a threshold below which the graph of short pairs cannot hold all
+edges of S at once, whatever the order. Then the dearest round of S costs at least L(S) per unit of
+weight, in every order. So with the rounds of an order sorted by their greatest distances,
+cheapest first, the k-th of them costs at least L(the first k), and the least total over all
+sequences of rounds is a lower bound; it is found by dynamic programming over sets of rounds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.bounds.patterns import Pattern, adjacency, digit_of
+from solvers.bounds.short_pairs import ShortPairs
+from solvers.collectives.form import RoundsForm
+from solvers.collectives.merged import merged
+
+Matrix = npt.NDArray[np.float64]
+
+# Of more different rounds than this, not every set is looked at.
+_MOST_SETS_OF = 10
+
+
+def rounds_bound(form: RoundsForm, distance: Matrix, until: float) -> float:
+    """A value that no order's cost is below.
+
+    Args:
+        form: with at least two ranks; weights not negative.
+        distance: (N, N).
+        until: when to stop, by the monotonic clock.
+    """
+    rounds = merged(form).rounds
+    edges = [step.edges for step in rounds]
+    weights = [step.weight for step in rounds]
+    if not edges:
+        return 0.0
+    hosts = ShortPairs(distance)
+    if len(edges) > _MOST_SETS_OF:
+        return _one_by_one(form.ranks, edges, weights, hosts, until)
+    return _by_sets(form.ranks, edges, weights, hosts, until)
+
+
+def _one_by_one(
+    ranks: int,
+    edges: Sequence[npt.NDArray[np.intp]],
+    weights: Sequence[float],
+    hosts: ShortPairs,
+    until: float,
+) -> float:
+    """The greater of two sums: of every round's own threshold, and of those that degrees ask for.
+
+    Where no two rounds share an edge, a host has at least so many peers in any k rounds as the rank
+    with the fewest; it has them within the k-th cheapest round's distance. The dearest weights are
+    taken to fall on the cheapest rounds.
+    """
+    known: dict[tuple[bytes, bytes], float] = {}
+    own = 0.0
+    for ends, weight in zip(edges, weights, strict=True):
+        threshold = hosts.least_distance
+        if time.monotonic() < until:
+            pattern = Pattern([adjacency(ends, ranks)], [None])
+            key = (pattern.degrees.tobytes(), pattern.component_sizes.tobytes())
+            if key not in known:
+                known[key] = hosts.quick_threshold(pattern)
+            threshold = known[key]
+        own += weight * threshold
+    if len(np.unique(np.concatenate(edges), axis=0)) < sum(map(len, edges)):
+        return own
+    peers = np.sort([np.bincount(ends.ravel(), minlength=ranks) for ends in edges], axis=0)
+    fewest = np.cumsum(peers, axis=0).min(axis=1).tolist()
+    thresholds = [max(hosts.least_distance, hosts.degree_threshold(few)) for few in fewest]
+    return max(own, float(np.dot(sorted(weights, reverse=True), thresholds)))
+
+
+def _by_sets(
+    ranks: int,
+    edges: Sequence[npt.NDArray[np.intp]],
+    weights: Sequence[float],
+    hosts: ShortPairs,
+    until: float,
+) -> float:
+    rounds = [adjacency(ends, ranks) for ends in edges]
+    digits = [digit_of(one) for one in rounds]
+    patterns: dict[tuple[object, ...], Pattern] = {}
+    key_of: dict[int, tuple[object, ...]] = {}
+    # The smallest and the largest sets first: what time does not suffice for is bounded by them.
+    for chosen in sorted(range(1, 1 << len(edges)), key=lambda one: _turn(one, len(edges))):
+        if chosen.bit_count() > 1 and key_of and time.monotonic() >= until:
+            break
+        members = _members(chosen)
+        pattern = Pattern([rounds[i] for i in members], [digits[i] for i in members])
+        key_of[chosen] = pattern.signature
+        patterns.setdefault(key_of[chosen], pattern)
+    threshold = {key: hosts.quick_threshold(pattern) for key, pattern in patterns.items()}
+    for improve in (_by_cuts, _by_holding):
+        for key, pattern in patterns.items():
+            if time.monotonic() < until:
+                threshold[key] = improve(hosts, pattern, threshold[key], until)
+    return _cheapest_sequence(weights, {chosen: threshold[key] for chosen, key in key_of.items()})
+
+
+def _by_cuts(hosts: ShortPairs, pattern: Pattern, least: float, until: float) -> float:
+    return max(least, hosts.cut_threshold(pattern, until))
+
+
+def _by_holding(hosts: ShortPairs, pattern: Pattern, least: float, until: float) -> float:
+    return hosts.holding_threshold(pattern, least, until)
+
+
+def _turn(chosen: int, rounds: int) -> tuple[int, int]:
+    size = chosen.bit_count()
+    return (0 if size == 1 else 1, rounds - size)
+
+
+def _members(chosen: int) -> list[int]:
+    return [i for i in range(chosen.bit_length()) if chosen >> i & 1]
+
+
+def _cheapest_sequence(weights: Sequence[float], threshold: dict[int, float]) -> float:
+    """The least sum over sequences of rounds of weight x the greatest threshold of a set so far.
+
+    Sets without a threshold of their own have that of their subsets.
+    """
+    least = [0.0] * (1 << len(weights))
+    cheapest = [0.0] * (1 << len(weights))
+    for chosen in range(1, len(least)):
+        parts = [(i, chosen & ~(1 << i)) for i in _members(chosen)]
+        least[chosen] = max(threshold.get(chosen, 0.0), *(least[rest] for _, rest in parts))
+        cheapest[chosen] = min(cheapest[rest] + weights[i] * least[chosen] for i, rest in parts)
+    return cheapest[-1]

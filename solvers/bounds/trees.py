@@ -1,0 +1,186 @@
+"""Lower bounds for the greatest sum of distances from a tree's root to a leaf.
+
+The greatest is at least the mean over the leaves, which is a sum over the tree's edges of distance
+x share of leaves below. A tree that may use hosts more than once or never, and pays a price for
+each use, costs at least as little: with prices that add up to zero, every order pays nothing in
+all. The cheapest such tree is found by dynamic programming from the leaves up, as a subtree's
+cheapest cost depends only on its root's host; the prices are raised where hosts are used too often
+and lowered where they are not used, as penalties are in the 1-trees of a ring (Held and Karp 1970).
+
+With the root free, trees in different racks could share the work, and none would pay for the way
+to another rack. So the bound is the least over the hosts that the root may be, and hosts that are
+near each other have their prices in common.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+
+from solvers.bounds.shapes import Shape, shapes_of
+from solvers.collectives.form import TreesForm
+
+Matrix = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# Iterations on a set of roots before another has its turn, and turns in all.
+_TURN = 8
+_MOST_TURNS = 5000
+
+# A step of the ascent aims at so much above the bound, as a share of the bound without prices;
+# where a turn gains less than a share of that, at less, and the set of roots is split.
+_FIRST_RISE = 0.3
+_LEAST_SHARE = 0.05
+_SHORTER = 0.7
+
+# What a step's direction keeps of the last one's (Volgenant and Jonker 1982).
+_MOMENTUM = 0.4
+
+
+def trees_bound(form: TreesForm, distance: Matrix, until: float) -> float:
+    """A value that no order's cost is below.
+
+    Args:
+        form: with at least two ranks.
+        distance: (N, N).
+        until: when to stop, by the monotonic clock. Every tree gets its share of the time.
+    """
+    different: dict[tuple[Shape, ...], Sequence[Shape]] = {}
+    for parents in form.parents:
+        shapes = shapes_of(np.asarray(parents, dtype=np.intp))
+        different.setdefault(tuple(shapes), shapes)
+    best = 0.0
+    for left, shapes in zip(range(len(different), 0, -1), different.values(), strict=True):
+        now = time.monotonic()
+        best = max(best, _tree_bound(PricedTree(shapes, distance), now + (until - now) / left))
+    return best
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """The cheapest tree that may use a host more than once.
+
+    Args:
+        value: its cost less the sum of all prices.
+        uses: (N,) how often it uses each host.
+    """
+
+    value: float
+    uses: Indices
+
+
+class PricedTree:
+    """A tree's mean sum of distances from the root to a leaf, where hosts have prices."""
+
+    def __init__(self, shapes: Sequence[Shape], distance: Matrix) -> None:
+        self._shapes = shapes
+        self.distance = distance
+        self._apart = distance + np.diag(np.full(len(distance), np.inf))
+        self._share = [shape.leaves / shapes[-1].leaves for shape in shapes]
+
+    def cheapest(self, prices: Matrix, roots: Indices) -> Relaxed:
+        """The cheapest relaxed tree whose root is one of some hosts.
+
+        Children of the same shape and parent are on different hosts, and none on its parent's.
+        """
+        size = len(prices)
+        cost: list[Matrix] = []
+        chosen: list[list[Indices]] = []
+        for shape in self._shapes:
+            own, picks = prices.copy(), []
+            for child, count in shape.children:
+                each = self._share[child] * self._apart + cost[child]
+                picked = _least(each, count)
+                own += np.take_along_axis(each, picked, axis=1).sum(axis=1)
+                picks.append(picked)
+            cost.append(own)
+            chosen.append(picks)
+        root = int(roots[cost[-1][roots].argmin()])
+        uses = [np.zeros(size, dtype=np.intp) for _ in self._shapes]
+        uses[-1][root] = 1
+        for place in range(len(self._shapes) - 1, -1, -1):
+            for (child, _), picked in zip(self._shapes[place].children, chosen[place], strict=True):
+                np.add.at(uses[child], picked, uses[place][:, None])
+        return Relaxed(
+            float(cost[-1][root] - prices.sum()) - _rounding(prices, self.distance),
+            np.sum(uses, axis=0),
+        )
+
+
+def _least(rows: Matrix, count: int) -> Indices:
+    """(N, count) the places of each row's least values."""
+    if count == 1:
+        return rows.argmin(axis=1)[:, None]
+    return np.argpartition(rows, count - 1, axis=1)[:, :count]
+
+
+def _rounding(prices: Matrix, distance: Matrix) -> float:
+    """More than the rounding of all sums can have added."""
+    size = len(prices)
+    greatest = float(np.abs(prices).max()) + float(distance.max())
+    return 4.0 * size * size * float(np.finfo(np.float64).eps) * greatest
+
+
+class _Branch:
+    """The ascent of one set of roots."""
+
+    def __init__(self, tree: PricedTree, roots: Indices, start: _Branch | None = None) -> None:
+        self.roots = roots
+        self._tree = tree
+        if start is None:
+            self.prices = np.zeros(len(roots))
+            self.bound = tree.cheapest(self.prices, roots).value
+            self._rise = _FIRST_RISE * self.bound
+        else:
+            self.prices, self.bound, self._rise = start.prices, start.bound, start._rise
+
+    def ascend(self, until: float) -> bool:
+        """Some iterations more; whether they were worth it."""
+        before = self.bound
+        prices = self.prices
+        direction: Matrix | None = None
+        for _ in range(_TURN):
+            found = self._tree.cheapest(prices, self.roots)
+            if found.value > self.bound:
+                self.bound, self.prices = found.value, prices
+            away = (found.uses - 1).astype(np.float64)
+            direction = away if direction is None else away + _MOMENTUM * (direction - away)
+            length = float(direction @ direction)
+            if length == 0.0 or time.monotonic() >= until:
+                break
+            prices = prices + (self.bound + self._rise - found.value) / length * direction
+        is_worth_it = self.bound - before >= _LEAST_SHARE * self._rise
+        if not is_worth_it:
+            self._rise *= _SHORTER
+        return is_worth_it
+
+
+def _tree_bound(tree: PricedTree, until: float) -> float:
+    """The least over all hosts as the root; the set of roots with the lowest bound has its turn."""
+    merges = linkage(squareform(tree.distance, checks=False), "average")
+    size = len(tree.distance)
+    members = [np.array([host]) for host in range(size)]
+    for left, right, _, _ in merges:
+        members.append(np.concatenate([members[int(left)], members[int(right)]]))
+    top = len(members) - 1
+    waiting = [(0.0, top, _Branch(tree, members[top]))]
+    for _ in range(_MOST_TURNS):
+        _, node, branch = waiting[0]
+        if not branch.ascend(until) and node >= size:
+            left, right = (int(part) for part in merges[node - size][:2])
+            heapq.heappop(waiting)
+            for part in (left, right):
+                half = _Branch(tree, members[part], branch)
+                heapq.heappush(waiting, (half.bound, part, half))
+        else:
+            heapq.heapreplace(waiting, (branch.bound, node, branch))
+        if time.monotonic() >= until:
+            break
+    return min(branch.bound for _, _, branch in waiting)

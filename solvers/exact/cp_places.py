@@ -1,0 +1,51 @@
+"""Which rank is on which host, for CP-SAT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from ortools.sat.python import cp_model
+
+# `places[rank][host]`: whether the rank is on the host.
+Places: TypeAlias = Sequence[Sequence[cp_model.IntVar]]
+
+# `pairs[i, j]`: whether two ranks that are joined are on the hosts i and j.
+Pairs: TypeAlias = Mapping[tuple[int, int], cp_model.IntVar]
+
+
+def add_places(model: cp_model.CpModel, ranks: int) -> Places:
+    """Every rank on one host, every host with one rank."""
+    everyone = range(ranks)
+    places = [[model.new_bool_var(f"rank {p} on {i}") for i in everyone] for p in everyone]
+    for rank in everyone:
+        model.add_exactly_one(places[rank])
+    for host in everyone:
+        model.add_exactly_one(places[rank][host] for rank in everyone)
+    return places
+
+
+def join(
+    model: cp_model.CpModel,
+    places: Places,
+    pairs: Pairs,
+    peers: Mapping[int, Sequence[int]],
+) -> None:
+    """Say what the ranks on two hosts that are joined, or not, have to do with each other.
+
+    Args:
+        model: to add to.
+        places: of the ranks.
+        pairs: whether two hosts are joined, from the first to the second.
+        peers: of every rank, those to which it is joined.
+    """
+    for (i, j), is_joined in pairs.items():
+        for rank, others in peers.items():
+            for other in others:
+                model.add_bool_or(~places[rank][i], ~places[other][j], is_joined)
+            model.add_bool_or(~places[rank][i], ~is_joined, *(places[q][j] for q in others))
+
+
+def read_places(places: Places, is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
+    """The order of a solution."""
+    return [next(i for i, here in enumerate(row) if is_true(here)) for row in places]

@@ -1,0 +1,85 @@
+"""Proofs by CP-SAT, the constraint solver of OR-Tools."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ortools.sat.python import cp_model
+
+from solvers.collectives.form import Form, RingForm, RoundsForm
+from solvers.exact.cp_places import add_places, read_places
+from solvers.exact.cp_ring import add_ring, read_ring, ring_cost
+from solvers.exact.cp_rounds import add_rounds
+from solvers.exact.cp_trees import add_trees
+from solvers.exact.stage import Stage
+from solvers.exact.whole import WholeTerms
+
+# Writing down a model of more takes minutes, and no proof comes of it.
+_MOST_RANKS_OF_RING = 200
+_MOST_RANKS = 40
+
+_Reader = Callable[[Callable[[cp_model.IntVar], bool]], list[int]]
+
+
+@dataclass(frozen=True)
+class _Model:
+    model: cp_model.CpModel
+    read: _Reader
+
+
+def most_ranks(form: Form) -> int:
+    """Of how many ranks models are written down."""
+    return _MOST_RANKS_OF_RING if isinstance(form, RingForm) else _MOST_RANKS
+
+
+def look_below(form: Form, whole: WholeTerms, below: int, least: int, time_limit_s: float) -> Stage:
+    """Search for the cheapest of the orders that cost less than so many units.
+
+    Args:
+        form: merged, of at least four ranks.
+        whole: the form's terms.
+        below: what an order must cost less than.
+        least: what every order costs at least.
+        time_limit_s: for the solver, which an interrupt (Ctrl-C) ends too.
+    """
+    written = _written(form, whole, below, least)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = time_limit_s
+    solver.parameters.catch_sigint_signal = True
+    if not isinstance(form, RingForm):
+        # Linear relaxations of these models say next to nothing.
+        solver.parameters.linearization_level = 0
+    status = solver.solve(written.model)
+    if status == cp_model.INFEASIBLE:
+        return Stage(None, below, is_final=True)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Stage(None, _whole_bound(solver, least, below), is_final=False)
+    order = written.read(lambda variable: bool(solver.value(variable)))
+    return Stage(order, _whole_bound(solver, least, below), is_final=status == cp_model.OPTIMAL)
+
+
+def _whole_bound(solver: cp_model.CpSolver, least: int, below: int) -> int:
+    bound = solver.best_objective_bound
+    return min(below, max(least, math.ceil(bound - 1e-6))) if math.isfinite(bound) else least
+
+
+def _written(form: Form, whole: WholeTerms, below: int, least: int) -> _Model:
+    model = cp_model.CpModel()
+    if isinstance(form, RingForm):
+        arcs = add_ring(model, whole.terms_of[0])
+        cost = ring_cost(arcs, whole.terms_of[0])
+        reader: _Reader = lambda is_true: read_ring(arcs, is_true)  # noqa: E731
+    else:
+        places = add_places(model, form.ranks)
+        if isinstance(form, RoundsForm):
+            cost = add_rounds(model, form, whole, places)
+        else:
+            cost = add_trees(model, form, whole, places, below - 1)
+        reader = lambda is_true: read_places(places, is_true)  # noqa: E731
+    model.add(cost >= least)
+    model.add(cost <= below - 1)
+    model.minimize(cost)
+    return _Model(model, reader)

@@ -1,0 +1,131 @@
+"""One way to ask for a proof, whatever the engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.bounds.lower_bound import lower_bound
+from solvers.collectives.form import Form, RoundsForm
+from solvers.collectives.merged import merged
+from solvers.exact.brute_force import brute_force
+from solvers.exact.cost import latency_cost
+from solvers.exact.stage import Stage
+from solvers.exact.verdict import Engine, Outcome, Verdict
+from solvers.exact.whole import WholeTerms, whole_terms
+
+Matrix = npt.NDArray[np.float64]
+
+_LookBelow = Callable[[Form, WholeTerms, int, int, float], Stage]
+
+# Engines have nothing to do where all orders are soon tried.
+_FEW_RANKS = 3
+
+# Of the time limit, for the bound that comes first.
+_BOUND_SHARE = 0.1
+
+
+class EngineMissingError(ImportError):
+    """The library of an exact engine is not installed."""
+
+
+def prove(
+    form: Form,
+    distance: Matrix,
+    incumbent: Sequence[int],
+    time_limit_s: float,
+    engine: Engine = "cp-sat",
+) -> Verdict:
+    """Look for an order cheaper than the incumbent, until there is one no more.
+
+    The second stage of Luo 2020, §5.2.3: the cost must be less than the incumbent's. Engines that
+    count in whole numbers do so in millionths of the greatest term; `optimal` then means that no
+    order is cheaper by more than a millionth of that for every term of a cost (whole.py).
+
+    Args:
+        form: what the cost sums up.
+        distance: (N, N), symmetric, zero diagonal, finite, not negative.
+        incumbent: a permutation of the N hosts, `order[rank]` = host.
+        time_limit_s: roughly. An interrupt (Ctrl-C) ends the proof earlier, with what there is.
+        engine: `brute-force` (up to 9 ranks), `cp-sat` (up to 40; a ring 200) or `z3` (up to 24).
+            With more ranks it gives up at once.
+
+    Raises:
+        ValueError: a matrix or an order that is none, or an engine that there is not.
+        EngineMissingError: the engine's library is not installed.
+    """
+    if sorted(incumbent) != list(range(form.ranks)):
+        raise ValueError(f"incumbent is no permutation of 0 to {form.ranks - 1}")
+    if engine not in get_args(Engine):
+        raise ValueError(f"there is no engine {engine!r}; there are {', '.join(get_args(Engine))}")
+    start = time.monotonic()
+    matrix = np.ascontiguousarray(distance, dtype=np.float64)
+    given = list(incumbent)
+    cost = latency_cost(form, matrix, given)
+    known = lower_bound(form, matrix, _BOUND_SHARE * time_limit_s).value
+    simple = merged(form) if isinstance(form, RoundsForm) else form
+    left_s = time_limit_s - (time.monotonic() - start)
+    try:
+        if cost <= known:
+            stage = Stage(given, known, is_final=True)
+        elif engine == "brute-force" or form.ranks <= _FEW_RANKS:
+            stage = brute_force(simple, matrix, given, left_s)
+        else:
+            stage = _by_engine(_Task(simple, matrix, given, known, left_s), engine)
+    except KeyboardInterrupt:
+        stage = Stage(None, known, is_final=False)
+    order = given
+    if stage.order is not None and latency_cost(form, matrix, stage.order) < cost:
+        order, cost = list(stage.order), latency_cost(form, matrix, stage.order)
+    outcome: Outcome = "gave-up" if order == given else "improved"
+    return Verdict(
+        outcome="optimal" if stage.is_final else outcome,
+        order=order,
+        cost=cost,
+        lower_bound=min(cost, max(known, stage.bound)),
+        seconds=time.monotonic() - start,
+    )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is to be proven: of a form without equal rounds, a matrix, an order and a lower bound."""
+
+    form: Form
+    matrix: Matrix
+    given: Sequence[int]
+    known: float
+    left_s: float
+
+
+def _by_engine(task: _Task, engine: Engine) -> Stage:
+    """What an engine finds that counts in whole units."""
+    most_ranks, look_below = _engine(engine)
+    if task.form.ranks > most_ranks(task.form):
+        return Stage(None, task.known, is_final=False)
+    whole = whole_terms(task.form, task.matrix)
+    below = whole.cost(task.form, task.given)
+    found = look_below(task.form, whole, below, whole.least(task.known), task.left_s)
+    return Stage(found.order, found.bound * whole.unit, found.is_final)
+
+
+def _engine(engine: Engine) -> tuple[Callable[[Form], int], _LookBelow]:
+    """Of how many ranks an engine takes forms, and its search."""
+    try:
+        if engine == "z3":
+            from solvers.exact import smt  # noqa: PLC0415  of an extra
+
+            return smt.most_ranks, smt.look_below
+        from solvers.exact import cp_sat  # noqa: PLC0415  of an extra
+
+        return cp_sat.most_ranks, cp_sat.look_below
+    except ModuleNotFoundError as error:
+        package = "z3-solver" if engine == "z3" else "ortools"
+        raise EngineMissingError(
+            f"{package} is not installed; it comes with plink-collectives[exact]"
+        ) from error

@@ -1,0 +1,118 @@
+"""Proofs by Z3, the SMT solver that Luo 2020, §5.2.3 uses.
+
+There, ranks are integers and distances an array. Here, whether a rank is on a host is a Boolean,
+and a hop is at least the distance where both its ends are; Z3 decides that much sooner.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import z3
+
+from solvers.collectives.form import Form, RingForm, RoundsForm
+from solvers.exact.stage import Stage
+from solvers.exact.whole import Whole, WholeTerms
+
+_MOST_RANKS = 24
+
+
+def most_ranks(form: Form) -> int:  # noqa: ARG001
+    """Of how many ranks formulas are written down."""
+    return _MOST_RANKS
+
+
+def look_below(form: Form, whole: WholeTerms, below: int, least: int, time_limit_s: float) -> Stage:
+    """Ask for an order that costs less than so many units, and then less than that one, and so on.
+
+    Args:
+        form: merged, of at least two ranks.
+        whole: the form's terms.
+        below: what an order must cost less than.
+        least: what every order costs at least.
+        time_limit_s: for all questions. An interrupt (Ctrl-C) ends them, with the last order.
+    """
+    until = time.monotonic() + time_limit_s
+    solver = z3.SolverFor("QF_LIA")
+    places = _places(solver, form.ranks)
+    cost = z3.Int("cost")
+    solver.add(cost == _cost(_Formula(solver, places), form, whole), cost >= least)
+    order: list[int] | None = None
+    while True:
+        solver.add(cost < below)
+        left_ms = int((until - time.monotonic()) * 1e3)
+        if left_ms <= 0:
+            return Stage(order, least, is_final=False)
+        solver.set("timeout", left_ms)
+        try:
+            answer = solver.check()
+        except (KeyboardInterrupt, z3.Z3Exception):
+            return Stage(order, least, is_final=False)
+        if answer == z3.unsat:
+            return Stage(order, below, is_final=True)
+        if answer != z3.sat:
+            return Stage(order, least, is_final=False)
+        model = solver.model()
+        order = [
+            next(i for i, here in enumerate(row) if z3.is_true(model.eval(here))) for row in places
+        ]
+        below = whole.cost(form, order)
+
+
+@dataclass(frozen=True)
+class _Formula:
+    """What is asserted, and `places[rank][host]`: whether the rank is there."""
+
+    solver: Any
+    places: Sequence[Sequence[Any]]
+
+    def at_least(self, variable: Any, terms: Whole, edges: Sequence[tuple[int, int]]) -> None:
+        """Assert that a variable is at least the distance of each of some edges between ranks."""
+        for i, j in np.argwhere(~np.eye(len(terms), dtype=bool)).tolist():
+            meet = z3.Or([z3.And(self.places[p][i], self.places[q][j]) for p, q in edges])
+            self.solver.add(z3.Implies(meet, variable >= int(terms[i, j])))
+
+
+def _places(solver: Any, ranks: int) -> list[list[Any]]:
+    """`places[rank][host]`: whether the rank is there; each host has one rank."""
+    everyone = range(ranks)
+    places = [[z3.Bool(f"rank {p} on host {i}") for i in everyone] for p in everyone]
+    for row in [*places, *zip(*places, strict=True)]:
+        solver.add(z3.PbEq([(here, 1) for here in row], 1))
+    return places
+
+
+def _cost(formula: _Formula, form: Form, whole: WholeTerms) -> Any:
+    if isinstance(form, RingForm):
+        # The ring costs the same from whichever host it begins.
+        formula.solver.add(formula.places[0][0])
+        hops = z3.Ints([f"hop {rank}" for rank in range(form.ranks)])
+        for rank, hop in enumerate(hops):
+            formula.at_least(hop, whole.terms_of[0], [(rank, (rank + 1) % form.ranks)])
+        return z3.Sum(hops)
+    if isinstance(form, RoundsForm):
+        rounds = z3.Ints([f"round {number}" for number in range(len(form.rounds))])
+        for variable, step, terms in zip(rounds, form.rounds, whole.terms_of, strict=True):
+            formula.at_least(variable, terms, step.edges.tolist())
+        return z3.Sum(rounds)
+    cost = z3.Int("greatest sum of hops")
+    for number, parents in enumerate(form.parents):
+        _tree(formula, whole.terms_of[0], parents.tolist(), f"tree {number}", cost)
+    return cost
+
+
+def _tree(formula: _Formula, terms: Whole, parents: list[int], name: str, cost: Any) -> None:
+    """The sums of hops from the root are at most the cost."""
+    from_root = [z3.Int(f"{name}, root to rank {rank}") for rank in range(len(parents))]
+    for rank, parent in enumerate(parents):
+        if parent < 0:
+            formula.solver.add(from_root[rank] == 0)
+        else:
+            hop = z3.Int(f"{name}, hop to rank {rank}")
+            formula.at_least(hop, terms, [(parent, rank)])
+            formula.solver.add(from_root[rank] == from_root[parent] + hop)
+        formula.solver.add(from_root[rank] <= cost)

@@ -1,0 +1,84 @@
+"""Distances as whole numbers, for engines that know no others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.collectives.form import Form, RingForm, RoundsForm
+from solvers.exact.cost import latency_cost
+
+Matrix = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+
+# The greatest term in units. Sums of them stay far below what the engines can count to.
+_UNITS = 1_000_000
+
+
+@dataclass(frozen=True)
+class WholeTerms:
+    """A form's terms (a hop; a round's weight x distance) in whole units, rounded down.
+
+    In units no order costs more than it really does, nor less by more than a unit a term. So a
+    lower bound in units is one; and where no order costs fewer units than some order does, none is
+    really cheaper than that one by more than `tolerance`.
+
+    Args:
+        unit: in the matrix's unit.
+        tolerance: the number of terms of a cost, in the matrix's unit.
+        terms_of: (N, N) of each round; one for all hops of a ring or of trees.
+    """
+
+    unit: float
+    tolerance: float
+    terms_of: Sequence[Whole]
+
+    def cost(self, form: Form, order: Sequence[int]) -> int:
+        """What an order costs, in units."""
+        if not isinstance(form, RoundsForm):
+            return int(latency_cost(form, self.terms_of[0].astype(np.float64), order))
+        hosts = np.asarray(order, dtype=np.intp)
+        return sum(
+            int(terms[hosts[step.edges[:, 0]], hosts[step.edges[:, 1]]].max())
+            for step, terms in zip(form.rounds, self.terms_of, strict=True)
+        )
+
+    def least(self, bound: float) -> int:
+        """What every order costs at least, in units, where `bound` is a lower bound."""
+        return max(0, math.floor((bound - self.tolerance) / self.unit) - 1)
+
+
+def whole_terms(form: Form, distance: Matrix) -> WholeTerms:
+    """A form's terms in units of a millionth of the greatest."""
+    weights = [step.weight for step in form.rounds] if isinstance(form, RoundsForm) else [1.0]
+    if isinstance(form, RingForm):
+        count = form.ranks
+    elif isinstance(form, RoundsForm):
+        count = len(weights)
+    else:
+        count = max(_depth(parents.tolist()) for parents in form.parents)
+    unit = float(distance.max()) * max(weights) / _UNITS or 1.0
+    return WholeTerms(
+        unit, count * unit, [_rounded_down(weight * distance, unit) for weight in weights]
+    )
+
+
+def _rounded_down(values: Matrix, unit: float) -> Whole:
+    units = np.floor(values / unit)
+    # The division may have rounded up.
+    units -= units * unit > values
+    return np.maximum(units, 0.0).astype(np.int64)
+
+
+def _depth(parents: Sequence[int]) -> int:
+    deepest = 0
+    for leaf in range(len(parents)):
+        rank, edges = leaf, 0
+        while parents[rank] >= 0:
+            rank, edges = parents[rank], edges + 1
+        deepest = max(deepest, edges)
+    return deepest
