@@ -67,8 +67,8 @@ def render(name: str, ranked: Sequence[Host], groups: Sequence[Group]) -> str:
     return FORMATS[name].render(ranked)
 
 
-def usage_of(name: str, file: str, ranks: int) -> str:
-    """The command that uses `file`, of the format `name`, for so many ranks."""
+def usage_of(name: str, file: str, ranks: int | None) -> str:
+    """The command that uses `file`, of the format `name`, for so many ranks or for RANKS."""
     if name in TOPOLOGIES:
         return TOPOLOGIES[name].usage_of(file)
     return FORMATS[name].usage_of(file, ranks)

@@ -25,9 +25,10 @@ class Format:
     usage: str
     render: Callable[[Sequence[Host]], str]
 
-    def usage_of(self, file: str, ranks: int) -> str:
-        """The command that uses `file`, for so many ranks."""
-        return self.usage.replace("RANKS", str(ranks)).replace("FILE", file)
+    def usage_of(self, file: str, ranks: int | None) -> str:
+        """The command that uses `file`, for so many ranks; None leaves RANKS to the reader."""
+        words = "RANKS" if ranks is None else str(ranks)
+        return self.usage.replace("RANKS", words).replace("FILE", file)
 
 
 @dataclass(frozen=True)

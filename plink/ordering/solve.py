@@ -116,6 +116,7 @@ def solve_order(
         confirmed_gain=confirmed,
         made_from=made_from,
         proof=proof,
+        groups=cluster.groups,
     )
 
 
@@ -133,6 +134,7 @@ def _of_one_host(cluster: Cluster, made_from: str | None, task: Task) -> Order:
         solver=Solver("none", {"time_limit_s": task.time_limit_s}, task.seed, 0, "exact"),
         seconds=0.0,
         made_from=made_from,
+        groups=cluster.groups,
     )
 
 
@@ -144,9 +146,7 @@ def median_of_random(objective: Objective, hosts: int, seed: int) -> float:
     )
 
 
-def _objective(
-    cluster: Cluster, task: Task, algorithm: Algorithm, found: Distances
-) -> Objective:
+def _objective(cluster: Cluster, task: Task, algorithm: Algorithm, found: Distances) -> Objective:
     form = algorithm.form(len(cluster.hosts))
     by_latency = LatencyObjective(form, found.matrix_us, task.threads)
     name = task.objective or ("contention" if cluster.uplinks is not None else "latency")
