@@ -47,7 +47,8 @@ TOPOLOGIES: dict[str, TopologyFormat] = {found.name: found for found in slurm_to
 
 def described() -> dict[str, str]:
     """Every format's name, and what it is in a line."""
-    return {found.name: found.about for found in (*FORMATS.values(), *TOPOLOGIES.values())}
+    orders = {name: found.about for name, found in FORMATS.items()}
+    return orders | {name: found.about for name, found in TOPOLOGIES.items()}
 
 
 def render(name: str, ranked: Sequence[Host], groups: Sequence[Group]) -> str:
