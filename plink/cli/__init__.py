@@ -25,7 +25,7 @@ COMMANDS = {
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
     "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
     "bench": ("plink.cli.bench", "Run a real client in several orders and compare."),
-    "import": ("plink.cli.import_", "Make a cluster file from a CSV matrix."),
+    "import": ("plink.cli.import_", "Make a cluster file from what others measured."),
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),
 }
 

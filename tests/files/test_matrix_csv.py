@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from files.refusals import is_one_sentence, refusal
 from plink.errors import WrongUseError
 from plink.files import cluster, document, matrix_csv
-from plink.files.import_matrix import import_matrix
+from plink.importing.matrix import import_matrix
 from plink.files.measurement import Matrix
 from plink.files.rtt import MAX_RTT_US
 
