@@ -24,6 +24,7 @@ COMMANDS = {
     "show": ("plink.cli.show", "Look at a cluster or an order file."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
     "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
+    "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),
     "bench": ("plink.cli.bench", "Run a real client in several orders and compare."),
     "import": ("plink.cli.import_", "Make a cluster file from what others measured."),
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),

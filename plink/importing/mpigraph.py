@@ -65,8 +65,8 @@ def _readings(
         for other, cell in enumerate(cells[2:]):
             gbit_s = number(cell, place) * _GBIT_PER_MB
             if other != one:
-                ends = (other, one) if word == "from" else (one, other)
-                yield PairReading(*(names[end] for end in ends), gbit_s=gbit_s)
+                source, destination = (other, one) if word == "from" else (one, other)
+                yield PairReading(names[source], names[destination], gbit_s=gbit_s)
 
 
 def _name(cell: str, rank: int, place: str) -> str:
