@@ -13,8 +13,8 @@ from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.network import KnownNetwork
 from solvers.collectives.algorithm import Algorithm
-from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.contention.time import Clock
+from solvers.orders.reference import cost as latency_cost
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
 
@@ -60,44 +60,12 @@ class Predictor:
 
     def cost(self, hosts: Hosts) -> Cost:
         """The cost with rank r on host `hosts[r]`; several ranks may share a host."""
-        order = np.asarray(hosts, dtype=np.intp)
+        order = [int(host) for host in hosts]
+        distance_us = self._distance_us
         return Cost(
-            None if self._distance_us is None else latency_us(self._form, self._distance_us, order),
+            None if distance_us is None else latency_cost(self._form, distance_us, order),
             None if self._clock is None else self._clock.time_s(order),
         )
-
-
-def latency_us(form: Form, distance_us: Matrix, order: npt.NDArray[np.intp]) -> float:
-    """The latency form of a cost with rank r on host `order[r]`.
-
-    Args:
-        form: what is summed up.
-        distance_us: (hosts, hosts) in µs.
-        order: (ranks,) a host for each rank.
-    """
-    if isinstance(form, RingForm):
-        return float(distance_us[order, np.roll(order, -1)].sum())
-    if isinstance(form, RoundsForm):
-        return sum(
-            step.weight * float(distance_us[order[step.edges[:, 0]], order[step.edges[:, 1]]].max())
-            for step in form.rounds
-            if len(step.edges)
-        )
-    return max(_deepest_us(parents, distance_us, order) for parents in form.parents)
-
-
-def _deepest_us(
-    parents: npt.NDArray[np.intp], distance_us: Matrix, order: npt.NDArray[np.intp]
-) -> float:
-    """The greatest sum of distances from the root of a tree to a leaf."""
-    is_root = parents < 0
-    above = np.where(is_root, np.arange(len(parents)), parents)
-    # From each rank to `above` it, which moves twice as far with every turn; 0 from the root.
-    way_us = distance_us[order, order[above]]
-    while (above != above[above]).any():
-        way_us = way_us + way_us[above]
-        above = above[above]
-    return float(way_us.max())
 
 
 def _distance_us(cluster: Cluster) -> Matrix | None:

@@ -78,8 +78,8 @@ def _panel(
     for tick in range(_TICKS + 1):
         share = tick / _TICKS
         x, y = left + share * _PANEL, bottom - share * _PANEL
-        parts.append(_text(x, bottom + 18, rtt_text(share * most_x * 1e6), "middle"))
-        parts.append(_text(left - 4, y + 4, rtt_text(share * most_y * 1e6), "end"))
+        parts.append(_text(x, bottom + 18, _value(share * most_x), "middle"))
+        parts.append(_text(left - 4, y + 4, _value(share * most_y), "end"))
     for name, x, y in points:
         place_x = left + x / most_x * _PANEL
         place_y = bottom - y / most_y * _PANEL
@@ -88,6 +88,10 @@ def _panel(
             f' fill-opacity="0.6"><title>{escape(printable(name))}</title></circle>'
         )
     return "\n".join(parts)
+
+
+def _value(seconds: float) -> str:
+    return rtt_text(seconds * 1e6) if seconds else "0"
 
 
 def _text(x: float, y: float, text: str, anchor: str, size: int = 11) -> str:

@@ -11,11 +11,11 @@ import numpy as np
 from plink.distance import Distances, both_directions, distances
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
-from plink.files.order import Order, Proof, Solver
+from plink.files.order import Order, Solver
 from plink.files.rtt import percentile_name
 from plink.network import network_of
 from plink.ordering.algorithms import algorithm_for
-from plink.ordering.objectives import ContentionObjective, Found, LatencyObjective, Objective
+from plink.ordering.objectives import ContentionObjective, LatencyObjective, Objective
 from solvers.collectives.algorithm import Algorithm
 from solvers.orders.solution import Progress
 
@@ -141,9 +141,8 @@ def _of_one_host(cluster: Cluster, made_from: str | None, task: Task) -> Order:
 def median_of_random(objective: Objective, hosts: int, seed: int) -> float:
     """The median cost in µs of `RANDOM_ORDERS` random orders."""
     rng = np.random.default_rng([seed, RANDOM_ORDERS])
-    return float(
-        np.median([objective.cost_us(rng.permutation(hosts)) for _ in range(RANDOM_ORDERS)])
-    )
+    orders = (rng.permutation(hosts).tolist() for _ in range(RANDOM_ORDERS))
+    return float(np.median([objective.cost_us(order) for order in orders]))
 
 
 def _objective(cluster: Cluster, task: Task, algorithm: Algorithm, found: Distances) -> Objective:

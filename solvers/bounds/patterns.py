@@ -60,6 +60,15 @@ def digit_of(round_adjacency: Adjacency) -> Digit | None:
     return Digit(tuple(members.tolist()), base, place)
 
 
+def kind_of(digits: Sequence[Digit | None]) -> tuple[object, ...] | None:
+    """Equal for sets of rounds whose graphs are; None where one is not the digit of a number."""
+    known = [digit for digit in digits if digit is not None]
+    kinds = {(digit.members, digit.base) for digit in known}
+    if len(known) < len(digits) or len(kinds) != 1:
+        return None
+    return (*kinds.pop(), len(digits))
+
+
 class Pattern:
     """The union of some rounds, as a graph that the graph of short pairs must hold."""
 
@@ -87,16 +96,7 @@ class Pattern:
         """Whether every rank has as many peers."""
         return bool(self.degrees[0] == self.degrees[-1])
 
-    @property
-    def signature(self) -> tuple[object, ...]:
-        """Equal where everything is that the bounds look at."""
-        return (
-            self.degrees.tobytes(),
-            self.component_sizes.tobytes(),
-            self.most_inside().tobytes(),
-            self.surroundings,
-        )
-
+    @cached_property
     def most_inside(self) -> Counts:
         """(N+1,) by m: at least as many as any m ranks have pairs among them.
 
@@ -119,9 +119,10 @@ class Pattern:
         inside: Counts = np.minimum(most, size * (size - 1) // 2)
         return inside
 
+    @cached_property
     def least_leaving(self) -> Counts:
         """(N+1,) by m: any m ranks have at least as many pairs with the others."""
-        own = np.concatenate([[0], np.cumsum(self.degrees[::-1])]) - 2 * self.most_inside()
+        own = np.concatenate([[0], np.cumsum(self.degrees[::-1])]) - 2 * self.most_inside
         # The pairs that leave m ranks are those that leave the other N - m.
         leaving: Counts = np.maximum(0, np.maximum(own, own[::-1]))
         return leaving

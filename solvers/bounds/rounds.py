@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from solvers.bounds.patterns import Pattern, adjacency, digit_of
+from solvers.bounds.patterns import Pattern, adjacency, digit_of, kind_of
 from solvers.bounds.short_pairs import ShortPairs
 from solvers.collectives.form import RoundsForm
 from solvers.collectives.merged import merged
@@ -88,20 +88,21 @@ def _by_sets(
     digits = [digit_of(one) for one in rounds]
     patterns: dict[tuple[object, ...], Pattern] = {}
     key_of: dict[int, tuple[object, ...]] = {}
-    # The smallest and the largest sets first: what time does not suffice for is bounded by them.
     for chosen in sorted(range(1, 1 << len(edges)), key=lambda one: _turn(one, len(edges))):
-        if chosen.bit_count() > 1 and key_of and time.monotonic() >= until:
-            break
         members = _members(chosen)
-        pattern = Pattern([rounds[i] for i in members], [digits[i] for i in members])
-        key_of[chosen] = pattern.signature
-        patterns.setdefault(key_of[chosen], pattern)
+        of_members = [digits[i] for i in members]
+        key_of[chosen] = kind_of(of_members) or (chosen,)
+        if key_of[chosen] not in patterns:
+            if len(members) > 1 and time.monotonic() >= until:
+                break
+            patterns[key_of[chosen]] = Pattern([rounds[i] for i in members], of_members)
     threshold = {key: hosts.quick_threshold(pattern) for key, pattern in patterns.items()}
     for improve in (_by_cuts, _by_holding):
         for key, pattern in patterns.items():
             if time.monotonic() < until:
                 threshold[key] = improve(hosts, pattern, threshold[key], until)
-    return _cheapest_sequence(weights, {chosen: threshold[key] for chosen, key in key_of.items()})
+    known = {chosen: threshold[key] for chosen, key in key_of.items() if key in threshold}
+    return _cheapest_sequence(weights, known)
 
 
 def _by_cuts(hosts: ShortPairs, pattern: Pattern, least: float, until: float) -> float:
@@ -112,9 +113,10 @@ def _by_holding(hosts: ShortPairs, pattern: Pattern, least: float, until: float)
     return hosts.holding_threshold(pattern, least, until)
 
 
-def _turn(chosen: int, rounds: int) -> tuple[int, int]:
+def _turn(chosen: int, rounds: int) -> tuple[bool, int]:
+    """Single rounds first, then the largest sets: what is left out is bounded by those within."""
     size = chosen.bit_count()
-    return (0 if size == 1 else 1, rounds - size)
+    return size > 1, rounds - size
 
 
 def _members(chosen: int) -> list[int]:

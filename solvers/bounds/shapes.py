@@ -6,44 +6,50 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 
 @dataclass(frozen=True)
 class Shape:
-    """A subtree but for the names of its ranks.
+    """A subtree, but for the names of its ranks.
 
     Args:
-        leaves: how many it has.
+        share: of the weight of all leaves of the tree, what its own leaves have.
         children: of its root: the place of a shape in the list of all, and how many have it.
     """
 
-    leaves: int
+    share: float
     children: Sequence[tuple[int, int]]
 
 
-def shapes_of(parents: npt.NDArray[np.intp]) -> list[Shape]:
+def shapes_of(parents: Sequence[int], emphasis: float) -> list[Shape]:
     """The shapes of a tree's subtrees, each after those of its children: the whole tree's is last.
 
     Args:
-        parents: (N,) the parent of every rank, -1 for the root.
+        parents: of every rank, -1 for the root.
+        emphasis: by what a leaf's weight grows with every edge between it and the root.
     """
     below: list[list[int]] = [[] for _ in parents]
-    for rank, parent in enumerate(parents.tolist()):
+    for rank, parent in enumerate(parents):
         if parent >= 0:
             below[parent].append(rank)
-    order = [parents.tolist().index(-1)]
+    order = [parents.index(-1)]
+    depth = [0] * len(parents)
     for rank in order:
+        for child in below[rank]:
+            depth[child] = depth[rank] + 1
         order.extend(below[rank])
-    place_of: dict[tuple[tuple[int, int], ...], int] = {}
+    # Of the deepest leaves 1, so that none overflows.
+    weight = [emphasis ** (one - max(depth)) for one in depth]
+    for rank in reversed(order):
+        if below[rank]:
+            weight[rank] = sum(weight[child] for child in below[rank])
+    place_of: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
     shapes: list[Shape] = []
     place = [0] * len(parents)
     for rank in reversed(order):
         children = tuple(sorted(Counter(place[child] for child in below[rank]).items()))
-        if children not in place_of:
-            place_of[children] = len(shapes)
-            leaves = sum(shapes[child].leaves * count for child, count in children)
-            shapes.append(Shape(max(1, leaves), children))
-        place[rank] = place_of[children]
+        key = (depth[rank], children)
+        if key not in place_of:
+            place_of[key] = len(shapes)
+            shapes.append(Shape(weight[rank] / weight[order[0]], children))
+        place[rank] = place_of[key]
     return shapes

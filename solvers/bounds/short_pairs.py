@@ -56,7 +56,7 @@ class ShortPairs:
 
         Of a host no more pairs count than the pattern's greatest degree.
         """
-        leaving = pattern.least_leaving()
+        leaving = pattern.least_leaving
         most = int(pattern.degrees[0])
         threshold = 0.0
         for cluster in self._clusters:
@@ -133,14 +133,14 @@ class ShortPairs:
         inside = clusters @ graph.astype(np.float32)
         degree = graph.sum(axis=1).astype(np.float32)
         usable = np.minimum(np.where(self._clusters, degree - inside, inside), pattern.degrees[0])
-        needed = pattern.least_leaving()[self._clusters.sum(axis=1)]
+        needed = pattern.least_leaving[self._clusters.sum(axis=1)]
         of_cluster = np.where(self._clusters, usable, 0.0).sum(axis=1)
         of_others = usable.sum(axis=1) - of_cluster
         return bool((np.minimum(of_cluster, of_others) >= needed).all())
 
 
 def _clusters(*merges: npt.NDArray[np.float64]) -> Adjacency:
-    """(C, N) whether a cluster has a host: all of some dendrograms but single hosts and all hosts."""
+    """(C, N) whether a cluster of a dendrogram has a host; without single hosts and all hosts."""
     size = len(merges[0]) + 1
     found: dict[bytes, Adjacency] = {}
     for dendrogram in merges:

@@ -1,11 +1,12 @@
 """Lower bounds for the greatest sum of distances from a tree's root to a leaf.
 
-The greatest is at least the mean over the leaves, which is a sum over the tree's edges of distance
-x share of leaves below. A tree that may use hosts more than once or never, and pays a price for
-each use, costs at least as little: with prices that add up to zero, every order pays nothing in
-all. The cheapest such tree is found by dynamic programming from the leaves up, as a subtree's
-cheapest cost depends only on its root's host; the prices are raised where hosts are used too often
-and lowered where they are not used, as penalties are in the 1-trees of a ring (Held and Karp 1970).
+The greatest is at least any weighted mean over the leaves, which is a sum over the tree's edges of
+distance x weight of the leaves below. Let hosts have prices, and let a tree use hosts more than
+once or never, and pay for each use: a tree that uses each once pays the sum of all prices, so the
+cheapest such tree less that sum is at most every order's cost. It is found by dynamic programming
+from the leaves up, as a subtree's cheapest cost depends only on its root's host. Prices are raised
+where hosts are used too often and lowered where they are not used, as penalties are in the 1-trees
+of a ring (Held and Karp 1970).
 
 With the root free, trees in different racks could share the work, and none would pay for the way
 to another rack. So the bound is the least over the hosts that the root may be, and hosts that are
@@ -30,6 +31,9 @@ from solvers.collectives.form import TreesForm
 Matrix = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
+# Of a leaf's weight in the mean, for each edge that it is farther from the root.
+_EMPHASIS = 2.0
+
 # Iterations on a set of roots before another has its turn, and turns in all.
 _TURN = 8
 _MOST_TURNS = 5000
@@ -39,6 +43,7 @@ _MOST_TURNS = 5000
 _FIRST_RISE = 0.3
 _LEAST_SHARE = 0.05
 _SHORTER = 0.7
+_SHORTEST = 1e-3
 
 # What a step's direction keeps of the last one's (Volgenant and Jonker 1982).
 _MOMENTUM = 0.4
@@ -52,9 +57,9 @@ def trees_bound(form: TreesForm, distance: Matrix, until: float) -> float:
         distance: (N, N).
         until: when to stop, by the monotonic clock. Every tree gets its share of the time.
     """
-    different: dict[tuple[Shape, ...], Sequence[Shape]] = {}
+    different: dict[tuple[Shape, ...], list[Shape]] = {}
     for parents in form.parents:
-        shapes = shapes_of(np.asarray(parents, dtype=np.intp))
+        shapes = shapes_of(parents.tolist(), _EMPHASIS)
         different.setdefault(tuple(shapes), shapes)
     best = 0.0
     for left, shapes in zip(range(len(different), 0, -1), different.values(), strict=True):
@@ -77,13 +82,13 @@ class Relaxed:
 
 
 class PricedTree:
-    """A tree's mean sum of distances from the root to a leaf, where hosts have prices."""
+    """A tree's mean sum of distances from the root to its leaves, where hosts have prices."""
 
     def __init__(self, shapes: Sequence[Shape], distance: Matrix) -> None:
         self._shapes = shapes
         self.distance = distance
         self._apart = distance + np.diag(np.full(len(distance), np.inf))
-        self._share = [shape.leaves / shapes[-1].leaves for shape in shapes]
+        self._share = [shape.share for shape in shapes]
 
     def cheapest(self, prices: Matrix, roots: Indices) -> Relaxed:
         """The cheapest relaxed tree whose root is one of some hosts.
@@ -117,8 +122,10 @@ class PricedTree:
 def _least(rows: Matrix, count: int) -> Indices:
     """(N, count) the places of each row's least values."""
     if count == 1:
-        return rows.argmin(axis=1)[:, None]
-    return np.argpartition(rows, count - 1, axis=1)[:, :count]
+        places: Indices = rows.argmin(axis=1)[:, None]
+    else:
+        places = np.argpartition(rows, count - 1, axis=1)[:, :count]
+    return places
 
 
 def _rounding(prices: Matrix, distance: Matrix) -> float:
@@ -140,6 +147,11 @@ class _Branch:
             self._rise = _FIRST_RISE * self.bound
         else:
             self.prices, self.bound, self._rise = start.prices, start.bound, start._rise
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no more is to be gained: the host of the root is known, and steps are short."""
+        return len(self.roots) == 1 and self._rise <= _SHORTEST * self.bound
 
     def ascend(self, until: float) -> bool:
         """Some iterations more; whether they were worth it."""
@@ -181,6 +193,6 @@ def _tree_bound(tree: PricedTree, until: float) -> float:
                 heapq.heappush(waiting, (half.bound, part, half))
         else:
             heapq.heapreplace(waiting, (branch.bound, node, branch))
-        if time.monotonic() >= until:
+        if time.monotonic() >= until or waiting[0][2].is_done:
             break
     return min(branch.bound for _, _, branch in waiting)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.collectives.groups import group_pairs, scatter_in_groups
-from solvers.collectives.steps import exchange, power_below
-from solvers.collectives.table import Ranks, Round
+from solvers.collectives.steps import backwards, exchange, power_below, send
+from solvers.collectives.table import PeerTable, Ranks, Round
 
 
 def folded(ranks: int) -> tuple[Ranks, Ranks]:
@@ -24,16 +24,18 @@ def staying(ranks: int, kept: Ranks) -> Ranks:
     return np.concatenate([kept, np.arange(2 * len(kept), ranks)])
 
 
-def whole_exchanges(members: Ranks, size_bytes: float) -> list[Round]:
-    """Recursive doubling: whole buffers between pairs at distances 1, 2, 4, ...
+def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
+    """Whole buffers between pairs at distances 1, 2, 4, ..., as in Open MPI and MPICH.
 
-    Args:
-        members: (2^k,) the ranks that take part.
-        size_bytes: of the buffer.
+    The even ranks of the first pairs drop out.
     """
+    even, odd = folded(ranks)
+    members = staying(ranks, odd)
+    fold = [send(even, odd, size_bytes)] if len(even) else []
     distances = [1 << bit for bit in range(len(members).bit_length() - 1)]
     pairs = [group_pairs(len(members), 2, distance) for distance in distances]
-    return [exchange(members[low], members[high], size_bytes) for low, high in pairs]
+    rounds = [exchange(members[low], members[high], size_bytes) for low, high in pairs]
+    return PeerTable(ranks, [*fold, *rounds, *backwards(fold)])
 
 
 def halving(members: Ranks, size_bytes: float) -> list[Round]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.collectives.define import define
-from solvers.collectives.doubling import folded, halving, staying
+from solvers.collectives.doubling import folded, halving, recursive_doubling, staying
 from solvers.collectives.form import RingForm, TreesForm
-from solvers.collectives.openmpi import recursive_doubling
 from solvers.collectives.recurring import rounds_form
 from solvers.collectives.rings import ring_table
 from solvers.collectives.steps import backwards, send

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.collectives.define import define
-from solvers.collectives.doubling import folded, halving, staying, whole_exchanges
+from solvers.collectives.doubling import folded, halving, recursive_doubling, staying
 from solvers.collectives.form import RingForm
 from solvers.collectives.recurring import rounds_form
 from solvers.collectives.rings import ring_round, ring_table
@@ -24,14 +24,6 @@ def _linear(ranks: int, size_bytes: int) -> PeerTable:
     others = np.arange(1, ranks)
     gather = send(others, np.zeros_like(others), size_bytes)
     return PeerTable(ranks, [gather, *backwards([gather])])
-
-
-def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
-    """Whole buffers; the even ranks of the first pairs drop out. MPICH does the same."""
-    even, odd = folded(ranks)
-    fold = [send(even, odd, size_bytes)] if len(even) else []
-    rounds = whole_exchanges(staying(ranks, odd), size_bytes)
-    return PeerTable(ranks, [*fold, *rounds, *backwards(fold)])
 
 
 def _ring(ranks: int, size_bytes: int) -> PeerTable:

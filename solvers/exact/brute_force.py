@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.collectives.form import Form, RingForm, RoundsForm
-from solvers.exact.cost import latency_cost
 from solvers.exact.stage import Stage
+from solvers.orders.reference import cost as latency_cost
 
 Matrix = npt.NDArray[np.float64]
 Orders = npt.NDArray[np.intp]
@@ -54,7 +54,9 @@ def brute_force(
 def costs_of(form: Form, distance: Matrix, orders: Orders) -> Matrix:
     """(K,) the cost of every row of (K, N) orders."""
     if isinstance(form, RingForm):
-        return distance[orders, np.roll(orders, -1, axis=1)].sum(axis=1)
+        hops: Matrix = distance[orders, np.roll(orders, -1, axis=1)]
+        total: Matrix = hops.sum(axis=1)
+        return total
     costs = np.zeros(len(orders))
     if isinstance(form, RoundsForm):
         for step in form.rounds:

@@ -14,10 +14,10 @@ from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.form import Form, RoundsForm
 from solvers.collectives.merged import merged
 from solvers.exact.brute_force import brute_force
-from solvers.exact.cost import latency_cost
 from solvers.exact.stage import Stage
 from solvers.exact.verdict import Engine, Outcome, Verdict
 from solvers.exact.whole import WholeTerms, whole_terms
+from solvers.orders.reference import cost as latency_cost
 
 Matrix = npt.NDArray[np.float64]
 
@@ -26,8 +26,9 @@ _LookBelow = Callable[[Form, WholeTerms, int, int, float], Stage]
 # Engines have nothing to do where all orders are soon tried.
 _FEW_RANKS = 3
 
-# Of the time limit, for the bound that comes first.
+# For the bound that comes first. Engines know better bounds for few hosts soon.
 _BOUND_SHARE = 0.1
+_BOUND_S_PER_RANK = 0.01
 
 
 class EngineMissingError(ImportError):
@@ -67,7 +68,8 @@ def prove(
     matrix = np.ascontiguousarray(distance, dtype=np.float64)
     given = list(incumbent)
     cost = latency_cost(form, matrix, given)
-    known = lower_bound(form, matrix, _BOUND_SHARE * time_limit_s).value
+    bound_s = min(_BOUND_SHARE * time_limit_s, _BOUND_S_PER_RANK * form.ranks)
+    known = lower_bound(form, matrix, bound_s).value
     simple = merged(form) if isinstance(form, RoundsForm) else form
     left_s = time_limit_s - (time.monotonic() - start)
     try:
@@ -94,7 +96,7 @@ def prove(
 
 @dataclass(frozen=True)
 class _Task:
-    """What is to be proven: of a form without equal rounds, a matrix, an order and a lower bound."""
+    """What is to be proven. The form is without equal rounds; `known` is a lower bound."""
 
     form: Form
     matrix: Matrix

@@ -19,14 +19,21 @@ from plink.bench.clients.launcher import run_launcher
 from plink.bench.clients.ssh_files import write_ssh_files
 from plink.files.cluster import Host
 from probes.ssh.options import SshOptions
+from solvers.collectives.registry import find
 from support.lab import Lab
+from support.require import GLOO_LIBRARIES
 
 LIMIT_S = 100
 SIZE_BYTES = 2 << 20
 
+# The libraries' own headers, acknowledgements and barriers.
+_MORE_SHARE = 0.005
+_MORE_BYTES = 10_000
+
 _FOLDER = Path(__file__).parent
 _PEER = re.compile(r"\s\S+:\d+\s+\S*?(\d+\.\d+\.\d+\.\d+)\]?:\d+")
-_ACKED = re.compile(r"bytes_acked:(\d+)")
+_SENT = re.compile(r"bytes_sent:(\d+)")
+_AGAIN = re.compile(r"bytes_retrans:(\d+)")
 
 
 def run_mpi(
@@ -89,18 +96,70 @@ def run_gloo(lab: Lab, folder: Path, counts: Sequence[int]) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def sent(lab: Lab, folder: Path, label: str, ranks: int) -> np.ndarray:
+def run_gloo_program(
+    lab: Lab, folder: Path, counts: Mapping[str, Sequence[int]]
+) -> set[tuple[str, int]]:
+    """Run Gloo's algorithms in a program of Gloo's own; those that summed wrongly.
+
+    Args:
+        lab: has as many hosts as the most ranks.
+        folder: where counters are written.
+        counts: by algorithm, how many ranks take part.
+    """
+    program = folder / "gloo_traffic"
+    source = _FOLDER / "gloo_traffic.cpp"
+    subprocess.run(["g++", "-O1", "-o", program, source, *GLOO_LIBRARIES], check=True)
+    cases = [f"{_file_label(name)}:{ranks}" for name in counts for ranks in counts[name]]
+    arguments = [str(SIZE_BYTES // 4), str(folder), str(LIMIT_S), ",".join(cases)]
+    done = subprocess.run(
+        [*BOUND, str(program), *arguments, *(namespace(lab.name, host) for host in lab.names)],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = [line.split() for line in done.stdout.splitlines()]
+    return {(label.replace("@", ":"), int(ranks)) for _, label, ranks in told}
+
+
+def check(lab: Lab, folder: Path, name: str, ranks: int) -> None:
+    """What was sent is what the algorithm's table says."""
+    assert differing(sent(lab, folder, name, ranks), name).tolist() == []
+
+
+def differing(measured: np.ndarray, name: str) -> np.ndarray:
+    """(K, 2) pairs of ranks between which less went than an algorithm's table says, or much more.
+
+    Args:
+        measured: (N, N) bytes, as of `sent`.
+        name: of the algorithm.
+    """
+    expected = find(name).table(len(measured), SIZE_BYTES).bytes_between()
+    most = expected * (1.0 + _MORE_SHARE) + _MORE_BYTES
+    return np.argwhere((measured < expected) | (measured > most))
+
+
+def sent(lab: Lab, folder: Path, name: str, ranks: int) -> np.ndarray:
     """(N, N) bytes of payload that rank (row) sent to rank (column) in the allreduce."""
     rank_of = {lab.truth["addresses"][name]: rank for rank, name in enumerate(lab.names)}
     between = np.zeros((len(rank_of), len(rank_of)))
     for rank in range(ranks):
         for when, sign in (("before", -1), ("after", 1)):
-            path = folder / f"{label}-{ranks}-{rank}-{when}"
+            path = folder / f"{_file_label(name)}-{ranks}-{rank}-{when}"
             for line in path.read_text().splitlines():
-                peer, acked = _PEER.search(line), _ACKED.search(line)
-                if peer and acked and peer[1] in rank_of:
-                    between[rank, rank_of[peer[1]]] += sign * int(acked[1])
+                peer, bytes_sent, again = (
+                    pattern.search(line) for pattern in (_PEER, _SENT, _AGAIN)
+                )
+                if peer and bytes_sent and peer[1] in rank_of:
+                    payload = int(bytes_sent[1]) - (int(again[1]) if again else 0)
+                    between[rank, rank_of[peer[1]]] += sign * payload
     return between[:ranks, :ranks]
+
+
+def _file_label(name: str) -> str:
+    """An algorithm's name as the programs know it, whose arguments are cut at colons."""
+    return name.replace(":", "@")
 
 
 def _local_address(remote_address: str) -> str:

@@ -1,0 +1,1 @@
+"""Cheap orders for any latency form: `solvers.orders.search.solve`."""

@@ -1,0 +1,64 @@
+"""What an order costs, in plain Python: what the native evaluators must equal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
+from solvers.ring.reference import ring_cost
+
+Matrix = npt.NDArray[np.float64]
+
+
+def cost(form: Form, distance: Matrix, order: Sequence[int]) -> float:
+    """The latency form of the cost (Luo 2020, §5.2.1).
+
+    Args:
+        form: what is summed, over N ranks.
+        distance: (N, N), symmetric, zero diagonal.
+        order: a permutation of the N hosts, `order[rank]` = host.
+
+    Returns:
+        A sum of distances, in the matrix's unit.
+    """
+    if isinstance(form, RingForm):
+        return ring_cost(distance, order)
+    if isinstance(form, RoundsForm):
+        return rounds_cost(form, distance, order)
+    return trees_cost(form, distance, order)
+
+
+def rounds_cost(form: RoundsForm, distance: Matrix, order: Sequence[int]) -> float:
+    """The sum over rounds of weight times the greatest distance."""
+    hosts = np.asarray(order, dtype=np.intp)
+    return math.fsum(
+        step.weight * float(distance[hosts[step.edges[:, 0]], hosts[step.edges[:, 1]]].max())
+        for step in form.rounds
+        if len(step.edges) > 0
+    )
+
+
+def trees_cost(form: TreesForm, distance: Matrix, order: Sequence[int]) -> float:
+    """The greatest sum of distances from a root to a leaf, over all trees."""
+    return max((_tree_cost(parents, distance, order) for parents in form.parents), default=0.0)
+
+
+def _tree_cost(parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[int]) -> float:
+    children: list[list[int]] = [[] for _ in parents]
+    waiting = []
+    for rank, parent in enumerate(parents.tolist()):
+        if parent < 0:
+            waiting.append((rank, 0.0))
+        else:
+            children[parent].append(rank)
+    greatest = 0.0
+    while waiting:
+        rank, above = waiting.pop()
+        greatest = max(greatest, above)
+        for child in children[rank]:
+            waiting.append((child, above + float(distance[order[rank], order[child]])))
+    return greatest

@@ -1,0 +1,110 @@
+"""A cheap order for any latency form, and how much cheaper one could be at most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.collectives.form import Form, RingForm
+from solvers.exact.brute_force import brute_force
+from solvers.orders import reference
+from solvers.orders.anneal import anneal
+from solvers.orders.rings import solve_ring
+from solvers.orders.solution import OrderSolution, Progress
+
+Matrix = npt.NDArray[np.float64]
+
+# All 40,320 orders of so many ranks are tried.
+_MAX_TRIED_RANKS = 8
+
+# Of two costs, by which they are equal for every purpose.
+_RELATIVE_TOLERANCE = 1e-9
+
+
+def solve(
+    form: Form,
+    distance: Matrix,
+    given: Sequence[int] | None = None,
+    *,
+    seed: int = 0,
+    time_limit_s: float = 2.0,
+    threads: int = 1,
+    steps: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> OrderSolution:
+    """The cheapest order found within a time limit, never dearer than the given one.
+
+    Args:
+        form: what the cost sums (Luo 2020, §5.2.1), over N ranks.
+        distance: (N, N), symmetric, zero diagonal, finite, not negative.
+        given: a permutation of the N indices; 0 ... N-1 if None. Returned as it is where nothing
+            cheaper is found.
+        seed: decides every choice by chance; 0 to 2^63 - 1.
+        time_limit_s: for all. An interrupt (Ctrl-C) ends it earlier, with the best so far.
+        threads: searches at the same time, each from another seed.
+        steps: moves that each thread tries, if not as many as the time allows: then the same seed
+            and threads give the same answer, unless time ends the search first. Not for rings.
+        on_progress: called some twenty times a second.
+
+    Raises:
+        ValueError: a matrix or an order that is none or does not fit the form, or a seed, time
+            limit, or number of threads or steps out of range.
+    """
+    matrix = _checked(distance, form.ranks)
+    order = list(range(form.ranks)) if given is None else [int(host) for host in given]
+    if sorted(order) != list(range(form.ranks)):
+        raise ValueError(f"given is no permutation of 0 to {form.ranks - 1}")
+    if not 0 <= seed < 1 << 63:
+        raise ValueError(f"seed is {seed}, expected 0 to 2^63 - 1")
+    if not time_limit_s > 0.0:
+        raise ValueError(f"time_limit_s is {time_limit_s}, expected more than 0")
+    if threads < 1:
+        raise ValueError(f"threads is {threads}, expected at least 1")
+    if steps is not None and steps < 1:
+        raise ValueError(f"steps is {steps}, expected at least 1")
+    if isinstance(form, RingForm):
+        return solve_ring(
+            matrix,
+            order,
+            seed=seed,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            on_progress=on_progress,
+        )
+    given_cost = reference.cost(form, matrix, order)
+    if given_cost == 0.0:
+        return OrderSolution(order, given_cost, given_cost, "exact", 0)
+    if form.ranks <= _MAX_TRIED_RANKS:
+        cheapest = brute_force(form, matrix, order, math.inf).order or order
+        cost = reference.cost(form, matrix, cheapest)
+        if given_cost <= cost * (1.0 + _RELATIVE_TOLERANCE):
+            cheapest, cost = order, given_cost
+        return OrderSolution(cheapest, cost, cost, "exact", 0)
+    found, tried, ended_by = anneal(
+        form,
+        matrix,
+        order,
+        seed=seed,
+        time_limit_s=time_limit_s,
+        threads=threads,
+        steps=steps,
+        on_progress=on_progress,
+    )
+    cost = reference.cost(form, matrix, found)
+    if given_cost <= cost:
+        found, cost = order, given_cost
+    return OrderSolution(found, cost, 0.0, ended_by, tried)
+
+
+def _checked(distance: Matrix, ranks: int) -> Matrix:
+    matrix = np.ascontiguousarray(distance, dtype=np.float64)
+    if matrix.shape != (ranks, ranks) or ranks < 1:
+        raise ValueError(f"distance has shape {matrix.shape}, expected ({ranks}, {ranks})")
+    if not np.isfinite(matrix).all() or (matrix < 0.0).any():
+        raise ValueError("distance holds values that are negative or not finite")
+    if np.diagonal(matrix).any() or (matrix != matrix.T).any():
+        raise ValueError("distance is not symmetric with a zero diagonal")
+    return matrix

@@ -1,0 +1,38 @@
+"""What a search for an order tells: its answer, and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+EndedBy = Literal["exact", "bound", "steps", "time", "interrupt"]
+
+
+@dataclass(frozen=True)
+class OrderSolution:
+    """An order, and how it was found.
+
+    Args:
+        order: `order[rank]` = host.
+        cost: the form's, in the matrix's unit, by the plain evaluator.
+        lower_bound: no order costs less.
+        ended_by: `exact` (every order was tried, or a proof), `bound` (the cost meets the bound),
+            `steps` (as many as asked for, or as were worth it), `time`, or `interrupt`.
+        steps: moves tried, of all threads; a ring's are its kicks.
+    """
+
+    order: Sequence[int]
+    cost: float
+    lower_bound: float
+    ended_by: EndedBy
+    steps: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a search stands: seconds since it began, cheapest cost so far, proven bound so far."""
+
+    seconds: float
+    cost: float
+    lower_bound: float

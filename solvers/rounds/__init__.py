@@ -1,0 +1,1 @@
+"""Orders whose rounds are cheap: the search over `RoundsForm`."""

@@ -1,0 +1,1 @@
+"""Orders whose trees are shallow: the search over `TreesForm`."""

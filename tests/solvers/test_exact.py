@@ -1,0 +1,156 @@
+"""Exact engines: equal to brute force, and honest about where they ended."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import forms
+import ring_instances
+from ring_strategies import distance_matrices
+from solvers.collectives.form import RoundsForm
+from solvers.collectives.merged import merged
+from solvers.collectives.registry import find
+from solvers.exact.brute_force import costs_of
+from solvers.exact.prove import EngineMissingError, prove
+from solvers.exact.whole import whole_terms
+from solvers.orders.reference import cost as latency_cost
+
+
+def data_centre(size, seed):
+    """Hosts in racks of four."""
+    readings = ring_instances.data_centre(64, seed, rack=4, racks_per_row=2)[:size, :size]
+    distance = np.fmax(readings, readings.T)
+    np.fill_diagonal(distance, 0.0)
+    return distance
+
+
+def worst_of_some(form, distance):
+    rng = np.random.default_rng(1)
+    orders = np.array([rng.permutation(form.ranks) for _ in range(100)])
+    return orders[int(costs_of(form, distance, orders).argmax())].tolist()
+
+
+@pytest.mark.parametrize("engine", ["cp-sat", "z3"])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("ring", 8),
+        ("halving-doubling", 8),
+        ("bcube:2", 8),
+        ("twice", 8),
+        ("tree", 7),
+        ("star", 7),
+        ("chain", 6),
+        ("folded", 7),
+        ("all pairs", 5),
+        ("uneven", 6),
+    ],
+)
+def test_engines_equal_brute_force(name, size, engine):
+    form, distance = forms.form_of(name, size), data_centre(size, seed=size)
+    given_order = worst_of_some(form, distance)
+    expected = prove(form, distance, given_order, 60.0, "brute-force")
+    every = np.array(list(itertools.permutations(range(size))))
+    assert expected.cost == pytest.approx(costs_of(form, distance, every).min(), rel=1e-12)
+    verdict = prove(form, distance, given_order, 60.0, engine)
+    assert verdict.outcome == expected.outcome == "optimal"
+    assert verdict.cost == pytest.approx(expected.cost, rel=1e-5)
+    assert verdict.cost == latency_cost(form, distance, verdict.order)
+    assert verdict.lower_bound <= expected.cost * (1 + 1e-12)
+    assert verdict.lower_bound == pytest.approx(expected.cost, rel=1e-5)
+
+
+@settings(max_examples=15)
+@given(distance_matrices(4, 5), st.sampled_from(forms.ANY), st.sampled_from(["cp-sat", "z3"]))
+def test_engines_equal_brute_force_for_any_matrix(distance, name, engine):
+    form = forms.form_of(name, len(distance))
+    given_order = worst_of_some(form, distance)
+    expected = prove(form, distance, given_order, 60.0, "brute-force")
+    verdict = prove(form, distance, given_order, 60.0, engine)
+    tolerance = whole_terms(merged(form) if isinstance(form, RoundsForm) else form, distance)
+    assert verdict.outcome == "optimal"
+    assert verdict.cost <= expected.cost + tolerance.tolerance
+    assert verdict.lower_bound <= expected.cost * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("name", "size"), [("ring", 16), ("bcube", 16)])
+def test_cp_sat_proves_sixteen(name, size):
+    form, distance = forms.form_of(name, size), data_centre(size, seed=2)
+    verdict = prove(form, distance, list(range(size)), 100.0, "cp-sat")
+    assert verdict.outcome == "optimal"
+    assert verdict.lower_bound == pytest.approx(verdict.cost, rel=1e-4)
+
+
+@pytest.mark.parametrize("engine", ["cp-sat", "z3"])
+def test_an_optimal_order_is_confirmed_and_kept(engine):
+    form, distance = find("halving-doubling").form(8), data_centre(8, seed=4)
+    best = prove(form, distance, list(range(8)), 60.0, "brute-force").order
+    verdict = prove(form, distance, best, 60.0, engine)
+    assert verdict.outcome == "optimal"
+    assert verdict.order == best
+
+
+@pytest.mark.parametrize("engine", ["brute-force", "cp-sat", "z3"])
+def test_time_limit_ends_a_proof_that_is_out_of_reach(engine):
+    form, distance = find("tree").form(24), data_centre(24, seed=1)
+    start = time.monotonic()
+    verdict = prove(form, distance, worst_of_some(form, distance), 1.0, engine)
+    assert time.monotonic() - start < 30.0
+    assert verdict.outcome in ("gave-up", "improved")
+    assert 0.0 < verdict.lower_bound < verdict.cost
+    assert verdict.cost == latency_cost(form, distance, verdict.order)
+
+
+def test_gives_up_at_once_where_a_model_would_be_too_large():
+    distance = data_centre(64, seed=1)
+    order = list(range(64))
+    verdict = prove(find("halving-doubling").form(64), distance, order, 5.0, "cp-sat")
+    assert (verdict.outcome, verdict.order) == ("gave-up", order)
+    assert 0.0 < verdict.lower_bound < verdict.cost
+
+
+@pytest.mark.parametrize(("engine", "package"), [("cp-sat", "ortools"), ("z3", "z3-solver")])
+def test_a_missing_library_is_named_with_its_extra(engine, package, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.partition(".")[0] in ("ortools", "z3"):
+            raise ModuleNotFoundError(name)
+        return real(name, *args, **kwargs)
+
+    for module in [name for name in sys.modules if name.startswith("solvers.exact")]:
+        if module.rpartition(".")[2].startswith(("cp_", "smt")):
+            monkeypatch.delitem(sys.modules, module)
+    exact = sys.modules["solvers.exact"]
+    for module in ("cp_sat", "smt"):
+        monkeypatch.delattr(exact, module, raising=False)
+    monkeypatch.setattr(builtins, "__import__", without)
+    form, distance = find("ring").form(8), data_centre(8, seed=1)
+    with pytest.raises(EngineMissingError, match=rf"^{package} is not .*\[exact\]$"):
+        prove(form, distance, worst_of_some(form, distance), 5.0, engine)
+
+
+@pytest.mark.parametrize(("order", "engine"), [([0, 1, 2, 2], "z3"), ([0, 1, 2, 3], "oracle")])
+def test_wrong_use_is_refused(order, engine):
+    with pytest.raises(ValueError, match=r"no permutation|no engine"):
+        prove(find("ring").form(4), np.zeros((4, 4)), order, 1.0, engine)
+
+
+@given(distance_matrices(2, 6), st.sampled_from(forms.ANY), st.data())
+def test_whole_units_are_below_the_cost_by_the_tolerance_at_most(distance, name, data):
+    form = forms.form_of(name, len(distance))
+    form = merged(form) if isinstance(form, RoundsForm) else form
+    order = data.draw(st.permutations(range(form.ranks)))
+    whole = whole_terms(form, distance)
+    cost = latency_cost(form, distance, order)
+    units = whole.cost(form, order) * whole.unit
+    assert units <= cost * (1 + 1e-12)
+    assert cost <= units + whole.tolerance * (1 + 1e-9)
