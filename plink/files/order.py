@@ -184,7 +184,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
             outcome=proof.word("outcome"),
             seconds=proof.number("seconds", 0.0, _MAX_SECONDS),
         ),
-        groups=parse_groups(fields, [host.name for host in hosts]),
+        groups=tuple(parse_groups(fields, [host.name for host in hosts])),
     )
     _check(order, fields)
     return order

@@ -33,5 +33,5 @@ def rank_environments(
         if interface := by_name[place.host.name]:
             # With `=`, NCCL takes the name as a whole.
             values |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": f"={interface}"}
-        found.append(values | extra)
+        found.append({**values, **extra})
     return found

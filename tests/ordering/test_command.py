@@ -99,7 +99,7 @@ def test_topologies_are_written_from_the_groups_of_either(folder, capsys):
     groups = [Group("left", names[:8]), Group("right", names[8:])]
     cluster.write("c.json", replace(found, groups=groups))
     assert run(["order", "c.json", "-o", "o.json"]) == 0
-    assert order_file.read("o.json")[0].groups == groups
+    assert list(order_file.read("o.json")[0].groups) == groups
     assert run(["order", "o.json", "--format", "slurm-block"]) == 0
     from_order = capsys.readouterr().out.partition("BlockName")[2]
     assert run(["order", "c.json", "--format", "slurm-block"]) == 0
