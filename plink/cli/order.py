@@ -7,6 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from plink.cli.format_option import CommandWithFormats, with_format_option
 from plink.cli.types import FiniteRange
 
 _OF_THE_SEARCH = {
@@ -19,7 +20,6 @@ _OF_THE_SEARCH = {
     "time_limit_s": "--time-limit",
     "seed": "--seed",
 }
-_FORMATS = "hosts, openmpi, openmpi-rankfile, mpich, torchrun or env"
 
 
 def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
@@ -32,6 +32,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
 
 
 @click.command(
+    cls=CommandWithFormats,
     epilog="Example: plink order cluster.json --algo ring --format openmpi -o hostfile",
 )
 @click.argument("file", metavar="CLUSTER")
@@ -67,9 +68,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     help="Of the buffer, for contention: 20MB, 4KiB, 1024.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Where the order or the launcher's file goes.")
-@click.option(
-    "--format", "format_name", metavar="NAME", help=f"Write a launcher's file: {_FORMATS}."
-)
+@with_format_option
 @click.option(
     "--slots", type=click.IntRange(1, 1 << 16), help="Ranks on every host (default: the file's)."
 )

@@ -11,6 +11,7 @@ from plink.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files.cluster import Host
 from plink.files.fields import Fields
+from plink.files.groups import Group, groups_to_json, parse_groups
 from plink.files.rtt import MAX_RTT_US
 
 FORMAT = "plink.order"
@@ -78,6 +79,7 @@ class Order:
         objective: `latency` or `contention` (`docs/order.md`).
         size_bytes: of the buffer whose time is predicted; None where latencies are summed.
         proof: of the exact engine, where one was asked.
+        groups: of near hosts, as in the cluster file.
     """
 
     algorithm: str
@@ -98,6 +100,7 @@ class Order:
     objective: str = "latency"
     size_bytes: int | None = None
     proof: Proof | None = None
+    groups: Sequence[Group] = ()
 
     @property
     def is_ring_of_latencies(self) -> bool:
@@ -181,6 +184,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
             outcome=proof.word("outcome"),
             seconds=proof.number("seconds", 0.0, _MAX_SECONDS),
         ),
+        groups=tuple(parse_groups(fields, [host.name for host in hosts])),
     )
     _check(order, fields)
     return order
@@ -216,6 +220,7 @@ def to_json(order: Order) -> dict[str, Any]:
         "unmeasured_hosts": list(order.unmeasured_hosts),
         **({} if order.confirmed_gain is None else {"confirmed_gain": order.confirmed_gain}),
         **({} if order.proof is None else {"proof": vars(order.proof)}),
+        **({"groups": groups_to_json(order.groups)} if order.groups else {}),
     }
 
 

@@ -116,6 +116,7 @@ def solve_order(
         confirmed_gain=confirmed,
         made_from=made_from,
         proof=proof,
+        groups=tuple(cluster.groups),
     )
 
 
@@ -133,6 +134,7 @@ def _of_one_host(cluster: Cluster, made_from: str | None, task: Task) -> Order:
         solver=Solver("none", {"time_limit_s": task.time_limit_s}, task.seed, 0, "exact"),
         seconds=0.0,
         made_from=made_from,
+        groups=tuple(cluster.groups),
     )
 
 
