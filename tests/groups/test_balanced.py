@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from solvers.datacenters import uniform
 
+from solvers.datacenters import uniform
 from solvers.embedding.embed import embed
 from solvers.groups.agreement import adjusted_mutual_information
 from solvers.groups.grouping import least_size, usual_count
