@@ -62,16 +62,16 @@ def reason(ranks: Sequence[Rank], local: str | None) -> str | None:
     """
     expected = [rank.expected for rank in ranks]
     found = [rank.found for rank in ranks]
+    if local is not None and found[0] == local != expected[0]:
+        return (
+            f"{local}, where the launcher was started, came first: to Open MPI a plain host file "
+            "is a set of hosts; --map-by seq keeps its order"
+        )
     if Counter(expected) != Counter(found):
         return "other hosts took ranks, or more of them: the launcher counts slots in its own way"
     hosts, seen = list(dict.fromkeys(expected)), list(dict.fromkeys(found))
     if seen == hosts:
         return "ranks were dealt out to the hosts in turns, as --map-by node and cyclic do"
-    if local is not None and seen == [local, *(host for host in hosts if host != local)]:
-        return (
-            f"{local}, where the launcher was started, came first: to Open MPI a plain host file "
-            "is a set of hosts; --map-by seq keeps its order"
-        )
     if seen == sorted(hosts):
         return (
             "the hosts came sorted by name, as torchrun's c10d rendezvous does (only "

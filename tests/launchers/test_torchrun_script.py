@@ -17,9 +17,8 @@ HOSTS = [Host("b", "10.0.0.2"), Host("a", "10.0.0.1", slots=2)]
 SSH = '#!/bin/sh\n[ "$1" = -n ] && shift\nexport ON=$1\nexec sh -c "$2"\n'
 TORCHRUN = """\
 #!/bin/sh
-printf '%s' "$ON"
-printf ' <%s>' "$@"
-echo
+# In one piece, for both hosts write at once.
+printf '%s\\n' "$ON$(printf ' <%s>' "$@")"
 [ "$ON" != "$FAILS" ] || exit 7
 """
 

@@ -57,7 +57,9 @@ def test_ranks_that_are_none(numbers: list[int], said: str) -> None:
 @pytest.mark.parametrize(
     ("found", "local", "said"),
     [
-        ("baac", "b", None),
+        ("baac", None, None),
+        ("baac", "c", None),
+        ("bbac", "b", "where the launcher was started, came first"),
         ("aabc", None, "sorted by name"),
         ("aacb", "a", "where the launcher was started, came first"),
         ("bcaa", "b", "where the launcher was started, came first"),

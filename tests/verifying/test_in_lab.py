@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from plink.cli import run
+from plink.files import order as order_file
 from plink.files.cluster import Host
 from support.lab import Lab, lab_cluster
 from support.require import require_launcher
@@ -51,11 +52,22 @@ def test_mpi_keeps_the_order(
     assert capsys.readouterr().out == f"{name} keeps the order: 4 ranks on 4 hosts\n"
 
 
-def test_a_plain_host_file_does_not(
+def test_a_plain_host_file_does_not(lab: Lab, arguments: list[str]) -> None:
+    require_launcher("mpirun.openmpi")
+    third = order_file.read(arguments[1])[0].names[2]
+    own = ["--json", "--", "mpirun.openmpi -np RANKS --hostfile FILE PROGRAM"]
+    words = [sys.executable, "-m", "plink", *arguments, "--launcher", "openmpi", *own]
+    done = lab.exec(third, words, check=False)
+    assert done.returncode == 4, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["ranks"][0]["found"] == third
+    assert f"{third}, where the launcher was started, came first" in shown["reason"]
+
+
+def test_both_orders_are_shown_and_why_they_differ(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     require_launcher("mpirun.openmpi")
-    # As `mpirun --hostfile` on rank 1's host, where two host files only differ in their order.
     own = ["--", "mpirun.openmpi -np RANKS --host $(sort FILE | paste -sd,) PROGRAM"]
     assert run([*arguments, "--launcher", "openmpi", "--json", *own]) == 4
     shown = json.loads(capsys.readouterr().out)
