@@ -15,6 +15,7 @@ _OF_THE_SEARCH = {
     "objective": "--objective",
     "size": "--size",
     "prove_s": "--prove",
+    "engine": "--engine",
     "threads": "--threads",
     "percentile": "--percentile",
     "time_limit_s": "--time-limit",
@@ -100,6 +101,13 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     metavar="SECONDS",
     help="Let an exact engine look for something strictly better for so long, or prove that there "
     "is nothing.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["cp-sat", "z3"]),
+    default="cp-sat",
+    show_default=True,
+    help="Which one --prove asks: OR-Tools' CP-SAT, or Z3 as in Luo 2020.",
 )
 @click.option(
     "--threads",

@@ -27,6 +27,7 @@ from plink.ordering.solve import Task, solve_order
 from plink.view.order import print_order
 from plink.view.paper import paper
 from plink.view.text import printable, rtt_text, share_text
+from solvers.exact.verdict import Engine
 from solvers.orders.solution import Progress
 
 
@@ -39,6 +40,7 @@ class Request:
     objective: str | None
     size: str
     prove_s: float
+    engine: Engine
     threads: int
     output: str | None
     format_name: str | None
@@ -137,6 +139,7 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
         seed=request.seed,
         time_limit_s=request.time_limit_s,
         prove_s=request.prove_s,
+        engine=request.engine,
         threads=request.threads,
     )
     console = _talk()

@@ -30,8 +30,6 @@ _PROOF_SHARE = 0.2
 # Of the time under contention, for the latency search that gives it a start.
 _LATENCY_SHARE = 0.3
 
-_ENGINE: Engine = "cp-sat"
-
 # The name of that search in an order file.
 _CONTENTION = "contention-annealing"
 
@@ -128,14 +126,14 @@ class LatencyObjective:
             return "annealing"
         return "dynamic-programming" if ended_by == "exact" else "lin-kernighan"
 
-    def prove(self, found: Found, time_limit_s: float) -> tuple[Found, Proof]:
+    def prove(self, found: Found, time_limit_s: float, engine: Engine) -> tuple[Found, Proof]:
         """Let an exact engine look for something strictly cheaper.
 
         Raises:
             WrongUseError: the engine is not installed.
         """
         try:
-            verdict = prove(self.form, self.matrix_us, found.order, time_limit_s, _ENGINE)
+            verdict = prove(self.form, self.matrix_us, found.order, time_limit_s, engine)
         except EngineMissingError as error:
             raise WrongUseError(str(error), "leave out --prove to go without a proof") from None
         better = replace(
@@ -144,7 +142,7 @@ class LatencyObjective:
             cost_us=verdict.cost,
             lower_bound_us=min(max(found.lower_bound_us, verdict.lower_bound), verdict.cost),
         )
-        return better, Proof(_ENGINE, verdict.outcome, round(verdict.seconds, 3))
+        return better, Proof(engine, verdict.outcome, round(verdict.seconds, 3))
 
 
 @dataclass(frozen=True)

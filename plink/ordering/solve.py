@@ -17,6 +17,7 @@ from plink.network import network_of
 from plink.ordering.algorithms import algorithm_for
 from plink.ordering.objectives import ContentionObjective, LatencyObjective, Objective
 from solvers.collectives.algorithm import Algorithm
+from solvers.exact.verdict import Engine
 from solvers.orders.solution import Progress
 
 RANDOM_ORDERS = 1001
@@ -41,6 +42,7 @@ class Task:
         seed: decides every choice by chance; 0 to 2^63 - 1.
         time_limit_s: for the search and the check of its gain.
         prove_s: for an exact engine afterwards, 0 for none.
+        engine: which one.
         threads: restarts at the same time.
     """
 
@@ -50,6 +52,7 @@ class Task:
     seed: int = 0
     time_limit_s: float = 2.0
     prove_s: float = 0.0
+    engine: Engine = "cp-sat"
     threads: int = 1
 
 
@@ -87,7 +90,7 @@ def solve_order(
     if best.ended_by != "interrupt":
         try:
             if isinstance(objective, LatencyObjective) and task.prove_s > 0.0:
-                best, proof = objective.prove(best, task.prove_s)
+                best, proof = objective.prove(best, task.prove_s, task.engine)
             confirmed = _confirmed_gain(cluster, algorithm, objective, task, check_s)
         except KeyboardInterrupt:
             best = replace(best, ended_by="interrupt")

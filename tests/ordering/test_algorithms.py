@@ -18,6 +18,7 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.ordering.algorithms import algorithm_for
 from plink.ordering.solve import Task, solve_order
+from solvers.exact.verdict import Engine
 
 QUICK_S = 0.4
 
@@ -62,13 +63,13 @@ def test_rounds_keep_racks_together(algorithm: str):
     assert order.cost_us == pytest.approx(order.cost_random_us * (20 + 60) / (60 + 60))
 
 
-def test_trees_are_ordered_and_proved():
-    pytest.importorskip("ortools")
-    shuffled = racks([4, 4], seed=3)[0]
-    task = Task(algorithm="tree", time_limit_s=QUICK_S, prove_s=20.0)
+@pytest.mark.parametrize("engine", ["cp-sat", "z3"])
+def test_trees_are_ordered_and_proved(engine: Engine):
+    shuffled = racks([4, 5], seed=3)[0]
+    task = Task(algorithm="tree", time_limit_s=QUICK_S, prove_s=30.0, engine=engine)
     order = solve_order(shuffled, None, task)
     assert order.proof is not None
-    assert order.proof.outcome == "optimal"
+    assert (order.proof.engine, order.proof.outcome) == (engine, "optimal")
     assert order.gap == pytest.approx(0.0, abs=1e-5)
 
 
