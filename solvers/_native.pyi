@@ -44,6 +44,57 @@ class Search:
     @property
     def idle_kicks(self) -> int: ...
 
+class ContentionProblem:
+    def __init__(
+        self,
+        group_of: Sequence[int],
+        send_s_byte: Sequence[float],
+        receive_s_byte: Sequence[float],
+        uplink_send_s_byte: Sequence[float],
+        uplink_receive_s_byte: Sequence[float],
+        latency_s: _Matrix,
+        tie_distance: _Matrix,
+    ) -> None: ...
+    def set_loads(
+        self,
+        starts: Sequence[int],
+        sources: Sequence[int],
+        destinations: Sequence[int],
+        sizes_bytes: Sequence[float],
+        counts: Sequence[float],
+    ) -> None: ...
+    def set_waits(
+        self,
+        starts: Sequence[int],
+        sources: Sequence[int],
+        destinations: Sequence[int],
+        counts: Sequence[float],
+        goes_round: Sequence[bool],
+    ) -> None: ...
+
+class ContentionSearch:
+    def __init__(
+        self,
+        problem: ContentionProblem,
+        order: Sequence[int],
+        seed: int,
+        steps: int,
+        heat: float,
+    ) -> None: ...
+    def run(self, seconds: float) -> None: ...
+    @property
+    def is_done(self) -> bool: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def order(self) -> list[int]: ...
+    @property
+    def current(self) -> list[int]: ...
+    @property
+    def current_time_s(self) -> float: ...
+    @property
+    def current_tie(self) -> float: ...
+
 class RoundsAnnealing:
     def __init__(
         self,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from solvers.collectives.table import PeerTable
+from solvers.collectives.table import PeerTable, Round
 
 
 def heard(table: PeerTable) -> np.ndarray:
@@ -46,3 +48,32 @@ def sent_bytes(table: PeerTable) -> np.ndarray:
 def received_bytes(table: PeerTable) -> np.ndarray:
     """(N,) bytes that each rank receives in all."""
     return table.bytes_between().sum(axis=0)
+
+
+def check_reduce_scatter(ranks: int, rounds: Sequence[Round]) -> None:
+    """Rank r ends with the sum of block r, of which there are as many as ranks, of one byte each.
+
+    What a rank is sent in a round is all that it must hold from then on, for itself or for those
+    whom it sends to later; no contribution may count twice, and a whole sum replaces.
+    """
+    needs = [1 << rank for rank in range(ranks)]
+    sent = []
+    for step in reversed(rounds):
+        after = list(needs)
+        flows = list(zip(step.sources.tolist(), step.destinations.tolist(), strict=True))
+        for source, target in flows:
+            needs[source] |= after[target]
+        sizes = [after[target].bit_count() for _, target in flows]
+        np.testing.assert_allclose(step.sizes_bytes, sizes)
+        sent.append([(source, target, after[target]) for source, target in flows])
+    # Who has added to a block of a rank's, as bits.
+    everyone = (1 << ranks) - 1
+    sums = [[1 << rank] * ranks for rank in range(ranks)]
+    for flows_and_blocks in reversed(sent):
+        before = [list(blocks) for blocks in sums]
+        for source, target, blocks in flows_and_blocks:
+            for block in (block for block in range(ranks) if blocks >> block & 1):
+                part = before[source][block]
+                assert part == everyone or sums[target][block] & part == 0
+                sums[target][block] |= part
+    assert all(sums[rank][rank] == everyone for rank in range(ranks))

@@ -10,7 +10,7 @@ from plink.bench.clients.base import Client
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.clients.mpi import MpiClient, find_tools
 from plink.bench.hosts import BenchHost, describe
-from plink.bench.request import BenchRequest
+from plink.bench.request import BenchRequest, outlook
 from plink.bench.result import BenchResult, Prediction, Setting, make_result
 from plink.bench.run import run_rounds
 from plink.distance import distances
@@ -20,7 +20,6 @@ from plink.listed import as_listed
 from plink.progress import Progress
 from probes.errors import HostListError
 from probes.reach import Reached, reach
-from solvers.ring.reference import ring_cost
 
 _MPI_FLAVOURS = {"openmpi": openmpi.FLAVOUR, "mpich": mpich.FLAVOUR}
 
@@ -43,7 +42,7 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
         KeyboardInterrupt: the user stopped it before anything was measured.
     """
     entries = request.cluster.hosts
-    prediction = _predict(request)
+    prediction = _predict(request, progress)
     if prediction.doubt is not None:
         progress.say(prediction.doubt)
     make_client = _client_maker(request)
@@ -76,14 +75,20 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
     return BenchRun(result, outcome.stopped)
 
 
-def _predict(request: BenchRequest) -> Prediction:
-    cluster = request.cluster
+def _predict(request: BenchRequest, progress: Progress) -> Prediction:
+    ahead = outlook(request.cluster, request.client, request.workload)
+    costs = [ahead.predictor.cost(entry.order) for entry in request.orders]
+    if ahead.network.has_rates:
+        for assumption in ahead.network.assumptions:
+            progress.say(f"contention: {assumption}")
+    times_s = [cost.time_s for cost in costs]
     try:
-        found = distances(cluster)
+        found = distances(request.cluster)
     except WrongUseError:  # nothing was measured
-        return Prediction([None] * len(request.orders))
+        return Prediction([None] * len(request.orders), times_s)
     return Prediction(
-        costs_us=[ring_cost(found.matrix_us, entry.order) for entry in request.orders],
+        costs_us=[cost.latency_us for cost in costs],
+        times_s=times_s,
         filled_pairs=found.filled_pairs,
         unmeasured_hosts=found.unmeasured_hosts,
     )

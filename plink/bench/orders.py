@@ -1,4 +1,4 @@
-"""Which orders a bench compares: `given,plink,random:5,order.json,file:names.txt`."""
+"""Which orders a bench compares: `given,plink,random:5,spread:12,order.json,file:names.txt`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from plink.files import document
 
 MAX_RANDOM = 1000
 
-_EXPECTED = "orders are given, plink, random, random:5, an order file (x.json) and file:names.txt"
+_EXPECTED = (
+    "orders are given, plink, random, random:5, spread:12, an order file (x.json) and "
+    "file:names.txt"
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Sources:
         names: the cluster's hosts, in the given order.
         seed: decides the random orders.
         solve: plink's own order of the cluster.
+        spread: so many orders, spread over the range of what is predicted.
         read_order: the host names in an order file.
         read_names: the host names in a plain list.
     """
@@ -39,6 +43,7 @@ class Sources:
     names: Sequence[str]
     seed: int
     solve: Callable[[], Sequence[int]]
+    spread: Callable[[int], Sequence[Sequence[int]]]
     read_order: Callable[[str], Sequence[str]]
     read_names: Callable[[str], Sequence[str]]
 
@@ -100,20 +105,31 @@ def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
         return [NamedOrder(word, tuple(range(size)))]
     if word == "plink":
         return [NamedOrder(word, tuple(sources.solve()))]
-    match = re.fullmatch(r"random(?::(\d+))?", word, re.ASCII)
+    match = re.fullmatch(r"(random|spread)(?::(\d+))?", word, re.ASCII)
     if match is not None:
-        digits = (match[1] or "1").lstrip("0")
-        # Python itself refuses to read numbers of thousands of digits.
-        if not digits or len(digits) > len(str(MAX_RANDOM)) or int(digits) > MAX_RANDOM:
-            shown = document.brief(word)
-            raise WrongUseError(f"--orders {shown}: ask for 1 to {MAX_RANDOM} random orders")
-        return _random_orders(int(digits), size, sources.seed)
+        count = _count(match[2] or "1", match[1], word)
+        if match[1] == "random":
+            return _random_orders(count, size, sources.seed)
+        return [
+            NamedOrder(f"spread-{number}", tuple(order))
+            for number, order in enumerate(sources.spread(count), start=1)
+        ]
     if word.startswith("file:"):
         path = word.removeprefix("file:")
         return [_listed(path, sources.read_names(path), sources.names)]
     if word.endswith((".json", ".json.gz")):
         return [_listed(word, sources.read_order(word), sources.names)]
     raise WrongUseError(f"--orders {word!r} names no order", _EXPECTED)
+
+
+def _count(digits: str, kind: str, word: str) -> int:
+    """How many orders of a kind `word` asks for."""
+    digits = digits.lstrip("0")
+    # Python itself refuses to read numbers of thousands of digits.
+    if not digits or len(digits) > len(str(MAX_RANDOM)) or int(digits) > MAX_RANDOM:
+        shown = document.brief(word)
+        raise WrongUseError(f"--orders {shown}: ask for 1 to {MAX_RANDOM} {kind} orders")
+    return int(digits)
 
 
 def _listed(path: str, listed: Sequence[str], names: Sequence[str]) -> NamedOrder:

@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from plink.bench.algorithms import full_name
 from plink.bench.clients.base import FLOAT32_BYTES, Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
 from plink.bench.size import format_size
+from plink.bench.spread import spread_orders
 from plink.errors import WrongUseError
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
-from plink.ordering import solve_ring
+from plink.network import KnownNetwork, network_of
+from plink.ordering.solve import Task, solve_order
+from plink.prediction import Predictor
 from probes.ssh.options import SshOptions
+from solvers.collectives.registry import find
 
 # MPI counts elements in an int; the other clients are held to the same.
 _MAX_ELEMENTS = (1 << 31) - 1
@@ -89,8 +94,41 @@ def check_workload(workload: Workload, ranks: int) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Outlook:
+    """What is predicted for any order of a bench, and from what.
+
+    Args:
+        algorithm: the client's, by its full name.
+        size_bytes: of each rank's buffer.
+        predictor: of its costs, one rank a host.
+        network: what is known of the hosts.
+    """
+
+    algorithm: str
+    size_bytes: int
+    predictor: Predictor
+    network: KnownNetwork
+
+
+def outlook(cluster: Cluster, client: str, workload: Workload) -> Outlook:
+    """What is predicted for orders of all hosts of a cluster."""
+    name = full_name(client, workload.algorithm)
+    network = network_of(cluster)
+    predictor = Predictor(
+        find(name), len(cluster.hosts), workload.size_bytes, cluster=cluster, network=network
+    )
+    return Outlook(name, workload.size_bytes, predictor, network)
+
+
 def read_orders(
-    text: str, cluster: Cluster, made_from: str, *, seed: int, time_limit_s: float
+    text: str,
+    cluster: Cluster,
+    made_from: str,
+    ahead: Outlook,
+    *,
+    seed: int,
+    time_limit_s: float,
 ) -> list[NamedOrder]:
     """The orders that `text` names (`plink.bench.orders`).
 
@@ -98,6 +136,7 @@ def read_orders(
         text: such as `given,plink,random:5`.
         cluster: the hosts and their round-trip times.
         made_from: the hash of the cluster file.
+        ahead: what is predicted for orders.
         seed: decides the random orders and plink's search.
         time_limit_s: of that search.
 
@@ -108,7 +147,13 @@ def read_orders(
     names = cluster.names
 
     def solved() -> list[int]:
-        order = solve_ring(cluster, made_from, seed=seed, time_limit_s=time_limit_s)
+        task = Task(
+            algorithm=ahead.algorithm,
+            size_bytes=ahead.size_bytes,
+            seed=seed,
+            time_limit_s=time_limit_s,
+        )
+        order = solve_order(cluster, made_from, task)
         if order.solver.ended_by == "interrupt":
             raise KeyboardInterrupt
         return [names.index(name) for name in order.names]
@@ -125,6 +170,7 @@ def read_orders(
         names=names,
         seed=seed,
         solve=solved,
+        spread=lambda count: spread_orders(ahead.predictor, ahead.network, count, seed),
         read_order=lambda path: order_file.read(path)[0].names,
         read_names=listed,
     )

@@ -10,7 +10,7 @@ from typing import Any
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.orders import NamedOrder
 from plink.bench.run import Outcome
-from plink.bench.statistics import spearman, spread
+from plink.bench.statistics import made_alike, spearman, spearman_interval, spread
 from plink.view.text import counted
 
 
@@ -42,12 +42,14 @@ class Prediction:
     """What a cluster file says of some orders, and how much of it was measured.
 
     Args:
-        costs_us: per order its cost on the measured matrix; None where nothing was measured.
+        costs_us: per order the latency form of its cost; None where nothing was measured.
+        times_s: per order its time under contention; None where no link's rate is known.
         filled_pairs: unordered pairs that were measured in neither direction, and so were filled.
         unmeasured_hosts: names of the hosts without any measurement: all they have is filled.
     """
 
     costs_us: Sequence[float | None]
+    times_s: Sequence[float | None]
     filled_pairs: int = 0
     unmeasured_hosts: Sequence[str] = ()
 
@@ -55,7 +57,7 @@ class Prediction:
     def doubt(self) -> str | None:
         """Why the predictions are not all measured, as one sentence; None where they are."""
         if None in self.costs_us:
-            return "the cluster file holds no round-trip times, so nothing is predicted"
+            return "the cluster file holds no round-trip times, so no latencies are predicted"
         if self.unmeasured_hosts:
             names = ", ".join(self.unmeasured_hosts)
             return f"no measurement reaches {names}: what is predicted of them is a guess"
@@ -75,7 +77,8 @@ class Row:
         bus_mbit: 2 (N-1)/N of the buffer's bits over the median time, in Mbit/s: what each host
             must send and receive in any allreduce that spreads its work evenly.
         speedup_over_random: against the median of the random orders' medians.
-        predicted_us: the order's cost on the measured matrix, or None where there is none.
+        predicted_us: the latency form of the order's cost, or None where nothing was measured.
+        predicted_s: its time under contention, or None where no link's rate is known.
         samples_s: seconds per repetition, those of an unfinished round included.
     """
 
@@ -88,7 +91,20 @@ class Row:
     speedup_over_given: float | None
     speedup_over_random: float | None
     predicted_us: float | None
+    predicted_s: float | None
     samples_s: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Spearman's rank correlation of predicted and measured, and its 95 % confidence interval.
+
+    `low` and `high` are None where they are not defined.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -99,7 +115,8 @@ class BenchResult:
         prediction: of all orders that were asked for.
         rounds_done: the rounds in which every order ran; the rows compare these alone, or, where
             there is none, what ran of the first.
-        spearman: the rank correlation of predicted and measured; None where it is not defined.
+        by_latency: how well the latency form ranked the orders; None where that is not defined.
+        by_contention: the same of the contention form.
         stopped: why not all rounds ran, or None where they did.
     """
 
@@ -107,7 +124,8 @@ class BenchResult:
     rows: Sequence[Row]
     prediction: Prediction
     rounds_done: int
-    spearman: float | None
+    by_latency: Correlation | None
+    by_contention: Correlation | None
     stopped: str | None
 
 
@@ -140,13 +158,31 @@ def make_result(
                 speedup_over_given=given_s / times.median_s if given_s else None,
                 speedup_over_random=random_s / times.median_s if random_s else None,
                 predicted_us=prediction.costs_us[i],
+                predicted_s=prediction.times_s[i],
                 samples_s=list(outcome.samples_s[i]),
             )
         )
-    known = [(row.predicted_us, row.median_s) for row in rows if row.predicted_us is not None]
-    correlation = spearman([cost for cost, _ in known], [time for _, time in known])
     stopped = None if outcome.stopped is None else str(outcome.stopped)
-    return BenchResult(setting, rows, prediction, outcome.rounds_done, correlation, stopped)
+    return BenchResult(
+        setting=setting,
+        rows=rows,
+        prediction=prediction,
+        rounds_done=outcome.rounds_done,
+        by_latency=_correlation([(row.predicted_us, row.median_s) for row in rows], setting.seed),
+        by_contention=_correlation([(row.predicted_s, row.median_s) for row in rows], setting.seed),
+        stopped=stopped,
+    )
+
+
+def _correlation(pairs: Sequence[tuple[float | None, float]], seed: int) -> Correlation | None:
+    known = [(predicted, measured) for predicted, measured in pairs if predicted is not None]
+    predicted = made_alike([value for value, _ in known])
+    measured = [value for _, value in known]
+    found = spearman(predicted, measured)
+    if found is None:
+        return None
+    interval = spearman_interval(predicted, measured, seed)
+    return Correlation(found, *(interval or (None, None)))
 
 
 def to_json(result: BenchResult) -> dict[str, Any]:
@@ -170,6 +206,12 @@ def to_json(result: BenchResult) -> dict[str, Any]:
         "time_of_a_repetition": "the longest of any rank",
         "filled_pairs": result.prediction.filled_pairs,
         "unmeasured_hosts": list(result.prediction.unmeasured_hosts),
-        "spearman": result.spearman,
+        "spearman": {
+            form: None if found is None else asdict(found)
+            for form, found in (
+                ("latency", result.by_latency),
+                ("contention", result.by_contention),
+            )
+        },
         "rows": [asdict(row) for row in result.rows],
     }

@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from plink.bench.result import BenchResult, Row
+from plink.bench.result import BenchResult, Correlation, Row
 from plink.bench.size import format_size
 from plink.view.text import counted, printable, rtt_text
 
@@ -17,11 +17,16 @@ def render(result: BenchResult) -> Group:
     """The rows as a table, with what ran above it and the correlation below."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("order", overflow="fold")
-    for title in ("median", "fastest", "slowest", "vs given", "vs random", "predicted"):
+    has_times = any(row.predicted_s is not None for row in result.rows)
+    titles = ["median", "fastest", "slowest", "vs given", "vs random", "latency"]
+    for title in [*titles, "contention"] if has_times else titles:
         table.add_column(title, justify="right", no_wrap=True)
     best_s = min(row.median_s for row in result.rows)
     for row in result.rows:
-        table.add_row(*_cells(row), style="green" if row.median_s == best_s else "")
+        cells = _cells(row)
+        table.add_row(
+            *(cells if has_times else cells[:-1]), style="green" if row.median_s == best_s else ""
+        )
     return Group(Text(_heading(result)), Text(), table, Text(), Text(_closing(result)))
 
 
@@ -34,6 +39,7 @@ def _cells(row: Row) -> list[str]:
         _speedup(row.speedup_over_given),
         _speedup(row.speedup_over_random),
         "-" if row.predicted_us is None else rtt_text(row.predicted_us),
+        "-" if row.predicted_s is None else _seconds(row.predicted_s),
     ]
 
 
@@ -49,18 +55,27 @@ def _closing(result: BenchResult) -> str:
     counts = Counter(setting.congestion_control.values())
     control = ", ".join(name for name, _ in counts.most_common())
     version = " ".join(next(iter(setting.facts.versions.items()), ()))
-    correlation = "not defined" if result.spearman is None else f"{result.spearman:.2f}"
     compared = max(1, result.rounds_done)
     repetitions = counted(compared * setting.workload.repetitions, "repetition")
     ran = f"{repetitions} an order in {counted(compared, 'round')}, seed {setting.seed}"
     return "\n".join(
         [
-            f"Spearman rank correlation of predicted and measured: {correlation}",
+            "Spearman rank correlation of predicted and measured (95 % interval):",
+            f"  by latency {_correlation(result.by_latency)}",
+            f"  by contention {_correlation(result.by_contention)}",
             f"{ran}, TCP {printable(control)}, {printable(version)}",
             "A repetition takes as long as its slowest rank; above 1x is faster",
             *_unfinished(result),
         ]
     )
+
+
+def _correlation(found: Correlation | None) -> str:
+    if found is None:
+        return "not defined"
+    if found.low is None or found.high is None:
+        return f"{found.value:.2f}"
+    return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
 def _unfinished(result: BenchResult) -> list[str]:

@@ -22,9 +22,13 @@ from probes.errors import HostError, ProbesError
 COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
     "show": ("plink.cli.show", "Look at a cluster or an order file."),
+    "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
+    "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
+    "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),
+    "run": ("plink.cli.run_", "Start a job over SSH on the hosts in an order."),
     "bench": ("plink.cli.bench", "Run a real client in several orders and compare."),
-    "import": ("plink.cli.import_", "Make a cluster file from a CSV matrix."),
+    "import": ("plink.cli.import_", "Make a cluster file from what others measured."),
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),
 }
 

@@ -6,10 +6,15 @@ from typing import Any
 
 import click
 
+from plink.bench.algorithms import ALL_ALGORITHMS
 from plink.cli.progress import StageProgress
 from plink.cli.sections import SectionedCommand
 from plink.cli.ssh_options import with_ssh_options
 from plink.cli.types import FiniteRange
+
+DEFAULT_ORDERS = "given,plink,random:5"
+# Spread over the range of what is predicted.
+CORRELATED_ORDERS = "spread:12"
 
 
 @click.command(
@@ -27,7 +32,7 @@ from plink.cli.types import FiniteRange
 )
 @click.option(
     "--algo",
-    type=click.Choice(["ring"]),
+    type=click.Choice(ALL_ALGORITHMS),
     default="ring",
     show_default=True,
     help="The allreduce algorithm, forced by the client's own switches.",
@@ -42,10 +47,16 @@ from plink.cli.types import FiniteRange
 @click.option(
     "--orders",
     metavar="LIST",
-    default="given,plink,random:5",
+    default=DEFAULT_ORDERS,
     show_default=True,
-    help="Orders to compare: given, plink, random (one), random:N, an order file, file:NAMES.",
+    help="Orders to compare: given, plink, random:N, spread:N, an order file, file:NAMES.",
 )
+@click.option(
+    "--correlate",
+    is_flag=True,
+    help=f"How well predictions rank orders: --orders {CORRELATED_ORDERS} unless given.",
+)
+@click.option("--plot", metavar="FILE.svg", help="Draw predicted against measured times.")
 @click.option(
     "--rounds",
     type=click.IntRange(1, 1000),
@@ -105,4 +116,6 @@ def command(**options: Any) -> int:
     """
     from plink.cli.bench_action import run_command  # noqa: PLC0415  imports numpy and paramiko
 
+    if options["correlate"] and options["orders"] == DEFAULT_ORDERS:
+        options["orders"] = CORRELATED_ORDERS
     return run_command(options, StageProgress())

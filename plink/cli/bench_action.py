@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 
+from plink.bench.algorithms import check_algorithm
 from plink.bench.bench import bench
 from plink.bench.clients.base import Workload
 from plink.bench.clients.mpi import MpiTools
-from plink.bench.request import BenchRequest, check_workload, read_orders
+from plink.bench.plot import plot
+from plink.bench.request import BenchRequest, check_workload, outlook, read_orders
 from plink.bench.result import BenchResult, to_json
 from plink.bench.size import parse_size
 from plink.bench.table import render
@@ -23,6 +25,9 @@ from plink.files import document
 from plink.view.paper import paper
 
 _GLOO_OPTIONS = ("python",)
+# Fewer hardly tell a correlation from chance.
+_LEAST_CORRELATED = 10
+
 _MPI_OPTIONS = ("mpicc", "mpirun", "remote_cache")
 
 
@@ -41,6 +46,8 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
         done = bench(request, progress)
     if output is not None:
         document.write_bytes(output, document.dump(to_json(done.result)))
+    if options["plot"] is not None:
+        document.write_bytes(options["plot"], plot(done.result).encode())
     if output != document.STANDARD_STREAM:
         _print(done.result, as_json=options["as_json"])
     if done.stopped is not None:
@@ -55,8 +62,10 @@ def _check(options: Mapping[str, Any]) -> None:
         if options[name] is not None:
             option = f"--{name.replace('_', '-')}"
             raise WrongUseError(f"{option} is not for the client {client}", "see plink bench -h")
-    output: str | None = options["output"]
-    if output is not None:
+    check_algorithm(client, options["algo"])
+    for output in (options["output"], options["plot"]):
+        if output is None:
+            continue
         document.check_writable(output)
         for source in (options["file"], *_files_in(options["orders"])):
             document.refuse_same_file(source, output)
@@ -77,15 +86,26 @@ def _request(values: dict[str, Any]) -> BenchRequest:
     cluster, made_from = cluster_file.read(values["file"])
     check_workload(workload, len(cluster.hosts))
     seed = values["seed"]
+    orders = read_orders(
+        values["orders"],
+        cluster,
+        made_from,
+        outlook(cluster, values["client"], workload),
+        seed=seed,
+        time_limit_s=values["time_limit_s"],
+    )
+    if values["correlate"] and len(orders) < _LEAST_CORRELATED:
+        raise WrongUseError(
+            f"--correlate needs at least {_LEAST_CORRELATED} orders, and these are {len(orders)}",
+            "ask for more, such as --orders given,plink,spread:12",
+        )
     return BenchRequest(
         cluster=cluster,
         source=document.label(values["file"]),
         made_from=made_from,
         client=values["client"],
         workload=workload,
-        orders=read_orders(
-            values["orders"], cluster, made_from, seed=seed, time_limit_s=values["time_limit_s"]
-        ),
+        orders=orders,
         rounds=values["rounds"],
         seed=seed,
         ssh=take_ssh_options(values),

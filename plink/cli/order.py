@@ -7,33 +7,68 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from plink.cli.format_option import CommandWithFormats, with_format_option
 from plink.cli.types import FiniteRange
 
 _OF_THE_SEARCH = {
     "algorithm": "--algo",
+    "objective": "--objective",
+    "size": "--size",
+    "prove_s": "--prove",
+    "threads": "--threads",
     "percentile": "--percentile",
     "time_limit_s": "--time-limit",
     "seed": "--seed",
 }
-_FORMATS = "hosts, openmpi, openmpi-rankfile, mpich, torchrun or env"
+
+
+def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if not is_asked or context.resilient_parsing:
+        return
+    from plink.view.algorithms import print_algorithms  # noqa: PLC0415  as below
+
+    print_algorithms()
+    context.exit()
 
 
 @click.command(
+    cls=CommandWithFormats,
     epilog="Example: plink order cluster.json --algo ring --format openmpi -o hostfile",
 )
 @click.argument("file", metavar="CLUSTER")
 @click.option(
     "--algo",
     "algorithm",
-    type=click.Choice(["ring"]),
+    metavar="NAME",
     default="ring",
     show_default=True,
-    help="The collective's algorithm that the order is for.",
+    help="The collective's algorithm that the order is for: ring, halving-doubling, tree, bcube, "
+    "gloo-ring, openmpi-rabenseifner, ... (--list-algorithms).",
+)
+@click.option(
+    "--list-algorithms",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_algorithms,
+    help="Print every algorithm's name and what it is.",
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["latency", "contention"]),
+    help="Sum latencies, or predict the time of flows that share links (default: contention where "
+    "the file holds uplinks, else latency).",
+)
+@click.option(
+    "--size",
+    "size",
+    metavar="SIZE",
+    default="100MB",
+    show_default=True,
+    help="Of the buffer, for contention: 20MB, 4KiB, 1024.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Where the order or the launcher's file goes.")
-@click.option(
-    "--format", "format_name", metavar="NAME", help=f"Write a launcher's file: {_FORMATS}."
-)
+@with_format_option
 @click.option(
     "--slots", type=click.IntRange(1, 1 << 16), help="Ranks on every host (default: the file's)."
 )
@@ -56,6 +91,22 @@ _FORMATS = "hosts, openmpi, openmpi-rankfile, mpich, torchrun or env"
     default=0,
     show_default=True,
     help="Seed of the random choices.",
+)
+@click.option(
+    "--prove",
+    "prove_s",
+    type=FiniteRange(0, 86_400),
+    default=0.0,
+    metavar="SECONDS",
+    help="Let an exact engine look for something strictly better for so long, or prove that there "
+    "is nothing.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    help="Searches at the same time.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print order and costs as JSON.")
 def command(**options: Any) -> int:

@@ -12,6 +12,8 @@ import click
 import numpy as np
 from rich.console import Console
 
+from plink import launchers
+from plink.bench.size import parse_size
 from plink.cli.talk import note, warn
 from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import cluster, document
@@ -20,12 +22,12 @@ from plink.files.cluster import Cluster
 from plink.files.measurement import Failure
 from plink.files.order import Order
 from plink.files.rtt import readings_at
-from plink.launchers import FORMATS
-from plink.ordering import doubt, solve_ring
+from plink.ordering.doubts import doubt
+from plink.ordering.solve import Task, solve_order
 from plink.view.order import print_order
 from plink.view.paper import paper
 from plink.view.text import printable, rtt_text, share_text
-from solvers.ring.solution import Progress
+from solvers.orders.solution import Progress
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,10 @@ class Request:
 
     file: str
     algorithm: str
+    objective: str | None
+    size: str
+    prove_s: float
+    threads: int
     output: str | None
     format_name: str | None
     slots: int | None
@@ -87,10 +93,9 @@ def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
 
 def _explain(format_name: str, output: str, order: Order) -> None:
     """Say which command keeps the order, for several do not."""
-    launcher = FORMATS[format_name]
     ranks = sum(host.slots for host in order.hosts)
     name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
-    usage = launcher.usage_of(name, ranks)
+    usage = launchers.usage_of(format_name, name, ranks)
     click.echo(printable(f"{name}: {usage}"), err=True)
     if any(host.user or host.port or host.ssh_address for host in order.hosts):
         note("the file holds names only: users and ports belong in the SSH configuration")
@@ -98,9 +103,9 @@ def _explain(format_name: str, output: str, order: Order) -> None:
 
 def _check(request: Request) -> bool:
     """Refuse early what cannot end well; whether the file goes to standard output."""
-    if request.format_name is not None and request.format_name not in FORMATS:
+    if request.format_name is not None and request.format_name not in launchers.described():
         raise WrongUseError(
-            f"there is no format {request.format_name!r}", f"formats: {', '.join(FORMATS)}"
+            f"there is no format {request.format_name!r}", "plink order --format LIST names them"
         )
     if request.output is not None:
         document.check_writable(request.output)
@@ -125,14 +130,22 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
             note(f"nothing is searched: {', '.join(request.given_options)} {verb} no effect")
         return order_file.from_json(data, source), ()
     hosts = _read_at(request.percentile, cluster.from_json(data, source), source)
+    task = Task(
+        algorithm=request.algorithm,
+        objective=request.objective,
+        size_bytes=parse_size(request.size),
+        seed=request.seed,
+        time_limit_s=request.time_limit_s,
+        prove_s=request.prove_s,
+        threads=request.threads,
+    )
     console = _talk()
     with console.status("") as status:
-        order = solve_ring(
+        order = solve_order(
             hosts,
             document.digest(content),
-            seed=request.seed,
-            time_limit_s=request.time_limit_s,
-            on_progress=_show_on(status.update) if console.is_terminal else None,
+            task,
+            _show_on(status.update) if console.is_terminal else None,
         )
     return order, hosts.unreachable
 
@@ -150,7 +163,7 @@ def _read_at(percentile: float | None, hosts: Cluster, source: str) -> Cluster:
 
 def _write(request: Request, order: Order) -> None:
     if request.format_name is not None:
-        text = FORMATS[request.format_name].render(order.hosts)
+        text = launchers.render(request.format_name, order.hosts, order.groups)
         document.write_bytes(request.output or document.STANDARD_STREAM, text.encode())
     elif request.output is not None:
         order_file.write(request.output, order)
@@ -158,7 +171,7 @@ def _write(request: Request, order: Order) -> None:
 
 def _summary(order: Order) -> dict[str, Any]:
     data = order_file.to_json(order)
-    hidden = {"format", "version", "hosts"}
+    hidden = {"format", "version", "hosts", "groups"}
     return {"order": order.names, **{key: data[key] for key in data if key not in hidden}}
 
 

@@ -29,7 +29,9 @@ def command(context: click.Context, /, **options: Any) -> int:
     """Measure the round-trip time of every pair of hosts, in both directions, over SSH.
 
     HOSTS is a file with a host a line (user@host:port, ranges such as gpu[01-16], `slots=8`, a
-    Slurm node list, comments), or - for standard input. With --resume it may be left out.
+    Slurm node list, comments), or - for standard input; also a topology.conf, or what kubectl get
+    nodes -o json and the clouds' own tools list as JSON. @slurm stands for the hosts of this Slurm
+    job. With --resume it may be left out.
 
     With --check nothing is written, and the exit code is 0 where the file still describes the
     network, 4 where it does not, 3 where that is all that could be measured.

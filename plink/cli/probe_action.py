@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,12 @@ from plink.probing.resume import (
 )
 from plink.probing.run import ProbeResult, probe
 from plink.probing.uplinks import UplinkResult
+from probes.hosts.allocation import parse_allocation
 from probes.hosts.host import ListedHost
-from probes.hosts.hostlist import parse_host_list_bytes
+from probes.hosts.source import parse_hosts
+
+# In place of a host list: the hosts of the Slurm job that plink runs in.
+_ALLOCATION = "@slurm"
 
 
 def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
@@ -130,15 +135,17 @@ def _is_same_file(one: str, other: str) -> bool:
 def _listed_hosts(
     hosts: str | None, earlier: Cluster | None, resume: str | None
 ) -> tuple[list[ListedHost], str | None]:
+    if hosts == _ALLOCATION:
+        return parse_allocation(os.environ), None
     if hosts is not None:
         content = document.read_bytes(hosts)
         source = document.label(hosts)
-        if content.lstrip().startswith(b"{"):
+        if content.lstrip().startswith(b"{") and b'"plink.' in content:
             raise WrongUseError(
                 f"{source}: is JSON, not a host list",
                 "a cluster file is given with --resume, or with --check",
             )
-        return parse_host_list_bytes(content, source), document.digest(content)
+        return parse_hosts(content, source), document.digest(content)
     if earlier is None or resume is None:
         raise click.UsageError("Missing argument 'HOSTS'.")
     return hosts_of(earlier, resume), earlier.made_from

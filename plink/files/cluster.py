@@ -9,11 +9,13 @@ from typing import Any, Literal
 from plink.errors import WrongUseError
 from plink.files import bandwidth as bandwidth_part
 from plink.files import document
+from plink.files import grouping as grouping_part
 from plink.files import groups as groups_part
 from plink.files import routes as routes_part
 from plink.files import rtt as rtt_part
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.fields import Fields
+from plink.files.grouping import Grouping
 from plink.files.groups import Group, UplinkMeasurement
 from plink.files.measurement import Failure, Measurement, without_nones
 from plink.files.routes import RouteMeasurement
@@ -60,6 +62,7 @@ class Cluster:
         made_from: the hash of the file that this was made from.
         groups: of hosts, where they are known.
         uplinks: what the groups' uplinks carry.
+        grouping: how plink found the groups; None where they were given.
     """
 
     hosts: Sequence[Host]
@@ -70,6 +73,7 @@ class Cluster:
     routes: RouteMeasurement | None = None
     groups: Sequence[Group] = ()
     uplinks: UplinkMeasurement | None = None
+    grouping: Grouping | None = None
 
     @property
     def names(self) -> list[str]:
@@ -144,8 +148,9 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
     fields = Fields(data, source)
     hosts = parse_hosts(fields)
     size = len(hosts)
-    rtt, bandwidth, routes, uplinks = map(
-        fields.optional_object, ("rtt", "bandwidth", "routes", "uplinks")
+    names = [host.name for host in hosts]
+    rtt, bandwidth, routes, uplinks, grouping = map(
+        fields.optional_object, ("rtt", "bandwidth", "routes", "uplinks", "grouping")
     )
     return Cluster(
         hosts=hosts,
@@ -156,8 +161,9 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
         made_from=fields.optional_text("made_from"),
         bandwidth=None if bandwidth is None else bandwidth_part.parse(bandwidth, size),
         routes=None if routes is None else routes_part.parse(routes, size),
-        groups=groups_part.parse_groups(fields, [host.name for host in hosts]),
+        groups=groups_part.parse_groups(fields, names),
         uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks),
+        grouping=None if grouping is None else grouping_part.parse(grouping, names),
     )
 
 
@@ -170,6 +176,8 @@ def to_json(cluster: Cluster) -> dict[str, Any]:
     data["unreachable"] = [without_nones(vars(failure)) for failure in cluster.unreachable]
     if cluster.groups:
         data["groups"] = groups_part.groups_to_json(cluster.groups)
+    if cluster.grouping is not None:
+        data["grouping"] = grouping_part.to_json(cluster.grouping)
     if cluster.uplinks is not None:
         data["uplinks"] = groups_part.uplinks_to_json(cluster.uplinks)
     if cluster.routes is not None:

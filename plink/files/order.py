@@ -11,6 +11,7 @@ from plink.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files.cluster import Host
 from plink.files.fields import Fields
+from plink.files.groups import Group, groups_to_json, parse_groups
 from plink.files.rtt import MAX_RTT_US
 
 FORMAT = "plink.order"
@@ -19,6 +20,12 @@ VERSION = 1
 _MAX_SECONDS = 1e9
 _MAX_LOSS = 1e6
 _MAX_COUNT = (1 << 63) - 1
+
+_MAX_COST_US = 1e15
+_MAX_SIZE_BYTES = (1 << 63) - 1
+
+# What an order file may minimise.
+OBJECTIVES = ("latency", "contention")
 
 # Costs are sums of rounded readings, added up in another order by another program perhaps.
 _TOLERANCE = 1e-6
@@ -39,16 +46,25 @@ class Solver:
 
 
 @dataclass(frozen=True)
+class Proof:
+    """What an exact engine said of the order: `improved`, `optimal` or `gave-up`, in what time."""
+
+    engine: str
+    outcome: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Order:
     """Hosts in rank order. A host's ranks are adjacent, as many as it has slots.
 
     Args:
-        algorithm: whose cost was minimised: `ring`.
+        algorithm: whose cost was minimised: such as `ring` or `openmpi-rabenseifner`.
         hosts: in rank order.
-        hops_us: the distance from every host to the next, from the last to the first; they sum up
-            to the cost.
+        hops_us: the distance from every host to the next, from the last to the first.
         given: the hosts' names in the order in which the user had them.
-        cost_us: of this order (for a ring: Luo 2020, §5.2.1).
+        cost_us: of this order: what the objective sums up (Luo 2020, §5.2.1), or the time that it
+            predicts.
         cost_given_us: of the given order, never less than `cost_us`.
         cost_random_us: the median of `random_orders` random orders.
         random_orders: how many.
@@ -60,6 +76,10 @@ class Order:
         confirmed_gain: the share of a random order's cost that an order found on the readings of
             one direction of the pairs saves on those of the other; None where not known.
         made_from: hash of the cluster file.
+        objective: `latency` or `contention` (`docs/order.md`).
+        size_bytes: of the buffer whose time is predicted; None where latencies are summed.
+        proof: of the exact engine, where one was asked.
+        groups: of near hosts, as in the cluster file.
     """
 
     algorithm: str
@@ -77,6 +97,15 @@ class Order:
     unmeasured_hosts: Sequence[str] = ()
     confirmed_gain: float | None = None
     made_from: str | None = None
+    objective: str = "latency"
+    size_bytes: int | None = None
+    proof: Proof | None = None
+    groups: Sequence[Group] = ()
+
+    @property
+    def is_ring_of_latencies(self) -> bool:
+        """Whether the cost is the sum of the hops."""
+        return self.algorithm == "ring" and self.objective == "latency"
 
     @property
     def names(self) -> list[str]:
@@ -123,17 +152,17 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
     hosts = cluster.parse_hosts(fields)
     size = len(hosts)
     solver = fields.object("solver")
-    highest = MAX_RTT_US * size
+    proof = fields.optional_object("proof")
     order = Order(
         algorithm=fields.word("algorithm"),
         hosts=hosts,
         hops_us=fields.numbers("hops_us", size, MAX_RTT_US),
         given=fields.texts("given"),
-        cost_us=fields.number("cost_us", 0.0, highest),
-        cost_given_us=fields.number("cost_given_us", 0.0, highest),
-        cost_random_us=fields.number("cost_random_us", 0.0, highest),
+        cost_us=fields.number("cost_us", 0.0, _MAX_COST_US),
+        cost_given_us=fields.number("cost_given_us", 0.0, _MAX_COST_US),
+        cost_random_us=fields.number("cost_random_us", 0.0, _MAX_COST_US),
         random_orders=fields.integer("random_orders", 1, _MAX_COUNT),
-        lower_bound_us=fields.number("lower_bound_us", 0.0, highest),
+        lower_bound_us=fields.number("lower_bound_us", 0.0, _MAX_COST_US),
         solver=Solver(
             name=solver.word("name"),
             options=solver.settings("options"),
@@ -146,6 +175,16 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
         unmeasured_hosts=fields.texts("unmeasured_hosts"),
         confirmed_gain=fields.optional_number("confirmed_gain", -_MAX_LOSS, 1.0),
         made_from=fields.optional_text("made_from"),
+        objective=fields.optional_word("objective") or "latency",
+        size_bytes=fields.optional_integer("size_bytes", low=1, high=_MAX_SIZE_BYTES),
+        proof=None
+        if proof is None
+        else Proof(
+            engine=proof.word("engine"),
+            outcome=proof.word("outcome"),
+            seconds=proof.number("seconds", 0.0, _MAX_SECONDS),
+        ),
+        groups=tuple(parse_groups(fields, [host.name for host in hosts])),
     )
     _check(order, fields)
     return order
@@ -158,6 +197,8 @@ def to_json(order: Order) -> dict[str, Any]:
         "version": VERSION,
         **({} if order.made_from is None else {"made_from": order.made_from}),
         "algorithm": order.algorithm,
+        "objective": order.objective,
+        **({} if order.size_bytes is None else {"size_bytes": order.size_bytes}),
         "hosts": cluster.hosts_to_json(order.hosts),
         "hops_us": list(order.hops_us),
         "given": list(order.given),
@@ -178,6 +219,8 @@ def to_json(order: Order) -> dict[str, Any]:
         "filled_pairs": order.filled_pairs,
         "unmeasured_hosts": list(order.unmeasured_hosts),
         **({} if order.confirmed_gain is None else {"confirmed_gain": order.confirmed_gain}),
+        **({} if order.proof is None else {"proof": vars(order.proof)}),
+        **({"groups": groups_to_json(order.groups)} if order.groups else {}),
     }
 
 
@@ -186,7 +229,10 @@ def _check(order: Order, fields: Fields) -> None:
         raise WrongUseError(f"{fields.place}: given does not name the same hosts as hosts")
     if not set(order.unmeasured_hosts) <= set(order.names):
         raise WrongUseError(f"{fields.place}: unmeasured_hosts names others than hosts")
-    if not math.isclose(sum(order.hops_us), order.cost_us, rel_tol=_TOLERANCE):
+    if order.objective not in OBJECTIVES:
+        raise fields.error("objective", " or ".join(OBJECTIVES))
+    hops_us = sum(order.hops_us)
+    if order.is_ring_of_latencies and not math.isclose(hops_us, order.cost_us, rel_tol=_TOLERANCE):
         raise WrongUseError(f"{fields.place}: hops_us does not sum up to cost_us")
     slack = 1.0 + _TOLERANCE
     if order.lower_bound_us > order.cost_us * slack:

@@ -5,34 +5,52 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plink.files.cluster import Host
-from plink.launchers.format import Format, places
+from plink.launchers.format import Format, Place, places
 from plink.launchers.gloo import socket_interface
 from plink.launchers.names import MASTER_PORT, check_names, master_address
+
+USAGE = 'while read -r host env; do ssh -n "$host" "$env PROGRAM" & done < FILE; wait'
 
 
 def render(hosts: Sequence[Host]) -> str:
     """One line per rank: the host's name, then assignments for a shell on that host."""
-    check_names(hosts, "a list of environments")
-    master = master_address(hosts, "a list of environments")
+    rows = environments(hosts, "a list of environments")
+    return "".join(line(place, [*words, socket_interface(place.host)]) for place, words in rows)
+
+
+def environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place, list[str]]]:
+    """The place of every rank, and the assignments that PyTorch reads (`env://`).
+
+    Raises:
+        WrongUseError: a name is none, or rank 0 has no address; `launcher` reads the file.
+    """
+    check_names(hosts, launcher)
+    master = master_address(hosts, launcher)
     world_size = sum(host.slots for host in hosts)
-    lines = []
-    for place in places(hosts):
-        words = [
-            place.host.name,
-            f"RANK={place.rank}",
-            f"WORLD_SIZE={world_size}",
-            f"LOCAL_RANK={place.local_rank}",
-            f"LOCAL_WORLD_SIZE={place.host.slots}",
-            f"MASTER_ADDR={master}",
-            f"MASTER_PORT={MASTER_PORT}",
-            socket_interface(place.host),
-        ]
-        lines.append(" ".join(word for word in words if word) + "\n")
-    return "".join(lines)
+    return [
+        (
+            place,
+            [
+                f"RANK={place.rank}",
+                f"WORLD_SIZE={world_size}",
+                f"LOCAL_RANK={place.local_rank}",
+                f"LOCAL_WORLD_SIZE={place.host.slots}",
+                f"MASTER_ADDR={master}",
+                f"MASTER_PORT={MASTER_PORT}",
+            ],
+        )
+        for place in places(hosts)
+    ]
+
+
+def line(place: Place, words: Sequence[str]) -> str:
+    """The line of one rank; words that are empty are left out."""
+    return " ".join(word for word in [place.host.name, *words] if word) + "\n"
 
 
 FORMAT = Format(
     name="env",
-    usage='while read -r host env; do ssh -n "$host" "$env PROGRAM" & done < FILE; wait',
+    about="one environment a rank for torch.distributed and Gloo (RANK, MASTER_ADDR, ...)",
+    usage=USAGE,
     render=render,
 )

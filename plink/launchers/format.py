@@ -14,18 +14,21 @@ class Format:
 
     Args:
         name: what the user calls it.
+        about: the launcher and what is written for it, in a line.
         usage: one command that uses it; FILE is the file, RANKS the number of ranks.
         render: hosts in rank order to the text of the file. A host's ranks are adjacent, as
             many as it has slots. Raises `WrongUseError` where the launcher cannot take a host.
     """
 
     name: str
+    about: str
     usage: str
     render: Callable[[Sequence[Host]], str]
 
-    def usage_of(self, file: str, ranks: int) -> str:
-        """The command that uses `file`, for so many ranks."""
-        return self.usage.replace("RANKS", str(ranks)).replace("FILE", file)
+    def usage_of(self, file: str, ranks: int | None) -> str:
+        """The command that uses `file`, for so many ranks; None leaves RANKS to the reader."""
+        words = "RANKS" if ranks is None else str(ranks)
+        return self.usage.replace("RANKS", words).replace("FILE", file)
 
 
 @dataclass(frozen=True)

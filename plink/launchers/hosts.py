@@ -17,6 +17,7 @@ def render(hosts: Sequence[Host]) -> str:
 
 FORMAT = Format(
     name="hosts",
+    about="names, one a line, each host once",
     usage='while read -r host; do ssh -n "$host" hostname; done < FILE',
     render=render,
 )

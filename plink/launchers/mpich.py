@@ -17,6 +17,7 @@ def render(hosts: Sequence[Host]) -> str:
 
 FORMAT = Format(
     name="mpich",
+    about="MPICH (Hydra): host file with ranks a host",
     usage="mpiexec -n RANKS -f FILE PROGRAM",
     render=render,
 )

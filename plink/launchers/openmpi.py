@@ -21,6 +21,7 @@ def render(hosts: Sequence[Host]) -> str:
 
 FORMAT = Format(
     name="openmpi",
+    about="Open MPI 4.1 and 5: sequential host file, one line a rank",
     # Without -np the mapper of 4.1 counts the cores of hosts and then lacks lines.
     usage="mpirun -np RANKS --hostfile FILE --map-by seq PROGRAM",
     render=render,

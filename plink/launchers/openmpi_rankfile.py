@@ -19,6 +19,7 @@ def render(hosts: Sequence[Host]) -> str:
 
 FORMAT = Format(
     name="openmpi-rankfile",
+    about="Open MPI 4.1: rankfile, which binds each rank to a core",
     usage="mpirun -np RANKS --rankfile FILE PROGRAM",
     render=render,
 )

@@ -14,29 +14,43 @@ from plink.launchers.gloo import socket_interface
 from plink.launchers.names import MASTER_PORT, check_names, master_address
 
 
-def render(hosts: Sequence[Host]) -> str:
-    """One line per host: its name, then a shell command that lacks the script."""
+def commands(hosts: Sequence[Host]) -> list[str]:
+    """For every host in rank order, a shell command that lacks the script.
+
+    Raises:
+        WrongUseError: a name is none, or rank 0 has no address.
+    """
     check_names(hosts, "torchrun")
     master = master_address(hosts, "torchrun")
-    lines = []
-    for node_rank, host in enumerate(hosts):
-        words = [
-            host.name,
-            socket_interface(host),
-            "torchrun",
-            "--rdzv-backend=static",
-            f"--nnodes={len(hosts)}",
-            f"--node-rank={node_rank}",
-            f"--nproc-per-node={host.slots}",
-            f"--master-addr={master}",
-            f"--master-port={MASTER_PORT}",
-        ]
-        lines.append(" ".join(word for word in words if word) + "\n")
-    return "".join(lines)
+    return [
+        " ".join(
+            word
+            for word in [
+                socket_interface(host),
+                "torchrun",
+                "--rdzv-backend=static",
+                f"--nnodes={len(hosts)}",
+                f"--node-rank={node_rank}",
+                f"--nproc-per-node={host.slots}",
+                f"--master-addr={master}",
+                f"--master-port={MASTER_PORT}",
+            ]
+            if word
+        )
+        for node_rank, host in enumerate(hosts)
+    ]
+
+
+def render(hosts: Sequence[Host]) -> str:
+    """One line per host: its name, then its command."""
+    return "".join(
+        f"{host.name} {command}\n" for host, command in zip(hosts, commands(hosts), strict=True)
+    )
 
 
 FORMAT = Format(
     name="torchrun",
+    about="torchrun: one command a host, with the static rendezvous",
     usage=('while read -r host command; do ssh -n "$host" "$command SCRIPT" & done < FILE; wait'),
     render=render,
 )

@@ -1,6 +1,7 @@
 """Groups of hosts as a user gives them: a line `NAME: HOSTS` each, or a cluster file with groups.
 
 HOSTS is as in a host list: several with commas, ranges such as gpu[01-16]; `#` begins a comment.
+A topology.conf of Slurm is understood, too: its leaf switches, or its blocks.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from plink.files.groups import Group
 from probes.errors import HostListError
 from probes.hosts.hostline import parse_line
 from probes.hosts.ranges import RangeError
+from probes.hosts.topology_conf import is_topology_conf, parse_topology_groups
 
 _HINT = "a line is NAME: HOSTS, as in rack1: gpu[01-16]; # begins a comment"
 
@@ -39,6 +41,8 @@ def read_groups(path: str, hosts: Collection[str], listed_in: str) -> list[Group
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise WrongUseError(f"{source}: is not text in UTF-8", _HINT) from None
+    if is_topology_conf(text):
+        return _of_topology(text, source, hosts, listed_in)
     return parse_groups(text, source, hosts, listed_in)
 
 
@@ -94,6 +98,27 @@ def _of_cluster(content: bytes, source: str, hosts: Collection[str], listed_in: 
     for group in groups:
         for host in group.hosts:
             _check_host(host, f"{source}: group {group.name}", hosts, listed_in)
+    return groups
+
+
+def _of_topology(text: str, source: str, hosts: Collection[str], listed_in: str) -> list[Group]:
+    """As `read_groups`; the file is the whole cluster's, so other nodes are left out."""
+    try:
+        found = parse_topology_groups(text, source)
+    except HostListError as error:
+        raise WrongUseError(str(error), error.hint) from None
+    grouped: dict[str, str] = {}
+    groups: list[Group] = []
+    for name, (place, nodes) in found.items():
+        members = [node for node in nodes if node in hosts]
+        for node in members:
+            if node in grouped:
+                raise WrongUseError(f"{place}: {node} is already in a group at {grouped[node]}")
+            grouped[node] = place
+        if members:
+            groups.append(Group(name, members))
+    if not groups:
+        raise WrongUseError(f"{source}: names none of the hosts of {listed_in}")
     return groups
 
 

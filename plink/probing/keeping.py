@@ -22,6 +22,7 @@ def kept_cluster(hosts: Sequence[Host], earlier: Cluster | None, moved: Containe
     places = [before.get(host.name) for host in hosts]
     names = {host.name for host in hosts}
     groups = [group for group in earlier.groups if names.issuperset(group.hosts)]
+    are_same = not any(name in moved for name in names) and names.issuperset(earlier.names)
     return Cluster(
         hosts,
         rtt=None if earlier.rtt is None else earlier.rtt.for_hosts(places),
@@ -32,6 +33,7 @@ def kept_cluster(hosts: Sequence[Host], earlier: Cluster | None, moved: Containe
             earlier.uplinks,
             {group.name for group in groups if not any(name in moved for name in group.hosts)},
         ),
+        grouping=earlier.grouping if are_same else None,
     )
 
 

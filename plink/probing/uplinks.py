@@ -63,8 +63,11 @@ def measure_uplinks(
         KeyboardInterrupt: the user stopped it before anything was measured.
     """
     beginning = begin(request, reached)
-    names = set(beginning.cluster.names)
-    cluster = replace(beginning.cluster, groups=_groups_of(request.groups, names))
+    kept = beginning.cluster
+    groups = _groups_of(request.groups, set(kept.names))
+    cluster = replace(
+        kept, groups=groups, grouping=kept.grouping if groups == kept.groups else None
+    )
     members = _members(cluster.groups, reached.hosts)
     transfer = _transfer_options(request)
     concurrency = request.concurrency or most_pairs([host.facts for host in reached.hosts])

@@ -6,8 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from plink.bench.size import format_size
 from plink.files.order import Order
-from plink.ordering import confirmation
+from plink.ordering.doubts import confirmation
 from plink.view import facts
 from plink.view.text import counted, printable, rtt_text, share_text
 
@@ -21,6 +22,7 @@ def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> N
     console.print(Text(f"{printable(order.algorithm)} order of {_hosts(order)}", style="bold"))
     if len(order.hosts) == 1:
         return
+    console.print(Text(_what(order), style="dim"))
     console.print(Text(_how(order), style="dim"))
     console.print()
     console.print(_costs(order, console.width))
@@ -34,6 +36,13 @@ def _hosts(order: Order) -> str:
     return text if ranks == hosts else f"{text}, {counted(ranks, 'rank')}"
 
 
+def _what(order: Order) -> str:
+    """What the costs below are."""
+    if order.size_bytes is None:
+        return "cost: a sum of latencies"
+    return f"cost: the time predicted for {format_size(order.size_bytes)} where flows share links"
+
+
 def _how(order: Order) -> str:
     solver = order.solver
     parts = [printable(solver.name), f"seed {solver.seed}"]
@@ -44,10 +53,11 @@ def _how(order: Order) -> str:
 
 
 def _costs(order: Order, width: int) -> Table:
-    """Costs as sums, for a hop, and in shares; `width` in columns decides how much of that."""
+    """Costs as sums, in shares, and for a hop; `width` in columns decides how much of that."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
     table.add_column("", no_wrap=True)
-    titles = ("cost", "of random", "of given", "a hop")[: 4 if width >= _WIDE else 2]
+    most = 2 if width < _WIDE else 4 if order.is_ring_of_latencies else 3
+    titles = ("cost", "of random", "of given", "a hop")[:most]
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     rows = (
@@ -71,6 +81,13 @@ def _share(cost_us: float, other_us: float) -> str:
     return share_text(cost_us / other_us) if other_us else ""
 
 
+def _proof(order: Order) -> list[facts.Fact]:
+    if order.proof is None:
+        return []
+    engine, outcome = printable(order.proof.engine), printable(order.proof.outcome)
+    return [("proof", [f"{engine}: {outcome} after {order.proof.seconds:.1f} s"])]
+
+
 def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     pairs = len(order.hosts) * (len(order.hosts) - 1) // 2
     optimal = "none: no order is cheaper"
@@ -80,6 +97,7 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
     rows: list[facts.Fact] = [
         ("gap", [gap]),
+        *_proof(order),
         ("confirmed", [confirmation(order)]),
         ("filled", [filled]),
     ]

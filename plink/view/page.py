@@ -10,12 +10,14 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from plink.capacity import capacity
 from plink.distance import distances
 from plink.files.cluster import Cluster
 from plink.files.measurement import Matrix
 from plink.files.rtt import percentile_name
 from plink.view import facts, heatmap
 from plink.view.bandwidth import bandwidth_facts, uplink_facts
+from plink.view.groups import group_lines
 from plink.view.modes import Vector, histogram_line
 from plink.view.paper import Paper
 from plink.view.routes import route_facts
@@ -37,6 +39,7 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
     if rtt is None or summary is None:
         console.print("no round-trip times in this file")
         _print_failures(console, cluster)
+        _print_groups(console, cluster)
         _print_bandwidth(console, cluster)
         _print_routes(console, cluster)
         return
@@ -49,6 +52,7 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
     else:
         console.print("no pair of hosts was measured")
     _print_failures(console, cluster)
+    _print_groups(console, cluster)
     _print_bandwidth(console, cluster)
     _print_routes(console, cluster)
 
@@ -107,6 +111,16 @@ def _title(source: str, cluster: Cluster, summary: Summary | None) -> Text:
         if summary.sample is not None:
             text.append(f" (sampled: {summary.sample})")
     return text
+
+
+def _print_groups(console: Console, cluster: Cluster) -> None:
+    """The groups that plink found; given ones are there with their uplinks."""
+    if cluster.grouping is None:
+        return
+    if lines := group_lines(cluster, capacity(cluster, cluster.groups)):
+        console.print()
+        for line in lines:
+            console.print(Text(line))
 
 
 def _print_bandwidth(console: Console, cluster: Cluster) -> None:

@@ -11,7 +11,7 @@ from plink.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files import order as order_file
 from plink.files.rtt import readings_at
-from plink.ordering import doubt
+from plink.ordering.doubts import doubt
 from plink.view.bandwidth import bandwidth_to_json
 from plink.view.order import print_order
 from plink.view.page import print_cluster

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from plink.files.cluster import Cluster
 from plink.files.groups import Uplink
@@ -18,7 +18,7 @@ def uplink_lines(cluster: Cluster) -> list[str]:
         return []
     sizes = {group.name: len(group.hosts) for group in cluster.groups}
     rows = [_row(uplink, sizes.get(uplink.group)) for uplink in cluster.uplinks.uplinks]
-    lines = _aligned([HEADER, *rows])
+    lines = aligned([HEADER, *rows])
     if any(uplink.send_is_lower_bound or uplink.receive_is_lower_bound for uplink in _all(cluster)):
         lines.append("≥: at least; something else, as the other groups' links, may be the limit")
     return lines
@@ -30,6 +30,18 @@ def oversubscription(uplink: Uplink) -> float | None:
     if uplink.hosts_gbit_s is None or not carried:
         return None
     return max(1.0, uplink.hosts_gbit_s / min(carried))
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Rows as lines of columns; those numbered in `left` begin together, the others end so."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if number in left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def _all(cluster: Cluster) -> Sequence[Uplink]:
@@ -62,14 +74,3 @@ def _rate(gbit_s: float | None, *, is_lower_bound: bool = False) -> str:
     if gbit_s is None:
         return _UNKNOWN
     return f"{'≥ ' if is_lower_bound else ''}{bandwidth_text(gbit_s)}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

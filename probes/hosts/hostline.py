@@ -57,7 +57,7 @@ def parse_line(line: str, place: str) -> Iterator[ListedHost]:
             raise HostListError(f"{place}: a comma has no host beside it", HINT_FORMS)
         user, host, port = _split_item(item, place)
         for name in [host] if ":" in host else expand(host):
-            _check_name(name, place)
+            check_name(name, place)
             yield ListedHost(name=name, user=user, port=port, slots=slots, place=place)
 
 
@@ -133,7 +133,12 @@ def _check_ipv6(text: str, place: str) -> None:
         raise HostListError(f"{place}: {_brief(text)} is no IPv6 address", _HINT_IPV6)
 
 
-def _check_name(name: str, place: str) -> None:
+def check_name(name: str, place: str) -> None:
+    """Refuse what is neither a host name nor an IPv4 address; an IPv6 address was checked before.
+
+    Raises:
+        HostListError: it is none; `place` says where it stands.
+    """
     if ":" in name:
         return
     if name.startswith("-"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from probes.errors import HostListError
 from probes.hosts.host import ListedHost
@@ -31,9 +31,18 @@ def parse_host_list(text: str, source: str) -> list[ListedHost]:
     Raises:
         HostListError: a line is wrong, a host is listed twice, or there are fewer than two.
     """
+    return checked(_listed(text, source), source)
+
+
+def checked(listed: Iterable[ListedHost], source: str) -> list[ListedHost]:
+    """The hosts that a list names, if they can be measured together; `source` names it in errors.
+
+    Raises:
+        HostListError: a host is listed twice, or there are fewer than two, or too many.
+    """
     hosts: list[ListedHost] = []
     seen: dict[str, ListedHost] = {}
-    for host in _listed(text, source):
+    for host in listed:
         key = _identity(host.name)
         if key in seen:
             where = "twice on this line" if seen[key].place == host.place else ""

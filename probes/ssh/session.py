@@ -71,6 +71,22 @@ class RemoteProcess:
         if not self._channel.eof_received and _is_lost(self._channel):
             raise HostError(self.host, _LOST)
 
+    def chunks(self) -> Iterator[bytes]:
+        """Its standard output as it comes, until it closes it.
+
+        Raises:
+            HostError: the connection is lost.
+        """
+        while chunk := self._channel.recv(_CHUNK):
+            yield chunk
+        if not self._channel.eof_received and _is_lost(self._channel):
+            raise HostError(self.host, _LOST)
+
+    def end_input(self) -> None:
+        """Close its standard input, and go on reading what it says."""
+        with suppress(OSError, EOFError, paramiko.SSHException):
+            self._channel.shutdown_write()
+
     def stderr_tail(self) -> str:
         """The last line it wrote to standard error. Call it when its output has ended."""
         end_s = time.monotonic() + _STDERR_WAIT_S

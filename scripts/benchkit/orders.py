@@ -56,7 +56,7 @@ def order_row(seed: str, result: Mapping[str, Any], link_mbit: float) -> tuple[s
         f"{limit_s:.3f}",
         f"{middle_s / median_s['plink']:.2f}",
         f"{median_s['plink'] / median_s['racks']:.3f}",
-        f"{result['spearman']:.2f}",
+        f"{result['spearman']['latency']['value']:.2f}",
     )
 
 

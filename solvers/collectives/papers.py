@@ -11,53 +11,39 @@ import numpy as np
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.define import define
 from solvers.collectives.form import RingForm, RoundsForm, TreesForm
+from solvers.collectives.groups import scatter_in_groups
+from solvers.collectives.recurring import rounds_form
 from solvers.collectives.rings import ring_table
-from solvers.collectives.steps import exchange, pairs_at, power_below, weighted
+from solvers.collectives.steps import backwards, power_below
 from solvers.collectives.table import PeerTable, Ranks
 from solvers.collectives.trees import tree_table
 
 DEFAULT_BCUBE_BASE = 4
 
 
-def _no_power_of_two(ranks: int) -> str | None:
-    if power_below(ranks) == ranks:
-        return None
-    return f"halving-doubling needs a power of two of ranks, not {ranks}"
+def _powers(base: int, name: str, about: str) -> Algorithm:
+    """Exchanges in groups of `base` ranks at distances 1, base, base², ..., then back."""
 
+    def groups(ranks: int) -> list[int]:
+        rounds = 0
+        while base**rounds < ranks:
+            rounds += 1
+        return [base] * rounds
 
-def _halving_doubling_table(ranks: int, size_bytes: int) -> PeerTable:
-    distances = [1 << bit for bit in range(ranks.bit_length() - 1)]
-    halves = [
-        exchange(*pairs_at(ranks, distance), size_bytes / (2 * distance)) for distance in distances
-    ]
-    return PeerTable(ranks, [*halves, *reversed(halves)])
+    def table(ranks: int, size_bytes: int) -> PeerTable:
+        scatter = scatter_in_groups(ranks, groups(ranks), size_bytes)
+        return PeerTable(ranks, [*scatter, *backwards(scatter)])
 
+    def form(ranks: int) -> RoundsForm:
+        return rounds_form(ranks, scatter_in_groups(ranks, groups(ranks), 1.0))
 
-def _halving_doubling_form(ranks: int) -> RoundsForm:
-    distances = [1 << bit for bit in range(ranks.bit_length() - 1)]
-    return RoundsForm(ranks, [weighted(*pairs_at(ranks, distance)) for distance in distances])
+    def refusal(ranks: int) -> str | None:
+        if power_below(ranks, base) == ranks:
+            return None
+        power = "two" if base == 2 else str(base)
+        return f"{name} needs a power of {power} of ranks, not {ranks}"
 
-
-def bcube_pairs(ranks: int, base: int, distance: int) -> tuple[Ranks, Ranks]:
-    """The pairs of ranks whose numbers differ in one digit: the lower ranks and the higher.
-
-    Args:
-        ranks: a multiple of base x distance.
-        base: of the digits.
-        distance: the power of the base that the digit counts.
-    """
-    every = np.arange(ranks)
-    digit = every // distance % base
-    lows = [every[digit < base - steps] for steps in range(1, base)]
-    highs = [low + steps * distance for steps, low in enumerate(lows, start=1)]
-    return np.concatenate(lows), np.concatenate(highs)
-
-
-def _bcube_distances(ranks: int, base: int) -> list[int]:
-    distances = [1]
-    while distances[-1] * base < ranks:
-        distances.append(distances[-1] * base)
-    return distances
+    return define(name, about, table, form, refusal)
 
 
 def bcube(base: int, name: str = "bcube") -> Algorithm:
@@ -72,30 +58,8 @@ def bcube(base: int, name: str = "bcube") -> Algorithm:
     """
     if base < 2:
         raise ValueError(f"a BCube has groups of at least 2 ranks, not {base}")
-
-    def refusal(ranks: int) -> str | None:
-        if power_below(ranks, base) == ranks:
-            return None
-        return f"{name} needs a power of {base} of ranks, not {ranks}"
-
-    def table(ranks: int, size_bytes: int) -> PeerTable:
-        halves = [
-            exchange(*bcube_pairs(ranks, base, distance), size_bytes / (base * distance))
-            for distance in _bcube_distances(ranks, base)
-        ]
-        return PeerTable(ranks, [*halves, *reversed(halves)])
-
-    def form(ranks: int) -> RoundsForm:
-        return RoundsForm(
-            ranks,
-            [
-                weighted(*bcube_pairs(ranks, base, distance))
-                for distance in _bcube_distances(ranks, base)
-            ],
-        )
-
     about = f"BCube of Luo 2020: groups of {base} ranks, at distances 1, {base}, {base**2}, ..."
-    return define(name, about, table, form, refusal)
+    return _powers(base, name, about)
 
 
 def halved_tree(ranks: int) -> Ranks:
@@ -129,12 +93,8 @@ RING = define(
     ring_table,
     RingForm,
 )
-HALVING_DOUBLING = define(
-    "halving-doubling",
-    "halving-doubling of Luo 2020: pairs at distances 1, 2, 4, ...",
-    _halving_doubling_table,
-    _halving_doubling_form,
-    _no_power_of_two,
+HALVING_DOUBLING = _powers(
+    2, "halving-doubling", "halving-doubling of Luo 2020: pairs at distances 1, 2, 4, ..."
 )
 TREE = define(
     "tree",
@@ -143,3 +103,5 @@ TREE = define(
     lambda ranks: TreesForm(ranks, double_tree(ranks)),
 )
 BCUBE = bcube(DEFAULT_BCUBE_BASE)
+
+ALL = (RING, HALVING_DOUBLING, TREE, BCUBE)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 
-from solvers.collectives import papers
+from solvers.collectives import all_to_all, gloo, lightgbm, mpich, nccl, openmpi, papers
 from solvers.collectives.algorithm import Algorithm
 
+_SOURCES = (papers, gloo, openmpi, mpich, nccl, lightgbm, all_to_all)
+
 ALGORITHMS: Mapping[str, Algorithm] = {
-    algorithm.name: algorithm
-    for algorithm in (papers.RING, papers.HALVING_DOUBLING, papers.TREE, papers.BCUBE)
+    algorithm.name: algorithm for source in _SOURCES for algorithm in source.ALL
 }
 
 # Those of which a name may choose a variant, as in `bcube:2`.
 _VARIANTS: Mapping[str, Callable[[int, str], Algorithm]] = {
-    papers.BCUBE.name: papers.bcube,
+    "bcube": papers.bcube,
+    "gloo-bcube": gloo.legacy_bcube,
 }
 
 
@@ -23,7 +25,7 @@ def find(name: str) -> Algorithm:
     """The algorithm called `name`.
 
     Args:
-        name: of an algorithm, or `bcube:B`, BCube with groups of B ranks.
+        name: of an algorithm, or `bcube:B` or `gloo-bcube:B` for groups of B ranks.
 
     Raises:
         ValueError: there is none; names like it, or all, are told.

@@ -1,12 +1,16 @@
-"""Rounds of a peer table and of a form, from arrays of ranks."""
+"""Rounds of a peer table, from arrays of ranks."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from solvers.collectives.form import WeightedRound
 from solvers.collectives.table import Ranks, Round
+
+# What a library counts in elements is here of float32.
+ELEMENT_BYTES = 4
 
 
 def send(sources: Ranks, destinations: Ranks, size_bytes: float | npt.ArrayLike) -> Round:
@@ -26,7 +30,7 @@ def exchange(low: Ranks, high: Ranks, size_bytes: float) -> Round:
     return send(np.concatenate([low, high]), np.concatenate([high, low]), size_bytes)
 
 
-def together(*rounds: Round) -> Round:
+def together(rounds: Sequence[Round]) -> Round:
     """What several rounds do, at the same time."""
     return Round(
         np.concatenate([step.sources for step in rounds]),
@@ -35,9 +39,9 @@ def together(*rounds: Round) -> Round:
     )
 
 
-def weighted(low: Ranks, high: Ranks, weight: float = 1.0) -> WeightedRound:
-    """A round of a form, of the edges between ranks at the same place: (E,) each."""
-    return WeightedRound(np.stack([low, high], axis=1), weight)
+def backwards(rounds: Sequence[Round]) -> list[Round]:
+    """The rounds in reverse, each message from its receiver to its sender."""
+    return [Round(step.destinations, step.sources, step.sizes_bytes) for step in reversed(rounds)]
 
 
 def power_below(ranks: int, base: int = 2) -> int:
@@ -46,15 +50,3 @@ def power_below(ranks: int, base: int = 2) -> int:
     while power * base <= ranks:
         power *= base
     return power
-
-
-def pairs_at(ranks: int, distance: int) -> tuple[Ranks, Ranks]:
-    """The pairs of ranks (r, r xor distance): the lower ranks and the higher, (N / 2,) each.
-
-    Args:
-        ranks: a multiple of twice the distance.
-        distance: a power of two.
-    """
-    every = np.arange(ranks)
-    low = every[every & distance == 0]
-    return low, low | distance

@@ -24,10 +24,19 @@ def depths(parents: Ranks) -> Ranks:
     return depth
 
 
+def heights(parents: Ranks) -> Ranks:
+    """(N,) edges between every rank and the farthest rank below it."""
+    height = np.zeros(len(parents), dtype=np.intp)
+    for rank in np.argsort(-depths(parents)):
+        if parents[rank] >= 0:
+            height[parents[rank]] = max(height[parents[rank]], height[rank] + 1)
+    return height
+
+
 def tree_table(parents: Sequence[Ranks], size_bytes: int, *, is_pipelined: bool) -> PeerTable:
     """An allreduce over trees at the same time, each with an equal share of the bytes.
 
-    Rounds go from the deepest ranks up to the root, then back.
+    A rank sends up as soon as all below it have, and down as soon as it has the sum.
 
     Args:
         parents: a tree each: (N,) the parent of every rank, -1 for the root.
@@ -35,14 +44,21 @@ def tree_table(parents: Sequence[Ranks], size_bytes: int, *, is_pipelined: bool)
         is_pipelined: the shares flow in chunks.
     """
     share = size_bytes / len(parents)
+    height = [heights(tree) for tree in parents]
     depth = [depths(tree) for tree in parents]
-    levels = range(max(int(each.max()) for each in depth), 0, -1)
-    up = []
-    for level in levels:
-        children = [np.flatnonzero(each == level) for each in depth]
-        sends = [
-            send(ranks, tree[ranks], share) for tree, ranks in zip(parents, children, strict=True)
-        ]
-        up.append(together(*sends))
-    down = [Round(step.destinations, step.sources, step.sizes_bytes) for step in reversed(up)]
+    last = max(int(each.max()) for each in depth)
+    up = [_towards_root(parents, height, level, share) for level in range(last)]
+    fan_out = [_towards_root(parents, depth, level, share) for level in range(1, last + 1)]
+    down = [Round(step.destinations, step.sources, step.sizes_bytes) for step in fan_out]
     return PeerTable(len(parents[0]), [*up, *down], is_pipelined)
+
+
+def _towards_root(
+    parents: Sequence[Ranks], levels: Sequence[Ranks], level: int, size_bytes: float
+) -> Round:
+    """The ranks of one level in each tree send to their parents."""
+    sends = []
+    for tree, each in zip(parents, levels, strict=True):
+        ranks = np.flatnonzero((each == level) & (tree >= 0))
+        sends.append(send(ranks, tree[ranks], size_bytes))
+    return together(sends)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.collectives.form import Form, RingForm, RoundsForm
-from solvers.exact.cost import latency_cost
+from solvers.orders.reference import cost as latency_cost
 
 Matrix = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -10,13 +11,16 @@ import numpy.typing as npt
 
 from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.form import Form, RingForm
+from solvers.exact.brute_force import brute_force
 from solvers.orders import reference
 from solvers.orders.anneal import anneal
-from solvers.orders.exhaustive import MAX_RANKS, cheapest_order
 from solvers.orders.rings import solve_ring
 from solvers.orders.solution import OrderSolution, Progress
 
 Matrix = npt.NDArray[np.float64]
+
+# All 40,320 orders of so many ranks are tried.
+_MAX_TRIED_RANKS = 8
 
 # Of two costs, by which they are equal for every purpose.
 _RELATIVE_TOLERANCE = 1e-9
@@ -73,12 +77,12 @@ def solve(
     given_cost = reference.cost(form, matrix, order)
     if given_cost == 0.0:
         return OrderSolution(order, given_cost, given_cost, "exact", 0)
-    if form.ranks <= MAX_RANKS:
-        found = cheapest_order(form, matrix)
-        cost = reference.cost(form, matrix, found)
+    if form.ranks <= _MAX_TRIED_RANKS:
+        cheapest = brute_force(form, matrix, order, math.inf).order or order
+        cost = reference.cost(form, matrix, cheapest)
         if given_cost <= cost * (1.0 + _RELATIVE_TOLERANCE):
-            found, cost = order, given_cost
-        return OrderSolution(found, cost, cost, "exact", 0)
+            cheapest, cost = order, given_cost
+        return OrderSolution(cheapest, cost, cost, "exact", 0)
     begin = time.monotonic()
     found, tried, ended_by = anneal(
         form,

@@ -14,10 +14,12 @@ Matrix = npt.NDArray[np.float64]
 
 _MOVES = 4096
 
-# In spreads of the distances, falling geometrically; hotter at first among few ranks, where there
-# is no way around a dear order.
-_TEMPERATURE = (1 / 9, 1 / 150)
-_FEW_RANKS = 32
+# In spreads of the distances, falling geometrically: up to so many ranks. Few ranks have few good
+# orders, each hard to leave.
+_TEMPERATURES = ((12, (1.0, 1 / 20)), (24, (1 / 3, 1 / 50)))
+# Of more ranks; so many have twice the first of these.
+_FIRST, _LAST = 1 / 9, 1 / 150
+_DOUBLY_HOT_RANKS = 32
 
 
 class TreesCourse:
@@ -37,7 +39,10 @@ class TreesCourse:
         parents = [tree.tolist() for tree in form.parents]
         self._native = _native.TreesAnnealing(distance, parents, list(order), seed)
         self._spread = spread
-        self._first = _TEMPERATURE[0] * (1.0 + _FEW_RANKS / form.ranks)
+        of_many = (_FIRST * (1.0 + _DOUBLY_HOT_RANKS / form.ranks), _LAST)
+        self._temperature = next(
+            (falling for most, falling in _TEMPERATURES if form.ranks <= most), of_many
+        )
 
     @property
     def best(self) -> list[int]:
@@ -55,6 +60,6 @@ class TreesCourse:
         Args:
             progress: of the course, from 0 to 1.
         """
-        cooled = (_TEMPERATURE[1] / self._first) ** progress
-        self._native.run(_MOVES, self._first * cooled * self._spread)
+        first, last = self._temperature
+        self._native.run(_MOVES, first * (last / first) ** progress * self._spread)
         return _MOVES

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.local_sessions import LocalSession
+from plink.bench.algorithms import ALGORITHMS_OF, full_name
 from plink.bench.clients import mpich, openmpi
 from plink.bench.clients.flavour import LaunchPlan, NetworkPlan
 from plink.bench.clients.mpi_program import MpiProgram, compile_program, find_tool, install
@@ -22,6 +23,7 @@ from plink.files.cluster import Host
 from probes.errors import HostError
 from probes.ssh.options import SshOptions
 from probes.ssh.upload import Program
+from solvers.collectives.registry import find
 
 NETWORK = NetworkPlan(["10.0.0.1", "10.0.0.6"], ["eth0"], "192.168.7.1", shares_machines=False)
 
@@ -106,6 +108,9 @@ def test_open_mpi_keeps_to_the_traffic_network_and_to_the_algorithm() -> None:
     assert settings["oob_tcp_if_include"] == "10.0.0.0/29,192.168.7.1/32"
     assert settings["coll_tuned_allreduce_algorithm"] == "4"
     assert "mpi_yield_when_idle" not in settings
+    assert "coll_tuned_allreduce_algorithm_segmentsize" not in settings
+    segmented = openmpi.settings(NETWORK, "segmented-ring")
+    assert segmented["coll_tuned_allreduce_algorithm_segmentsize"] == str(1 << 20)
 
 
 def test_mpich_keeps_to_the_traffic_network_and_to_the_algorithm() -> None:
@@ -114,6 +119,18 @@ def test_mpich_keeps_to_the_traffic_network_and_to_the_algorithm() -> None:
     assert settings["MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM"] == "tsp_ring"
     assert settings["MPIR_CVAR_COLLECTIVE_FALLBACK"] == "error"
     assert "UCX_RNDV_THRESH" not in settings
+
+
+@pytest.mark.parametrize(
+    ("client", "algorithm"),
+    [(client, algorithm) for client, names in ALGORITHMS_OF.items() for algorithm in names],
+)
+def test_every_algorithm_can_be_forced_and_predicted(client: str, algorithm: str) -> None:
+    assert find(full_name(client, algorithm)).refusal(16) is None
+    flavours = {"openmpi": openmpi.settings, "mpich": mpich.settings}
+    if client in flavours:
+        others = [flavours[client](NETWORK, name) for name in ALGORITHMS_OF[client]]
+        assert others.count(flavours[client](NETWORK, algorithm)) == 1
 
 
 def test_open_mpi_is_not_let_loose_on_every_network() -> None:

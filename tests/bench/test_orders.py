@@ -17,6 +17,7 @@ def resolve(
         names=NAMES,
         seed=seed,
         solve=lambda: [1, 0, 2, 3],
+        spread=lambda count: [[2, 3, 0, 1], [3, 2, 0, 1]][:count],
         read_order=lambda _: listed,
         read_names=lambda _: listed,
     )
@@ -24,13 +25,14 @@ def resolve(
 
 
 def test_every_kind_of_order() -> None:
-    found = resolve("given, plink,random:2,dir/best.json,file:/x/truth.txt")
+    found = resolve("given, plink,random:2,dir/best.json,file:/x/truth.txt,spread:2")
     assert [entry.label for entry in found] == [
-        *["given", "plink", "random-1", "random-2", "best", "truth"]
+        *["given", "plink", "random-1", "random-2", "best", "truth", "spread-1", "spread-2"]
     ]
     assert found[0].order == (0, 1, 2, 3)
     assert found[1].order == (1, 0, 2, 3)
     assert found[4].order == found[5].order == (3, 2, 1, 0)
+    assert [entry.order for entry in found[6:]] == [(2, 3, 0, 1), (3, 2, 0, 1)]
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(1, 20))
@@ -52,6 +54,8 @@ def test_random_orders_are_permutations_that_the_seed_decides(seed: int, count: 
         ("random:5000000", "1 to 1000 random orders"),
         ("random:" + "9" * 5000, "1 to 1000 random orders"),
         ("random:2,random:3", "random orders twice"),
+        ("spread:0", "1 to 1000 spread orders"),
+        ("spread:2,spread:1", "asks for spread-1 twice"),
         ("random:-1", "names no order"),
         ("given,given", "asks for given twice"),
         ("x/best.json,y/best.json", "asks for best twice"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -37,7 +38,11 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "gloo", ClientFacts({}, {}), Workload("ring", 8000, 1, 1), 1, 0, {"a": "bbr"}, "hash"
     )
     result = make_result(
-        setting, ["a", "b"], [NamedOrder("given", (0, 1))], Outcome([[0.5]], 1), Prediction([40.0])
+        setting,
+        ["a", "b"],
+        [NamedOrder("given", (0, 1))],
+        Outcome([[0.5]], 1),
+        Prediction([40.0], [0.4]),
     )
     monkeypatch.setattr(bench_action, "bench", lambda _request, _progress: BenchRun(result, None))
     return path
@@ -79,6 +84,31 @@ def test_what_is_read_is_not_written_over(cluster: Path, orders: str) -> None:
         result = CliRunner().invoke(cli, arguments)
         assert "is the input, too" in str(result.exception)
         assert read.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        (["--algo", "rabenseifner"], "gloo cannot be told to run rabenseifner"),
+        (["--correlate", "--orders", "given"], "at least 10 orders, and these are 1"),
+        (["--plot", "{}"], "is the input, too"),
+    ],
+)
+def test_what_cannot_be_correlated_is_refused(
+    cluster: Path, option: list[str], complaint: str
+) -> None:
+    arguments = [word.format(cluster) for word in option]
+    result = CliRunner().invoke(cli, ["bench", str(cluster), *arguments])
+    assert complaint in str(result.exception)
+
+
+def test_plot_is_a_picture_of_every_order(cluster: Path) -> None:
+    file = cluster.with_name("plot.svg")
+    arguments = ["bench", str(cluster), "--orders", "given", "--plot", str(file)]
+    assert CliRunner().invoke(cli, arguments).exception is None
+    drawn = ElementTree.parse(file).getroot()
+    titles = [title.text for title in drawn.iter("{http://www.w3.org/2000/svg}title")]
+    assert titles == ["given", "given"]
 
 
 @pytest.mark.parametrize(

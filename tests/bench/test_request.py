@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from plink.bench.clients.base import Workload
-from plink.bench.request import check_workload, read_orders
+from plink.bench.request import check_workload, outlook, read_orders
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
@@ -55,12 +55,14 @@ def test_sizes_that_cannot_be_are_told_with_the_option(
 
 
 def test_ctrl_c_while_plinks_order_is_sought_ends_the_bench() -> None:
+    cluster = cluster_of(300)
+    ahead = outlook(cluster, "gloo", Workload("ring", 4000, 1, 3))
     timer = threading.Timer(1.0, interrupt_main)
     timer.start()
     begin = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            read_orders("plink", cluster_of(300), "hash", seed=1, time_limit_s=30.0)
+            read_orders("plink", cluster, "hash", ahead, seed=1, time_limit_s=30.0)
     finally:
         timer.cancel()
         timer.join()

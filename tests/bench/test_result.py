@@ -7,6 +7,7 @@ from rich.console import Console
 
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.orders import NamedOrder
+from plink.bench.plot import plot
 from plink.bench.result import BenchResult, Prediction, Setting, make_result, to_json
 from plink.bench.run import Outcome
 from plink.bench.table import render
@@ -20,6 +21,7 @@ ORDERS = [
     NamedOrder("random-2", (2, 1, 3, 0)),
 ]
 PREDICTED_US = [200.0, 100.0, 210.0, 190.0]
+PREDICTED_S = [2.0, 2.001, 4.0, 3.0]
 
 
 def result(
@@ -35,7 +37,8 @@ def result(
         made_from="sha256:0",
     )
     outcome = Outcome(samples_s, rounds_done, stopped)
-    return make_result(setting, NAMES, ORDERS, outcome, Prediction(PREDICTED_US, filled_pairs=2))
+    prediction = Prediction(PREDICTED_US, PREDICTED_S, filled_pairs=2)
+    return make_result(setting, NAMES, ORDERS, outcome, prediction)
 
 
 def printed(found: BenchResult) -> str:
@@ -60,14 +63,22 @@ def test_rows_compare_medians_with_given_and_with_the_median_of_random() -> None
 
 def test_correlation_is_of_predicted_and_measured() -> None:
     # Ranks of the prediction: 3, 1, 4, 2; of the medians: 3, 1, 4, 2.
-    assert result(WHOLE).spearman == pytest.approx(1.0)
+    found = result(WHOLE)
+    assert found.by_latency is not None
+    assert found.by_latency.value == pytest.approx(1.0)
+    # Times within 1 % are alike: ranks 1.5, 1.5, 4, 3 against 3, 1, 4, 2.
+    assert found.by_contention is not None
+    assert found.by_contention.value == pytest.approx(0.6325, abs=1e-4)
+    data = to_json(found)["spearman"]
+    assert data["latency"]["value"] == pytest.approx(1.0)
+    assert data["contention"]["low"] <= data["contention"]["value"] <= data["contention"]["high"]
 
 
 def test_orders_without_samples_have_no_row_and_no_say() -> None:
     found = result([[3.0], [1.0], [], []])
     assert [row.order for row in found.rows] == ["given", "plink"]
     assert found.rows[1].speedup_over_random is None
-    assert found.spearman is None
+    assert (found.by_latency, found.by_contention) == (None, None)
 
 
 def test_orders_are_compared_over_the_same_rounds_and_all_samples_are_kept() -> None:
@@ -107,16 +118,30 @@ def test_json_says_under_what_conditions_it_was_measured() -> None:
 
 def test_table_shows_a_dash_where_nothing_is_predicted() -> None:
     known = result(WHOLE)
-    rows = [replace(row, predicted_us=None) for row in known.rows]
-    text = printed(replace(known, rows=rows, spearman=None))
+    rows = [replace(row, predicted_us=None, predicted_s=None) for row in known.rows]
+    text = printed(replace(known, rows=rows, by_latency=None, by_contention=None))
     line = next(line for line in text.splitlines() if line.startswith("given"))
     assert line.split()[-1] == "-"
-    assert "measured: not defined" in text
+    assert "by latency not defined" in text
+    assert "  contention" not in text.splitlines()[2]
 
 
 def test_table_fits_80_columns_and_shows_every_order() -> None:
     lines = [line.rstrip() for line in printed(result(WHOLE)).splitlines()]
     assert max(map(len, lines)) <= 80
     plink = next(line for line in lines if line.startswith("plink"))
-    assert " ".join(plink.split()) == "plink 1.00 s 900 ms 1.10 s 3.00x 3.00x 100 µs"
-    assert "Spearman rank correlation of predicted and measured: 1.00" in lines
+    assert " ".join(plink.split()) == "plink 1.00 s 900 ms 1.10 s 3.00x 3.00x 100 µs 2.00 s"
+    correlation = next(line for line in lines if line.startswith("  by latency"))
+    assert correlation.startswith("  by latency 1.00 (")
+
+
+def test_plot_has_a_panel_for_each_form_that_is_predicted() -> None:
+    found = result(WHOLE)
+    whole = plot(found)
+    assert "latency form, Spearman 1.00" in whole
+    assert "contention form, Spearman 0.63" in whole
+    assert whole.count("<circle") == 8
+    rows = [replace(row, order="<a&b>", predicted_s=None) for row in found.rows]
+    one = plot(replace(found, rows=rows))
+    assert "contention form" not in one
+    assert "&lt;a&amp;b&gt;" in one

@@ -1,9 +1,10 @@
+import numpy as np
 import pytest
 import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from plink.bench.statistics import slowest_rank, spearman, spread
+from plink.bench.statistics import made_alike, slowest_rank, spearman, spearman_interval, spread
 
 VALUES = st.lists(st.integers(0, 9), min_size=3, max_size=30)
 
@@ -35,6 +36,30 @@ def test_spearman_knows_only_ranks() -> None:
 def test_spearman_refuses_series_of_different_length() -> None:
     with pytest.raises(ValueError, match="3 values against 4"):
         spearman([1, 2, 3], [1, 2, 3, 4])
+
+
+def test_the_interval_holds_the_correlation_and_narrows_with_more_pairs() -> None:
+    generator = np.random.default_rng(1)
+    widths = []
+    for count in (10, 200):
+        first = generator.normal(size=count)
+        second = first + generator.normal(size=count)
+        interval = spearman_interval(first.tolist(), second.tolist(), seed=1)
+        value = spearman(first.tolist(), second.tolist())
+        assert interval is not None
+        assert value is not None
+        assert -1.0 <= interval[0] <= value <= interval[1] <= 1.0
+        widths.append(interval[1] - interval[0])
+    # Both have a true correlation of about 0.69; widths fall with the root of the count.
+    assert widths[1] < 0.5 * widths[0]
+
+
+def test_an_interval_is_not_made_up_where_it_is_not_defined() -> None:
+    assert spearman_interval([1.0, 1.0, 1.0], [1.0, 2.0, 3.0], seed=1) is None
+
+
+def test_values_that_no_measurement_tells_apart_are_made_alike() -> None:
+    assert made_alike([1.02, 1.0, 1.009, 0.0, 1.0201, 5.0]) == [1.02, 1.0, 1.0, 0.0, 1.02, 5.0]
 
 
 def test_a_repetition_takes_as_long_as_its_slowest_rank() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from plink.cli import run
 from plink.files import cluster, document, order
-from plink.ordering import solve_ring
+from plink.ordering.solve import Task, solve_order
 from plink.view.text import rtt_text
 from view.racks import racks
 
@@ -148,7 +148,7 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = solve_ring(racks(4, 4).cluster, None, seed=1, time_limit_s=0.5)
+    found = solve_order(racks(4, 4).cluster, None, Task(seed=1, time_limit_s=0.5))
     order.write("o.json", found)
     assert run(["show", "o.json"]) == 0
     shown = capsys.readouterr().out.split()
@@ -174,7 +174,7 @@ def test_an_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_order_that_cannot_be(
     folder: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], message: str
 ) -> None:
-    found = solve_ring(racks(4, 4).cluster, None, seed=1, time_limit_s=0.5)
+    found = solve_order(racks(4, 4).cluster, None, Task(seed=1, time_limit_s=0.5))
     (folder / "o.json").write_bytes(document.dump(order.to_json(found) | change))
     assert run(["show", "o.json"]) == 2
     assert re.search(f"error: o.json: {message}", capsys.readouterr().err)
@@ -183,13 +183,13 @@ def test_an_order_that_cannot_be(
 def test_an_order_without_structure_says_so(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    order.write("o.json", solve_ring(racks(1, 8).cluster, None, seed=1, time_limit_s=0.5))
+    order.write("o.json", solve_order(racks(1, 8).cluster, None, Task(seed=1, time_limit_s=0.5)))
     assert run(["show", "o.json"]) == 0
     assert "note: no structure found" in capsys.readouterr().err
 
 
 def test_an_order_has_no_percentile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    order.write("o.json", solve_ring(racks(2, 2).cluster, None, seed=1, time_limit_s=0.5))
+    order.write("o.json", solve_order(racks(2, 2).cluster, None, Task(seed=1, time_limit_s=0.5)))
     assert run(["show", "o.json", "--percentile", "50"]) == 2
     assert "--percentile is for cluster files" in capsys.readouterr().err
 

@@ -99,3 +99,23 @@ def test_the_command_refuses_before_it_connects(
     assert done.code == 2
     assert message in done.stderr
     assert not (tmp_path / "c.json").exists()
+
+
+def test_switches_of_a_topology_conf_are_groups_of_the_hosts_that_are_measured(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "topology.conf"
+    path.write_text(
+        "SwitchName=s0 Nodes=n[01-03]\nSwitchName=s1 Nodes=n04,other[1-9]\n"
+        "SwitchName=s2 Nodes=other10\nSwitchName=top Switches=s[0-2]\n"
+    )
+    assert read_groups(str(path), HOSTS, "hosts.txt") == [
+        Group("s0", ["n01", "n02", "n03"]),
+        Group("s1", ["n04"]),
+    ]
+    path.write_text("BlockName=b0 Nodes=n01\nBlockName=b1 Nodes=n[01-02]\n")
+    with pytest.raises(WrongUseError, match="n01 is already in a group at"):
+        read_groups(str(path), HOSTS, "hosts.txt")
+    path.write_text("BlockName=b0 Nodes=x\n")
+    with pytest.raises(WrongUseError, match=r"names none of the hosts of hosts\.txt"):
+        read_groups(str(path), HOSTS, "hosts.txt")

@@ -2,85 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launchers.texts import HOSTS, TEXTS
+from plink import launchers
 from plink.files.cluster import Host
 from plink.launchers import FORMATS
 
-HOSTS = [
-    Host("gpu3", "10.0.0.3"),
-    Host("gpu1", "10.0.0.1", slots=2),
-    Host("node-2.example.org", "2001:db8::2", ssh_address="203.0.113.2", user="bob", port=2222),
-]
-
-HOSTS_TEXT = """\
-gpu3
-gpu1
-node-2.example.org
-"""
-
-OPENMPI_TEXT = """\
-gpu3
-gpu1
-gpu1
-node-2.example.org
-"""
-
-RANKFILE_TEXT = """\
-rank 0=gpu3 slot=0
-rank 1=gpu1 slot=0
-rank 2=gpu1 slot=1
-rank 3=node-2.example.org slot=0
-"""
-
-MPICH_TEXT = """\
-gpu3:1
-gpu1:2
-node-2.example.org:1
-"""
-
-TORCHRUN_TEXT = """\
-gpu3 GLOO_SOCKET_IFNAME=$(ip -o addr show to 10.0.0.3 | cut -d' ' -f2) torchrun \
---rdzv-backend=static --nnodes=3 --node-rank=0 --nproc-per-node=1 \
---master-addr=10.0.0.3 --master-port=29500
-gpu1 GLOO_SOCKET_IFNAME=$(ip -o addr show to 10.0.0.1 | cut -d' ' -f2) torchrun \
---rdzv-backend=static --nnodes=3 --node-rank=1 --nproc-per-node=2 \
---master-addr=10.0.0.3 --master-port=29500
-node-2.example.org GLOO_SOCKET_IFNAME=$(ip -o addr show to 2001:db8::2 | cut -d' ' -f2) torchrun \
---rdzv-backend=static --nnodes=3 --node-rank=2 --nproc-per-node=1 \
---master-addr=10.0.0.3 --master-port=29500
-"""
-
-ENV_TEXT = """\
-gpu3 RANK=0 WORLD_SIZE=4 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=10.0.0.3 \
-MASTER_PORT=29500 GLOO_SOCKET_IFNAME=$(ip -o addr show to 10.0.0.3 | cut -d' ' -f2)
-gpu1 RANK=1 WORLD_SIZE=4 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 MASTER_ADDR=10.0.0.3 \
-MASTER_PORT=29500 GLOO_SOCKET_IFNAME=$(ip -o addr show to 10.0.0.1 | cut -d' ' -f2)
-gpu1 RANK=2 WORLD_SIZE=4 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=10.0.0.3 \
-MASTER_PORT=29500 GLOO_SOCKET_IFNAME=$(ip -o addr show to 10.0.0.1 | cut -d' ' -f2)
-node-2.example.org RANK=3 WORLD_SIZE=4 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=10.0.0.3 \
-MASTER_PORT=29500 GLOO_SOCKET_IFNAME=$(ip -o addr show to 2001:db8::2 | cut -d' ' -f2)
-"""
-
-TEXTS = {
-    "hosts": HOSTS_TEXT,
-    "openmpi": OPENMPI_TEXT,
-    "openmpi-rankfile": RANKFILE_TEXT,
-    "mpich": MPICH_TEXT,
-    "torchrun": TORCHRUN_TEXT,
-    "env": ENV_TEXT,
-}
+# Their texts are in test_kubernetes.py.
+KUBERNETES = ["pytorchjob", "trainjob", "mpijob", "leaderworkerset", "jobset"]
 
 
 def test_every_format_is_registered_under_its_name_and_has_a_text_here() -> None:
-    assert list(FORMATS) == list(TEXTS)
+    assert list(FORMATS) == [*TEXTS, *KUBERNETES]
     for name, found in FORMATS.items():
         assert found.name == name
         assert "FILE" in found.usage
+    described = launchers.described()
+    assert len(described) == len(FORMATS) + len(launchers.TOPOLOGIES)
+    assert all("\n" not in about and len(about) < 90 for about in described.values())
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -115,12 +60,18 @@ def test_rank_0_may_be_reached_by_a_name() -> None:
 def ranks_by_host(name: str, text: str) -> list[str]:
     """The host of every rank, read back from a file."""
     lines = [line.split() for line in text.splitlines()]
-    if name == "openmpi-rankfile":
+    if name.endswith("-rankfile"):
         return [words[1].partition("=")[2] for words in lines]
-    if name == "mpich":
+    if name in ("mpich", "intelmpi"):
         pairs = [words[0].split(":") for words in lines]
         return [host for host, count in pairs for _ in range(int(count))]
-    if name == "torchrun":
+    if name in ("horovod", "deepspeed"):
+        return [host for host, slots in lines for _ in range(int(slots.partition("=")[2]))]
+    if name == "mlx":
+        return [entry["ssh"] for entry in json.loads(text)]
+    if name == "torchrun-script":
+        lines = [words[1:] for words in lines if words[0] == "on"]
+    if name in ("torchrun", "torchrun-script"):
         counts = [next(w for w in words if "nproc" in w).partition("=")[2] for words in lines]
         return [
             words[0] for words, count in zip(lines, counts, strict=True) for _ in range(int(count))
@@ -133,9 +84,15 @@ def ranks_by_host(name: str, text: str) -> list[str]:
     st.randoms(use_true_random=False),
 )
 def test_every_format_keeps_order_and_slots(slots: dict[str, int], random: Random) -> None:
-    hosts = [Host(name, "10.0.0.1", slots=count) for name, count in slots.items()]
+    hosts = [
+        Host(name, f"10.0.{index >> 8}.{index & 255}", slots=count)
+        for index, (name, count) in enumerate(slots.items())
+    ]
     random.shuffle(hosts)
     expected = [host.name for host in hosts for _ in range(host.slots)]
-    for name in FORMATS:
+    by_address = {host.address: host.name for host in hosts}
+    for name in TEXTS:
         found = ranks_by_host(name, FORMATS[name].render(hosts))
+        if name == "lightgbm":
+            found = [by_address[address] for address in found]
         assert found == ([host.name for host in hosts] if name == "hosts" else expected)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,24 @@ LAUNCHERS = {
     "mpich": "MPICH",
     "torchrun": "torchrun",
     "env": "a list of environments",
+    "openmpi5-rankfile": "Open MPI",
+    "intelmpi": "Intel MPI",
+    "slurm": "Slurm",
+    "torchrun-script": "torchrun",
+    "nccl": "NCCL",
+    "horovod": "Horovod",
+    "deepspeed": "DeepSpeed",
+    "lightgbm": "LightGBM",
+    "jax": "JAX",
+    "mlx": "MLX",
+    "pytorchjob": "PyTorchJob",
+    "trainjob": "TrainJob",
+    "mpijob": "MPIJob",
+    "leaderworkerset": "LeaderWorkerSet",
+    "jobset": "JobSet",
 }
+KUBERNETES = ["pytorchjob", "trainjob", "mpijob", "leaderworkerset", "jobset"]
+NO_IPV6 = ["openmpi", "openmpi-rankfile", "mpich", "intelmpi", "slurm", "horovod", "deepspeed"]
 OPEN_MPI = ["openmpi", "openmpi-rankfile"]
 
 
@@ -60,7 +79,7 @@ def test_no_host(name: str) -> None:
     assert str(refusal(name, [])) == f"{LAUNCHERS[name]} needs at least one host"
 
 
-@pytest.mark.parametrize("name", ["openmpi", "openmpi-rankfile", "mpich"])
+@pytest.mark.parametrize("name", [*NO_IPV6, *KUBERNETES])
 def test_ipv6(name: str) -> None:
     error = refusal(name, [Host("2001:db8::1", "2001:db8::1")])
     launcher = LAUNCHERS[name]
@@ -92,7 +111,7 @@ def test_addresses_are_not_cut_at_dots(name: str) -> None:
     assert "10.0.0.2" in FORMATS[name].render(hosts)
 
 
-@pytest.mark.parametrize("name", ["torchrun", "env"])
+@pytest.mark.parametrize("name", ["torchrun", "torchrun-script", "env", "nccl", "jax"])
 @pytest.mark.parametrize("address", ["$(id)", "10.0.0.1;id", "a b", "-x", "fe80::1%eth0"])
 def test_an_address_that_is_none_never_reaches_a_shell(name: str, address: str) -> None:
     hosts = [Host("a", address), Host("b", "10.0.0.2")]
@@ -106,13 +125,44 @@ def test_long_names_are_cut_in_the_message() -> None:
     assert len(str(refusal("hosts", [Host("x " * 500, "10.0.0.1")]))) < 120
 
 
-@given(st.text(min_size=1), st.text(min_size=1))
+@pytest.mark.parametrize("name", ["lightgbm", "mlx"])
+@pytest.mark.parametrize("address", ["2001:db8::1", "gpu1", "10.0.0.256"])
+def test_addresses_that_must_be_ipv4(name: str, address: str) -> None:
+    error = refusal(name, [Host("a", address), Host("b", "10.0.0.2")])
+    reason = "has no IPv4 address in the cluster file"
+    assert str(error) == f"{LAUNCHERS[name]} cannot take 'a', which {reason}"
+
+
+def test_lightgbm_tells_machines_apart_by_address_and_port() -> None:
+    error = refusal("lightgbm", [Host("a", "10.0.0.1"), Host("b", "10.0.0.1")])
+    assert str(error) == "LightGBM cannot take 'b', which has the address of 'a'"
+    error = refusal("lightgbm", [Host("a", "10.0.0.1", slots=60_000)])
+    assert str(error) == "LightGBM cannot take 'a', which has no ports for 60000 ranks"
+
+
+@pytest.mark.parametrize("name", KUBERNETES)
+def test_pods_of_a_job_are_alike(name: str) -> None:
+    error = refusal(name, [Host("a", "10.0.0.1"), Host("b", "10.0.0.2", slots=2)])
+    reason = "has 2 slots where others have another number"
+    assert str(error) == f"{LAUNCHERS[name]} cannot take 'b', which {reason}"
+    for odd in ("Gpu1", "a_b", "a.", "a" * 64):
+        error = refusal(name, [Host(odd, "10.0.0.1")])
+        assert str(error).endswith("which is no name of a node")
+
+
+HARMLESS = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.:-]*")
+ANYTHING = st.text(min_size=1) | st.from_regex(r"[a-z0-9$;|&'\"`\\ -]{1,9}", fullmatch=True)
+
+
+@given(ANYTHING, ANYTHING)
 def test_any_name_and_address_make_plain_words_or_an_error(host: str, address: str) -> None:
     for found in FORMATS.values():
         try:
             text = found.render([Host(host, address)])
         except WrongUseError:
             continue
-        plain = text.replace("$(ip -o addr show to ", "").replace(" | cut -d' ' -f2)", "")
-        assert not set(plain) & set("$`;|&<>()'\"\\*?~#!{}")
+        assert HARMLESS.fullmatch(host)
+        # An address that is none may only be left out.
+        without = found.render([Host(host, "10.0.0.1")])
+        assert HARMLESS.fullmatch(address) or len(text) <= len(without)
         assert text.isascii()

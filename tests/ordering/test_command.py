@@ -10,18 +10,19 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import ring_instances
 from ordering.clusters import cluster_of, racks
+from plink import launchers
 from plink.cli import run
-from plink.cli.order import command
 from plink.files import cluster, document
 from plink.files import order as order_file
+from plink.files.groups import Group
 from plink.launchers import FORMATS
 
 PLINK = [sys.executable, "-m", "plink"]
@@ -77,7 +78,8 @@ def test_json_holds_what_scripts_need(folder, capsys):
     assert data["filled_pairs"] == 0
 
 
-@pytest.mark.parametrize("name", sorted(FORMATS))
+# LightGBM and MLX take addresses only, of which the hosts here have none.
+@pytest.mark.parametrize("name", ["hosts", "openmpi", "slurm", "torchrun", "pytorchjob"])
 def test_every_format_is_written_from_a_cluster_or_an_order_alike(folder, capsys, name):
     assert run(["order", "c.json", "-o", "o.json", "--slots", "2"]) == 0
     assert run(["order", "o.json", "--format", name, "-o", "file"]) == 0
@@ -91,12 +93,45 @@ def test_every_format_is_written_from_a_cluster_or_an_order_alike(folder, capsys
     assert "32 ranks" in shown.err
 
 
-def test_help_names_every_format():
-    text = CliRunner().invoke(command, ["--help"]).output
-    for name in FORMATS:
-        # A name may be broken after its hyphen.
-        assert name in "".join(text.split()) or name in text
-    assert "Example: plink order" in text
+def test_topologies_are_written_from_the_groups_of_either(folder, capsys):
+    found, _ = cluster.read("c.json")
+    names = found.names
+    groups = [Group("left", names[:8]), Group("right", names[8:])]
+    cluster.write("c.json", replace(found, groups=groups))
+    assert run(["order", "c.json", "-o", "o.json"]) == 0
+    assert list(order_file.read("o.json")[0].groups) == groups
+    assert run(["order", "o.json", "--format", "slurm-block"]) == 0
+    from_order = capsys.readouterr().out.partition("BlockName")[2]
+    assert run(["order", "c.json", "--format", "slurm-block"]) == 0
+    assert capsys.readouterr().out == f"BlockName{from_order}"
+    assert "BlockSizes=8" in from_order
+
+
+def test_a_topology_needs_groups(folder, capsys):
+    assert run(["order", "c.json", "--format", "slurm-tree", "-o", "file"]) == 2
+    assert "needs groups of hosts, and the file has none" in capsys.readouterr().err
+    assert not Path("file").exists()
+
+
+@pytest.mark.parametrize("word", ["LIST", "list"])
+def test_formats_are_listed_without_a_file(capsys, word):
+    assert run(["order", "--format", word]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(launchers.described())
+    assert all(line.split(maxsplit=1)[1] for line in lines)
+
+
+@pytest.mark.parametrize("name", launchers.described())
+def test_every_format_has_help_with_the_command_to_use_it(capsys, name):
+    assert run(["order", "--format", name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert f"--format {name} -o FILE" in shown
+    assert f"  {launchers.usage_of(name, 'FILE', None)}\n" in shown
+
+
+def test_the_help_of_no_format(capsys):
+    assert run(["order", "--format", "fortran", "--help"]) == 2
+    assert "there is no format 'fortran'" in capsys.readouterr().err
 
 
 def test_verbs_pipe(folder):
@@ -143,7 +178,11 @@ def test_no_structure_is_said_on_stderr(folder, capsys):
         (["c.json", "--time-limit", "0"], "--time-limit"),
         (["c.json", "--slots", "0"], "--slots"),
         (["c.json", "--seed", "-1"], "--seed"),
-        (["c.json", "--algo", "star"], "--algo"),
+        (["c.json", "--algo", "star"], "there is no algorithm 'star'"),
+        (["c.json", "--algo", "bcube:3"], "a power of 3 of ranks, not 16"),
+        (["c.json", "--objective", "speed"], "--objective"),
+        (["c.json", "--size", "much"], "'much' is not a size"),
+        (["c.json", "--prove", "1", "--objective", "contention"], "--prove takes"),
         (["half.json"], "half.json: not valid JSON"),
         (["other.json"], "other.json: expected a plink.cluster file, found a 'plink.plan' file"),
         (["new.json"], "new.json: version 9 of plink.order is not known here"),

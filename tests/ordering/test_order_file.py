@@ -15,7 +15,7 @@ from plink.errors import WrongUseError
 from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Host
-from plink.files.order import Order, Solver
+from plink.files.order import Order, Proof, Solver
 
 SOURCE = "order.json"
 
@@ -50,6 +50,21 @@ def test_what_is_written_is_read(tmp_path: Path, name: str):
 def test_optional_fields_may_be_absent():
     plain = replace(ORDER, confirmed_gain=None, made_from=None, unmeasured_hosts=[], filled_pairs=0)
     assert order_file.parse(document.dump(order_file.to_json(plain)), SOURCE) == plain
+
+
+def test_an_order_by_time_is_read(tmp_path: Path):
+    found = replace(
+        ORDER,
+        algorithm="openmpi-rabenseifner",
+        objective="contention",
+        size_bytes=20_000_000,
+        cost_us=81e4,
+        cost_given_us=3e6,
+        proof=Proof("cp-sat", "gave-up", 3.5),
+    )
+    path = str(tmp_path / "order.json")
+    order_file.write(path, found)
+    assert order_file.read(path)[0] == found
 
 
 def test_the_gap_is_a_share_of_the_cost():
@@ -90,6 +105,9 @@ def test_the_gap_is_a_share_of_the_cost():
         ({"seconds": 1e10}, "seconds is"),
         ({"confirmed_gain": 1.5}, "confirmed_gain is 1.5"),
         ({"algorithm": ""}, "algorithm is ''"),
+        ({"objective": "speed"}, "objective is 'speed'"),
+        ({"size_bytes": 0}, "size_bytes is 0"),
+        ({"proof": {"engine": "z3", "outcome": "optimal"}}, "seconds"),
         ({"algorithm": "two words"}, "algorithm is 'two words'"),
     ],
 )
@@ -106,7 +124,7 @@ def test_a_missing_field_is_named_or_optional(name: str):
     data = order_file.to_json(ORDER)
     del data[name]
     error = refusal(lambda: order_file.from_json(data, SOURCE))
-    if name in ("made_from", "confirmed_gain", "unmeasured_hosts"):
+    if name in ("made_from", "confirmed_gain", "unmeasured_hosts", "objective"):
         assert error is None
     else:
         assert error is not None

@@ -11,7 +11,7 @@ import pytest
 from plink.cli import run as run_plink
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.files.import_matrix import import_matrix
+from plink.importing.matrix import import_matrix
 from plink.probing import connecting, run
 from probes.reach import Reached
 from probes.samples import BandwidthReading, RttReading, Sink, Wanted

@@ -39,7 +39,7 @@ def result() -> dict[str, Any]:
         }
         for order, samples in samples_s.items()
     ]
-    return {"size_bytes": 20_000_000, "spearman": 0.75, "rows": rows}
+    return {"size_bytes": 20_000_000, "spearman": {"latency": {"value": 0.75}}, "rows": rows}
 
 
 def test_true_racks_have_all_triplets_in_order() -> None:

@@ -19,6 +19,8 @@ def options_taken(tree: ast.Module) -> dict[str, Any]:
     """Option to its default, `...` where it is computed; hidden ones apart."""
     taken: dict[str, Any] = {}
     for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "add_shape":
+            taken |= dict.fromkeys(("--racks", "--hosts", "--hops"), "4")
         if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("add_argument"):
             (name,) = (ast.literal_eval(argument) for argument in call.args)
             words = {word.arg: word.value for word in call.keywords}

@@ -17,6 +17,8 @@ from probes.dpdk.tool import AGENT_FILE
 
 _TIMEOUT_S = 30
 _TWO_RANKS = ["2", "2"]
+# Gloo's own needs of libraries that it loads are not met where a program is linked.
+GLOO_LIBRARIES = ["-lgloo", "-lpthread", "-Wl,--allow-shlib-undefined"]
 _PRINT_SIZE = """\
 #include <mpi.h>
 #include <stdio.h>
@@ -68,9 +70,17 @@ def require_fuzzer() -> None:
     empty = 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }'
     if shutil.which("clang++") is None:
         pytest.skip("needs clang++")
-    argv = ["clang++", "-x", "c++", "-fsanitize=fuzzer", "-o", "/dev/null", "-"]
-    if subprocess.run(argv, input=empty, text=True, capture_output=True, check=False).returncode:
+    if _fails(["clang++", "-x", "c++", "-fsanitize=fuzzer", "-o", "/dev/null", "-"], empty):
         pytest.skip("needs clang's libFuzzer")
+
+
+def require_gloo_headers() -> None:
+    """Skip unless programs can be built with Gloo itself; torch has it inside, but no headers."""
+    program = "#include <gloo/allreduce_bcube.h>\nint main() { return 0; }"
+    with tempfile.TemporaryDirectory() as folder:
+        argv = ["g++", "-x", "c++", "-", "-o", f"{folder}/program", *GLOO_LIBRARIES]
+        if _fails(argv, program):
+            pytest.skip("needs g++ and libgloo-dev")
 
 
 def require_client(name: str) -> None:
@@ -133,6 +143,14 @@ def _unless_two(launcher: str, argv: list[str]) -> str | None:
     if said.split() == _TWO_RANKS:
         return None
     return f"needs a working MPICH; two ranks of {launcher} were told of {said.split()} ranks"
+
+
+def _fails(compiler: list[str], program: str) -> bool:
+    """Whether a compiler is missing or refuses a program on its standard input."""
+    if shutil.which(compiler[0]) is None:
+        return True
+    done = subprocess.run(compiler, input=program, text=True, capture_output=True, check=False)
+    return done.returncode != 0
 
 
 def _output(argv: list[str]) -> str:

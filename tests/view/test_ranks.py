@@ -7,13 +7,13 @@ from rich.console import Console
 
 from plink.files.cluster import Host
 from plink.files.order import Order
-from plink.ordering import solve_ring
+from plink.ordering.solve import Task, solve_order
 from plink.view.paper import Paper
 from plink.view.ranks import print_ranks, rank_labels
 from plink.view.scale import SHADES
 from view.racks import racks
 
-TEMPLATE = solve_ring(racks(1, 3).cluster, None, seed=1, time_limit_s=0.1)
+TEMPLATE = solve_order(racks(1, 3).cluster, None, Task(seed=1, time_limit_s=0.1))
 
 
 def order(hops_us: list[float], name: str = "gpu{:02d}") -> Order:

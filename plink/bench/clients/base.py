@@ -16,7 +16,7 @@ class Workload:
     """An allreduce (float32, sum) and how often it runs in one launch.
 
     Args:
-        algorithm: the collective algorithm to force: `ring`.
+        algorithm: the collective algorithm to force (`plink.bench.algorithms`).
         size_bytes: bytes of the buffer on each rank, a multiple of 4.
         warmups: untimed repetitions at the start of a launch.
         repetitions: timed repetitions of a launch.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -45,10 +45,13 @@ def version_text(launcher: str) -> str:
     return done.stdout
 
 
-def run_launcher(command: Sequence[str], limit_s: float) -> Ended | None:
+def run_launcher(
+    command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
+) -> Ended | None:
     """Run a launcher to its end; None where it took longer than `limit_s` and was ended.
 
-    An exception, Ctrl-C above all, ends it too, whatever interrupts follow.
+    An exception, Ctrl-C above all, ends it too, whatever interrupts follow. `environment` is added
+    to this process's.
     """
     # Its own process group: Ctrl-C reaches plink alone, which then ends the launcher.
     process = subprocess.Popen(
@@ -59,6 +62,7 @@ def run_launcher(command: Sequence[str], limit_s: float) -> Ended | None:
         text=True,
         errors="replace",
         start_new_session=True,
+        env=None if environment is None else {**os.environ, **environment},
     )
     try:
         stdout, stderr = process.communicate(timeout=limit_s)

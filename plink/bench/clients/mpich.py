@@ -15,6 +15,10 @@ _ALGORITHMS = {
         "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "nb",
         "MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM": "tsp_ring",
     },
+    "recursive-doubling": {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "recursive_doubling"},
+    "reduce-scatter-allgather": {
+        "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "reduce_scatter_allgather",
+    },
 }
 
 

@@ -14,7 +14,10 @@ from plink.launchers import FORMATS
 _LEAST_PREFIX = 8
 
 # coll/tuned's numbers of its allreduce algorithms.
-_ALGORITHMS = {"ring": 4}
+_ALGORITHMS = {"recursive-doubling": 3, "ring": 4, "segmented-ring": 5, "rabenseifner": 6}
+
+# What the library's own decision would pass; a forced algorithm gets none by itself.
+_SEGMENT_BYTES = {"segmented-ring": 1 << 20}
 
 
 def command(plan: LaunchPlan) -> list[str]:
@@ -67,6 +70,8 @@ def settings(network: NetworkPlan, algorithm: str) -> dict[str, str]:
         "coll_tuned_use_dynamic_rules": "1",
         "coll_tuned_allreduce_algorithm": str(_ALGORITHMS[algorithm]),
     }
+    if algorithm in _SEGMENT_BYTES:
+        chosen["coll_tuned_allreduce_algorithm_segmentsize"] = str(_SEGMENT_BYTES[algorithm])
     if network.shares_machines:
         # A rank that waits must not take the CPU from the rank that it waits for.
         chosen["mpi_yield_when_idle"] = "1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,9 @@ def write_ssh_files(folder: Path, hosts: Sequence[Host], options: SshOptions) ->
     """Write the configuration and the wrapper into `folder`."""
     files = SshFiles(folder / "ssh_config", folder / "ssh")
     files.config.write_text(config_text(hosts, options))
-    files.wrapper.write_text(f'#!/bin/sh\nexec ssh -F {shlex.quote(str(files.config))} "$@"\n')
+    # By its path, because the wrapper may itself be the first `ssh` of PATH.
+    ssh = shlex.quote(shutil.which("ssh") or "/usr/bin/ssh")
+    config = shlex.quote(str(files.config))
+    files.wrapper.write_text(f'#!/bin/sh\nexec {ssh} -F {config} "$@"\n')
     files.wrapper.chmod(0o700)
     return files

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collective_replay import check_flows, heard, most_sends_at_once, received_bytes, sent_bytes
+from collective_replay import (
+    check_flows,
+    check_reduce_scatter,
+    heard,
+    most_sends_at_once,
+    received_bytes,
+    sent_bytes,
+)
 from solvers.collectives import papers
 from solvers.collectives.form import RingForm
+from solvers.collectives.groups import scatter_in_groups
 from solvers.collectives.registry import find
 from solvers.collectives.trees import depths
 
@@ -21,7 +31,8 @@ def edge_sets(form):
     return [{frozenset(edge) for edge in step.edges.tolist()} for step in form.rounds]
 
 
-@given(st.integers(2, 70))
+@settings(max_examples=30)
+@given(st.integers(2, 40))
 def test_ring_moves_each_rank_the_least_that_an_allreduce_can(ranks):
     table = papers.RING.table(ranks, SIZE_BYTES)
     check_flows(table)
@@ -77,6 +88,12 @@ def test_bcube_moves_the_least_through_groups(base, ranks):
             assert peers == line - {rank}
 
 
+@pytest.mark.parametrize("groups", [[2, 2, 2], [3, 3], [4, 2, 3], [7]])
+def test_groups_leave_every_rank_its_block(groups):
+    ranks = math.prod(groups)
+    check_reduce_scatter(ranks, scatter_in_groups(ranks, groups, float(ranks)))
+
+
 def test_bcube_of_pairs_is_halving_doubling():
     pairs = papers.HALVING_DOUBLING.table(32, SIZE_BYTES).bytes_between()
     np.testing.assert_array_equal(find("bcube:2").table(32, SIZE_BYTES).bytes_between(), pairs)
@@ -89,6 +106,7 @@ def test_tree_halves_the_ranks_and_its_mirror_is_one_rank_lower():
     assert second.tolist() == [2, 0, -1, 4, 2, 4, 5, 0]
 
 
+@settings(max_examples=30)
 @given(st.integers(2, 200))
 def test_double_tree_reaches_all_with_half_the_bytes_each(ranks):
     table = papers.TREE.table(ranks, SIZE_BYTES)

@@ -1,0 +1,101 @@
+"""Orders spread over the range of what is predicted for them, so that predictions can be tested."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.network import KnownNetwork
+from plink.prediction import Cost, Predictor
+from solvers.contention.search import search
+from solvers.contention.starts import in_sequence
+
+Order = tuple[int, ...]
+
+# Candidates: random orders, and others on their way from random to good.
+_RANDOM = 300
+_CLIMBS = 16
+_TRIES = (10, 30, 100, 300)
+
+_SEARCH_S = 1.0
+
+
+def spread_orders(
+    predictor: Predictor, network: KnownNetwork, count: int, seed: int
+) -> Sequence[Order]:
+    """Different orders, half of them spread over the range of either form of the predicted cost.
+
+    Args:
+        predictor: of the algorithm, one rank a host.
+        network: what is known of the hosts.
+        count: how many; fewer come back where there are not so many orders.
+        seed: decides which.
+    """
+    rng = np.random.default_rng(seed)
+    hosts = network.network.hosts
+    found = {tuple(rng.permutation(hosts).tolist()) for _ in range(_RANDOM)}
+    for climb in range(_CLIMBS):
+        found |= _climb(predictor, rng.permutation(hosts), rng, by_time=climb % 2 == 0)
+    found |= {tuple(in_sequence(order, network.network.group_of)) for order in list(found)}
+    best = search(
+        predictor.table, network.network, sorted(found)[:1], seed=seed, time_limit_s=_SEARCH_S
+    )
+    candidates = sorted({*found, tuple(best.order)})
+    costs = [predictor.cost(order) for order in candidates]
+    by_form = [
+        values
+        for values in (
+            _known([cost.time_s for cost in costs]),
+            _known([c.latency_us for c in costs]),
+        )
+        if values is not None
+    ]
+    return [candidates[place] for place in _places(by_form, min(count, len(candidates)))]
+
+
+def _climb(
+    predictor: Predictor, order: npt.NDArray[np.intp], rng: np.random.Generator, *, by_time: bool
+) -> set[Order]:
+    """A random order after more and more swaps that helped."""
+    seen: set[Order] = set()
+    least = _cost(predictor.cost(order), by_time=by_time)
+    for turn in range(1, max(_TRIES) + 1):
+        first, second = rng.integers(len(order), size=2)
+        order[[first, second]] = order[[second, first]]
+        now = _cost(predictor.cost(order), by_time=by_time)
+        if now <= least:
+            least = now
+        else:
+            order[[first, second]] = order[[second, first]]
+        if turn in _TRIES:
+            seen.add(tuple(order.tolist()))
+    return seen
+
+
+def _cost(cost: Cost, *, by_time: bool) -> float:
+    wanted, other = (cost.time_s, cost.latency_us) if by_time else (cost.latency_us, cost.time_s)
+    known = other if wanted is None else wanted
+    return 0.0 if known is None else known
+
+
+def _known(values: Sequence[float | None]) -> npt.NDArray[np.float64] | None:
+    known = [value for value in values if value is not None]
+    return np.array(known) if len(known) == len(values) else None
+
+
+def _places(by_form: Sequence[npt.NDArray[np.float64]], count: int) -> list[int]:
+    """Of `count` candidates, those nearest to evenly spaced values of each form in turn."""
+    chosen: list[int] = []
+    for number in range(count):
+        if not by_form:
+            chosen.append(number)
+            continue
+        values = by_form[number % len(by_form)]
+        steps = max(1, -(-count // len(by_form)) - 1)
+        share = (number // len(by_form)) / steps
+        wanted = values.min() + share * (values.max() - values.min())
+        nearest = np.argsort(np.abs(values - wanted), kind="stable")
+        chosen.append(next(int(place) for place in nearest if place not in chosen))
+    return chosen

@@ -1,0 +1,103 @@
+"""`plink predict` behind the command line: read, predict for every algorithm, print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+from rich.console import Console
+
+from plink.bench.orders import as_permutation
+from plink.bench.size import parse_size
+from plink.cli.talk import note
+from plink.errors import WrongUseError
+from plink.files import cluster as cluster_file
+from plink.files import document
+from plink.files import order as order_file
+from plink.files.cluster import Cluster
+from plink.forecast import Orders, forecast, to_json
+from plink.view.forecast import print_forecast
+from plink.view.paper import paper
+from solvers.collectives.algorithm import Algorithm
+from solvers.collectives.registry import ALGORITHMS, find
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for."""
+
+    file: str
+    size: str
+    cluster: str | None
+    algorithms: Sequence[str]
+    objective: str | None
+    seed: int
+    as_json: bool
+
+
+def run(request: Request) -> None:
+    """Do it.
+
+    Raises:
+        WrongUseError: wrong options, or files that are no order and cluster of the same hosts.
+    """
+    size_bytes = parse_size(request.size)
+    cluster, orders = _read(request)
+    algorithms = [_find(name) for name in request.algorithms] or list(ALGORITHMS.values())
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    with console.status("") as status:
+        found = forecast(
+            cluster,
+            orders,
+            algorithms,
+            size_bytes,
+            seed=request.seed,
+            on_progress=status.update if console.is_terminal else None,
+        )
+    if request.algorithms and not found.rows:
+        name, reason = found.refused[0]
+        raise WrongUseError(f"{name}: {reason}")
+    if request.objective == "contention" and not found.has_times:
+        raise WrongUseError(
+            f"{document.label(request.cluster or request.file)}: holds no bandwidths",
+            "plink probe --tool uplinks, or --tool iperf3, measures what links carry",
+        )
+    for assumption in found.assumptions:
+        note(assumption)
+    if request.as_json:
+        click.echo(json.dumps(to_json(found), ensure_ascii=False))
+    else:
+        print_forecast(paper(None).console, found, request.objective)
+
+
+def _read(request: Request) -> tuple[Cluster, Orders]:
+    """The cluster, and the order to predict for beside the given one."""
+    source = document.label(request.file)
+    content = document.read_bytes(request.file)
+    data = document.parse(content, source)
+    if data.get("format") != order_file.FORMAT:
+        if request.cluster is not None:
+            raise WrongUseError(f"{source}: is no order file, so --cluster has no use")
+        cluster = cluster_file.from_json(data, source)
+        return cluster, Orders(source, None, [host.slots for host in cluster.hosts])
+    order = order_file.from_json(data, source)
+    if request.cluster is None:
+        raise WrongUseError(
+            f"{source}: an order file does not hold what was measured",
+            "name the cluster file that it was made from with --cluster",
+        )
+    cluster, digest = cluster_file.read(request.cluster)
+    hosts = as_permutation(order.names, cluster.names, source)
+    if order.made_from not in (None, digest):
+        note(f"{source} was not made from {request.cluster} as it is now")
+    slots = dict(zip(hosts, (host.slots for host in order.hosts), strict=True))
+    return cluster, Orders(source, hosts, [slots[host] for host in range(len(hosts))])
+
+
+def _find(name: str) -> Algorithm:
+    try:
+        return find(name)
+    except ValueError as error:
+        raise WrongUseError(str(error)) from None

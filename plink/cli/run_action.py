@@ -1,0 +1,83 @@
+"""`plink run` behind its options: reach the hosts, run the job, say how it ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from plink.bench.hosts import describe
+from plink.cli.ssh_options import take_ssh_options
+from plink.cli.talk import complain
+from plink.errors import EXIT_FAILED, PlinkError, WrongUseError
+from plink.files import document
+from plink.files import order as order_file
+from plink.launchers.format import places
+from plink.listed import as_listed
+from plink.running.command import rank_command
+from plink.running.environment import rank_environments
+from plink.running.job import Ended, run_job
+from plink.view.text import printable
+from probes.reach import reach
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def run_command(options: Mapping[str, Any]) -> int:
+    """Carry out `plink run` with these options; return the exit code.
+
+    Raises:
+        WrongUseError: not an order, or a wrong option.
+        PlinkError, HostError: a host cannot take part.
+    """
+    values = dict(options)
+    ssh = take_ssh_options(values)
+    order, _ = order_file.read(values["order"])
+    extra = _variables(values["variables"])
+    listed = [as_listed(host, document.label(values["order"])) for host in order.hosts]
+    with reach(listed, ssh) as reached:
+        for failure in reached.failures[:1]:
+            raise failure
+        found = describe(order.hosts, reached)
+        hosts = [
+            replace(host.entry, slots=values["slots"] or given.slots)
+            for host, given in zip(found, order.hosts, strict=True)
+        ]
+        environments = rank_environments(
+            hosts, [host.interface for host in found], values["master_port"], extra
+        )
+        folder = values["folder"] or str(Path.cwd())
+        commands = [rank_command(folder, each, values["words"]) for each in environments]
+        by_name = {host.name: host.session for host in found}
+        sessions = [by_name[place.host.name] for place in places(hosts)]
+        failed = run_job(sessions, commands, _show)
+    return _exit_code(failed)
+
+
+def _exit_code(failed: Ended | None) -> int:
+    if failed is None:
+        return 0
+    place = f"rank {failed.rank} on {failed.host}"
+    if failed.status is None:
+        complain(PlinkError(f"{place}: {failed.reason}"))
+        return EXIT_FAILED
+    complain(PlinkError(f"{place} ended with exit status {failed.status}"))
+    return failed.status
+
+
+def _variables(assignments: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not equals or not _VARIABLE.fullmatch(name):
+            raise WrongUseError(f"--env {text!r} is not NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def _show(rank: int, line: str) -> None:
+    click.echo(f"[{rank}] {printable(line)}")

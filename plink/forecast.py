@@ -1,0 +1,144 @@
+"""What algorithms are predicted to cost in an order, in the given one, and in random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.files.cluster import Cluster
+from plink.network import network_of
+from plink.prediction import Cost, Hosts, Predictor
+from solvers.collectives.algorithm import Algorithm
+
+RANDOM_ORDERS = 101
+
+
+@dataclass(frozen=True)
+class Orders:
+    """For whom to predict.
+
+    Args:
+        source: what messages call the order, or the cluster file where there is none.
+        hosts: the cluster's hosts in the order, or None for the given order alone.
+        slots: ranks on each of the cluster's hosts.
+    """
+
+    source: str
+    hosts: Sequence[int] | None
+    slots: Sequence[int]
+
+    def ranks_of(self, hosts: Hosts) -> npt.NDArray[np.intp]:
+        """The host of each rank, where hosts stand in this order with all their ranks."""
+        order = np.asarray(hosts, dtype=np.intp)
+        return np.repeat(order, np.asarray(self.slots, dtype=np.intp)[order])
+
+
+@dataclass(frozen=True)
+class Row:
+    """One algorithm: what it costs in the order, in the given one, and in a random one (median)."""
+
+    algorithm: str
+    order: Cost | None
+    given: Cost
+    random: Cost
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What algorithms are predicted to cost.
+
+    Args:
+        source: what was predicted for (`Orders`).
+        refused: algorithms that do not take so many ranks, and why.
+        assumptions: what was assumed of the network (`plink.network`).
+        has_times: whether anything is known of what links carry.
+    """
+
+    source: str
+    hosts: int
+    ranks: int
+    size_bytes: int
+    rows: Sequence[Row]
+    refused: Sequence[tuple[str, str]]
+    assumptions: Sequence[str]
+    has_times: bool
+
+
+def forecast(
+    cluster: Cluster,
+    orders: Orders,
+    algorithms: Sequence[Algorithm],
+    size_bytes: int,
+    *,
+    seed: int,
+    on_progress: Callable[[str], None] | None = None,
+) -> Forecast:
+    """Predict for each algorithm that takes so many ranks.
+
+    Args:
+        cluster: the hosts, and what was measured between them.
+        orders: the order.
+        algorithms: of them.
+        size_bytes: the buffer of each rank.
+        seed: decides the random orders.
+        on_progress: called with the name of each algorithm that is begun.
+    """
+    network = network_of(cluster)
+    given = range(len(cluster.hosts))
+    ranks = int(sum(orders.slots))
+    rng = np.random.default_rng(seed)
+    shuffled = [orders.ranks_of(rng.permutation(len(given))) for _ in range(RANDOM_ORDERS)]
+    rows, refused = [], []
+    for algorithm in algorithms:
+        reason = algorithm.refusal(ranks)
+        if reason is not None:
+            refused.append((algorithm.name, reason))
+            continue
+        if on_progress is not None:
+            on_progress(algorithm.name)
+        predictor = Predictor(algorithm, ranks, size_bytes, cluster=cluster, network=network)
+        rows.append(
+            Row(
+                algorithm.name,
+                None if orders.hosts is None else predictor.cost(orders.ranks_of(orders.hosts)),
+                predictor.cost(orders.ranks_of(given)),
+                _median([predictor.cost(order) for order in shuffled]),
+            )
+        )
+    return Forecast(
+        source=orders.source,
+        hosts=len(given),
+        ranks=ranks,
+        size_bytes=size_bytes,
+        rows=rows,
+        refused=refused,
+        assumptions=network.assumptions,
+        has_times=network.has_rates,
+    )
+
+
+def to_json(found: Forecast) -> dict[str, Any]:
+    """The JSON object that `--json` prints."""
+    return {
+        "source": found.source,
+        "hosts": found.hosts,
+        "ranks": found.ranks,
+        "size_bytes": found.size_bytes,
+        "random_orders": RANDOM_ORDERS,
+        "assumptions": list(found.assumptions),
+        "rows": [asdict(row) for row in found.rows],
+        "refused": [{"algorithm": name, "reason": reason} for name, reason in found.refused],
+    }
+
+
+def _median(costs: Sequence[Cost]) -> Cost:
+    latencies_us = [cost.latency_us for cost in costs if cost.latency_us is not None]
+    times_s = [cost.time_s for cost in costs if cost.time_s is not None]
+    return Cost(
+        float(np.median(latencies_us)) if latencies_us else None,
+        float(np.median(times_s)) if times_s else None,
+    )

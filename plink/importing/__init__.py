@@ -1,0 +1,1 @@
+"""Clusters out of what other programs measured."""

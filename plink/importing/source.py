@@ -1,0 +1,41 @@
+"""Measurements of other programs, told apart by their content."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plink.errors import WrongUseError
+from plink.files import document
+from plink.files.cluster import Cluster
+from plink.importing.matrix import import_matrix
+from plink.importing.mpigraph import import_mpigraph, is_mpigraph
+from plink.importing.nccl_tests import import_nccl_tests, is_nccl_tests
+from plink.importing.osu import import_osu, is_osu
+
+_LOGS = (
+    (is_mpigraph, import_mpigraph),
+    (is_osu, import_osu),
+    (is_nccl_tests, import_nccl_tests),
+)
+
+
+def import_measurement(
+    content: bytes, source: str, *, unit: str | None, percentile: float
+) -> Cluster:
+    """The cluster in the output of mpiGraph, OSU's benchmarks or nccl-tests, or in a CSV matrix.
+
+    Args:
+        content: of the file.
+        source: what errors call it.
+        unit: of the numbers of a CSV matrix that names none.
+        percentile: which percentile of a pair's samples the times are taken for.
+
+    Raises:
+        WrongUseError: it is none of them.
+    """
+    for is_log, read in _LOGS:
+        if is_log(content):
+            if unit is not None:
+                raise WrongUseError(f"{source}: is no CSV matrix", "--unit is for a matrix")
+            return replace(read(content, source, percentile), made_from=document.digest(content))
+    return import_matrix(content, source, unit=unit, percentile=percentile)

@@ -1,0 +1,1 @@
+"""From a cluster to the rank order that suits an algorithm."""

@@ -1,0 +1,50 @@
+"""Whether an order's gain is real, in words."""
+
+from __future__ import annotations
+
+from plink.files.order import Order
+
+# An order found on one direction's readings must save on the other's at least this share of what
+# the order itself saves. Among pairs that are all alike, the search picks those whose readings
+# happen to be low, which does not happen to the other direction again.
+_LEAST_CONFIRMED = 0.5
+_LEAST_GAIN = 0.02
+
+# Fewer make one ring only.
+_LEAST_HOSTS = 4
+
+
+def doubt(order: Order) -> str | None:
+    """Why the order's gain may not be real, as one sentence; None where nothing speaks for that."""
+    if len(order.hosts) == 1:
+        return "one host has one order only"
+    if order.is_ring_of_latencies and len(order.hosts) < _LEAST_HOSTS:
+        return f"every ring of {len(order.hosts)} costs the same"
+    if order.gain < _LEAST_GAIN:
+        return (
+            "no structure found: the order is predicted to cost as much as a random one, "
+            f"within {_percent(_LEAST_GAIN)}"
+        )
+    confirmed = order.confirmed_gain
+    if confirmed is not None and confirmed < _LEAST_CONFIRMED * order.gain:
+        return (
+            f"this may be noise: {_percent(order.gain)} is predicted, but an order found on one "
+            f"direction's readings saves {_percent(confirmed)} on the other's"
+        )
+    return None
+
+
+def confirmation(order: Order) -> str:
+    """How much of the predicted gain was found again, in a few words."""
+    confirmed = order.confirmed_gain
+    if confirmed is None:
+        return "not checked"
+    found = _percent(confirmed)
+    if confirmed < _LEAST_CONFIRMED * order.gain:
+        return f"{found} of {_percent(order.gain)}: mostly noise"
+    return f"{found} of the {_percent(order.gain)} predicted"
+
+
+def _percent(share: float) -> str:
+    """A gain as people read it; a loss is no gain."""
+    return f"{max(0.0, share):.0%}".replace("%", " %")

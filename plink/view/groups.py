@@ -1,0 +1,151 @@
+"""Groups of hosts as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plink.capacity import Capacity
+from plink.files.cluster import Cluster
+from plink.files.grouping import Grouping, GroupQuality, to_json
+from plink.files.groups import Group
+from plink.truth import Judgement
+from plink.view.text import bandwidth_text, counted, printable, rtt_text
+from plink.view.uplinks import aligned
+from solvers.groups.grouping import traffic
+
+_UNKNOWN = "-"
+_SHOWN = 8
+_HEADER = ("group", "hosts", "within", "to next", "certain", "uplink", "members")
+
+
+def group_lines(cluster: Cluster, capacity: Capacity | None = None) -> list[str]:
+    """The table of a cluster's groups, heading first, and what to know of them."""
+    grouping = cluster.grouping
+    if not cluster.groups:
+        return []
+    quality = {} if grouping is None else {item.group: item for item in grouping.quality}
+    uplinks = {}
+    if capacity is not None:
+        uplinks = {
+            uplink.group: _least(uplink.send_gbit_s, uplink.receive_gbit_s)
+            for uplink in capacity.uplinks
+        }
+    rows = [
+        _row(group, quality.get(group.name), uplinks.get(group.name)) for group in cluster.groups
+    ]
+    lines = aligned([_HEADER, *rows], left=(0, len(_HEADER) - 1))
+    if grouping is not None:
+        lines += grouping_lines(cluster, grouping)
+    return lines
+
+
+def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
+    """How groups were found and how sure they are; what does not fit."""
+    placed = sum(len(group.hosts) for group in cluster.groups)
+    sizes = [len(group.hosts) for group in cluster.groups]
+    lines = []
+    if sizes:
+        lines.append(
+            f"balance: {min(sizes)} to {max(sizes)} hosts a group; a global master of 2LHA meets "
+            f"{traffic(placed, len(sizes)):.1f} others, at least {2 * placed**0.5:.1f}"
+        )
+        lines.append(f"found by {printable(grouping.method)} on the {grouping.matrix} distances")
+        if grouping.certainty is not None:
+            lines.append(
+                f"sure: for 9 in 10 hosts a group mate is nearer than a host of the next group in "
+                f"{_percent(grouping.certainty)} of all cases"
+            )
+        if grouping.confirmed is not None:
+            lines.append(
+                "found again: either direction's readings alone give groups that agree to "
+                f"{max(0.0, grouping.confirmed):.2f} (adjusted mutual information)"
+            )
+    if len(grouping.levels) > 1:
+        counts = " > ".join(counted(len(level), "group") for level in grouping.levels)
+        lines.append(f"levels: {counts}")
+    for title, hosts in (
+        ("fit nowhere", grouping.alone),
+        ("not measured enough", grouping.unmeasured),
+    ):
+        if hosts:
+            lines.append(f"{title}: {_names(hosts)}")
+    return lines
+
+
+def judgement_lines(judgement: Judgement) -> list[str]:
+    """How the groups stand to the truth."""
+    lines = [f"truth: {counted(judgement.hosts, 'host')}, {judgement.triplets:,} triplets"]
+    if judgement.raw is not None:
+        embedded = "" if judgement.embedded is None else f", embedded {judgement.embedded:.2%}"
+        lines.append(f"PAIA: raw {judgement.raw:.2%}{embedded}".replace("%", " %"))
+    for level in judgement.levels:
+        best = "" if level.of_levels is None else f", best level {level.of_levels:.3f}"
+        lines.append(
+            f"level {level.name} ({counted(level.groups, 'group')}): adjusted mutual information "
+            f"{level.of_groups:.3f}{best}"
+        )
+    return lines
+
+
+def groups_to_json(
+    cluster: Cluster, capacity: Capacity, judgement: Judgement | None
+) -> dict[str, Any]:
+    """What `plink group --json` prints."""
+    data: dict[str, Any] = {
+        "groups": [{"name": group.name, "hosts": list(group.hosts)} for group in cluster.groups],
+        "grouping": None if cluster.grouping is None else to_json(cluster.grouping),
+        "capacity": {
+            "hosts": [
+                {"name": name, "send_gbit_s": _number(send), "receive_gbit_s": _number(receive)}
+                for name, send, receive in zip(
+                    cluster.names, capacity.send_gbit_s, capacity.receive_gbit_s, strict=True
+                )
+            ],
+            "uplinks": [vars(uplink) for uplink in capacity.uplinks],
+            "assumptions": list(capacity.assumptions),
+        },
+    }
+    if judgement is not None:
+        levels = [vars(level) for level in judgement.levels]
+        data["truth"] = {**vars(judgement), "levels": levels}
+    return data
+
+
+def _row(
+    group: Group, quality: GroupQuality | None, uplink_gbit_s: float | None
+) -> tuple[str, ...]:
+    within = None if quality is None else quality.within_us
+    between = None if quality is None else quality.between_us
+    certainty = None if quality is None else quality.certainty
+    return (
+        printable(group.name),
+        str(len(group.hosts)),
+        _UNKNOWN if within is None else rtt_text(within),
+        _UNKNOWN if between is None else rtt_text(between),
+        _UNKNOWN if certainty is None else _percent(certainty),
+        _UNKNOWN if uplink_gbit_s is None else bandwidth_text(uplink_gbit_s),
+        _names(group.hosts),
+    )
+
+
+def _names(hosts: Sequence[str]) -> str:
+    more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
+    return printable(" ".join(hosts[:_SHOWN])) + more
+
+
+def _least(*rates: float | None) -> float | None:
+    known = [rate for rate in rates if rate is not None]
+    return min(known) if known else None
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _percent(share: float) -> str:
+    # What is not quite sure is never shown as sure.
+    shown = share if share == 1.0 else min(share, 0.9999)
+    return f"{shown:.1%}".replace("%", " %") if shown < 0.999 else "> 99.9 %"

@@ -1,0 +1,24 @@
+"""The pairwise all-to-all."""
+
+from __future__ import annotations
+
+from solvers.collectives.define import define
+from solvers.collectives.recurring import rounds_form
+from solvers.collectives.rings import ring_round
+from solvers.collectives.table import PeerTable
+
+
+def _pairwise(ranks: int, size_bytes: int) -> PeerTable:
+    """In round k, rank r sends to rank r + k its part of r's buffer of `size_bytes`."""
+    rounds = [ring_round(ranks, distance, size_bytes / ranks) for distance in range(1, ranks)]
+    return PeerTable(ranks, rounds)
+
+
+ALL = (
+    define(
+        "all-to-all",
+        "pairwise all-to-all: in round k every rank sends a part of its own to the k-th after it",
+        _pairwise,
+        lambda ranks: rounds_form(ranks, _pairwise(ranks, ranks).rounds),
+    ),
+)

@@ -1,0 +1,155 @@
+"""Gloo's allreduce algorithms (gloo/allreduce.cc, and gloo/allreduce_*.h for the legacy ones)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solvers.collectives.algorithm import Algorithm
+from solvers.collectives.define import define
+from solvers.collectives.form import RingForm, RoundsForm
+from solvers.collectives.groups import group_pairs, scatter_in_groups
+from solvers.collectives.recurring import rounds_form
+from solvers.collectives.rings import ring_round, ring_table
+from solvers.collectives.steps import backwards, exchange, power_below, send, together
+from solvers.collectives.table import PeerTable, Ranks, Round
+
+# gloo::Context's own.
+DEFAULT_BCUBE_BASE = 2
+
+
+def _legacy_ring(ranks: int, size_bytes: int) -> PeerTable:
+    """Every rank's whole buffer goes round."""
+    return PeerTable(ranks, [ring_round(ranks, 1, size_bytes)] * (ranks - 1))
+
+
+def binary_blocks(ranks: int) -> list[tuple[int, int]]:
+    """The first rank and the size of each block: powers of two, the largest first."""
+    blocks = []
+    first = 0
+    while first < ranks:
+        size = power_below(ranks - first)
+        blocks.append((first, size))
+        first += size
+    return blocks
+
+
+def _between_blocks(larger: tuple[int, int], smaller: tuple[int, int]) -> tuple[Ranks, Ranks]:
+    """The ranks of the larger block, and of each the one in the smaller that has its part."""
+    place = np.arange(larger[1])
+    return larger[0] + place, smaller[0] + place % smaller[1]
+
+
+def _within_block(block: tuple[int, int], distance: int, size_bytes: int) -> Round:
+    """The pairs of a block at a distance exchange the half of what they hold."""
+    low, high = group_pairs(block[1], 2, distance)
+    return exchange(block[0] + low, block[0] + high, size_bytes / (2 * distance))
+
+
+def _halving_doubling(ranks: int, size_bytes: int) -> PeerTable:
+    """Halving and doubling in every block, and between a block and the next larger one.
+
+    A smaller block is done with its own halving sooner, so that its part is on the way to the
+    larger block while that one still halves; the sum comes back while the larger one doubles.
+    """
+    blocks = binary_blocks(ranks)
+    count = blocks[0][1].bit_length() - 1
+    halving: list[list[Round]] = [[] for _ in range(count)]
+    doubling: list[list[Round]] = [[] for _ in range(count)]
+    for number, block in enumerate(blocks):
+        steps = block[1].bit_length() - 1
+        for step in range(steps):
+            within = _within_block(block, 1 << step, size_bytes)
+            halving[step].append(within)
+            doubling[number + steps - 1 - step].append(within)
+        if number > 0:
+            above = blocks[number - 1]
+            larger, smaller = _between_blocks(above, block)
+            halving[steps].append(send(smaller, larger, size_bytes / above[1]))
+            doubling[number - 1].append(send(larger, smaller, size_bytes / above[1]))
+    return PeerTable(ranks, [together(rounds) for rounds in [*halving, *doubling] if rounds])
+
+
+def _in_groups(groups: list[int], ranks: int, size_bytes: int) -> PeerTable:
+    scatter = scatter_in_groups(ranks, groups, size_bytes)
+    return PeerTable(ranks, [*scatter, *backwards(scatter)])
+
+
+def legacy_bcube_groups(ranks: int, base: int) -> list[int]:
+    """Round by round, how many ranks are in a group: the base, and then what is left."""
+    groups = []
+    while ranks >= base:
+        groups.append(base)
+        ranks //= base
+    return [*groups, ranks] if ranks > 1 else groups
+
+
+def bcube_groups(ranks: int) -> list[int]:
+    """Round by round, how many ranks are in a group: two while that divides, then all left."""
+    groups = []
+    while ranks % 2 == 0:
+        groups.append(2)
+        ranks //= 2
+    return [*groups, ranks] if ranks > 1 else groups
+
+
+def legacy_bcube(base: int, name: str = "gloo-bcube") -> Algorithm:
+    """Gloo's legacy `AllreduceBcube`.
+
+    Args:
+        base: how many ranks are in a group; Gloo's `Context::base`.
+        name: of the algorithm.
+
+    Raises:
+        ValueError: a base below 2.
+    """
+    if base < 2:
+        raise ValueError(f"a BCube has groups of at least 2 ranks, not {base}")
+
+    def refusal(ranks: int) -> str | None:
+        if ranks % power_below(ranks, base) == 0:
+            return None
+        return f"{name} sums wrongly unless ranks are c x {base}^x with c < {base}, not {ranks}"
+
+    def table(ranks: int, size_bytes: int) -> PeerTable:
+        return _in_groups(legacy_bcube_groups(ranks, base), ranks, size_bytes)
+
+    def form(ranks: int) -> RoundsForm:
+        return rounds_form(ranks, table(ranks, ranks).rounds)
+
+    about = f"Gloo's legacy bcube with base {base}: all-to-all in groups of {base} ranks"
+    return define(name, about, table, form, refusal)
+
+
+ALL = (
+    define(
+        "gloo-ring",
+        "Gloo's allreduce today: every rank sends to the one before it, in segments",
+        lambda ranks, size_bytes: ring_table(ranks, size_bytes, step=-1, is_pipelined=True),
+        RingForm,
+    ),
+    define(
+        "gloo-ring-legacy",
+        "Gloo's legacy allreduce_ring: every rank sends whole buffers to the next",
+        _legacy_ring,
+        RingForm,
+    ),
+    define(
+        "gloo-ring-chunked",
+        "Gloo's legacy allreduce_ring_chunked: every rank sends to the next, two chunks at a time",
+        lambda ranks, size_bytes: ring_table(ranks, size_bytes, is_pipelined=True),
+        RingForm,
+    ),
+    define(
+        "gloo-halving-doubling",
+        "Gloo's legacy halving-doubling: largest halves to the nearest, in binary blocks",
+        _halving_doubling,
+        lambda ranks: rounds_form(ranks, _halving_doubling(ranks, ranks).rounds),
+    ),
+    legacy_bcube(DEFAULT_BCUBE_BASE),
+    define(
+        "gloo-bcube-new",
+        "Gloo's allreduce with algorithm BCUBE: pairs while two divides, then one group",
+        lambda ranks, size_bytes: _in_groups(bcube_groups(ranks), ranks, size_bytes),
+        lambda ranks: rounds_form(ranks, _in_groups(bcube_groups(ranks), ranks, ranks).rounds),
+    ),
+)

@@ -1,0 +1,156 @@
+"""LightGBM's allreduce: a reduce-scatter and an allgather (src/network/network.cpp).
+
+The library takes recursive halving where ranks are a power of two or the buffer is below 10 MiB,
+else the ring. It gathers by the ring above 10 MiB and below 64 ranks; else by recursive doubling
+where ranks are a power of two, and by Bruck's algorithm where they are not. Buffers below 4 KiB,
+or of fewer elements than ranks, are gathered whole, which is not modelled here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from solvers.collectives.algorithm import Algorithm
+from solvers.collectives.define import define
+from solvers.collectives.form import Form, RingForm
+from solvers.collectives.groups import group_pairs
+from solvers.collectives.recurring import rounds_form
+from solvers.collectives.rings import ring_round
+from solvers.collectives.steps import exchange, power_below, send
+from solvers.collectives.table import PeerTable, Round
+
+# `kRingNodeThreshold`.
+RING_RANKS = 64
+
+Half = Callable[[int, float], list[Round]]
+
+
+def recursive_halving(ranks: int, size_bytes: float) -> list[Round]:
+    """The reduce-scatter, from the farthest ranks to the nearest, so that these move the least.
+
+    Of the last pairs of ranks beyond a power of two, the right one hands its buffer to the left
+    one and gets its block in the end.
+    """
+    block_bytes = size_bytes / ranks
+    leaders = power_below(ranks)
+    alone = 2 * leaders - ranks
+    leader = np.concatenate([np.arange(alone), np.arange(alone, ranks, 2)])
+    blocks = np.where(np.arange(leaders) < alone, 1, 2)
+    rounds = []
+    distance = leaders // 2
+    while distance > 0:
+        every = np.arange(leaders)
+        target = every ^ distance
+        # Whatever the ranks on the target's side are responsible for.
+        below = np.concatenate([[0], np.cumsum(blocks)])
+        start = target // distance * distance
+        sizes = (below[start + distance] - below[start]) * block_bytes
+        rounds.append(send(leader, leader[target], sizes))
+        distance //= 2
+    if alone == leaders:
+        return rounds
+    right = np.arange(alone + 1, ranks, 2)
+    return [send(right, right - 1, size_bytes), *rounds, send(right - 1, right, block_bytes)]
+
+
+def recursive_doubling(ranks: int, size_bytes: float) -> list[Round]:
+    """The allgather of a power of two of ranks, from the nearest to the farthest."""
+    distances = [1 << bit for bit in range(ranks.bit_length() - 1)]
+    return [
+        exchange(*group_pairs(ranks, 2, distance), distance * size_bytes / ranks)
+        for distance in distances
+    ]
+
+
+def bruck(ranks: int, size_bytes: float) -> list[Round]:
+    """The allgather of any number of ranks: rank r sends to r - 1, r - 2, r - 4, ..."""
+    rounds = []
+    distance = 1
+    while distance < ranks:
+        blocks = min(distance, ranks - distance)
+        rounds.append(ring_round(ranks, -distance, blocks * size_bytes / ranks))
+        distance *= 2
+    return rounds
+
+
+def ring(ranks: int, size_bytes: float) -> list[Round]:
+    """The reduce-scatter or the allgather round a ring."""
+    return [ring_round(ranks, 1, size_bytes / ranks)] * (ranks - 1)
+
+
+def _combined(
+    name: str,
+    about: str,
+    halves: tuple[Half, Half],
+    *,
+    is_power_of_two: bool,
+    ring_ranks: bool | None = None,
+) -> Algorithm:
+    """A reduce-scatter and then an allgather.
+
+    Args:
+        name: of the algorithm.
+        about: what it is.
+        halves: the two.
+        is_power_of_two: of the numbers of ranks for which the library takes it.
+        ring_ranks: whether there are fewer than 64 of them; None where that does not matter.
+    """
+
+    def table(ranks: int, size_bytes: int) -> PeerTable:
+        scatter, gather = halves
+        return PeerTable(ranks, [*scatter(ranks, size_bytes), *gather(ranks, size_bytes)])
+
+    def form(ranks: int) -> Form:
+        if halves == (ring, ring):
+            return RingForm(ranks)
+        return rounds_form(ranks, table(ranks, ranks).rounds)
+
+    def refusal(ranks: int) -> str | None:
+        if (power_below(ranks) == ranks) != is_power_of_two:
+            kind = "a power of two" if is_power_of_two else "other than a power of two"
+            return f"{name} is for a number of ranks that is {kind}, not {ranks}"
+        if ring_ranks is not None and (ranks < RING_RANKS) != ring_ranks:
+            bound = f"fewer than {RING_RANKS}" if ring_ranks else f"{RING_RANKS} or more"
+            return f"{name} is for {bound} ranks, not {ranks}"
+        return None
+
+    return define(name, about, table, form, refusal)
+
+
+ALL = (
+    _combined(
+        "lightgbm-recursive-halving",
+        "LightGBM, 2^k ranks: halving, farthest first, then doubling; up to 10 MiB below 64 ranks",
+        (recursive_halving, recursive_doubling),
+        is_power_of_two=True,
+    ),
+    _combined(
+        "lightgbm-recursive-halving-ring",
+        "LightGBM, 2^k < 64 ranks, above 10 MiB: halving, farthest first, then a ring",
+        (recursive_halving, ring),
+        is_power_of_two=True,
+        ring_ranks=True,
+    ),
+    _combined(
+        "lightgbm-bruck",
+        "LightGBM, other than 2^k ranks, below 10 MiB: halving, farthest first, then Bruck",
+        (recursive_halving, bruck),
+        is_power_of_two=False,
+    ),
+    _combined(
+        "lightgbm-ring",
+        "LightGBM, other than 2^k ranks and below 64, above 10 MiB: two rings",
+        (ring, ring),
+        is_power_of_two=False,
+        ring_ranks=True,
+    ),
+    _combined(
+        "lightgbm-ring-bruck",
+        "LightGBM, other than 2^k ranks and 64 or more, from 10 MiB: a ring, then Bruck",
+        (ring, bruck),
+        is_power_of_two=False,
+        ring_ranks=False,
+    ),
+)

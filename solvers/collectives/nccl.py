@@ -1,0 +1,48 @@
+"""NCCL's ring and double binary tree, of one rank a node (src/graph/trees.cc)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solvers.collectives.define import define
+from solvers.collectives.form import RingForm, TreesForm
+from solvers.collectives.rings import ring_table
+from solvers.collectives.table import Ranks
+from solvers.collectives.trees import tree_table
+
+
+def binary_tree(ranks: int) -> Ranks:
+    """(N,) parents in the first tree: rank 0 is the root with one child, odd ranks are leaves."""
+    every = np.arange(ranks)
+    lowest_bit = every & -every
+    below = every ^ lowest_bit
+    parents = below | (lowest_bit << 1)
+    parents = np.where(parents < ranks, parents, below)
+    parents[0] = -1
+    return parents
+
+
+def double_tree(ranks: int) -> list[Ranks]:
+    """The parents in both trees: the second is the first mirrored, or moved on if N is odd."""
+    first = binary_tree(ranks)
+    if ranks % 2 == 0:
+        second = np.where(first >= 0, ranks - 1 - first, -1)[::-1].copy()
+    else:
+        second = np.roll(np.where(first >= 0, (first + 1) % ranks, -1), 1)
+    return [first, second]
+
+
+ALL = (
+    define(
+        "nccl-ring",
+        "NCCL's ring: every rank sends to the next",
+        lambda ranks, size_bytes: ring_table(ranks, size_bytes, is_pipelined=True),
+        RingForm,
+    ),
+    define(
+        "nccl-tree",
+        "NCCL's double binary tree: half the buffer up and down each of two trees",
+        lambda ranks, size_bytes: tree_table(double_tree(ranks), size_bytes, is_pipelined=True),
+        lambda ranks: TreesForm(ranks, double_tree(ranks)),
+    ),
+)

@@ -1,0 +1,157 @@
+#include "contention/bindings.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "contention/search.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace plink::contention {
+
+namespace {
+
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Ints = std::vector<int>;
+using Doubles = std::vector<double>;
+
+void require(bool holds, const char* otherwise) {
+    if (!holds) throw std::invalid_argument(otherwise);
+}
+
+Doubles square(const Matrix& array, int hosts) {
+    const auto size = static_cast<std::size_t>(hosts);
+    require(array.shape(0) == size && array.shape(1) == size, "a matrix does not fit the hosts");
+    return Doubles(array.data(), array.data() + size * size);
+}
+
+void require_amounts(const Doubles& values, std::size_t count) {
+    require(values.size() == count, "numbers do not fit the problem");
+    for (const double value : values) {
+        require(std::isfinite(value) && value >= 0.0, "a number is negative or not finite");
+    }
+}
+
+void require_stages(const Stages& stages, int ranks) {
+    const int flows = static_cast<int>(stages.sources.size());
+    require(stages.destinations.size() == stages.sources.size(), "the flows do not fit together");
+    require(stages.starts.size() == stages.counts.size() + 1, "the stages do not fit the flows");
+    require(stages.starts.front() == 0 && stages.starts.back() == flows,
+            "the stages do not fit the flows");
+    for (int stage = 0; stage < stages.size(); ++stage) {
+        require(stages.starts[stage] < stages.starts[stage + 1], "a stage does not fit the flows");
+    }
+    for (int flow = 0; flow < flows; ++flow) {
+        const int from = stages.sources[flow];
+        const int to = stages.destinations[flow];
+        require(0 <= from && from < ranks && 0 <= to && to < ranks && from != to,
+                "a flow does not fit the ranks");
+    }
+    require_amounts(stages.counts, stages.counts.size());
+}
+
+void require_order(const Ints& order, int size) {
+    require(static_cast<int>(order.size()) == size, "the order does not fit the hosts");
+    std::vector<char> seen(size, 0);
+    for (const int host : order) {
+        require(0 <= host && host < size && !seen[host], "the order is no permutation");
+        seen[host] = 1;
+    }
+}
+
+Problem make_problem(Ints group_of, Doubles send, Doubles receive, Doubles uplink_send,
+                     Doubles uplink_receive, const Matrix& latency_s, const Matrix& tie_distance) {
+    Problem problem;
+    problem.hosts = static_cast<int>(group_of.size());
+    problem.groups = static_cast<int>(uplink_send.size());
+    require(problem.hosts >= 1, "there are no hosts");
+    require_amounts(send, group_of.size());
+    require_amounts(receive, group_of.size());
+    require_amounts(uplink_send, uplink_send.size());
+    require_amounts(uplink_receive, uplink_send.size());
+    for (const int group : group_of) {
+        require(-1 <= group && group < problem.groups, "a group does not fit the uplinks");
+    }
+    problem.group_of = std::move(group_of);
+    problem.send_s_byte = std::move(send);
+    problem.receive_s_byte = std::move(receive);
+    problem.uplink_send_s_byte = std::move(uplink_send);
+    problem.uplink_receive_s_byte = std::move(uplink_receive);
+    problem.latency_s = square(latency_s, problem.hosts);
+    problem.tie_distance = square(tie_distance, problem.hosts);
+    require_amounts(problem.latency_s, problem.latency_s.size());
+    require_amounts(problem.tie_distance, problem.latency_s.size());
+    problem.loads.starts = {0};
+    problem.waits.starts = {0};
+    return problem;
+}
+
+}  // namespace
+
+void register_contention(nb::module_& module) {
+    nb::class_<Problem>(module, "ContentionProblem")
+        .def(
+            "__init__",
+            [](Problem* self, Ints group_of, Doubles send_s_byte, Doubles receive_s_byte,
+               Doubles uplink_send_s_byte, Doubles uplink_receive_s_byte, const Matrix& latency_s,
+               const Matrix& tie_distance) {
+                new (self) Problem(
+                    make_problem(std::move(group_of), std::move(send_s_byte),
+                                 std::move(receive_s_byte), std::move(uplink_send_s_byte),
+                                 std::move(uplink_receive_s_byte), latency_s, tie_distance));
+            },
+            "group_of"_a, "send_s_byte"_a, "receive_s_byte"_a, "uplink_send_s_byte"_a,
+            "uplink_receive_s_byte"_a, "latency_s"_a, "tie_distance"_a)
+        .def(
+            "set_loads",
+            [](Problem& self, Ints starts, Ints sources, Ints destinations, Doubles sizes_bytes,
+               Doubles counts) {
+                Stages stages{std::move(starts), std::move(sources), std::move(destinations),
+                              std::move(counts)};
+                require_stages(stages, self.hosts);
+                require_amounts(sizes_bytes, stages.sources.size());
+                self.loads = std::move(stages);
+                self.sizes_bytes = std::move(sizes_bytes);
+            },
+            "starts"_a, "sources"_a, "destinations"_a, "sizes_bytes"_a, "counts"_a)
+        .def(
+            "set_waits",
+            [](Problem& self, Ints starts, Ints sources, Ints destinations, Doubles counts,
+               const std::vector<bool>& goes_round) {
+                Stages stages{std::move(starts), std::move(sources), std::move(destinations),
+                              std::move(counts)};
+                require_stages(stages, self.hosts);
+                require(goes_round.size() == stages.counts.size(),
+                        "the stages do not fit the flows");
+                self.waits = std::move(stages);
+                self.goes_round.assign(goes_round.begin(), goes_round.end());
+            },
+            "starts"_a, "sources"_a, "destinations"_a, "counts"_a, "goes_round"_a);
+
+    nb::class_<Search>(module, "ContentionSearch")
+        .def(
+            "__init__",
+            [](Search* self, const Problem& problem, Ints order, std::uint64_t seed, long steps,
+               double heat) {
+                require_order(order, problem.hosts);
+                require(steps >= 0, "the number of steps is negative");
+                new (self) Search(problem, std::move(order), seed, steps, heat);
+            },
+            "problem"_a, "order"_a, "seed"_a, "steps"_a, "heat"_a)
+        .def("run", &Search::run, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro("is_done", &Search::is_done)
+        .def_prop_ro("steps", &Search::steps)
+        .def_prop_ro("order", &Search::order)
+        .def_prop_ro("current", &Search::current)
+        .def_prop_ro("current_time_s", [](const Search& self) { return self.cost().time_s; })
+        .def_prop_ro("current_tie", [](const Search& self) { return self.cost().tie; });
+}
+
+}  // namespace plink::contention

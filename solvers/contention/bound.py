@@ -1,0 +1,141 @@
+"""A time that no order can beat."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import eigvalsh
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from solvers.collectives.table import PeerTable
+from solvers.contention.network import Network
+from solvers.contention.stages import Floats, Loads, Waits, split
+
+# What rounding may have added.
+_ROUNDING = 1e-9
+
+# Of an eigenvalue, as a share of the matrix's trace.
+_EIGENVALUE_ERROR = 1e-12
+
+
+def lower_bound_s(table: PeerTable, network: Network) -> float:
+    """A proven lower bound of the time of a table, one rank a host, over all orders.
+
+    The greater of two sums. Stage by stage: the ranks that send (or receive) most sit on the hosts
+    with the fastest links; and a group whose size is no sum of sizes of the stage's components cuts
+    one of them, so that its smallest message crosses the group's uplink. Over all stages: what a
+    set of n of N ranks exchanges with the others is at least n (N-n)/N times the second eigenvalue
+    of the Laplacian of all messages (Fiedler 1973). To both comes the least latency of each stage.
+
+    Raises:
+        ValueError: as many hosts as ranks are needed.
+    """
+    if table.ranks != network.hosts:
+        raise ValueError(f"{table.ranks} ranks on {network.hosts} hosts")
+    if table.ranks == 1:
+        return 0.0
+    loads, waits = split(table)
+    by_stage_s = sum(
+        float(count) * _stage_bound_s(_stage(loads, number), network)
+        for number, count in enumerate(loads.counts)
+    )
+    together_s = _cut_bound_s(loads, network)
+    return (max(by_stage_s, together_s) + _wait_bound_s(waits, network)) * (1.0 - _ROUNDING)
+
+
+def _stage(loads: Loads, number: int) -> Loads:
+    flows = slice(loads.starts[number], loads.starts[number + 1])
+    return Loads(
+        starts=np.array([0, flows.stop - flows.start], dtype=np.intp),
+        sources=loads.sources[flows],
+        destinations=loads.destinations[flows],
+        sizes_bytes=loads.sizes_bytes[flows],
+        counts=np.ones(1),
+    )
+
+
+def _stage_bound_s(stage: Loads, network: Network) -> float:
+    hosts = network.hosts
+    sent, received = (
+        np.bincount(ranks, stage.sizes_bytes, hosts).astype(np.float64)
+        for ranks in (stage.sources, stage.destinations)
+    )
+    return max(
+        _best_match_s(sent, network.send_bytes_s),
+        _best_match_s(received, network.receive_bytes_s),
+        _component_bound_s(stage, network, is_balanced=np.allclose(sent, received, rtol=1e-12)),
+    )
+
+
+def _best_match_s(loads_bytes: Floats, rates: Floats) -> float:
+    return float((np.sort(loads_bytes) / np.sort(rates)).max())
+
+
+def _component_bound_s(stage: Loads, network: Network, *, is_balanced: bool) -> float:
+    """The least time of the uplinks of groups that must cut a component of the stage."""
+    hosts = network.hosts
+    graph = coo_array(
+        (np.ones(len(stage.sources)), (stage.sources, stage.destinations)), shape=(hosts, hosts)
+    )
+    _, component_of = connected_components(graph, directed=False)
+    reachable = _sums(np.bincount(component_of))
+    least_bytes = float(stage.sizes_bytes.min())
+    bound_s = 0.0
+    for members, send, receive in _groups(network):
+        if reachable[members]:
+            continue
+        # A cut message leaves or enters; where all ranks send what they receive, as much does both.
+        rate = min(send, receive) if is_balanced else max(send, receive)
+        bound_s = max(bound_s, least_bytes / rate)
+    return bound_s
+
+
+def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """(N + 1,) which numbers are sums of some of the sizes."""
+    reachable = np.zeros(int(sizes.sum()) + 1, dtype=np.bool_)
+    reachable[0] = True
+    for size in sizes:
+        reachable[size:] |= reachable[:-size].copy()
+    return reachable
+
+
+def _cut_bound_s(loads: Loads, network: Network) -> float:
+    """What the uplinks need for what all stages together must send across them."""
+    hosts = network.hosts
+    stage = np.repeat(np.arange(len(loads.counts)), np.diff(loads.starts))
+    between = np.zeros((hosts, hosts))
+    sizes = loads.sizes_bytes * loads.counts[stage]
+    np.add.at(between, (loads.sources, loads.destinations), sizes)
+    is_balanced = np.allclose(between.sum(axis=0), between.sum(axis=1), rtol=1e-12)
+    weights = between + between.T
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    second = float(eigvalsh(laplacian, subset_by_index=[1, 1])[0]) - _EIGENVALUE_ERROR * float(
+        weights.sum()
+    )
+    second = max(0.0, second)
+    bound_s = 0.0
+    for members, send, receive in _groups(network):
+        both_bytes = second * members * (hosts - members) / hosts
+        if is_balanced:
+            bound_s = max(bound_s, both_bytes / 2.0 / min(send, receive))
+        else:
+            bound_s = max(bound_s, both_bytes / (send + receive))
+    return bound_s
+
+
+def _groups(network: Network) -> list[tuple[int, float, float]]:
+    """Of each group with members: how many, and what its uplink sends and receives in bytes/s."""
+    sizes = np.bincount(network.group_of[network.group_of >= 0], minlength=network.groups)
+    rates = zip(network.uplink_send_bytes_s, network.uplink_receive_bytes_s, strict=True)
+    return [
+        (int(size), float(send), float(receive))
+        for size, (send, receive) in zip(sizes, rates, strict=True)
+        if size
+    ]
+
+
+def _wait_bound_s(waits: Waits, network: Network) -> float:
+    hosts = network.hosts
+    least_s = float(network.latency_s[~np.eye(hosts, dtype=np.bool_)].min())
+    return least_s * float(waits.counts.sum())

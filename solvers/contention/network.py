@@ -1,0 +1,97 @@
+"""Hosts, groups of them, and what the links between them carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Network:
+    """What is known of a network. Links carry both directions at once, each at its own rate.
+
+    Args:
+        latency_s: (N, N) one way from host (row) to host (column), zero diagonal.
+        send_bytes_s, receive_bytes_s: (N,) of each host's link; infinite where unlimited.
+        group_of: (N,) the group of each host, -1 for none.
+        uplink_send_bytes_s, uplink_receive_bytes_s: (G,) what the hosts of each group exchange with
+            all others at most; infinite where unlimited.
+    """
+
+    latency_s: Floats
+    send_bytes_s: Floats
+    receive_bytes_s: Floats
+    group_of: Indices
+    uplink_send_bytes_s: Floats
+    uplink_receive_bytes_s: Floats
+
+    @property
+    def hosts(self) -> int:
+        """How many there are."""
+        return len(self.group_of)
+
+    @property
+    def groups(self) -> int:
+        """How many there are."""
+        return len(self.uplink_send_bytes_s)
+
+
+def make_network(
+    hosts: int,
+    *,
+    latency_s: npt.ArrayLike | None = None,
+    send_bytes_s: npt.ArrayLike | None = None,
+    receive_bytes_s: npt.ArrayLike | None = None,
+    group_of: npt.ArrayLike | None = None,
+    uplink_send_bytes_s: npt.ArrayLike | None = None,
+    uplink_receive_bytes_s: npt.ArrayLike | None = None,
+) -> Network:
+    """A network in which what is left out takes no time: no latency, no limit, no groups.
+
+    A rate may be one number for all.
+
+    Raises:
+        ValueError: shapes that do not fit each other, rates that are not above 0, latencies that
+            are negative, not finite or not zero from a host to itself, a group that is not there.
+    """
+    latency = _array(latency_s, 0.0, (hosts, hosts), "latency_s")
+    if not np.isfinite(latency).all() or (latency < 0.0).any() or np.diagonal(latency).any():
+        raise ValueError("latency_s holds values that are negative, not finite or to a host itself")
+    group = np.full(hosts, -1) if group_of is None else np.asarray(group_of, dtype=np.intp)
+    if group.shape != (hosts,) or (group < -1).any():
+        raise ValueError(f"group_of is not (N,) indices of groups or -1, N being {hosts}")
+    groups = int(group.max(initial=-1)) + 1
+    for rates in (uplink_send_bytes_s, uplink_receive_bytes_s):
+        if rates is not None and np.ndim(rates) > 0:
+            groups = max(groups, len(np.asarray(rates)))
+    return Network(
+        latency_s=latency,
+        send_bytes_s=_rates(send_bytes_s, hosts, "send_bytes_s"),
+        receive_bytes_s=_rates(receive_bytes_s, hosts, "receive_bytes_s"),
+        group_of=group.astype(np.intp),
+        uplink_send_bytes_s=_rates(uplink_send_bytes_s, groups, "uplink_send_bytes_s"),
+        uplink_receive_bytes_s=_rates(uplink_receive_bytes_s, groups, "uplink_receive_bytes_s"),
+    )
+
+
+def _rates(values: npt.ArrayLike | None, count: int, name: str) -> Floats:
+    rates = _array(values, np.inf, (count,), name)
+    if not (rates > 0.0).all():
+        raise ValueError(f"{name} holds rates that are not above 0")
+    return rates
+
+
+def _array(
+    values: npt.ArrayLike | None, absent: float, shape: tuple[int, ...], name: str
+) -> Floats:
+    array = np.asarray(absent if values is None else values, dtype=np.float64)
+    if array.ndim == 0:
+        array = np.broadcast_to(array, shape)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    return np.ascontiguousarray(array)

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace plink::contention {
+
+/// Flows between ranks, stage after stage. A stage passed `count` times stands once.
+struct Stages {
+    std::vector<int> starts;  // where each stage begins, and the end
+    std::vector<int> sources;
+    std::vector<int> destinations;
+    std::vector<double> counts;
+
+    int size() const { return static_cast<int>(counts.size()); }
+};
+
+/// A collective on a network, one rank a host. Times in seconds, rates as seconds a byte, which is
+/// 0 where a link is unlimited. Host matrices are row after row, [from][to].
+struct Problem {
+    int hosts = 0;
+    int groups = 0;
+    std::vector<int> group_of;  // -1 for none
+    std::vector<double> send_s_byte;
+    std::vector<double> receive_s_byte;
+    std::vector<double> uplink_send_s_byte;
+    std::vector<double> uplink_receive_s_byte;
+    std::vector<double> latency_s;
+    std::vector<double> tie_distance;
+
+    Stages loads;
+    std::vector<double> sizes_bytes;  // of the flows in `loads`
+    Stages waits;
+    std::vector<char> goes_round;  // by stage of `waits`: its mean latency counts
+
+    double latency(int from, int to) const { return latency_s[at(from, to)]; }
+    double tie(int from, int to) const { return tie_distance[at(from, to)]; }
+
+  private:
+    std::size_t at(int from, int to) const { return static_cast<std::size_t>(from) * hosts + to; }
+};
+
+/// The flows of some stages that each rank sends or receives, and the stage of every flow.
+class Incidence {
+  public:
+    Incidence(const Stages& stages, int ranks)
+        : stage_of_(stages.sources.size()), flows_of_(ranks) {
+        for (int stage = 0; stage < stages.size(); ++stage) {
+            for (int flow = stages.starts[stage]; flow < stages.starts[stage + 1]; ++flow) {
+                stage_of_[flow] = stage;
+                flows_of_[stages.sources[flow]].push_back(flow);
+                flows_of_[stages.destinations[flow]].push_back(flow);
+            }
+        }
+    }
+
+    int stage_of(int flow) const { return stage_of_[flow]; }
+    const std::vector<int>& flows_of(int rank) const { return flows_of_[rank]; }
+
+  private:
+    std::vector<int> stage_of_;
+    std::vector<std::vector<int>> flows_of_;
+};
+
+}  // namespace plink::contention

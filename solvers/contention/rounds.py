@@ -1,0 +1,119 @@
+"""The rounds of a peer table without repetitions: what is alike stands once, with a count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.collectives.table import PeerTable, Round
+
+# Libraries cut buffers into parts whose sizes differ by an element or two. Rounds whose messages
+# differ by no more than this share are taken for alike, with the mean of their sizes.
+SIZE_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True)
+class DistinctRound:
+    """Rounds between the same ranks, with the same sizes.
+
+    Args:
+        sources, destinations: (F,) ranks.
+        sizes_bytes: (F,) what each sends in one such round.
+        count: how many there are.
+        goes_round: the messages are one ring through all ranks, N-1 times in a row or more, so that
+            every message passes everywhere: what delays it is the mean of the latencies, not
+            always the greatest.
+    """
+
+    sources: npt.NDArray[np.intp]
+    destinations: npt.NDArray[np.intp]
+    sizes_bytes: npt.NDArray[np.float64]
+    count: int
+    goes_round: bool
+
+
+@dataclass
+class _Alike:
+    """Rounds that were found to be alike so far."""
+
+    first: Round
+    total_bytes: npt.NDArray[np.float64]
+    count: int = 0
+
+
+@dataclass
+class _SameEdges:
+    """Rounds between the same ranks so far: those alike in size, and how many stood in a row."""
+
+    alike: list[_Alike] = field(default_factory=list)
+    in_a_row: int = 0
+    most_in_a_row: int = 0
+    last_place: int = -2
+
+    def pass_at(self, place: int) -> None:
+        self.in_a_row = self.in_a_row + 1 if place == self.last_place + 1 else 1
+        self.most_in_a_row = max(self.most_in_a_row, self.in_a_row)
+        self.last_place = place
+
+
+def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
+    """The rounds of a table, those that are alike taken together, by first appearance.
+
+    Messages of a rank to itself and rounds without messages are left out.
+    """
+    by_edges: dict[bytes, _SameEdges] = {}
+    found: list[tuple[_Alike, _SameEdges]] = []
+    for place, given in enumerate(table.rounds):
+        step = _sorted(given)
+        if not len(step.sources):
+            continue
+        key = step.sources.tobytes() + step.destinations.tobytes()
+        same = by_edges.setdefault(key, _SameEdges())
+        same.pass_at(place)
+        alike = next((known for known in same.alike if _is_alike(known.first, step)), None)
+        if alike is None:
+            alike = _Alike(step, np.zeros(len(step.sources)))
+            same.alike.append(alike)
+            found.append((alike, same))
+        alike.total_bytes += step.sizes_bytes
+        alike.count += 1
+    return [_distinct(alike, same.most_in_a_row, table.ranks) for alike, same in found]
+
+
+def _sorted(step: Round) -> Round:
+    sources = np.asarray(step.sources, dtype=np.intp)
+    destinations = np.asarray(step.destinations, dtype=np.intp)
+    places = np.lexsort((destinations, sources))
+    places = places[sources[places] != destinations[places]]
+    sizes_bytes = np.asarray(step.sizes_bytes, dtype=np.float64)
+    return Round(sources[places], destinations[places], sizes_bytes[places])
+
+
+def _is_alike(known: Round, other: Round) -> bool:
+    return np.allclose(other.sizes_bytes, known.sizes_bytes, rtol=SIZE_TOLERANCE, atol=0.0)
+
+
+def _distinct(alike: _Alike, in_a_row: int, ranks: int) -> DistinctRound:
+    return DistinctRound(
+        sources=alike.first.sources,
+        destinations=alike.first.destinations,
+        sizes_bytes=alike.total_bytes / alike.count,
+        count=alike.count,
+        goes_round=in_a_row >= ranks - 1 and _is_ring(alike.first, ranks),
+    )
+
+
+def _is_ring(step: Round, ranks: int) -> bool:
+    """Whether the messages are one ring through all ranks."""
+    everyone = np.arange(ranks)
+    if not np.array_equal(step.sources, everyone):
+        return False
+    rank = int(step.destinations[0])
+    passed = 1
+    while rank != 0 and passed <= ranks:
+        rank = int(step.destinations[rank])
+        passed += 1
+    return rank == 0 and passed == ranks

@@ -1,0 +1,92 @@
+"""A peer table as the two sums that its time is made of: waits for links, and latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.collectives.table import PeerTable
+from solvers.contention.rounds import DistinctRound, distinct_rounds
+
+Ranks = npt.NDArray[np.intp]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Loads:
+    """Flows that are under way together, stage after stage.
+
+    Args:
+        starts: (K + 1,) where the flows of each stage begin.
+        sources, destinations: (F,) ranks.
+        sizes_bytes: (F,) of one stage.
+        counts: (K,) how often each stage is passed.
+    """
+
+    starts: Ranks
+    sources: Ranks
+    destinations: Ranks
+    sizes_bytes: Floats
+    counts: Floats
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Messages whose latencies are waited for, stage after stage.
+
+    Args:
+        starts: (K + 1,) where the messages of each stage begin.
+        sources, destinations: (F,) ranks.
+        counts: (K,) how often each stage is passed.
+        goes_round: (K,) whether the mean latency counts, and not the greatest.
+    """
+
+    starts: Ranks
+    sources: Ranks
+    destinations: Ranks
+    counts: Floats
+    goes_round: npt.NDArray[np.bool_]
+
+
+def split(table: PeerTable) -> tuple[Loads, Waits]:
+    """The loads and the waits of a table.
+
+    Of a pipelined table all flows are one stage, since all rounds are under way at once; its
+    latencies are those of the first part's way through all rounds.
+    """
+    rounds = distinct_rounds(table)
+    starts = _starts(rounds)
+    sources = _joined([step.sources for step in rounds])
+    destinations = _joined([step.destinations for step in rounds])
+    counts = np.array([float(step.count) for step in rounds])
+    goes_round = np.array([step.goes_round for step in rounds], dtype=np.bool_)
+    waits = Waits(starts, sources, destinations, counts, goes_round)
+    if table.is_pipelined and rounds:
+        return _together(rounds, table.ranks), waits
+    sizes_bytes = np.concatenate([np.zeros(0), *(step.sizes_bytes for step in rounds)])
+    return Loads(starts, sources, destinations, sizes_bytes, counts), waits
+
+
+def _starts(rounds: Sequence[DistinctRound]) -> Ranks:
+    return np.cumsum([0, *(len(step.sources) for step in rounds)], dtype=np.intp)
+
+
+def _joined(arrays: Sequence[Ranks]) -> Ranks:
+    return np.concatenate([np.zeros(0, dtype=np.intp), *arrays])
+
+
+def _together(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
+    """All rounds as one: for each pair of ranks what it sends in all of them."""
+    pairs = _joined([step.sources * ranks + step.destinations for step in rounds])
+    sizes = np.concatenate([np.zeros(0), *(step.sizes_bytes * step.count for step in rounds)])
+    distinct, place_of = np.unique(pairs, return_inverse=True)
+    return Loads(
+        starts=np.array([0, len(distinct)], dtype=np.intp),
+        sources=distinct // ranks,
+        destinations=distinct % ranks,
+        sizes_bytes=np.bincount(place_of, sizes, len(distinct)).astype(np.float64),
+        counts=np.ones(1),
+    )

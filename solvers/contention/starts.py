@@ -1,0 +1,63 @@
+"""Orders to begin a search with: groups one after the other, and the nearest ring through them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.contention.network import Floats, Network
+from solvers.contention.stages import Waits
+from solvers.ring.search import solve
+
+
+def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[int]:
+    """The order with the hosts of each group together, groups and hosts in their sequence in it.
+
+    A host without a group stays by itself.
+    """
+    first_place: dict[int, int] = {}
+    keys = []
+    for place, host in enumerate(order):
+        group = int(group_of[host])
+        keys.append(place if group < 0 else first_place.setdefault(group, place))
+    places = sorted(range(len(order)), key=lambda place: (keys[place], place))
+    return [order[place] for place in places]
+
+
+def ring_by_groups(
+    waits: Waits, network: Network, distance: Floats, seed: int, time_limit_s: float
+) -> list[int] | None:
+    """For a table that is one ring: an order that leaves as few groups as can be, then the nearest.
+
+    Args:
+        waits: of the table.
+        network: the hosts and their groups.
+        distance: (N, N), symmetric.
+        seed: of the search for the nearest ring.
+        time_limit_s: of that search.
+
+    Returns:
+        rank r is on host `order[r]`; None where the table is something else.
+
+    Raises:
+        KeyboardInterrupt: the user ended that search.
+    """
+    if len(waits.counts) != 1 or not waits.goes_round[0]:
+        return None
+    group_of = network.group_of
+    crosses = (group_of[:, None] != group_of[None, :]).astype(np.float64)
+    # One crossing more is dearer than all that distances can save.
+    penalty = max(1.0, float(distance.max())) * network.hosts
+    found = solve(distance + penalty * crosses, seed=seed, time_limit_s=time_limit_s)
+    if found.ended_by == "interrupt":
+        raise KeyboardInterrupt
+    next_of = np.empty(network.hosts, dtype=np.intp)
+    next_of[waits.sources] = waits.destinations
+    order = [0] * network.hosts
+    rank = 0
+    for host in found.order:
+        order[rank] = host
+        rank = int(next_of[rank])
+    return order

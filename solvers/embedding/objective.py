@@ -1,0 +1,109 @@
+"""Luo 2020, eq. 4.1, with a loss that outliers do not own, and its gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.embedding.observations import Matrix, Observations
+
+# Keeps gradients finite where points coincide; lengths are in units of the median distance.
+_LEAST_SQUARED = 1e-12
+
+
+class Objective:
+    """The sum over measured pairs of rho((d_ij^alpha + h_i + h_j - p_ij) / p_ij).
+
+    rho is the pseudo-Huber loss 2 c^2 (sqrt(1 + (r / c)^2) - 1): r^2 for small residuals, and
+    growing no faster than |r| for large ones. With c infinite it is r^2, and with `weight` one
+    wherever measured the sum is twice eq. 4.1, for each pair stands in it twice.
+
+    Args:
+        observations: N hosts.
+        dimensions: D, of the points.
+        alpha: from 1 to 2.
+        has_heights: whether h is fitted, else it is zero.
+        cutoff: c, where residuals begin to count as outliers.
+        weight: (N, N), symmetric, what residuals are multiplied with; zero where not measured.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        dimensions: int,
+        *,
+        alpha: float,
+        has_heights: bool,
+        cutoff: float,
+        weight: Matrix | None = None,
+    ) -> None:
+        self._target = observations.distance
+        self._weight = observations.weight if weight is None else weight
+        self._size = len(observations.distance)
+        self._dimensions = dimensions
+        self._alpha = alpha
+        self._has_heights = has_heights
+        self._cutoff = cutoff
+
+    def unpacked(self, parameters: npt.NDArray[np.float64]) -> tuple[Matrix, Matrix]:
+        """The (N, D) points and (N,) heights in a vector of parameters."""
+        split = self._size * self._dimensions
+        points = parameters[:split].reshape(self._size, self._dimensions)
+        return points, parameters[split:] if self._has_heights else np.zeros(self._size)
+
+    def packed(self, points: Matrix, heights: Matrix) -> npt.NDArray[np.float64]:
+        """The vector of parameters that stands for points and heights."""
+        parts = [points.ravel(), heights] if self._has_heights else [points.ravel()]
+        return np.concatenate(parts)
+
+    def residuals(self, points: Matrix, heights: Matrix) -> Matrix:
+        """(N, N) weighted residuals; zero where not measured."""
+        predicted = squared_distances(points) ** (self._alpha / 2.0)
+        predicted += heights[:, None] + heights[None, :]
+        return (predicted - self._target) * self._weight
+
+    def __call__(
+        self, parameters: npt.NDArray[np.float64]
+    ) -> tuple[float, npt.NDArray[np.float64]]:
+        """The sum, and its gradient by the parameters."""
+        points, heights = self.unpacked(parameters)
+        squared = squared_distances(points)
+        if self._alpha == 1.0:
+            length = np.sqrt(squared)
+            slope = np.divide(1.0, length)
+        else:
+            length = squared ** (self._alpha / 2.0)
+            slope = self._alpha * length / squared
+        residual = length
+        if self._has_heights:
+            residual += heights[:, None]
+            residual += heights[None, :]
+        residual -= self._target
+        residual *= self._weight
+        root = residual / self._cutoff
+        root *= root
+        root += 1.0
+        np.sqrt(root, out=root)
+        # As the loss is defined, but without the difference of two numbers near 1.
+        value = 2.0 * float((residual * residual / (root + 1.0)).sum())
+        # By the predicted distance; a pair stands in the sum as (i, j) and as (j, i).
+        residual *= self._weight
+        residual *= 4.0
+        residual /= root
+        by_height = residual.sum(axis=1) if self._has_heights else None
+        residual *= slope
+        gradient = residual.sum(axis=1)[:, None] * points - residual @ points
+        if by_height is None:
+            return value, gradient.ravel()
+        return value, np.concatenate([gradient.ravel(), by_height])
+
+
+def squared_distances(points: Matrix) -> Matrix:
+    """(N, N) squared distances between (N, D) points, never quite zero."""
+    norms = (points * points).sum(axis=1)
+    squared: Matrix = points @ points.T
+    squared *= -2.0
+    squared += norms[:, None]
+    squared += norms[None, :]
+    np.maximum(squared, _LEAST_SQUARED, out=squared)
+    return squared

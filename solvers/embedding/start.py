@@ -1,0 +1,46 @@
+"""Where an embedding's optimisation starts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solvers.embedding.observations import Matrix, Observations
+
+# How far points step into dimensions that they have not used yet, in median distances.
+_STEP = 0.05
+
+
+def classical(observations: Observations, dimensions: int, alpha: float) -> Matrix:
+    """Classical multidimensional scaling (Torgerson 1952): (N, D) points.
+
+    A pair that was not measured counts with the mean square, and what was is scaled up for it:
+    so the estimate stays unbiased where gaps are random (Keshavan, Montanari and Oh, "Matrix
+    completion from a few entries", 2010).
+    """
+    # SciPy takes 0.3 s to import, and callers import this module for small things too.
+    from scipy.linalg import eigh  # noqa: PLC0415
+
+    size = len(observations.distance)
+    is_measured = observations.is_measured
+    squared = observations.distance ** (2.0 / alpha)
+    mean = float(squared[is_measured].mean())
+    share = is_measured.sum() / (size * (size - 1))
+    filled = np.where(is_measured, mean + (squared - mean) / share, mean)
+    np.fill_diagonal(filled, 0.0)
+    centred = filled - filled.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    values, vectors = eigh(-0.5 * centred, subset_by_index=[size - dimensions, size - 1])
+    points: Matrix = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
+    return points
+
+
+def fitted_to(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matrix:
+    """The points in another number of dimensions: their main axes, or small random steps more."""
+    size, known = points.shape
+    if dimensions < known:
+        centred = points - points.mean(axis=0)
+        _, _, axes = np.linalg.svd(centred, full_matrices=False)
+        reduced: Matrix = centred @ axes[:dimensions].T
+        return reduced
+    steps = rng.normal(0.0, _STEP, (size, dimensions - known))
+    return np.hstack([points, steps])

@@ -1,0 +1,107 @@
+"""Constrained k-means on points, as Luo 2020, §4.2.1, groups hosts for 2LHA."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solvers.groups.grouping import Labels, Matrix, least_size, renumbered
+
+RUNS = 5
+_MOST_ROUNDS = 20
+
+
+def constrained_kmeans(
+    points: Matrix, groups: int, *, elasticity: float = 1.0, seed: int = 0, runs: int = RUNS
+) -> Labels:
+    """k groups of at least N / k / elasticity hosts each, near their centres.
+
+    k-means++ chooses the first centres (Arthur and Vassilvitskii 2007); each round assigns hosts
+    to centres at the least sum of squared distances that the minimum size allows (Bradley, Bennett
+    and Demiriz 2000), exactly. Of several runs the one whose sizes differ least is kept, and the
+    tightest among equals, where the paper draws one.
+
+    Args:
+        points: (N, D).
+        groups: k.
+        elasticity: 1 (perfectly balanced) to 2.
+        seed: of the centres.
+        runs: how many to choose from.
+
+    Raises:
+        ValueError: not 1 to N groups, or an elasticity outside 1 to 2.
+    """
+    smallest = least_size(len(points), groups, elasticity)
+    rng = np.random.default_rng([seed, 0x3EA5])
+    found = [_run(points, groups, smallest, rng) for _ in range(runs)]
+    _, _, labels = min(found, key=lambda run: run[:2])
+    return renumbered(labels)
+
+
+def _run(
+    points: Matrix, groups: int, smallest: int, rng: np.random.Generator
+) -> tuple[float, float, Labels]:
+    """The spread of sizes, the sum of squared distances to the centres, and the groups."""
+    centres = _first_centres(points, groups, rng)
+    labels = np.full(len(points), -1)
+    squared = _squared(points, centres)
+    for _ in range(_MOST_ROUNDS):
+        before, labels = labels, _assigned(squared, smallest)
+        if (labels == before).all():
+            break
+        centres = np.stack([points[labels == group].mean(axis=0) for group in range(groups)])
+        squared = _squared(points, centres)
+    inertia = float(squared[np.arange(len(points)), labels].sum())
+    return float(np.bincount(labels, minlength=groups).std()), inertia, labels
+
+
+def _first_centres(points: Matrix, groups: int, rng: np.random.Generator) -> Matrix:
+    """k-means++: each further centre is a point, drawn by its squared distance to the nearest."""
+    chosen = [int(rng.integers(len(points)))]
+    nearest = _squared(points, points[chosen])[:, 0]
+    while len(chosen) < groups:
+        total = float(nearest.sum())
+        if total > 0.0:
+            chosen.append(int(rng.choice(len(points), p=nearest / total)))
+        else:
+            chosen.append(int(rng.choice(np.setdiff1d(np.arange(len(points)), chosen))))
+        nearest = np.minimum(nearest, _squared(points, points[chosen[-1:]])[:, 0])
+    return points[chosen]
+
+
+def _assigned(squared: Matrix, smallest: int) -> Labels:
+    """Each point's centre, at the least sum with at least `smallest` points to each centre."""
+    size, groups = squared.shape
+    nearest: Labels = squared.argmin(axis=1)
+    if np.bincount(nearest, minlength=groups).min() >= smallest:
+        return nearest
+    # SciPy takes 0.3 s to import, and callers import this module for small things too.
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
+    # A place for each point: those that a centre must fill, and free ones at the nearest centre.
+    least = squared.min(axis=1)
+    must = np.repeat(squared - least[:, None], smallest, axis=1)
+    places = np.hstack([must, np.zeros((size, size - must.shape[1]))])
+    _, place = linear_sum_assignment(places)
+    is_free = place >= must.shape[1]
+    labels: Labels = np.where(is_free, nearest, np.minimum(place // smallest, groups - 1))
+    return labels
+
+
+def _squared(points: Matrix, centres: Matrix) -> Matrix:
+    """(N, k) squared distances."""
+    difference = points[:, None, :] - centres[None, :, :]
+    squared: Matrix = (difference * difference).sum(axis=2)
+    return squared
+
+
+def balanced_random(hosts: int, groups: int, seed: int = 0) -> Labels:
+    """The paper's baseline, Balanced Random: k groups of N / k hosts uniformly at random.
+
+    Luo 2020, §4.2.1. Where k does not divide N, sizes differ by one.
+
+    Raises:
+        ValueError: not 1 to N groups.
+    """
+    least_size(hosts, groups, 1.0)
+    labels = np.arange(hosts) % groups
+    return renumbered(np.random.default_rng([seed, 0xBA1A]).permutation(labels))

@@ -1,0 +1,156 @@
+"""Agglomerative clustering on the distances themselves, with bounded sizes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from solvers.groups.grouping import Labels, Matrix, check_distances, least_size, renumbered
+
+# Of the largest distance: less is rounding.
+_LEAST_GAIN = 1e-9
+# The means change with every move, so two may undo each other; this ends that.
+_MOVES_PER_HOST = 1
+
+
+def balanced_linkage(distance: Matrix, groups: int, *, elasticity: float = 1.0) -> Labels:
+    """k groups of near hosts, none smaller than N / k / elasticity.
+
+    The two clusters with the least mean distance are joined, over and over, while the union has
+    at most N / k * elasticity hosts (rounded up). Where that ends with more than k clusters, the
+    smallest are taken apart, each host joining the nearest group that has room; groups that are
+    still too small then take the nearest hosts that others can spare. At last hosts move or swap
+    while that brings them nearer.
+
+    Args:
+        distance: (N, N), symmetric, finite, zero diagonal.
+        groups: k.
+        elasticity: 1 (perfectly balanced) to 2.
+
+    Raises:
+        ValueError: no such matrix, not 1 to N groups, or an elasticity outside 1 to 2.
+    """
+    check_distances(distance)
+    size = len(distance)
+    smallest = least_size(size, groups, elasticity)
+    largest = max(math.ceil(size / groups), math.ceil(size / groups * elasticity))
+    labels = _joined(distance, groups, largest)
+    _dissolve(distance, labels, groups, largest)
+    labels = renumbered(labels)
+    _fill(distance, labels, groups, smallest)
+    _improve(distance, labels, groups, smallest, largest)
+    return renumbered(labels)
+
+
+def _joined(distance: Matrix, groups: int, largest: int) -> Labels:
+    """Average linkage with a largest size; k or more clusters."""
+    size = len(distance)
+    labels = np.arange(size)
+    sizes = np.ones(size)
+    between = distance.copy()
+    np.fill_diagonal(between, np.inf)
+    nearest = between.argmin(axis=1)
+    nearest_distance = between[np.arange(size), nearest]
+    for _ in range(size - groups):
+        one = int(nearest_distance.argmin())
+        if not np.isfinite(nearest_distance[one]):
+            break
+        other = int(nearest[one])
+        mean = (sizes[one] * between[one] + sizes[other] * between[other]) / (
+            sizes[one] + sizes[other]
+        )
+        sizes[one] += sizes[other]
+        mean[sizes + sizes[one] > largest] = np.inf
+        mean[[one, other]] = np.inf
+        between[one] = between[:, one] = mean
+        between[other] = between[:, other] = np.inf
+        sizes[other] = largest + 1
+        labels[labels == other] = one
+        # Means of two rows are no less than the lesser, so only these rows' nearest can change.
+        for row in np.flatnonzero((nearest == one) | (nearest == other)):
+            nearest[row] = between[row].argmin()
+            nearest_distance[row] = between[row, nearest[row]]
+        nearest[one] = mean.argmin()
+        nearest_distance[one] = mean[nearest[one]]
+        nearest_distance[other] = np.inf
+    return labels
+
+
+def _means(distance: Matrix, labels: Labels, groups: int) -> Matrix:
+    """(N, k) each host's mean distance to the other hosts of each group; infinite to none."""
+    hot = np.zeros((len(labels), groups))
+    hot[np.arange(len(labels)), labels] = 1.0
+    counts = np.tile(hot.sum(axis=0), (len(labels), 1))
+    counts -= hot
+    means = np.full(counts.shape, np.inf)
+    np.divide(distance @ hot, counts, out=means, where=counts > 0)
+    return means
+
+
+def _dissolve(distance: Matrix, labels: Labels, groups: int, largest: int) -> None:
+    """Take the smallest clusters apart until k are left."""
+    while True:
+        names, sizes = np.unique(labels, return_counts=True)
+        if len(names) <= groups:
+            return
+        small = names[sizes.argmin()]
+        room = {int(name): largest - int(size) for name, size in zip(names, sizes, strict=True)}
+        del room[int(small)]
+        for host in np.flatnonzero(labels == small):
+            open_groups = [name for name, places in room.items() if places > 0]
+            means = [distance[host, labels == name].mean() for name in open_groups]
+            joined = open_groups[int(np.argmin(means))]
+            labels[host] = joined
+            room[joined] -= 1
+
+
+def _fill(distance: Matrix, labels: Labels, groups: int, smallest: int) -> None:
+    """Let groups that are too small take the hosts that cost the others least."""
+    while True:
+        sizes = np.bincount(labels, minlength=groups)
+        small = int(sizes.argmin())
+        if sizes[small] >= smallest:
+            return
+        means = _means(distance, labels, groups)
+        own = means[np.arange(len(labels)), labels]
+        own[~np.isfinite(own)] = 0.0
+        # A group at its smallest has none to spare; a host alone in its group has no mean there.
+        can_leave = (sizes[labels] > smallest) & (labels != small)
+        loss = np.where(can_leave, means[:, small] - own, np.inf)
+        labels[int(loss.argmin())] = small
+
+
+def _improve(distance: Matrix, labels: Labels, groups: int, smallest: int, largest: int) -> None:
+    """Move a host, or swap two, while that brings them nearer to their groups."""
+    hosts = np.arange(len(labels))
+    hot = np.zeros((len(labels), groups))
+    hot[hosts, labels] = 1.0
+    sums = distance @ hot
+    least = _LEAST_GAIN * float(distance.max())
+
+    def move(host: int, group: int) -> None:
+        sums[:, labels[host]] -= distance[:, host]
+        sums[:, group] += distance[:, host]
+        hot[host, labels[host]], hot[host, group] = 0.0, 1.0
+        labels[host] = group
+
+    for _ in range(_MOVES_PER_HOST * len(labels)):
+        sizes = hot.sum(axis=0)
+        means = sums / np.maximum(sizes - hot, 1.0)
+        gain = means[hosts, labels][:, None] - means
+        # [g][h]: the host of group g that gains most by going to group h, and its gain.
+        of_groups = [hosts[labels == group] for group in range(groups)]
+        leaver = np.array([group[gain[group].argmax(axis=0)] for group in of_groups])
+        best = gain[leaver, np.arange(groups)]
+        moves = np.where((sizes[:, None] > smallest) & (sizes[None, :] < largest), best, -np.inf)
+        np.fill_diagonal(moves, -np.inf)
+        swaps = best + best.T
+        np.fill_diagonal(swaps, -np.inf)
+        g, h = divmod(int(np.maximum(moves, swaps).argmax()), groups)
+        if max(moves[g, h], swaps[g, h]) <= least:
+            return
+        go, come = int(leaver[g, h]), int(leaver[h, g])
+        move(go, h)
+        if swaps[g, h] > moves[g, h]:
+            move(come, g)

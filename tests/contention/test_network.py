@@ -1,0 +1,101 @@
+"""What a cluster file says of the network, and what is assumed beyond it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from plink.files.bandwidth import BandwidthMeasurement
+from plink.files.cluster import Cluster, Host
+from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.files.rtt import RttMeasurement
+from plink.network import network_of
+
+NAN = float("nan")
+HOSTS = [Host(name, f"10.0.0.{number}") for number, name in enumerate("abcd", start=1)]
+GBIT = 1e9 / 8
+
+
+def rtt(values) -> RttMeasurement:
+    matrix = np.array(values, dtype=float)
+    counts = np.zeros(matrix.shape, dtype=np.int64)
+    return RttMeasurement({10.0: matrix}, 10.0, counts, counts, tool="import")
+
+
+def bandwidth(values) -> BandwidthMeasurement:
+    gbit_s = np.array(values, dtype=float)
+    return BandwidthMeasurement(gbit_s=gbit_s, retransmits=gbit_s * NAN, tool="iperf3")
+
+
+def uplinks(*known: Uplink) -> UplinkMeasurement:
+    return UplinkMeasurement(uplinks=known, tool="uplinks")
+
+
+WHOLE_RTT = rtt(np.full((4, 4), 40.0))
+GROUPS = [Group("r1", ["a", "c"]), Group("r2", ["d"])]
+
+
+def test_a_file_with_everything_needs_no_assumption():
+    measured = bandwidth([[NAN, 1, 2, 3], [4, NAN, 5, 6], [7, 8, NAN, 9], [10, 11, 12, NAN]])
+    found = network_of(
+        Cluster(
+            HOSTS,
+            WHOLE_RTT,
+            bandwidth=measured,
+            groups=GROUPS,
+            uplinks=uplinks(Uplink("r2", 3.0, 4.0), Uplink("r1", 1.0, 2.0, hosts_gbit_s=9.0)),
+        )
+    )
+    network = found.network
+    assert found.assumptions == []
+    assert found.has_rates
+    assert network.latency_s[0, 1] == pytest.approx(20e-6)
+    assert network.send_bytes_s == pytest.approx(np.array([3, 6, 9, 12]) * GBIT)
+    assert network.receive_bytes_s == pytest.approx(np.array([10, 11, 12, 9]) * GBIT)
+    assert network.group_of.tolist() == [0, -1, 0, 1]
+    assert network.uplink_send_bytes_s == pytest.approx(np.array([1, 3]) * GBIT)
+    assert network.uplink_receive_bytes_s == pytest.approx(np.array([2, 4]) * GBIT)
+
+
+def test_hosts_share_what_their_group_can_do_where_no_transfer_was_measured():
+    known = uplinks(Uplink("r1", 1.0, 1.0, hosts_gbit_s=8.0), Uplink("r2", 1.0, 1.0))
+    found = network_of(Cluster(HOSTS, WHOLE_RTT, groups=GROUPS, uplinks=known))
+    assert found.network.send_bytes_s / GBIT == pytest.approx([4, np.inf, 4, np.inf])
+    assert found.assumptions == ["links taken for unlimited, since not known: b, d"]
+
+
+def test_nothing_known_is_said():
+    found = network_of(Cluster(HOSTS))
+    assert not found.has_rates
+    assert np.isinf(found.network.send_bytes_s).all()
+    assert found.assumptions == [
+        "no round-trip times are known: latencies are taken for none",
+        "no host's link is known: they are taken for unlimited",
+        "no groups are known: no uplink is taken to be shared",
+    ]
+
+
+def test_uplinks_that_are_half_known_or_bounds_are_named():
+    known = uplinks(
+        Uplink("r1", 1.0, 2.0, hosts_gbit_s=4.0, send_is_lower_bound=True),
+        Uplink("r2", 1.0, None, hosts_gbit_s=4.0),
+    )
+    found = network_of(Cluster(HOSTS, WHOLE_RTT, groups=GROUPS, uplinks=known))
+    assert found.network.uplink_receive_bytes_s / GBIT == pytest.approx([2, np.inf])
+    assert found.assumptions[1:] == [
+        "uplinks taken for unlimited, since not known: r2",
+        "uplinks that may carry more than they were seen to, taken as seen: r1",
+    ]
+
+
+def test_filled_pairs_are_counted():
+    holed = np.full((4, 4), 40.0)
+    holed[0, 1] = holed[1, 0] = NAN
+    found = network_of(Cluster(HOSTS, rtt(holed)))
+    assert found.assumptions[0].startswith("1 pair without a round-trip time")
+    assert found.network.latency_s[0, 1] == pytest.approx(20e-6)
+
+
+def test_a_transfer_of_nothing_limits_nothing():
+    found = network_of(Cluster(HOSTS, WHOLE_RTT, bandwidth=bandwidth(np.zeros((4, 4)))))
+    assert np.isinf(found.network.send_bytes_s).all()

@@ -1,0 +1,65 @@
+"""How groups were found, as a cluster file holds it."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from plink.errors import WrongUseError
+from plink.files import cluster, document
+from plink.files.cluster import Cluster, Host
+from plink.files.grouping import Grouping, GroupQuality
+from plink.files.groups import Group
+
+HOSTS = [Host(name, f"10.0.0.{i}") for i, name in enumerate("abcde")]
+GROUPING = Grouping(
+    method="levels",
+    matrix="raw",
+    options={"k": 2},
+    seed=7,
+    certainty=0.98,
+    confirmed=1.0,
+    quality=[GroupQuality("g1", 20.5, 60.25, 0.99), GroupQuality("g2", None, None, None)],
+    alone=["d"],
+    unmeasured=["e"],
+    levels=[[["a", "b"], ["c"]]],
+    notes=["a note"],
+)
+WHOLE = Cluster(HOSTS, groups=[Group("g1", ["a", "b"]), Group("g2", ["c"])], grouping=GROUPING)
+
+
+def test_a_grouping_comes_back_as_it_was_written():
+    content = document.dump(cluster.to_json(WHOLE))
+    found = cluster.parse(content, "c.json")
+    assert (found.groups, found.grouping) == (WHOLE.groups, WHOLE.grouping)
+
+
+def test_a_file_without_one_has_none():
+    assert cluster.from_json(cluster.to_json(Cluster(HOSTS)), "c.json").grouping is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("method", ""),
+        ("matrix", None),
+        ("options", 3),
+        ("seed", -1),
+        ("certainty", 1.5),
+        ("confirmed", "yes"),
+        ("quality", [{"group": "g1", "within_us": -1.0}]),
+        ("quality", {}),
+        ("alone", ["z"]),
+        ("unmeasured", [3]),
+        ("levels", [{"groups": [["z"]]}]),
+        ("levels", [{"groups": ["a"]}]),
+        ("levels", [{}]),
+        ("notes", "none"),
+    ],
+)
+def test_what_cannot_be_is_refused(field, value):
+    data = copy.deepcopy(cluster.to_json(WHOLE))
+    data["grouping"][field] = value
+    with pytest.raises(WrongUseError, match=r"^c\.json: "):
+        cluster.from_json(data, "c.json")

@@ -1,0 +1,202 @@
+"""`plink group`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ordering.clusters import cluster_of
+from plink.cli import run
+from plink.files import cluster
+from plink.files.bandwidth import BandwidthMeasurement
+from plink.files.groups import Group, Uplink, UplinkMeasurement
+from solvers.datacenters import uniform
+
+CENTRE = uniform(64, 1)
+
+
+def racks(sizes, noise=0.01, seed=1):
+    """Readings of both directions between hosts in racks, and each host's rack."""
+    rng = np.random.default_rng(seed)
+    rack = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    far = np.where(rack[:, None] == rack[None, :], 20.0, 60.0)
+    return far * rng.lognormal(0.0, noise, far.shape), rack
+
+
+def truth_of(rack, row=None):
+    lines = []
+    for number in np.unique(rack):
+        hosts = np.flatnonzero(rack == number)
+        above = "" if row is None else f"row{row[hosts[0]]}/"
+        lines.append(f"{above}rack{number}: {','.join(f'h{host}' for host in hosts)}\n")
+    return "".join(lines)
+
+
+def write(matrix, name="c.json"):
+    cluster.write(name, cluster_of(matrix))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("sizes", [[8] * 8, [3, 5, 8]])
+def test_racks_are_found_and_written_into_the_file(sizes, capsys):
+    matrix, rack = racks(sizes)
+    write(matrix)
+    Path("racks.txt").write_text(truth_of(rack))
+    assert run(["group", "c.json", "--truth", "racks.txt"]) == 0
+    said = capsys.readouterr()
+    found, _ = cluster.read("c.json")
+    assert sorted(len(group.hosts) for group in found.groups) == sorted(sizes)
+    assert found.grouping.method == "levels"
+    assert found.grouping.confirmed == 1.0
+    assert found.grouping.certainty > 0.99
+    assert "adjusted mutual information 1.000" in said.out
+    assert "PAIA: raw 100.00 %, embedded 100.00 %" in said.out
+    assert "no bandwidth was measured: hosts' links are assumed to be equal" in said.err
+
+
+def test_json_tells_groups_capacities_and_truth(capsys):
+    write(CENTRE.distance)
+    Path("racks.txt").write_text(truth_of(CENTRE.rack_of, CENTRE.row_of))
+    assert run(["group", "c.json", "-o", "g.json", "--truth", "racks.txt", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [len(group["hosts"]) for group in data["groups"]] == [16] * 4
+    assert data["truth"]["triplets"] == 64 * 15 * 48
+    assert data["truth"]["embedded"] > data["truth"]["raw"] + 0.02
+    assert [level["of_groups"] for level in data["truth"]["levels"]] == [1.0]
+    assert data["capacity"]["uplinks"][0]["send_gbit_s"] is None
+    assert len(data["capacity"]["assumptions"]) == 2
+    assert cluster.read("c.json")[0].groups == []
+
+
+def test_where_there_is_no_structure_nothing_is_written(capsys):
+    write(np.random.default_rng(1).lognormal(0.0, 0.15, (40, 40)) * 30.0)
+    before = Path("c.json").read_bytes()
+    assert run(["group", "c.json"]) == 0
+    assert "no structure found" in capsys.readouterr().err
+    assert Path("c.json").read_bytes() == before
+
+
+def test_groups_that_are_asked_for_are_made_and_doubted(capsys):
+    write(np.random.default_rng(1).lognormal(0.0, 0.15, (40, 40)) * 30.0)
+    assert run(["group", "c.json", "--k", "5", "--elasticity", "1"]) == 0
+    found, _ = cluster.read("c.json")
+    assert [len(group.hosts) for group in found.groups] == [8] * 5
+    assert found.grouping.method == "linkage"
+    assert found.grouping.confirmed < 0.5
+    assert "cut from a continuum" in capsys.readouterr().err
+
+
+def test_kmeans_makes_root_n_groups_of_the_embedding():
+    write(CENTRE.distance)
+    assert run(["group", "c.json", "--method", "kmeans", "--elasticity", "1.0"]) == 0
+    found, _ = cluster.read("c.json")
+    assert [len(group.hosts) for group in found.groups] == [8] * 8
+    rack_of = {f"h{host}": rack for host, rack in enumerate(CENTRE.rack_of)}
+    assert all(len({rack_of[host] for host in group.hosts}) == 1 for group in found.groups)
+
+
+def test_gaps_are_filled_by_the_embedding_and_said(capsys):
+    rng = np.random.default_rng(3)
+    kept = np.triu(rng.random(CENTRE.distance.shape) < 0.6, 1)
+    write(np.where(kept | kept.T, CENTRE.distance, np.nan))
+    assert run(["group", "c.json"]) == 0
+    found, _ = cluster.read("c.json")
+    assert found.grouping.matrix == "embedding"
+    assert [len(group.hosts) for group in found.groups] == [16] * 4
+    assert "pairs were not measured" in capsys.readouterr().err
+
+
+def test_a_host_without_measurements_is_named(capsys):
+    matrix, _ = racks([8, 8, 8])
+    matrix[5, :] = matrix[:, 5] = np.nan
+    write(matrix)
+    assert run(["group", "c.json"]) == 3
+    assert "1 host with too few measurements to be placed: h5" in capsys.readouterr().err
+    found, _ = cluster.read("c.json")
+    assert found.grouping.unmeasured == ["h5"]
+    assert sum(len(group.hosts) for group in found.groups) == 23
+
+
+def test_uplinks_stay_with_groups_that_have_the_same_hosts(capsys):
+    matrix, rack = racks([4, 4, 4])
+    names = [[f"h{host}" for host in np.flatnonzero(rack == number)] for number in range(3)]
+    before = [Group("left", names[0]), Group("odd", [names[1][0], names[2][0]])]
+    uplinks = UplinkMeasurement(
+        tool="uplinks", uplinks=[Uplink("left", 4.0, 5.0), Uplink("odd", 1.0, 1.0)]
+    )
+    rates = BandwidthMeasurement(
+        tool="iperf3", gbit_s=np.full((12, 12), 10.0), retransmits=np.full((12, 12), np.nan)
+    )
+    known = replace(cluster_of(matrix), groups=before, uplinks=uplinks, bandwidth=rates)
+    cluster.write("c.json", known)
+    assert run(["group", "c.json"]) == 0
+    said = capsys.readouterr()
+    found, _ = cluster.read("c.json")
+    assert "left" in [group.name for group in found.groups]
+    assert [uplink.group for uplink in found.uplinks.uplinks] == ["left"]
+    assert "4.00 Gbit/s" in said.out
+    assert "2 uplinks were not measured" in said.err
+    assert "1 uplink is of groups that are gone" in said.err
+
+
+def test_the_file_passes_through_standard_streams(capsysbinary):
+    matrix, _ = racks([4, 4])
+    write(matrix)
+    assert run(["group", "c.json", "-o", "-"]) == 0
+    said = capsysbinary.readouterr()
+    assert len(cluster.parse(said.out, "out").groups) == 2
+    assert b"g1" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--method", "levels", "--elasticity", "1.5"], "--elasticity is for"),
+        (["--k", "99"], "99 groups cannot be made of 16 hosts"),
+        (["--json", "-o", "-"], "--json and the cluster both want"),
+        (["--elasticity", "3"], "invalid value for '--elasticity'"),
+        (["--truth", "none.txt"], "none.txt"),
+    ],
+)
+def test_wrong_wishes_are_refused(arguments, said, capsys):
+    write(racks([8, 8])[0])
+    assert run(["group", "c.json", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_truth_with_a_host_that_is_not_there_is_refused(capsys):
+    write(racks([8, 8])[0])
+    Path("racks.txt").write_text("rack1: h1, h99\n")
+    assert run(["group", "c.json", "--truth", "racks.txt"]) == 2
+    assert "h99" in capsys.readouterr().err
+
+
+def test_too_few_hosts_for_an_embedding_are_told(capsys):
+    write(np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]))
+    assert run(["group", "c.json", "--method", "kmeans"]) == 2
+    assert "there is no embedding for k-means: the data are too sparse" in capsys.readouterr().err
+
+
+def test_asked_for_a_number_that_the_distances_do_not_show(capsys):
+    write(racks([8, 8])[0])
+    assert run(["group", "c.json", "--method", "levels", "--k", "3"]) == 0
+    assert "the distances show 2 groups, not 3" in capsys.readouterr().err
+
+
+def test_show_prints_the_groups(capsys):
+    write(racks([8, 8])[0])
+    assert run(["group", "c.json"]) == 0
+    capsys.readouterr()
+    assert run(["show", "c.json", "--width", "100"]) == 0
+    shown = capsys.readouterr().out
+    assert "found by levels on the raw distances" in shown
+    assert shown.index("farthest") < shown.index("g1 ")

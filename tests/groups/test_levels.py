@@ -1,0 +1,157 @@
+"""Levels of groups: found where they are, and not where they are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from solvers.datacenters import unequal, uniform
+from solvers.groups.agreement import adjusted_mutual_information
+from solvers.groups.grouping import ALONE, traffic
+from solvers.groups.levels import find_levels, primary
+from solvers.groups.separation import log_distances, separation
+
+
+def symmetric(matrix):
+    upper = np.triu(matrix, 1)
+    return upper + upper.T
+
+
+def random_points(rng, hosts, dimensions):
+    points = rng.random((hosts, dimensions))
+    return symmetric(np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2)))
+
+
+def host_latencies(rng, hosts):
+    latency = rng.exponential(1.0, hosts)
+    return symmetric(latency[:, None] + latency[None, :])
+
+
+NO_STRUCTURE = {
+    "log-normal noise": lambda rng, hosts: symmetric(rng.lognormal(0.0, 0.15, (hosts, hosts))),
+    "wide noise": lambda rng, hosts: symmetric(rng.lognormal(0.0, 1.0, (hosts, hosts))),
+    "exponential noise": lambda rng, hosts: symmetric(rng.exponential(1.0, (hosts, hosts))),
+    "uniform noise": lambda rng, hosts: symmetric(rng.random((hosts, hosts))),
+    "a line": lambda rng, hosts: random_points(rng, hosts, 1),
+    "a square": lambda rng, hosts: random_points(rng, hosts, 2),
+    "a cube": lambda rng, hosts: random_points(rng, hosts, 3),
+    "host latencies": lambda rng, hosts: symmetric(
+        np.add.outer(*[rng.exponential(1.0, hosts)] * 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NO_STRUCTURE)
+@pytest.mark.parametrize("hosts", [32, 64, 128])
+def test_no_groups_are_claimed_where_there_is_no_structure(kind, hosts):
+    claimed = [
+        seed
+        for seed in range(25)
+        if find_levels(NO_STRUCTURE[kind](np.random.default_rng([seed, hosts]), hosts))
+    ]
+    assert len(claimed) <= 1
+
+
+def test_few_random_points_seldom_look_grouped():
+    claimed = sum(
+        bool(find_levels(NO_STRUCTURE["a square"](np.random.default_rng([seed, 5]), hosts)))
+        for hosts in (4, 6, 8, 12, 16)
+        for seed in range(40)
+    )
+    assert claimed <= 0.05 * 5 * 40
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 3, 4, 9, 50])
+@pytest.mark.parametrize("value", [0.0, 25.0])
+def test_equal_distances_hold_no_groups(hosts, value):
+    assert not find_levels(symmetric(np.full((hosts, hosts), value)))
+
+
+@pytest.mark.parametrize("family", [uniform, unequal])
+@pytest.mark.parametrize(("hosts", "seed"), [(64, 1), (64, 2), (256, 1), (256, 2), (512, 1)])
+def test_the_racks_and_rows_of_data_centres_are_found(family, hosts, seed):
+    centre = family(hosts, seed)
+    levels = find_levels(centre.distance)
+    racks = primary(levels).labels
+    assert adjusted_mutual_information(racks.tolist(), centre.rack_of.tolist()) == 1.0
+    if hosts > 64:
+        rows = levels[0].labels
+        assert adjusted_mutual_information(rows.tolist(), centre.row_of.tolist()) == 1.0
+        assert len(levels) == 2
+
+
+@pytest.mark.parametrize("sizes", [[8] * 8, [3, 5, 8], [2, 2], [2] * 10, [4, 12]])
+def test_clean_racks_of_any_size_are_found(sizes):
+    rng = np.random.default_rng(len(sizes))
+    rack = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    far = np.where(rack[:, None] == rack[None, :], 20.0, 60.0)
+    distance = symmetric(far * rng.lognormal(0.0, 0.01, far.shape))
+    (level,) = find_levels(distance)
+    assert adjusted_mutual_information(level.labels.tolist(), rack.tolist()) == 1.0
+
+
+def test_groups_that_differ_by_little_are_found_where_noise_is_less():
+    rack = np.repeat([0, 1], 5)
+    far = np.where(rack[:, None] == rack[None, :], 1.0, 1.09)
+    distance = symmetric(far * np.random.default_rng(1).lognormal(0.0, 0.005, far.shape))
+    (level,) = find_levels(distance)
+    assert level.labels.tolist() == rack.tolist()
+
+
+def test_a_host_that_fits_nowhere_is_left_alone():
+    rack = np.repeat(np.arange(5), 4)[:17]
+    far = np.where(rack[:, None] == rack[None, :], 20.0, 60.0)
+    far[16, :] = far[:, 16] = 400.0
+    distance = symmetric(far * np.random.default_rng(2).lognormal(0.0, 0.01, far.shape))
+    found = primary(find_levels(distance))
+    assert np.flatnonzero(found.labels == ALONE).tolist() == [16]
+    assert found.labels[:16].tolist() == rack[:16].tolist()
+
+
+def test_the_primary_level_has_the_least_traffic():
+    # Pairs in fours in sixteens: 32, 16 and 4 groups of 64 hosts.
+    host = np.arange(64)
+    far = np.full((64, 64), 1000.0)
+    for size, level in ((16, 200.0), (4, 50.0), (2, 10.0)):
+        far[host[:, None] // size == host[None, :] // size] = level
+    distance = symmetric(far * np.random.default_rng(3).lognormal(0.0, 0.02, far.shape))
+    levels = find_levels(distance)
+    assert [level.groups for level in levels] == [4, 16, 32]
+    assert primary(levels).groups in (4, 16)
+    assert traffic(64, primary(levels).groups) == 20.0
+
+
+def test_separation_is_zero_for_hosts_between_groups():
+    # Five hosts on a line, the middle one as near to one side as to the other.
+    place = np.array([0.0, 1.0, 10.0, 19.0, 20.0])
+    distance = np.abs(place[:, None] - place[None, :])
+    found = separation(log_distances(distance), np.array([0, 0, 0, 1, 1]))
+    assert abs(found.of_hosts[2]) < 0.1
+    assert found.of_hosts[0] > 1.0
+    assert found.certainty[0] > 0.8
+    assert found.nearest_group.tolist() == [1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.ones((2, 3)),
+        np.zeros((0, 0)),
+        np.array([[0.0, 1.0], [2.0, 0.0]]),
+        np.array([[1.0, 1.0], [1.0, 0.0]]),
+        np.array([[0.0, -1.0], [-1.0, 0.0]]),
+        np.array([[0.0, np.nan], [np.nan, 0.0]]),
+    ],
+)
+def test_what_is_no_matrix_of_distances_is_refused(matrix):
+    with pytest.raises(ValueError, match=r"expected|symmetric|finite"):
+        find_levels(matrix)
+
+
+def test_disturbed_racks_that_do_not_overlap_are_found_among_few_hosts():
+    # Half of the readings are longer by half, as where other work disturbs a probe.
+    rack = np.repeat([0, 1, 2], [3, 5, 8])
+    far = np.where(rack[:, None] == rack[None, :], 11.0, 20.0)
+    slow = np.random.default_rng(4).random(far.shape) < 0.5
+    (level,) = find_levels(symmetric(np.where(slow, 1.5 * far, far)))
+    assert level.labels.tolist() == rack.tolist()

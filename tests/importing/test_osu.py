@@ -1,0 +1,112 @@
+"""Logs of the OSU micro-benchmarks: osu_latency of 5.6.2 and osu_bw of 5.4.3, and 7.5's heads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plink.errors import WrongUseError
+from plink.files.cluster import Cluster
+from plink.importing.source import import_measurement
+
+LOG = """\
+# pair: node-a node-b
+Warning: Permanently added 'node-b' (ED25519) to the list of known hosts.
+# OSU MPI Latency Test v5.6.2
+# Size          Latency (us)
+0                       3.50
+1                       3.54
+2                       3.54
+1048576               698.10
+# OSU MPI Bandwidth Test v5.4.3
+# Size      Bandwidth (MB/s)
+1                       1.95
+2097152              2892.35
+4194304              2892.82
+# Pair node-c  node-a
+
+# OSU MPI Bi-Directional Bandwidth Test v7.5
+# Datatype: MPI_CHAR.
+# Size      Bandwidth (MB/s)
+1                       3.00
+4194304              5000.00
+
+# pair: node-b node-c
+# OSU MPI Latency Test v7.5
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)
+1                      16.31
+2                      16.30
+"""
+
+
+def imported(text: str) -> Cluster:
+    return import_measurement(text.encode(), "osu.log", unit=None, percentile=50.0)
+
+
+def test_pairs_of_hosts() -> None:
+    found = imported(LOG)
+    assert found.names == ["node-a", "node-b", "node-c"]
+    assert found.rtt is not None
+    assert found.rtt.reading == 50.0
+    rtt_us = found.rtt.readings_us
+    # Twice the latency of the least message; nothing is made up for the way back.
+    assert rtt_us[0, 1] == 7.0
+    assert np.isnan(rtt_us[1, 0])
+    assert rtt_us[1, 2] == pytest.approx(32.62)
+    assert found.rtt.samples.sum() == 2
+    assert "twice the latencies" in found.rtt.notes[0]
+    assert found.bandwidth is not None
+    gbit_s = found.bandwidth.gbit_s
+    assert gbit_s[0, 1] == pytest.approx(2892.82 * 8e-3)
+    assert np.isnan(gbit_s[1, 0])
+    assert gbit_s[2, 0] == gbit_s[0, 2] == pytest.approx(20.0)
+
+
+def test_the_best_of_several_runs_counts() -> None:
+    again = LOG + LOG.replace("3.50", "3.40").replace("2892.82", "2000.0")
+    found = imported(again)
+    assert found.rtt is not None
+    assert found.rtt.readings_us[0, 1] == pytest.approx(6.8)
+    assert found.bandwidth is not None
+    assert found.bandwidth.gbit_s[0, 1] == pytest.approx(2892.82 * 8e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "# OSU MPI Latency Test v5.6.2\n1 2.0\n",
+            "osu.log:1: it is not said which hosts this run was on",
+        ),
+        (
+            "# pair: a b\n# OSU MPI Allreduce Latency Test v5\n1 2.0\n",
+            "osu.log:2: 'Allreduce Latency' is no test of a pair",
+        ),
+        (
+            "# pair: a b\n# OSU MPI Latency Test v5\n# pair: a c\n",
+            "osu.log:2: this run has no result",
+        ),
+        ("# pair: a a\n# OSU MPI Latency Test v5\n1 2.0\n", "osu.log:1: both hosts are a"),
+        ("# pair: a -b\n# OSU MPI Latency Test v5\n1 2.0\n", "osu.log:1: '-b' is not a word"),
+        ("# pair: a b\n# OSU MPI Latency Test v5\n1\n", "osu.log:3: the line is cut short"),
+        ("# pair: a b\n# OSU MPI Latency Test v5\n1 x\n", "osu.log:3: 'x' is not a number"),
+        ("# pair: a b\n# OSU MPI Latency Test v5\n1 9e9\n", "osu.log: 1.8e+10 µs is more than"),
+        ("# OSU MPI\n", "osu.log: holds no measurement of a pair of hosts"),
+    ],
+)
+def test_refusals(text: str, said: str) -> None:
+    with pytest.raises(WrongUseError) as caught:
+        imported(text)
+    assert str(caught.value).startswith(said)
+
+
+@given(st.integers(0, len(LOG)), st.text("0123456789.e# \npairnode-OSUMPI", max_size=12))
+def test_any_damage_is_read_or_refused(place: int, damage: str) -> None:
+    try:
+        found = imported(f"{LOG[:place]}{damage}{LOG[place + len(damage) :]}# OSU MPI")
+    except WrongUseError:
+        return
+    assert len(found.hosts) >= 2
