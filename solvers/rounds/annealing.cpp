@@ -27,8 +27,9 @@ constexpr double kFallen = 1e-4;
 constexpr double kMostExponent = 60.0;
 constexpr double kLeast = 1e-300;
 
-// Moves between two looks at the maximum itself.
-constexpr long kLook = 2048;
+// Moves between two looks at the maximum itself: so many a rank, but for many ranks.
+constexpr long kLookPerRank = 4;
+constexpr long kMostLook = 2048;
 
 // Factors between two logarithms of their product, so that it neither over- nor underflows.
 constexpr int kFactors = 8;
@@ -86,13 +87,14 @@ void Annealing::restart(const std::vector<int>& order) {
 
 void Annealing::run(long moves, double softness, double temperature) {
     heat(softness, temperature);
+    const long look = std::min(kMostLook, kLookPerRank * form_.ranks());
     for (long move = 1; move <= moves; ++move) {
         const Swap swap = propose();
         if (swap.a != swap.b && !is_hopeless(swap)) {
             const double change_now = change(swap);
             if (change_now <= 0.0 || change_now < temperature_ * random_.exponential()) apply(swap);
         }
-        if (move % kLook == 0 || move == moves) keep_best();
+        if (move % look == 0 || move == moves) keep_best();
     }
 }
 

@@ -13,7 +13,9 @@ from solvers.collectives.form import RoundsForm
 
 Matrix = npt.NDArray[np.float64]
 
-_MOVES = 8192
+# Of one step: so many a rank, but for many ranks.
+_MOVES_PER_RANK = 128
+_MOST_MOVES = 8192
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class RoundsCourse:
         self._spread = spread
         self._edges = sum(map(len, edges)) / len(edges)
         self._hotter = 1.0 + _FEW_RANKS / form.ranks
+        self._moves = min(_MOST_MOVES, _MOVES_PER_RANK * form.ranks)
         self._leg = 0
 
     @property
@@ -92,8 +95,8 @@ class RoundsCourse:
         softness = _between(*leg.softness, within) * self._spread
         first, last = leg.temperature
         temperature = _between(self._hotter * first / self._edges, last, within) * self._spread
-        self._native.run(_MOVES, softness, temperature)
-        return _MOVES
+        self._native.run(self._moves, softness, temperature)
+        return self._moves
 
 
 def _distinct(edges: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

@@ -12,7 +12,9 @@ from solvers.collectives.form import TreesForm
 
 Matrix = npt.NDArray[np.float64]
 
-_MOVES = 4096
+# Of one step: so many a rank, but for many ranks.
+_MOVES_PER_RANK = 64
+_MOST_MOVES = 4096
 
 # In spreads of the distances, falling geometrically: up to so many ranks. Few ranks have few good
 # orders, each hard to leave.
@@ -39,6 +41,7 @@ class TreesCourse:
         parents = [tree.tolist() for tree in form.parents]
         self._native = _native.TreesAnnealing(distance, parents, list(order), seed)
         self._spread = spread
+        self._moves = min(_MOST_MOVES, _MOVES_PER_RANK * form.ranks)
         of_many = (_FIRST * (1.0 + _DOUBLY_HOT_RANKS / form.ranks), _LAST)
         self._temperature = next(
             (falling for most, falling in _TEMPERATURES if form.ranks <= most), of_many
@@ -61,5 +64,5 @@ class TreesCourse:
             progress: of the course, from 0 to 1.
         """
         first, last = self._temperature
-        self._native.run(_MOVES, first * (last / first) ** progress * self._spread)
-        return _MOVES
+        self._native.run(self._moves, first * (last / first) ** progress * self._spread)
+        return self._moves
