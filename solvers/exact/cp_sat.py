@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
@@ -48,17 +51,34 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, time_limit
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_time_in_seconds = time_limit_s
-    solver.parameters.catch_sigint_signal = True
     if not isinstance(form, RingForm):
         # Linear relaxations of these models say next to nothing.
         solver.parameters.linearization_level = 0
-    status = solver.solve(written.model)
+    with _interruptible(solver):
+        status = solver.solve(written.model)
     if status == cp_model.INFEASIBLE:
         return Stage(None, below, is_final=True)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Stage(None, _whole_bound(solver, least, below), is_final=False)
     order = written.read(lambda variable: bool(solver.value(variable)))
     return Stage(order, _whole_bound(solver, least, below), is_final=status == cp_model.OPTIMAL)
+
+
+@contextmanager
+def _interruptible(solver: cp_model.CpSolver) -> Iterator[None]:
+    """Let Ctrl-C end the solver, and mean what it did before once it is done.
+
+    The solver puts its own handler in the place of Python's, and afterwards none: the next Ctrl-C
+    would kill the process. Only the main thread may put handlers back.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    solver.parameters.catch_sigint_signal = is_main and before is not None
+    try:
+        yield
+    finally:
+        if solver.parameters.catch_sigint_signal:
+            signal.signal(signal.SIGINT, before)
 
 
 def _whole_bound(solver: cp_model.CpSolver, least: int, below: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+import subprocess
 import sys
 import time
 
@@ -154,3 +155,29 @@ def test_whole_units_are_below_the_cost_by_the_tolerance_at_most(distance, name,
     units = whole.cost(form, order) * whole.unit
     assert units <= cost * (1 + 1e-12)
     assert cost <= units + whole.tolerance * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("engine", ["cp-sat", "z3"])
+def test_ctrl_c_means_what_it_did_after_a_proof(engine):
+    # In a process of its own: a signal that nobody handles would end this one.
+    code = f"""
+import os, signal
+from solvers.collectives.registry import find
+from solvers.datacenters import uniform
+from solvers.exact.prove import prove
+prove(find("tree").form(6), uniform(6, 1).distance, range(6), 10.0, "{engine}")
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    signal.pause()
+except KeyboardInterrupt:
+    print("heard")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == ("heard\n", 0), done.stderr
