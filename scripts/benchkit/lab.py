@@ -28,14 +28,15 @@ class BenchLab:
     dir: Path
     racks: dict[str, str]
 
-    def plink(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        """Run plink with the lab's SSH configuration; its talk goes to our standard error.
+    def plink(self, *arguments: object, over_ssh: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run plink, `over_ssh` with the lab's configuration; its talk goes to standard error.
 
         Raises:
             subprocess.CalledProcessError: it failed.
         """
-        argv = [*BOUND, sys.executable, "-m", "plink", *map(str, arguments), "-F"]
-        argv.append(str(self.dir / "ssh_config"))
+        argv = [*BOUND, sys.executable, "-m", "plink", *map(str, arguments)]
+        if over_ssh:
+            argv += ["-F", str(self.dir / "ssh_config")]
         # Elsewhere than in the checkout, whose packages would hide the installed ones.
         return subprocess.run(argv, check=True, text=True, stdout=subprocess.PIPE, cwd="/")
 
