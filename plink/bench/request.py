@@ -10,7 +10,6 @@ from plink.bench.algorithms import full_name
 from plink.bench.clients.base import FLOAT32_BYTES, Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
-from plink.bench.size import format_size
 from plink.bench.spread import spread_orders
 from plink.errors import WrongUseError
 from plink.files import order as order_file
@@ -18,6 +17,7 @@ from plink.files.cluster import Cluster
 from plink.network import KnownNetwork, network_of
 from plink.ordering.solve import Task, solve_order
 from plink.prediction import Predictor
+from plink.size import format_size
 from probes.ssh.options import SshOptions
 from solvers.collectives.registry import find
 

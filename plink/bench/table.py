@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.bench.result import BenchResult, Correlation, Row
-from plink.bench.size import format_size
+from plink.size import format_size
 from plink.view.text import counted, printable, rtt_text
 
 

@@ -15,13 +15,13 @@ from plink.bench.clients.mpi import MpiTools
 from plink.bench.plot import plot
 from plink.bench.request import BenchRequest, check_workload, outlook, read_orders
 from plink.bench.result import BenchResult, to_json
-from plink.bench.size import parse_size
 from plink.bench.table import render
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
 from plink.errors import PartialResultError, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
+from plink.size import parse_size
 from plink.view.paper import paper
 
 _GLOO_OPTIONS = ("python",)

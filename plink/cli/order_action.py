@@ -13,7 +13,6 @@ import numpy as np
 from rich.console import Console
 
 from plink import launchers
-from plink.bench.size import parse_size
 from plink.cli.talk import note, warn
 from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import cluster, document
@@ -24,6 +23,7 @@ from plink.files.order import Order
 from plink.files.rtt import readings_at
 from plink.ordering.doubts import doubt
 from plink.ordering.solve import Task, solve_order
+from plink.size import parse_size
 from plink.view.order import print_order
 from plink.view.paper import paper
 from plink.view.text import printable, rtt_text, share_text

@@ -10,7 +10,6 @@ import click
 from rich.console import Console
 
 from plink.bench.orders import as_permutation
-from plink.bench.size import parse_size
 from plink.cli.talk import note
 from plink.errors import WrongUseError
 from plink.files import cluster as cluster_file
@@ -18,6 +17,7 @@ from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.forecast import Orders, forecast, to_json
+from plink.size import parse_size
 from plink.view.forecast import print_forecast
 from plink.view.paper import paper
 from solvers.collectives.algorithm import Algorithm

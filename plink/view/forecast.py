@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from plink.bench.size import format_size
 from plink.forecast import RANDOM_ORDERS, Forecast, Row
 from plink.prediction import Cost
+from plink.size import format_size
 from plink.view.text import counted, printable, rtt_text, share_text
 
 _OTHER = {"contention": "latency", "latency": "contention"}

@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from plink.bench.size import format_size
 from plink.files.order import Order
 from plink.ordering.doubts import confirmation
+from plink.size import format_size
 from plink.view import facts
 from plink.view.text import counted, printable, rtt_text, share_text
 

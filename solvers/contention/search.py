@@ -193,9 +193,7 @@ class _Run:
             if self._left_s() <= 0.0:
                 return "time"
             is_warm = number % 2 == 1
-            start = (
-                self._best[2] if is_warm else self._rng.permutation(self._network.hosts).tolist()
-            )
+            start = self._best[2] if is_warm else self._shuffled()
             is_better = self._chain(problem, start, steps, _WARM if is_warm else _HOT)
             idle_chains = 0 if is_better else idle_chains + 1
             number += 1

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.bench.size import format_size, parse_size
 from plink.errors import WrongUseError
+from plink.size import format_size, parse_size
 
 
 @pytest.mark.parametrize(
