@@ -6,15 +6,13 @@ import math
 import time
 
 import numpy as np
-import numpy.typing as npt
 
 from solvers import _native
 from solvers.bounds.bound import Bound
 from solvers.bounds.rounds import rounds_bound
 from solvers.bounds.trees import trees_bound
 from solvers.collectives.form import Form, RingForm, RoundsForm
-
-Matrix = npt.NDArray[np.float64]
+from solvers.distances import Matrix, checked
 
 # Iterations of the 1-tree ascent between two looks at the clock.
 _SLICE_WEIGHTS = 20_000_000
@@ -35,7 +33,7 @@ def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Boun
     Raises:
         ValueError: a matrix that is none, or whose size is not the form's number of ranks.
     """
-    matrix = _checked(distance, form.ranks)
+    matrix = checked(distance, form.ranks)
     until = time.monotonic() + time_limit_s
     if form.ranks < 2:
         return Bound(0.0, "trivial")
@@ -46,17 +44,6 @@ def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Boun
     else:
         bound = Bound(trees_bound(form, matrix, until), "priced-trees")
     return Bound(max(0.0, bound.value * (1.0 - _ROUNDING)), bound.kind)
-
-
-def _checked(distance: Matrix, ranks: int) -> Matrix:
-    matrix = np.ascontiguousarray(distance, dtype=np.float64)
-    if matrix.shape != (ranks, ranks):
-        raise ValueError(f"distance has shape {matrix.shape}, expected ({ranks}, {ranks})")
-    if not np.isfinite(matrix).all() or (matrix < 0.0).any():
-        raise ValueError("distance holds values that are negative or not finite")
-    if np.diagonal(matrix).any() or (matrix != matrix.T).any():
-        raise ValueError("distance is not symmetric with a zero diagonal")
-    return matrix
 
 
 def _ring_bound(matrix: Matrix, until: float) -> float:

@@ -6,18 +6,14 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.form import Form, RingForm
+from solvers.distances import Matrix, checked
 from solvers.exact.brute_force import brute_force
 from solvers.orders import reference
 from solvers.orders.anneal import anneal
 from solvers.orders.rings import solve_ring
 from solvers.orders.solution import OrderSolution, Progress
-
-Matrix = npt.NDArray[np.float64]
 
 # All 40,320 orders of so many ranks are tried.
 _MAX_TRIED_RANKS = 8
@@ -60,7 +56,9 @@ def solve(
         ValueError: a matrix or an order that is none or does not fit the form, or a seed, time
             limit, or number of threads or steps out of range.
     """
-    matrix = _checked(distance, form.ranks)
+    if form.ranks < 1:
+        raise ValueError(f"the form has {form.ranks} ranks, expected at least 1")
+    matrix = checked(distance, form.ranks)
     order = list(range(form.ranks)) if given is None else [int(host) for host in given]
     _require_options(
         order, form.ranks, seed=seed, time_limit_s=time_limit_s, threads=threads, steps=steps
@@ -130,14 +128,3 @@ def _require_options(
         raise ValueError(f"threads is {threads}, expected at least 1")
     if steps is not None and steps < 1:
         raise ValueError(f"steps is {steps}, expected at least 1")
-
-
-def _checked(distance: Matrix, ranks: int) -> Matrix:
-    matrix = np.ascontiguousarray(distance, dtype=np.float64)
-    if matrix.shape != (ranks, ranks) or ranks < 1:
-        raise ValueError(f"distance has shape {matrix.shape}, expected ({ranks}, {ranks})")
-    if not np.isfinite(matrix).all() or (matrix < 0.0).any():
-        raise ValueError("distance holds values that are negative or not finite")
-    if np.diagonal(matrix).any() or (matrix != matrix.T).any():
-        raise ValueError("distance is not symmetric with a zero diagonal")
-    return matrix
