@@ -24,6 +24,7 @@ COMMANDS = {
     "show": ("plink.cli.show", "Look at a cluster or an order file."),
     "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
+    "plan": ("plink.cli.plan", "Plan an aggregation that follows the network."),
     "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
     "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),
     "run": ("plink.cli.run_", "Start a job over SSH on the hosts in an order."),

@@ -113,7 +113,7 @@ class _Room:
         return np.maximum(time * self.links - 1.0, 0.0)
 
     def _for_masters(self, time: float) -> Floats:
-        return np.bincount(self.group_of, self._beyond_own(time))
+        return np.bincount(self.group_of, self._beyond_own(time)).astype(np.float64)
 
     def _for_gms(self, time: float) -> Floats:
         """(G,) the share of the buffer whose GM each group has room for."""

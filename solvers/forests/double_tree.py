@@ -11,7 +11,7 @@ from solvers.forests.routes import Routes, check_permutation, make_routes
 
 
 def double_tree(order: Sequence[int]) -> Routes:
-    """Two binary trees with half of the buffer each; a leaf of the one is an inner node in the other.
+    """Two binary trees with half of the buffer each; a leaf of one is an inner node of the other.
 
     Args:
         order: the members by their place in the trees; neighbours are near each other there.

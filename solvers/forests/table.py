@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.collectives.table import PeerTable, Round
-from solvers.collectives.trees import depths, heights
 from solvers.forests.routes import Floats, Indices, Routes
+from solvers.forests.trees import depths, heights
 
 
 def forest_table(routes: Routes, size_bytes: float) -> PeerTable:
@@ -18,12 +18,10 @@ def forest_table(routes: Routes, size_bytes: float) -> PeerTable:
     sizes_bytes = routes.weights * size_bytes
     up = routes.reduce_parents.astype(np.intp)
     down = routes.broadcast_parents.astype(np.intp)
-    height = np.array([heights(tree) for tree in up])
-    depth = np.array([depths(tree) for tree in down])
-    towards_root = _rounds(up, height, sizes_bytes)
+    towards_root = _rounds(up, heights(up), sizes_bytes)
     fan_out = [
         Round(step.destinations, step.sources, step.sizes_bytes)
-        for step in _rounds(down, depth - 1, sizes_bytes)
+        for step in _rounds(down, depths(down) - 1, sizes_bytes)
     ]
     return PeerTable(routes.members, [*towards_root, *fan_out], is_pipelined=True)
 

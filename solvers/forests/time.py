@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers.collectives.trees import depths
 from solvers.contention.network import Network
 from solvers.contention.time import Clock
 from solvers.forests.routes import Indices, Routes, make_routes
 from solvers.forests.table import forest_table
+from solvers.forests.trees import messages_on_the_way
 
 # A buffer is not cut into smaller pieces than this: it would be messages that take the time then.
 LEAST_CHUNK_BYTES = 16 * 1024
@@ -25,10 +25,11 @@ def time_s(
 ) -> float:
     """The time in seconds of one allreduce.
 
-    Three sums. All chunks are under way together, so that the link that takes longest for all bytes
-    that cross it decides. The first chunk's way up and down adds the greatest latency of each
-    round. And on that way ranks handle messages one after the other: a root with many children
-    waits for each of them, which is what the time of a small buffer is made of.
+    The sum of three. All chunks are under way together, so that the link that takes longest for all
+    bytes that cross it decides. The first chunk's way up and down adds the greatest latency of each
+    round (`solvers.contention.time`). And on that way ranks handle messages one after the other: a
+    root with many children waits for each of them, which is what the time of a small buffer is made
+    of.
 
     Args:
         routes: over ranks.
@@ -41,7 +42,8 @@ def time_s(
     """
     used = dealt(routes, size_bytes)
     carried_s = Clock(forest_table(used, size_bytes), network).time_s(np.asarray(host_of))
-    return carried_s + MESSAGE_S * max(map(messages_on_the_way, *_trees(used)))
+    up, down = used.reduce_parents.astype(np.intp), used.broadcast_parents.astype(np.intp)
+    return carried_s + MESSAGE_S * int(messages_on_the_way(up, down).max())
 
 
 def dealt(routes: Routes, size_bytes: float) -> Routes:
@@ -53,31 +55,3 @@ def dealt(routes: Routes, size_bytes: float) -> Routes:
     return make_routes(
         np.ones(chunks), routes.reduce_parents[heaviest], routes.broadcast_parents[heaviest]
     )
-
-
-def messages_on_the_way(up: Indices, down: Indices) -> int:
-    """Messages that ranks handle one after the other, from the first one sent to the last result.
-
-    Args:
-        up, down: (P,) parents in a route's trees.
-    """
-    ranks = len(up)
-    children = np.bincount(up[up >= 0], minlength=ranks).tolist()
-    arrived = [0] * ranks
-    for rank in np.argsort(-depths(up), kind="stable").tolist():
-        arrived[rank] += children[rank]
-        above = int(up[rank])
-        if above >= 0:
-            arrived[above] = max(arrived[above], arrived[rank] + 1)
-    root = int(np.flatnonzero(up < 0)[0])
-    children = np.bincount(down[down >= 0], minlength=ranks).tolist()
-    delivered = [arrived[root]] * ranks
-    for rank in np.argsort(depths(down), kind="stable").tolist():
-        above = int(down[rank])
-        if above >= 0:
-            delivered[rank] = delivered[above] + children[above] + 1
-    return max(delivered)
-
-
-def _trees(routes: Routes) -> tuple[Indices, Indices]:
-    return routes.reduce_parents.astype(np.intp), routes.broadcast_parents.astype(np.intp)
