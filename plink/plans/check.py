@@ -32,7 +32,7 @@ def check(forest: Forest) -> None:
             raise BrokenForestError(
                 f"route {route}: its weight is {weight:g}, expected a finite number from 0"
             )
-    if not 0.0 < float(forest.weights.sum()) < math.inf:
+    if not 0.0 < sum(forest.weights.tolist()) < math.inf:
         raise BrokenForestError("the weights sum up to nothing, or beyond all bounds")
     trees = zip(forest.reduce_parents.tolist(), forest.broadcast_parents.tolist(), strict=True)
     for route, (up, down) in enumerate(trees):

@@ -144,7 +144,7 @@ def test_uplinks_stay_with_groups_that_have_the_same_hosts(capsys):
     assert "left" in [group.name for group in found.groups]
     assert [uplink.group for uplink in found.uplinks.uplinks] == ["left"]
     assert "4.00 Gbit/s" in said.out
-    assert "2 uplinks were not measured" in said.err
+    assert "uplinks taken for unlimited, since not known: g1, g2" in said.err
     assert "1 uplink is of groups that are gone" in said.err
 
 
