@@ -58,6 +58,8 @@ def as_routes(forest: Forest) -> Routes:
 def near_order(network: Network, seed: int) -> list[int]:
     """The hosts in a ring that leaves each group once, and is short within and between groups.
 
+    It begins with a group's first host, so that trees over it hold groups together, too.
+
     Raises:
         KeyboardInterrupt: the user ended the search.
     """
@@ -71,7 +73,9 @@ def near_order(network: Network, seed: int) -> list[int]:
     found = solve(distance_us + penalty_us * crosses, seed=seed, time_limit_s=_ORDER_TIME_LIMIT_S)
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
-    return list(found.order)
+    order = list(found.order)
+    begins = np.flatnonzero(group_of[order] != group_of[np.roll(order, 1)])
+    return order[begins[0] :] + order[: begins[0]] if len(begins) else order
 
 
 def _over_hosts(kind: str, network: Network, order: list[int]) -> Routes:

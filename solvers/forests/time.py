@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +13,8 @@ from solvers.forests.routes import Indices, Routes, make_routes
 from solvers.forests.table import forest_table
 from solvers.forests.trees import messages_on_the_way
 
-# A buffer is not cut into smaller pieces than this: it would be messages that take the time then.
-LEAST_CHUNK_BYTES = 16 * 1024
+# A buffer is not cut into smaller pieces than this: messages would take the time then, not bytes.
+LEAST_CHUNK_BYTES = 8 * 1024
 
 # What a processor needs to hand a message to the kernel, or to take one from it: the overhead o of
 # LogP (Culler et al. 1993).
@@ -47,11 +48,16 @@ def time_s(
 
 
 def dealt(routes: Routes, size_bytes: float) -> Routes:
-    """The routes that a buffer uses: of one with fewer chunks than routes the heaviest, evenly."""
-    chunks = max(1, int(size_bytes // LEAST_CHUNK_BYTES))
+    """The routes that a buffer uses, which are not all where it has fewer chunks than there are.
+
+    Chunks go to routes in proportion to weight, by largest remainder, ties to the first.
+    """
+    chunks = max(1, math.ceil(size_bytes / LEAST_CHUNK_BYTES))
     if chunks >= len(routes.weights):
         return routes
-    heaviest = np.sort(np.argsort(-routes.weights, kind="stable")[:chunks])
-    return make_routes(
-        np.ones(chunks), routes.reduce_parents[heaviest], routes.broadcast_parents[heaviest]
-    )
+    exact = routes.weights * chunks
+    share = np.floor(exact)
+    left = chunks - int(share.sum())
+    share[np.argsort(share - exact, kind="stable")[:left]] += 1.0
+    used = np.flatnonzero(share)
+    return make_routes(share[used], routes.reduce_parents[used], routes.broadcast_parents[used])

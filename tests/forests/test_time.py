@@ -118,17 +118,23 @@ def test_a_small_buffer_takes_one_route_and_two_levels_are_quicker_than_a_star()
         assert len(dealt(routes, 3 * LEAST_CHUNK_BYTES).weights) == 3
         assert dealt(routes, S) is routes
     quick_s, slow_s = (
-        time_s(routes, range(16), network, LEAST_CHUNK_BYTES / 4) for routes in (two, star)
+        time_s(routes, range(16), network, LEAST_CHUNK_BYTES / 2) for routes in (two, star)
     )
     assert 2 * quick_s < slow_s
 
 
-def test_the_heaviest_routes_take_few_chunks():
-    tree = [[-1, 0, 0], [1, -1, 1], [2, 2, -1]]
-    routes = make_routes([0.2, 0.5, 0.3], tree)
-    found = dealt(routes, 2 * LEAST_CHUNK_BYTES)
-    assert found.weights.tolist() == [0.5, 0.5]
-    assert found.reduce_parents.tolist() == tree[1:]
+def test_few_chunks_go_to_routes_by_largest_remainder():
+    tree = [[-1, 0, 0, 0], [1, -1, 1, 1], [2, 2, -1, 2], [3, 3, 3, -1]]
+    routes = make_routes([0.1, 0.55, 0.3, 0.05], tree)
+    for chunks, weights, used in (
+        (1, [1.0], [1]),
+        (2, [1 / 2, 1 / 2], [1, 2]),
+        # 0.3, 1.65, 0.9 and 0.15 chunks.
+        (3, [2 / 3, 1 / 3], [1, 2]),
+    ):
+        found = dealt(routes, chunks * LEAST_CHUNK_BYTES)
+        assert found.weights == pytest.approx(weights)
+        assert found.reduce_parents.tolist() == [tree[route] for route in used]
 
 
 def test_ranks_of_a_host_exchange_data_for_free():
