@@ -143,7 +143,7 @@ def _levelled(rates: Floats) -> Floats:
     levelled = rates.copy()
     level = -np.inf
     for place in np.argsort(rates, kind="stable"):
-        if rates[place] > level * (1.0 + _ALIKE) or level < 0.0:
+        if rates[place] > level * (1.0 + _ALIKE):
             level = rates[place]
         levelled[place] = level
     return levelled
