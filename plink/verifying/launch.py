@@ -12,6 +12,7 @@ from plink.bench.clients.launcher import Ended, run_launcher
 from plink.errors import PlinkError, WrongUseError
 from plink.files.cluster import Host
 from plink.launchers import FORMATS
+from plink.launchers.format import filled
 from plink.verifying.program import Report, parse_reports, program
 
 # The environment variable in which each launcher tells a rank its number.
@@ -113,15 +114,13 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[Report]
 def filled_in(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
     """A usage line with its blanks filled in; the program is the words `words`."""
     command = command.replace("python SCRIPT", "SCRIPT").replace("SCRIPT", "PROGRAM")
-    before, blank, after = command.partition("PROGRAM")
+    before, blank, _ = command.partition("PROGRAM")
     if not blank:
         raise WrongUseError("the command has no PROGRAM in it", "see plink verify --help")
     # Between double quotes another shell takes the words apart, which the variable leaves to it.
     is_quoted = before.count('"') % 2 == 1
-    filled = f"{before}{_QUOTED if is_quoted else shlex.join(words)}{after}"
-    for name, value in (("RANKS", str(ranks)), ("FILE", shlex.quote(file))):
-        filled = filled.replace(name, value)
-    return filled
+    words_there = _QUOTED if is_quoted else shlex.join(words)
+    return filled(command, {"PROGRAM": words_there, "RANKS": str(ranks), "FILE": shlex.quote(file)})
 
 
 def _for_root() -> Mapping[str, str]:
