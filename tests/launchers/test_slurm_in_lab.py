@@ -94,7 +94,7 @@ def test_slurmctld_takes_the_topology(name: str, lab: Lab, tmp_path: Path) -> No
     file = "topology.yaml" if name.endswith("yaml") else "topology.conf"
     text = TOPOLOGIES[name].render(groups(lab))
     port = 7000 + list(SINCE).index(name)
-    slurm = start_controller(lab, tmp_path / "slurm", lab.names[1], kind, {file: text}, port)
+    slurm = start_controller(lab, tmp_path / "slurm", lab.names[1], kind, {file: text}, port=port)
     shown = slurm.run("scontrol", "show", "topology").stdout
     fields = [dict(word.split("=", 1) for word in line.split()) for line in shown.splitlines()]
     found = {}

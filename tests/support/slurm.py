@@ -103,6 +103,7 @@ def start_controller(
     host: str,
     topology: str,
     files: Mapping[str, str],
+    *,
     port: int = _PORT,
 ) -> Slurm:
     """A slurmctld that knows the hosts, of which none runs a slurmd yet.
