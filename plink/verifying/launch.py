@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plink.bench.clients.launcher import Ended, run_launcher
 from plink.errors import PlinkError, WrongUseError
 from plink.files.cluster import Host
 from plink.launchers import FORMATS
 from plink.launchers.format import filled
+from plink.remote.launcher import Ended, run_launcher
 from plink.verifying.program import Report, parse_reports, program
 
 # The environment variable in which each launcher tells a rank its number.
