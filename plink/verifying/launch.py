@@ -24,12 +24,16 @@ RANK_VARIABLES = {
     **dict.fromkeys(["env", "nccl"], "RANK"),
     "horovod": "HOROVOD_RANK",
     "jax": "JAX_PROCESS_ID",
+    "mlx": "MLX_RANK",
 }
 # How a launcher of Python scripts is told that the program is none.
 _NOT_PYTHON = {
-    **dict.fromkeys(["torchrun", "torchrun-script"], "--no-python"),
-    "deepspeed": "--no_python",
+    **dict.fromkeys(["torchrun", "torchrun-script"], ["--no-python"]),
+    # Without the second it puts --local_rank in front of the program's own words.
+    "deepspeed": ["--no_python", "--no_local_rank"],
 }
+# pdsh, by which DeepSpeed starts ranks, hands words to one more shell than the others do.
+_THROUGH_A_SHELL = ("deepspeed",)
 # Debian's names come first: its `mpirun` may be the other MPI's.
 _PROGRAMS = {"mpirun": ["mpirun.openmpi", "mpirun"], "mpiexec": ["mpiexec.hydra", "mpiexec"]}
 _TAIL_CHARACTERS = 300
@@ -94,8 +98,9 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[Report]
         text = text.replace(" torchrun --", f" {module} --")
     file.write_text(text)
     words = program(RANK_VARIABLES[trial.launcher])
-    if trial.launcher in _NOT_PYTHON:
-        words = [_NOT_PYTHON[trial.launcher], *words]
+    if trial.launcher in _THROUGH_A_SHELL:
+        words = [word.replace("$", r"\$") for word in words]
+    words = [*_NOT_PYTHON.get(trial.launcher, ()), *words]
     command = filled_in(trial.command, str(file), sum(host.slots for host in hosts), words)
     environment = {
         "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}",
