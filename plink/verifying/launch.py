@@ -28,9 +28,9 @@ RANK_VARIABLES = {
 }
 # How a launcher of Python scripts is told that the program is none.
 _NOT_PYTHON = {
-    **dict.fromkeys(["torchrun", "torchrun-script"], ["--no-python"]),
+    **dict.fromkeys(["torchrun", "torchrun-script"], ("--no-python",)),
     # Without the second it puts --local_rank in front of the program's own words.
-    "deepspeed": ["--no_python", "--no_local_rank"],
+    "deepspeed": ("--no_python", "--no_local_rank"),
 }
 # pdsh, by which DeepSpeed starts ranks, hands words to one more shell than the others do.
 _THROUGH_A_SHELL = ("deepspeed",)
