@@ -9,7 +9,6 @@ from plink.bench.clients import mpich, openmpi
 from plink.bench.clients.base import Client
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.clients.mpi import MpiClient, find_tools
-from plink.bench.hosts import BenchHost, describe
 from plink.bench.request import BenchRequest, outlook
 from plink.bench.result import BenchResult, Prediction, Setting, make_result
 from plink.bench.run import run_rounds
@@ -18,6 +17,7 @@ from plink.errors import PlinkError, WrongUseError
 from plink.interrupts import ignored_interrupts
 from plink.listed import as_listed
 from plink.progress import Progress
+from plink.remote.hosts import RemoteHost, describe
 from probes.errors import HostListError
 from probes.reach import Reached, reach
 
@@ -119,7 +119,7 @@ def _refuse_failures(reached: Reached, progress: Progress) -> None:
     )
 
 
-def _client_maker(request: BenchRequest) -> Callable[[Sequence[BenchHost]], Client]:
+def _client_maker(request: BenchRequest) -> Callable[[Sequence[RemoteHost]], Client]:
     """What makes the client, once all that it needs on this machine is known to be there."""
     if request.client == "gloo":
         return lambda hosts: GlooClient(hosts, request.workload, request.python)

@@ -17,7 +17,7 @@ from plink.cli.talk import note, warn
 from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import cluster, document
 from plink.files import order as order_file
-from plink.files.cluster import Cluster
+from plink.files.cluster import Cluster, Host
 from plink.files.measurement import Failure
 from plink.files.order import Order
 from plink.files.rtt import readings_at
@@ -61,9 +61,7 @@ def run(request: Request) -> int:
     """
     has_data_on_stdout = _check(request)
     order, unreachable = _order(request)
-    if request.slots is not None:
-        slots = request.slots
-        order = replace(order, hosts=[replace(host, slots=slots) for host in order.hosts])
+    order = replace(order, hosts=_with_slots(order.hosts, request))
     _write(request, order)
     if request.as_json:
         text = json.dumps(_summary(order), ensure_ascii=False)
@@ -76,6 +74,13 @@ def run(request: Request) -> int:
     if request.format_name is not None and request.output is not None:
         _explain(request.format_name, request.output, order)
     return _warn(order, unreachable)
+
+
+def _with_slots(hosts: Sequence[Host], request: Request) -> Sequence[Host]:
+    """The hosts with the slots that were asked for."""
+    if request.slots is None:
+        return hosts
+    return [replace(host, slots=request.slots) for host in hosts]
 
 
 def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
@@ -132,6 +137,9 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
             note(f"nothing is searched: {', '.join(request.given_options)} {verb} no effect")
         return order_file.from_json(data, source), ()
     hosts = _read_at(request.percentile, cluster.from_json(data, source), source)
+    if request.format_name is not None:
+        # What cannot be written in this order cannot in any: it is refused before the search.
+        launchers.render(request.format_name, _with_slots(hosts.hosts, request), hosts.groups)
     task = Task(
         algorithm=request.algorithm,
         objective=request.objective,

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from plink.bench.hosts import describe
 from plink.cli.ssh_options import take_ssh_options
 from plink.cli.talk import complain
 from plink.errors import EXIT_FAILED, PlinkError, WrongUseError
@@ -18,6 +17,7 @@ from plink.files import document
 from plink.files import order as order_file
 from plink.launchers.format import places
 from plink.listed import as_listed
+from plink.remote.hosts import describe
 from plink.running.command import rank_command
 from plink.running.environment import rank_environments
 from plink.running.job import Ended, run_job

@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
-from plink.bench.clients.ssh_files import write_ssh_files
 from plink.cli.ssh_options import take_ssh_options
 from plink.errors import EXIT_CHANGED, WrongUseError
 from plink.files import order as order_file
 from plink.files.cluster import Host
+from plink.remote.ssh_files import write_ssh_files
 from plink.verifying.compare import Rank, compare, reason
 from plink.verifying.launch import RANK_VARIABLES, Trial, default_command, run_trial
 from plink.view.paper import paper

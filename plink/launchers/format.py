@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from plink.files.cluster import Host
@@ -27,8 +28,7 @@ class Format:
 
     def usage_of(self, file: str, ranks: int | None) -> str:
         """The command that uses `file`, for so many ranks; None leaves RANKS to the reader."""
-        words = "RANKS" if ranks is None else str(ranks)
-        return self.usage.replace("RANKS", words).replace("FILE", file)
+        return filled(self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file})
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,14 @@ class Place:
     rank: int
     host: Host
     local_rank: int
+
+
+def filled(usage: str, blanks: Mapping[str, str]) -> str:
+    """A usage line with texts in place of its blanks, which are whole words of it.
+
+    So SLURM_HOSTFILE stays what it is.
+    """
+    return re.sub(rf"\b({'|'.join(blanks)})\b", lambda match: blanks[match[0]], usage)
 
 
 def places(hosts: Sequence[Host]) -> Iterator[Place]:

@@ -19,7 +19,8 @@ GATE = "plink-order"
 # A node's name and the value of its label are lower case, RFC 1123.
 _NODE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 
-_PIN = (
+# Between double quotes of shell, where $2 is the node.
+PATCH = (
     r"{\"spec\":{\"nodeSelector\":{\"kubernetes.io/hostname\":\"$2\"},"
     r"\"schedulingGates\":[{\"\$patch\":\"delete\",\"name\":\"" + GATE + r"\"}]}}"
 )
@@ -33,7 +34,7 @@ pin() {{
   until pod=$(kubectl get pods -l "$1" -o name) && [ -n "$pod" ]; do
     sleep 1
   done
-  kubectl patch "$pod" -p "{_PIN}"
+  kubectl patch "$pod" -p "{PATCH}"
 }}
 """
 

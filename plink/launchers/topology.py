@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from plink.errors import WrongUseError
 from plink.files.cluster import Host
 from plink.files.groups import Group
+from plink.launchers.format import filled
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class TopologyFormat:
 
     def usage_of(self, file: str) -> str:
         """The command that uses `file`."""
-        return self.usage.replace("FILE", file)
+        return filled(self.usage, {"FILE": file})
 
 
 def in_rank_order(hosts: Sequence[Host], groups: Sequence[Group], reader: str) -> list[Group]:

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plink.bench.clients.launcher import Ended, run_launcher
 from plink.errors import PlinkError, WrongUseError
 from plink.files.cluster import Host
 from plink.launchers import FORMATS
+from plink.launchers.format import filled
+from plink.remote.launcher import Ended, run_launcher
 from plink.verifying.program import Report, parse_reports, program
 
 # The environment variable in which each launcher tells a rank its number.
@@ -23,12 +24,16 @@ RANK_VARIABLES = {
     **dict.fromkeys(["env", "nccl"], "RANK"),
     "horovod": "HOROVOD_RANK",
     "jax": "JAX_PROCESS_ID",
+    "mlx": "MLX_RANK",
 }
 # How a launcher of Python scripts is told that the program is none.
 _NOT_PYTHON = {
-    **dict.fromkeys(["torchrun", "torchrun-script"], "--no-python"),
-    "deepspeed": "--no_python",
+    **dict.fromkeys(["torchrun", "torchrun-script"], ("--no-python",)),
+    # Without the second it puts --local_rank in front of the program's own words.
+    "deepspeed": ("--no_python", "--no_local_rank"),
 }
+# pdsh, by which DeepSpeed starts ranks, hands words to one more shell than the others do.
+_THROUGH_A_SHELL = ("deepspeed",)
 # Debian's names come first: its `mpirun` may be the other MPI's.
 _PROGRAMS = {"mpirun": ["mpirun.openmpi", "mpirun"], "mpiexec": ["mpiexec.hydra", "mpiexec"]}
 _TAIL_CHARACTERS = 300
@@ -93,8 +98,9 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[Report]
         text = text.replace(" torchrun --", f" {module} --")
     file.write_text(text)
     words = program(RANK_VARIABLES[trial.launcher])
-    if trial.launcher in _NOT_PYTHON:
-        words = [_NOT_PYTHON[trial.launcher], *words]
+    if trial.launcher in _THROUGH_A_SHELL:
+        words = [word.replace("$", r"\$") for word in words]
+    words = [*_NOT_PYTHON.get(trial.launcher, ()), *words]
     command = filled_in(trial.command, str(file), sum(host.slots for host in hosts), words)
     environment = {
         "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -113,15 +119,13 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[Report]
 def filled_in(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
     """A usage line with its blanks filled in; the program is the words `words`."""
     command = command.replace("python SCRIPT", "SCRIPT").replace("SCRIPT", "PROGRAM")
-    before, blank, after = command.partition("PROGRAM")
+    before, blank, _ = command.partition("PROGRAM")
     if not blank:
         raise WrongUseError("the command has no PROGRAM in it", "see plink verify --help")
     # Between double quotes another shell takes the words apart, which the variable leaves to it.
     is_quoted = before.count('"') % 2 == 1
-    filled = f"{before}{_QUOTED if is_quoted else shlex.join(words)}{after}"
-    for name, value in (("RANKS", str(ranks)), ("FILE", shlex.quote(file))):
-        filled = filled.replace(name, value)
-    return filled
+    words_there = _QUOTED if is_quoted else shlex.join(words)
+    return filled(command, {"PROGRAM": words_there, "RANKS": str(ranks), "FILE": shlex.quote(file)})
 
 
 def _for_root() -> Mapping[str, str]:

@@ -18,6 +18,11 @@ declare -A WANTED_MODULES=(
     [build]="libdpdk:libdpdk-dev"
 )
 
+# Peers that some systems lack; their tests are then skipped. group: command:package ...
+declare -A WANTED_COMMANDS=(
+    [slurm]="slurmctld:slurmctld slurmd:slurmd srun:slurm-client"
+)
+
 # missing_packages PYTHON GROUP...: one package a line.
 missing_packages() {
     local python=$1 group entry
@@ -39,18 +44,31 @@ wanted_packages() {
         for entry in ${WANTED_MODULES[$group]:-}; do
             pkg-config --exists "${entry%%:*}" 2>/dev/null || printf 'pkg-config\n%s\n' "${entry#*:}"
         done
+        for entry in ${WANTED_COMMANDS[$group]:-}; do
+            command -v "${entry%%:*}" >/dev/null || printf '%s\n' "${entry#*:}"
+        done
     done | sort -u
 }
 
-# install_wanted RECORD GROUP...: tries once, as RECORD says, and goes on where that fails.
+# install_wanted RECORD GROUP...: tries each group once, as RECORD says, and goes on where that
+# fails.
 install_wanted() {
-    local record=$1 packages
+    local record=$1 packages group tried
     shift
-    packages=$(wanted_packages "$@")
-    if [[ -z $packages || -e $record ]] || ! command -v apt-get >/dev/null; then
-        return
-    fi
-    touch "$record"
+    tried=$(cat "$record" 2>/dev/null || true)
+    for group; do
+        packages=$(wanted_packages "$group")
+        if [[ -n $packages && " $tried " != *" $group "* ]]; then
+            printf '%s ' "$group" >>"$record"
+            install_or_go_on "$packages"
+        fi
+    done
+}
+
+# install_or_go_on PACKAGES: one a line.
+install_or_go_on() {
+    local packages=$1
+    command -v apt-get >/dev/null || return 0
     # shellcheck disable=SC2086  # one word a package
     (install_packages $packages) 2>/dev/null ||
         say "going on without ${packages//$'\n'/ and }: what needs them is left out"

@@ -6,8 +6,8 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from plink.bench.hosts import BenchHost
 from plink.files.cluster import Host
+from plink.remote.hosts import RemoteHost
 from probes.ssh.session import Completed
 from support.local_hosts import LocalProcess
 
@@ -35,10 +35,10 @@ class LocalSession:
         return self.started[-1]
 
 
-def local_bench_hosts(count: int) -> list[BenchHost]:
+def local_remote_hosts(count: int) -> list[RemoteHost]:
     """`count` hosts that are all this machine."""
     return [
-        BenchHost(
+        RemoteHost(
             entry=Host(f"h{i}", "127.0.0.1"),
             session=cast("Any", LocalSession(f"h{i}")),
             hostname=f"h{i}",
@@ -50,6 +50,6 @@ def local_bench_hosts(count: int) -> list[BenchHost]:
     ]
 
 
-def process_of(host: BenchHost) -> subprocess.Popen[str]:
+def process_of(host: RemoteHost) -> subprocess.Popen[str]:
     """What was last started on a host."""
     return cast("LocalSession", cast("Any", host.session)).started[-1].process

@@ -16,11 +16,11 @@ from typing import Any, cast
 
 import pytest
 
-from bench.local_sessions import local_bench_hosts, process_of
+from bench.local_sessions import local_remote_hosts, process_of
 from plink.bench.clients.base import Workload
 from plink.bench.clients.gloo import GlooClient
-from plink.bench.hosts import BenchHost
 from plink.bench.workers import gloo_allreduce
+from plink.remote.hosts import RemoteHost
 from probes.errors import HostError
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
@@ -31,7 +31,7 @@ ENDLESS = Workload("ring", 4_000_000, warmups=0, repetitions=100_000, timeout_s=
 
 @contextmanager
 def client(
-    hosts: Sequence[BenchHost], workload: Workload, python: str | None = sys.executable
+    hosts: Sequence[RemoteHost], workload: Workload, python: str | None = sys.executable
 ) -> Iterator[GlooClient]:
     gloo = GlooClient(hosts, workload, python)
     try:
@@ -47,7 +47,7 @@ def client(
 
 @needs_torch
 def test_workers_live_on_from_launch_to_launch_and_the_sum_is_checked() -> None:
-    hosts = local_bench_hosts(2)
+    hosts = local_remote_hosts(2)
     workload = Workload("ring", 4 * 100_003, warmups=1, repetitions=2, timeout_s=30.0)
     with client(hosts, workload) as gloo:
         facts = gloo.start()
@@ -62,7 +62,7 @@ def test_workers_live_on_from_launch_to_launch_and_the_sum_is_checked() -> None:
 
 @needs_torch
 def test_a_killed_worker_is_named_and_the_others_do_not_hang() -> None:
-    hosts = local_bench_hosts(3)
+    hosts = local_remote_hosts(3)
     with client(hosts, ENDLESS) as gloo:
         gloo.start()
         killer = subprocess.Popen(["sh", "-c", f"sleep 1; kill -9 {process_of(hosts[1]).pid}"])
@@ -76,7 +76,7 @@ def test_a_killed_worker_is_named_and_the_others_do_not_hang() -> None:
 
 @needs_torch
 def test_a_silent_worker_is_named() -> None:
-    hosts = local_bench_hosts(2)
+    hosts = local_remote_hosts(2)
     with client(hosts, ENDLESS) as gloo:
         gloo.start()
         stopper = subprocess.Popen(["sh", "-c", f"sleep 1; kill -STOP {process_of(hosts[0]).pid}"])
@@ -90,14 +90,14 @@ def test_a_host_without_torch_is_named(tmp_path: Path) -> None:
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     bare.chmod(0o700)
-    with client(local_bench_hosts(2), ENDLESS, str(bare)) as gloo:
+    with client(local_remote_hosts(2), ENDLESS, str(bare)) as gloo:
         with pytest.raises(HostError, match="PyTorch is not installed") as caught:
             gloo.start()
         assert "--python" in (caught.value.hint or "")
 
 
 def test_a_host_without_the_interpreter_is_named() -> None:
-    with client(local_bench_hosts(2), ENDLESS, "/nowhere/python") as gloo:
+    with client(local_remote_hosts(2), ENDLESS, "/nowhere/python") as gloo:
         with pytest.raises(HostError, match=r"the Gloo worker ended.*not found") as caught:
             gloo.start()
         assert "--python" in (caught.value.hint or "")
@@ -109,7 +109,7 @@ def test_an_answer_that_is_none_ends_the_worker_and_not_plink(answer: str, tmp_p
     liar.write_text(f"#!/bin/sh\necho '{answer}'\ncat > /dev/null\n")
     liar.chmod(0o700)
     with (
-        client(local_bench_hosts(2), ENDLESS, str(liar)) as gloo,
+        client(local_remote_hosts(2), ENDLESS, str(liar)) as gloo,
         pytest.raises(HostError, match="not an answer"),
     ):
         gloo.start()

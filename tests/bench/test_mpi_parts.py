@@ -17,11 +17,10 @@ from plink.bench.algorithms import ALGORITHMS_OF, full_name
 from plink.bench.clients import mpich, openmpi
 from plink.bench.clients.flavour import LaunchPlan, NetworkPlan
 from plink.bench.clients.mpi_program import MpiProgram, compile_program, find_tool, install
-from plink.bench.clients.ssh_files import SshFiles, write_ssh_files
 from plink.errors import PlinkError
 from plink.files.cluster import Host
+from plink.remote.ssh_files import SshFiles
 from probes.errors import HostError
-from probes.ssh.options import SshOptions
 from probes.ssh.upload import Program
 from solvers.collectives.registry import find
 
@@ -82,24 +81,6 @@ def test_tools_that_are_missing_here() -> None:
         find_tool(None, ["no-such-tool", "neither-this"], "Some MPI", "some-mpi")
     with pytest.raises(PlinkError, match="no mine"):
         find_tool("mine", ["sh"], "Some MPI", "some-mpi")
-
-
-def test_ssh_itself_reads_the_configuration_as_meant(tmp_path: Path) -> None:
-    own = tmp_path / "own config"
-    own.write_text("Host gpu1\n  HostName 10.0.0.9\n  User theirs\n  Port 99\n")
-    hosts = [Host("gpu1", "10.0.0.1", user="mine"), Host("gpu2", "10.0.0.2", port=2222)]
-    options = SshOptions(config_file=str(own), identity_file="key", user="default")
-    files = write_ssh_files(tmp_path, hosts, options)
-
-    def of(name: str) -> set[str]:
-        command = [str(files.wrapper), "-G", name]
-        return set(
-            subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
-        )
-
-    assert {"hostname 10.0.0.9", "user mine", "port 99", "batchmode yes"} <= of("gpu1")
-    assert {"hostname gpu2", "user default", "port 2222", "identitiesonly yes"} <= of("gpu2")
-    assert f"identityfile {Path('key').absolute()}" in of("gpu2")
 
 
 def test_open_mpi_keeps_to_the_traffic_network_and_to_the_algorithm() -> None:

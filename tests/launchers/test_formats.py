@@ -33,6 +33,13 @@ def test_text(name: str) -> None:
     assert FORMATS[name].render(HOSTS) == TEXTS[name]
 
 
+def test_blanks_of_a_usage_line_are_whole_words() -> None:
+    assert launchers.usage_of("slurm", "RANKS/FILE", 4) == (
+        "SLURM_HOSTFILE=$(realpath RANKS/FILE) srun --distribution=arbitrary -n 4 PROGRAM"
+    )
+    assert launchers.usage_of("slurm-tree", "t", None).startswith("cp t /etc/slurm/topology.conf")
+
+
 def test_an_ipv6_address_is_a_name_where_colons_mean_nothing() -> None:
     hosts = [Host("2001:db8::1", "2001:db8::1"), Host("b", "b.example.org")]
     assert FORMATS["hosts"].render(hosts) == "2001:db8::1\nb\n"

@@ -107,7 +107,9 @@ def test_topologies_are_written_from_the_groups_of_either(folder, capsys):
     assert "BlockSizes=8" in from_order
 
 
-def test_a_topology_needs_groups(folder, capsys):
+def test_a_topology_needs_groups(folder, capsys, monkeypatch):
+    # It is refused before anything is searched.
+    monkeypatch.delattr("plink.cli.order_action.solve_order")
     assert run(["order", "c.json", "--format", "slurm-tree", "-o", "file"]) == 2
     assert "needs groups of hosts, and the file has none" in capsys.readouterr().err
     assert not Path("file").exists()

@@ -109,8 +109,9 @@ def test_every_usage_line_has_a_place_for_the_program(launcher: str) -> None:
     command = filled_in(FORMATS[launcher].usage, "/tmp/a b", 4, words)
     assert ("$PLINK_PROGRAM" in command) != ("sh -c 'echo $RANK'" in command)
     assert not {"PROGRAM", "SCRIPT", "RANKS", "FILE"} & set(
-        command.replace("SLURM_HOSTFILE", "").replace("$PLINK_PROGRAM", "").split()
+        command.replace("$PLINK_PROGRAM", "").split()
     )
+    assert ("SLURM_HOSTFILE=" in command) == (launcher == "slurm")
     assert "'/tmp/a b'" in command
 
 

@@ -13,9 +13,9 @@ from importlib import resources
 from typing import Any
 
 from plink.bench.clients.base import ClientFacts, Workload
-from plink.bench.hosts import BenchHost
 from plink.bench.statistics import slowest_rank
 from plink.errors import PlinkError
+from plink.remote.hosts import RemoteHost
 from probes.errors import HostError
 from probes.ssh.session import RemoteProcess
 from probes.ssh.shell import posix_command
@@ -45,7 +45,7 @@ class GlooClient:
 
     def __init__(
         self,
-        hosts: Sequence[BenchHost],
+        hosts: Sequence[RemoteHost],
         workload: Workload,
         python: str | None = None,
     ) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from plink.bench.clients.base import FLOAT32_BYTES, ClientFacts, Workload
 from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
-from plink.bench.clients.launcher import Ended, run_launcher, version_text
 from plink.bench.clients.mpi_output import Run, check_order, explain, is_timeout, parse_run
 from plink.bench.clients.mpi_program import MpiProgram, compile_program, find_tool, install
-from plink.bench.clients.ssh_files import SshFiles, write_ssh_files
-from plink.bench.hosts import BenchHost, for_each
 from plink.errors import PlinkError
+from plink.remote.hosts import RemoteHost, for_each
+from plink.remote.launcher import Ended, run_launcher, version_text
+from plink.remote.ssh_files import SshFiles, write_ssh_files
 from probes.errors import HostError
 from probes.ssh.options import SshOptions
 
@@ -75,7 +75,7 @@ class MpiClient:
     def __init__(
         self,
         flavour: Flavour,
-        hosts: Sequence[BenchHost],
+        hosts: Sequence[RemoteHost],
         workload: Workload,
         ssh_options: SshOptions,
         tools: FoundTools,
@@ -158,7 +158,7 @@ class MpiClient:
         return explain(self._tools.mpirun, ended.status, told, hostnames)
 
 
-def _check_hostnames(hosts: Sequence[BenchHost]) -> None:
+def _check_hostnames(hosts: Sequence[RemoteHost]) -> None:
     """The order can be checked only if every host calls itself by another name."""
     seen: dict[str, str] = {}
     for host in hosts:
@@ -171,7 +171,7 @@ def _check_hostnames(hosts: Sequence[BenchHost]) -> None:
             )
 
 
-def _network_of(hosts: Sequence[BenchHost]) -> NetworkPlan:
+def _network_of(hosts: Sequence[RemoteHost]) -> NetworkPlan:
     interfaces = sorted({host.interface for host in hosts})
     machines = [host.machine for host in hosts if host.machine]
     return NetworkPlan(

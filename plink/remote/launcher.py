@@ -1,4 +1,4 @@
-"""Running an MPI launcher on this machine, and ending it whatever happens."""
+"""Running a launcher on this machine, and ending it whatever happens."""
 
 from __future__ import annotations
 

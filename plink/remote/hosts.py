@@ -1,4 +1,4 @@
-"""The hosts of a bench: those of the cluster file, reached over SSH, as they are now."""
+"""The hosts of a cluster file, reached over SSH, as they are now."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
 
 
 @dataclass(frozen=True)
-class BenchHost:
+class RemoteHost:
     """One host, on which one rank runs.
 
     Args:
@@ -52,7 +52,7 @@ class BenchHost:
         return self.entry.address
 
 
-def describe(listed: Sequence[Host], reached: Reached) -> list[BenchHost]:
+def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
     """The hosts of a cluster file in its sequence.
 
     All must have been reached.
@@ -75,7 +75,7 @@ def for_each(items: Sequence[Item], work: Callable[[int, Item], Result]) -> list
         return list(executor.map(work, range(len(items)), items))
 
 
-def _describe(entry: Host, host: ReachedHost) -> BenchHost:
+def _describe(entry: Host, host: ReachedHost) -> RemoteHost:
     address = entry.address if is_address(entry.address) else host.address
     own = {found.address: found.interface for found in host.facts.addresses}
     if address not in own:
@@ -89,7 +89,7 @@ def _describe(entry: Host, host: ReachedHost) -> BenchHost:
     if done.status != 0 or len(lines) != 2:
         reason = done.stderr.splitlines()[-1] if done.stderr else "no output"
         raise HostError(host.name, f"does not tell its name and its TCP settings ({reason})")
-    return BenchHost(
+    return RemoteHost(
         entry=replace(entry, address=address, slots=1),
         session=host.session,
         hostname=lines[0],

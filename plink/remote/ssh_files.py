@@ -1,4 +1,4 @@
-"""The SSH configuration that an MPI launcher uses: the same hosts, users and keys as plink's."""
+"""The SSH configuration that a launcher uses: the same hosts, users and keys as plink's."""
 
 from __future__ import annotations
 

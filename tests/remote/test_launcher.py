@@ -1,4 +1,4 @@
-"""A launcher ends with the bench, however that is ended; stand-ins that sleep take its part."""
+"""A launcher ends with who runs it, however that is ended; stand-ins that sleep take its part."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from plink.bench.clients import launcher
-from plink.bench.clients.launcher import run_launcher
+from plink.remote import launcher
+from plink.remote.launcher import run_launcher
 
 # Signals as plink's command line takes them: all are KeyboardInterrupt.
 PROGRAM = """
 import signal, sys
-from plink.bench.clients import launcher
+from plink.remote import launcher
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.default_int_handler)
 launcher._TERMINATE_LIMIT_S = 1.0

@@ -1,0 +1,28 @@
+"""The SSH configuration that launchers get, as ssh itself understands it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from plink.files.cluster import Host
+from plink.remote.ssh_files import write_ssh_files
+from probes.ssh.options import SshOptions
+
+
+def test_ssh_itself_reads_the_configuration_as_meant(tmp_path: Path) -> None:
+    own = tmp_path / "own config"
+    own.write_text("Host gpu1\n  HostName 10.0.0.9\n  User theirs\n  Port 99\n")
+    hosts = [Host("gpu1", "10.0.0.1", user="mine"), Host("gpu2", "10.0.0.2", port=2222)]
+    options = SshOptions(config_file=str(own), identity_file="key", user="default")
+    files = write_ssh_files(tmp_path, hosts, options)
+
+    def of(name: str) -> set[str]:
+        command = [str(files.wrapper), "-G", name]
+        return set(
+            subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+        )
+
+    assert {"hostname 10.0.0.9", "user mine", "port 99", "batchmode yes"} <= of("gpu1")
+    assert {"hostname gpu2", "user default", "port 2222", "identitiesonly yes"} <= of("gpu2")
+    assert f"identityfile {Path('key').absolute()}" in of("gpu2")
