@@ -1,7 +1,8 @@
 """Slurm's topology.conf and topology.yaml, as a tree of switches and as blocks.
 
 topology.conf(5) and topology.yaml(5): leaves hold nodes; where topology.yaml exists, Slurm
-ignores topology.conf. Blocks: the least group is the base block size, which Slurm plans with.
+ignores topology.conf. Blocks: the least group is the base block size, which Slurm plans with; the
+blocks of Slurm 23.11 have no such setting, and it refuses the file.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ FORMATS = (
     ),
     TopologyFormat(
         name="slurm-block",
-        about="Slurm: topology.conf, groups of hosts as blocks",
+        about="Slurm 24.05: topology.conf, groups of hosts as blocks",
         usage=_CONF_USAGE,
         render=render_block,
     ),

@@ -97,10 +97,7 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[Report]
         module = f"{shlex.quote(trial.python)} -m torch.distributed.run"
         text = text.replace(" torchrun --", f" {module} --")
     file.write_text(text)
-    words = program(RANK_VARIABLES[trial.launcher])
-    if trial.launcher in _THROUGH_A_SHELL:
-        words = [word.replace("$", r"\$") for word in words]
-    words = [*_NOT_PYTHON.get(trial.launcher, ()), *words]
+    words = program_words(trial.launcher)
     command = filled_in(trial.command, str(file), sum(host.slots for host in hosts), words)
     environment = {
         "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -114,6 +111,14 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[Report]
     if ended.status != 0 or not reports:
         raise _failure(ended)
     return reports
+
+
+def program_words(launcher: str) -> list[str]:
+    """What stands for the program in a usage line, behind the options that say it is no script."""
+    words = program(RANK_VARIABLES[launcher])
+    if launcher in _THROUGH_A_SHELL:
+        words = [word.replace("$", r"\$") for word in words]
+    return [*_NOT_PYTHON.get(launcher, ()), *words]
 
 
 def filled_in(command: str, file: str, ranks: int, words: Sequence[str]) -> str:

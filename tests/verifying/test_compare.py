@@ -12,7 +12,7 @@ from plink.errors import PlinkError, WrongUseError
 from plink.files.cluster import Host
 from plink.launchers import FORMATS
 from plink.verifying.compare import Rank, compare, reason
-from plink.verifying.launch import RANK_VARIABLES, default_command, filled_in
+from plink.verifying.launch import RANK_VARIABLES, default_command, filled_in, program_words
 from plink.verifying.program import Report, parse_reports, program
 
 HOSTS = [Host("c", "10.0.0.3"), Host("a", "10.0.0.1", slots=2), Host("b", "b.example.org")]
@@ -89,6 +89,18 @@ def test_the_program_says_rank_name_and_addresses() -> None:
             ["uname", "-n"], capture_output=True, text=True, check=True
         ).stdout.strip()
     )
+
+
+def test_the_program_gets_whole_through_deepspeed_and_pdsh() -> None:
+    options, words = program_words("deepspeed")[:2], program_words("deepspeed")[2:]
+    assert options == ["--no_python", "--no_local_rank"]
+    # DeepSpeed 0.19.8, launcher/multinode_runner.py, PDSHRunner.parse_user_args; the shell of the
+    # host that reads this knows no rank yet.
+    quoted = ['"{}"'.format(word.replace('"', '\\"')) if " " in word else word for word in words]
+    line = f"unset RANK; exec env RANK=3 {' '.join(quoted)}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+    (report,) = parse_reports(done.stdout)
+    assert report.rank == 3
 
 
 def test_addresses_of_ip_are_understood() -> None:
