@@ -62,8 +62,8 @@ def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) 
         layout,
         520,
         "Hosts stand on a circle, groups side by side, and every rank is joined to the next. "
-        "Orange hops leave a group (dashed where they are few), blue ones stay: a good ring runs around the circle, one that "
-        "ignores the network crosses it again and again.",
+        "Orange hops leave a group (dashed where they are few), blue ones stay: a good ring runs "
+        "around the circle, one that ignores the network crosses it again and again.",
         f"rings of {len(subject.names)} hosts",
     )
 

@@ -12,7 +12,6 @@ from plink.report.subject import NamedOrder, Subject
 from plink.size import format_size
 from plink.view.text import rtt_text, share_text
 
-
 # For the texts behind the bars.
 _ROOM = 1.45
 

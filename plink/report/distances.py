@@ -44,9 +44,10 @@ def distances_section(subject: Subject) -> Section | None:
     size = len(subject.names)
     missing = size * (size - 1) - values.size
     reading = percentile_name(cluster.rtt.reading)
+    least, middle, most = map(rtt_text, np.quantile(values, [0.0, 0.5, 1.0]))
     said = (
-        f"The {reading} round-trip time of every ordered pair, as measured: "
-        f"{rtt_text(values.min())} to {rtt_text(values.max())}, median {rtt_text(float(np.median(values)))}."
+        f"The {reading} round-trip time of every ordered pair, as measured: {least} to {most}, "
+        f"median {middle}."
     )
     if missing:
         said += f" {missing:,} of {counted(size * (size - 1), 'direction')} were not measured."

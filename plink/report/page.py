@@ -13,7 +13,10 @@ from plink.report.markup import link_html, section_html
 from plink.report.parts import Figure, Section
 from plink.view.text import printable
 
-_WITHOUT_SCRIPT = '<noscript><p class="note">The pictures need JavaScript; tables and words do not.</p></noscript>'
+_WITHOUT_SCRIPT = (
+    '<noscript><p class="note">The pictures need JavaScript, tables and words do not.</p>'
+    "</noscript>"
+)
 _HELP = (
     "<footer><p>Point at a picture for values, drag to zoom, double-click to go back. With the "
     "keyboard: Tab to a picture, <kbd>+</kbd> <kbd>-</kbd> to zoom, arrows to move, <kbd>0</kbd> "

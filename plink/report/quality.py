@@ -22,6 +22,7 @@ Vector = npt.NDArray[np.float64]
 # What is smaller stands at the left edge of a logarithmic axis.
 _LEAST_PERCENT = 0.01
 _POINTS = 120
+_FEW = 64
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
@@ -140,58 +141,59 @@ def spread_curves(curves: Sequence[tuple[str, Vector]]) -> Figure:
 
 
 def host_dots(subject: Subject, rtt: RttMeasurement) -> Figure:
-    """Each host's median spread and share of losses, to find the one that is noisy."""
-    sequence = list(subject.sequence)
+    """Each host's median spread, and its share of losses where there are any."""
     most = max(rtt.rtt_us)
     readings = rtt.readings_us
     if most > rtt.reading:
         title = f"{percentile_name(most)} above {percentile_name(rtt.reading)}"
         matrix = above(rtt.rtt_us[most], readings)
     else:
-        title = "between the two directions"
+        title = "between directions"
         matrix = above(np.fmax(readings, readings.T), np.fmin(readings, readings.T))
-    series = [(title, "circle", WITHIN, _medians(matrix))]
+    axis = {"ticksuffix": " %", "rangemode": "tozero", "gridcolor": LINE, "nticks": 5}
+    layout: dict[str, Any] = {
+        "xaxis": {
+            "title": {"text": "hosts, in the order of the heat map"},
+            "showgrid": False,
+            "zeroline": False,
+            "showticklabels": False,
+            "anchor": "free",
+            "position": 0.0,
+        },
+        "yaxis": {**axis, "title": {"text": title}},
+        "showlegend": False,
+        "hovermode": "closest",
+    }
+    traces = [_dots(subject, title, "y", WITHIN, _medians(matrix))]
     if rtt.losses.any():
-        series.append(("losses", "x", BETWEEN, _lost(rtt)))
-    names = [subject.labels[host] for host in sequence]
-    traces = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": title,
-            "x": list(range(len(sequence))),
-            "y": [_percent(values[host]) for host in sequence],
-            "text": names,
-            "marker": {"color": colour, "symbol": symbol, "size": 8 if len(names) <= 64 else 5},
-            "hovertemplate": "%{text}: %{y} %<extra>%{fullData.name}</extra>",
-        }
-        for title, symbol, colour, values in series
-    ]
+        traces.append(_dots(subject, "losses", "y2", BETWEEN, _lost(rtt)))
+        layout["yaxis"]["domain"] = [0.45, 1.0]
+        layout["yaxis2"] = {**axis, "domain": [0.0, 0.33], "title": {"text": "losses"}}
     return Figure(
         "noisy-hosts",
         traces,
-        {
-            "xaxis": {
-                "title": {"text": "hosts, in the order of the heat map"},
-                "showgrid": False,
-                "zeroline": False,
-                "showticklabels": False,
-            },
-            "yaxis": {
-                "title": {"text": "of the reading; of the probes"},
-                "ticksuffix": " %",
-                "rangemode": "tozero",
-                "gridcolor": LINE,
-            },
-            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-            "showlegend": True,
-            "hovermode": "closest",
-        },
-        300,
+        layout,
+        360 if len(traces) > 1 else 260,
         "A dot is a host: the median over its pairs of how far its readings spread, and the share "
         "of its probes that was lost. One far above the others is busy, or its link is bad.",
-        f"spread and losses of {len(names)} hosts",
+        f"spread and losses of {len(subject.names)} hosts",
     )
+
+
+def _dots(subject: Subject, title: str, axis: str, colour: str, values: Vector) -> dict[str, Any]:
+    """A dot for each host; `values` are shares, NaN where unknown."""
+    sequence = subject.sequence
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": title,
+        "yaxis": axis,
+        "x": list(range(len(sequence))),
+        "y": [_percent(values[host]) for host in sequence],
+        "text": [subject.labels[host] for host in sequence],
+        "marker": {"color": colour, "size": 8 if len(sequence) <= _FEW else 5},
+        "hovertemplate": "%{text}: %{y} %<extra>%{fullData.name}</extra>",
+    }
 
 
 def _medians(matrix: Vector) -> Vector:

@@ -139,7 +139,7 @@ def _branches(
         foot = floor if size <= _MAX_NAMES else max(floor, _SHORT * length)
         branches.setdefault(int(group[node]), _Branches()).add(
             [place[left], place[left], place[right], place[right]],
-            [max(height[left], foot), length, length, max(height[right], foot)],
+            [height[left] or foot, length, length, height[right] or foot],
             f"{hosts[left]} and {hosts[right]} hosts, {rtt_text(length)} apart",
         )
     return branches

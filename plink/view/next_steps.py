@@ -11,8 +11,10 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.files.round_sample import recorded_sample
+from plink.files.rtt import RttMeasurement
 from plink.ordering.doubts import doubt
 from plink.view.text import counted
+from probes.echo.disturbance import DISTURBED
 
 _LEAST_GROUPED = 4
 
@@ -82,7 +84,22 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
                 f"plink probe --resume {file}",
             )
         )
+    disturbed = _disturbed(cluster.rtt)
+    if disturbed and not steps:
+        steps.append(
+            Step(
+                f"{counted(disturbed, 'direction')} were disturbed by other work on the hosts: "
+                "measure them again when it is quiet",
+                f"plink probe --resume {file}",
+            )
+        )
     return steps
+
+
+def _disturbed(rtt: RttMeasurement) -> int:
+    if rtt.disturbance is None:
+        return 0
+    return int(np.count_nonzero(rtt.disturbance >= DISTURBED))
 
 
 def _grouping(cluster: Cluster, file: str) -> list[Step]:
