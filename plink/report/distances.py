@@ -92,8 +92,8 @@ def heat_map(subject: Subject, readings_us: Matrix, scale: Scale) -> Figure:
         "zmax": rounded(scale.high_us),
         "colorscale": _colour_scale(scale, readings_us),
         "showscale": False,
-        "hovertemplate": "%{y} → %{x}<br>round trip, µs: %{z}<extra></extra>",
-        "hovertemplatefallback": "not measured",
+        # The page makes the texts of the numbers; written out they would double its size.
+        "hovertemplate": "%{y} → %{x}: %{text}<extra></extra>",
     }
     frames = _frames(subject, per_cell)
     axis = _axis(names, frames)

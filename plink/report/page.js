@@ -24,6 +24,16 @@
     return value;
   }
 
+  // What a cell of a heat map says.
+  function worded(trace) {
+    if (trace.type !== "heatmap") {
+      return trace;
+    }
+    const word = (value, isSelf) =>
+      value === null ? "not measured" : isSelf && value === 0 ? "the host itself" : `${value} µs`;
+    return { ...trace, text: trace.z.map((row, i) => row.map((z, j) => word(z, i === j))) };
+  }
+
   function themed(figure, style, width) {
     const colour = (name) => style.getPropertyValue(name).trim();
     const base = {
@@ -55,7 +65,7 @@
         all[key] = { automargin: true, ...all[key], title };
       }
     }
-    return { data, layout: all };
+    return { data: data.map(worded), layout: all };
   }
 
   function draw(width) {

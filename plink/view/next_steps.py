@@ -37,7 +37,7 @@ def next_steps(
         source: the cluster's file, as messages call it.
         orders: of its hosts: each the file, as messages call it, and the order.
     """
-    file = "CLUSTER" if source is None else document.argument(source)
+    file = "FILE" if source is None else document.argument(source)
     steps: list[Step] = []
     if cluster is not None:
         steps += _measuring(cluster, file)
