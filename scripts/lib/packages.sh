@@ -18,13 +18,19 @@ declare -A WANTED_MODULES=(
     [build]="libdpdk:libdpdk-dev"
 )
 
+# The same, found by command. Debian alone has this one: elsewhere a browser comes some other way.
+# group: command:package ...
+declare -A WANTED_COMMANDS=(
+    [browser]="chromium-headless-shell:chromium-headless-shell"
+)
+
 # missing_packages PYTHON GROUP...: one package a line.
 missing_packages() {
     local python=$1 group entry
     shift
     {
         for group; do
-            for entry in ${NEEDED_COMMANDS[$group]}; do
+            for entry in ${NEEDED_COMMANDS[$group]:-}; do
                 command -v "${entry%%:*}" >/dev/null || printf '%s\n' "${entry#*:}"
             done
         done
@@ -39,21 +45,27 @@ wanted_packages() {
         for entry in ${WANTED_MODULES[$group]:-}; do
             pkg-config --exists "${entry%%:*}" 2>/dev/null || printf 'pkg-config\n%s\n' "${entry#*:}"
         done
+        for entry in ${WANTED_COMMANDS[$group]:-}; do
+            command -v "${entry%%:*}" >/dev/null || printf '%s\n' "${entry#*:}"
+        done
     done | sort -u
 }
 
-# install_wanted RECORD GROUP...: tries once, as RECORD says, and goes on where that fails.
+# install_wanted RECORD GROUP...: tries each group once, as RECORD-GROUP says, and goes on where
+# that fails.
 install_wanted() {
-    local record=$1 packages
+    local record=$1 group packages
     shift
-    packages=$(wanted_packages "$@")
-    if [[ -z $packages || -e $record ]] || ! command -v apt-get >/dev/null; then
-        return
-    fi
-    touch "$record"
-    # shellcheck disable=SC2086  # one word a package
-    (install_packages $packages) 2>/dev/null ||
-        say "going on without ${packages//$'\n'/ and }: what needs them is left out"
+    for group; do
+        packages=$(wanted_packages "$group")
+        if [[ -z $packages || -e $record-$group ]] || ! command -v apt-get >/dev/null; then
+            continue
+        fi
+        touch "$record-$group"
+        # shellcheck disable=SC2086  # one word a package
+        (install_packages $packages) 2>/dev/null ||
+            say "going on without ${packages//$'\n'/ and }: what needs them is left out"
+    done
 }
 
 # Debian keeps ensurepip and the headers of its own Python in packages of their own.

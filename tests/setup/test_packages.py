@@ -158,10 +158,19 @@ def test_a_wanted_package_is_tried_once_and_may_fail(machine: Path) -> None:
     lines = f"install_wanted {machine}/tried build; install_wanted {machine}/tried build lab"
     for _ in range(2):
         assert run(machine, lines).returncode == 0
-    assert (machine / "tried").exists()
+    assert (machine / "tried-build").exists()
     if os.geteuid() == 0:
         installs = [line for line in (machine / "calls").read_text().splitlines() if "-y" in line]
         assert installs == ["apt-get install --no-install-recommends -y libdpdk-dev pkg-config"]
+
+
+def test_what_one_group_wants_does_not_keep_another_from_being_tried(machine: Path) -> None:
+    add_program(machine, "touch", f'exec {shutil.which("touch")} "$@"')
+    add_program(machine, "apt-get")
+    (machine / "tried-build").touch()
+    line = f"install_packages() {{ echo wanted $*; }}; install_wanted {machine}/tried build browser"
+    assert run(machine, line).stdout == "wanted chromium-headless-shell\n"
+    assert run(machine, line).stdout == ""
 
 
 def test_a_wanted_package_that_is_there_is_left_alone(machine: Path) -> None:
@@ -169,7 +178,7 @@ def test_a_wanted_package_that_is_there_is_left_alone(machine: Path) -> None:
     add_program(machine, "pkg-config", '[[ $* == "--exists libdpdk" ]]')
     assert run(machine, f"install_wanted {machine}/tried build lab").returncode == 0
     assert not (machine / "calls").exists()
-    assert not (machine / "tried").exists()
+    assert not (machine / "tried-build").exists()
 
 
 def test_services_are_held_off_only_while_installing(machine: Path) -> None:
