@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.report.colours import BETWEEN, NO_GROUP, WITHIN, group_colour, group_symbol
-from plink.report.hops import leaves_group
-from plink.report.parts import Figure, plotly_text, rounded
+from plink.report.hops import leaves_group, staying_title
+from plink.report.parts import MUTED, Figure, plotly_text, rounded
 from plink.report.subject import Subject
 
 # Empty places on the circle between two groups.
@@ -87,8 +87,9 @@ def _ring(
     """Hops within groups, hops between groups, and a trace of hosts for each group."""
     leaves = leaves_group(subject, ranks)
     dash = "dash" if leaves.sum() <= _MANY else "solid"
+    staying = {"color": WITHIN if subject.groups else MUTED, "dash": "solid"}
     kinds = (
-        ({"color": WITHIN, "dash": "solid"}, "stays in the group", np.flatnonzero(~leaves)),
+        (staying, staying_title(subject), np.flatnonzero(~leaves)),
         ({"color": BETWEEN, "dash": dash}, "leaves the group", np.flatnonzero(leaves)),
     )
     lines = [_lines(title, line, places, ranks, rows) for line, title, rows in kinds if rows.size]

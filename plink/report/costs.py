@@ -13,7 +13,7 @@ from plink.size import format_size
 from plink.view.text import rtt_text, share_text
 
 # For the texts behind the bars.
-_ROOM = 1.45
+_ROOM = 1.35
 
 
 def costs_section(subject: Subject) -> Section | None:
@@ -85,8 +85,8 @@ def cost_bars(named: NamedOrder, name: str) -> Figure:
             "bargap": 0.35,
         },
         260,
-        "Shorter is better. No order is cheaper than the lower bound (dotted): what lies between "
-        "it and plink's order is all that could still be saved.",
+        "Shorter is better; shares are of a random order's cost. No order is cheaper than the lower "
+        "bound (dotted): what lies between it and plink's order is all that could still be saved.",
         "predicted costs: " + ", ".join(f"{label} {rtt_text(cost)}" for label, cost, _ in rows),
     )
 
@@ -113,7 +113,7 @@ def _said(named: NamedOrder) -> str:
 def _share(cost_us: float, order: Order) -> str:
     if not order.cost_random_us:
         return rtt_text(cost_us)
-    return f"{rtt_text(cost_us)} ({share_text(cost_us / order.cost_random_us)} of random)"
+    return f"{rtt_text(cost_us)} ({share_text(cost_us / order.cost_random_us)})"
 
 
 def _unit(most_us: float) -> tuple[float, str]:

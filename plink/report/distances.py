@@ -121,6 +121,7 @@ def heat_map(subject: Subject, readings_us: Matrix, scale: Scale) -> Figure:
         720,
         caption,
         f"heat map of round-trip times between {len(sequence)} hosts",
+        is_square=True,
     )
 
 

@@ -8,11 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.report.colours import BETWEEN, NO_GROUP, WITHIN
-from plink.report.parts import LINE, Figure, rounded
+from plink.report.parts import LINE, MUTED, Figure, rounded
 from plink.report.subject import NamedOrder, Subject
 
 # More bars are too narrow for a pattern.
 _MANY = 64
+
+
+def staying_title(subject: Subject) -> str:
+    """What hops are called that do not lead from one group to another."""
+    return "stays in the group" if subject.groups else "hop"
 
 
 def leaving(subject: Subject, ranks: Sequence[int]) -> int:
@@ -42,7 +47,12 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
     following = np.roll(ranks, -1)
     leaves = leaves_group(subject, ranks)
     kinds = (
-        ("stays in the group", WITHIN, "", np.flatnonzero(~leaves).tolist()),
+        (
+            staying_title(subject),
+            WITHIN if subject.groups else MUTED,
+            "",
+            np.flatnonzero(~leaves).tolist(),
+        ),
         ("leaves the group", BETWEEN, "/", np.flatnonzero(leaves).tolist()),
     )
     traces = [

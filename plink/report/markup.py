@@ -80,10 +80,13 @@ def _legend(legend: Legend) -> str:
 
 
 def _figure(figure: Figure) -> str:
+    height = f"{figure.height_px}px"
+    if figure.is_square:
+        height = f"min({height}, 110vw)"
     return (
         f'<figure><div class="picture" id="figure-{figure.name}" role="img" tabindex="0" '
         f'aria-label="{escape(printable(figure.description))}" '
-        f'style="height: {figure.height_px}px"></div>'
+        f'style="height: {height}"></div>'
         f"<figcaption>{_text(figure.caption)}</figcaption></figure>"
     )
 

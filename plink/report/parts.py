@@ -70,6 +70,7 @@ class Figure:
         height_px: of the picture.
         caption: how to read it.
         description: what it shows, for who does not see it.
+        is_square: never much higher than the page is wide.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Figure:
     height_px: int
     caption: str
     description: str
+    is_square: bool = False
 
 
 Part = Paragraph | Table | Steps | Legend | Figure

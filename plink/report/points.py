@@ -77,6 +77,7 @@ def point_map(subject: Subject, hosts: list[int], found: Embedding) -> Figure:
         "measured round trips as they can; colour and symbol are its group. The axes have no "
         "meaning of their own, only distances have. Groups should show as clumps apart.",
         f"map of {len(hosts)} hosts in {len(traces)} groups",
+        is_square=True,
     )
 
 

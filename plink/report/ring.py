@@ -26,7 +26,7 @@ def ring_section(subject: Subject) -> Section | None:
     for number, named in enumerate(subject.orders):
         ranks = [subject.place_of[name] for name in named.order.names]
         parts.append(Paragraph(_compared(subject, named, ranks)))
-        pair = [("given order", given), (f"plink's order ({named.source})", ranks)]
+        pair = [("given order", given), ("plink's order", ranks)]
         parts += [
             rings(subject, pair, f"ring-{number}"),
             hop_bars(subject, named, ranks, f"hops-{number}"),
