@@ -86,7 +86,8 @@ def cost_bars(named: NamedOrder, name: str) -> Figure:
         },
         260,
         "Shorter is better; shares are of a random order's cost. No order is cheaper than the "
-        "lower bound (dotted): what lies between it and plink's order is all that could still be saved.",
+        "lower bound (dotted): what lies between it and plink's order is all that could still be "
+        "saved.",
         "predicted costs: " + ", ".join(f"{label} {rtt_text(cost)}" for label, cost, _ in rows),
     )
 
