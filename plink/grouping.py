@@ -234,6 +234,11 @@ def _notes(denoised: Denoised, method: str, levels: Sequence[Labels]) -> list[st
             f"{denoised.filled_pairs:,} pairs were not measured; distances are of {source}: "
             f"{denoised.why}"
         )
+    elif method != "kmeans":
+        notes.append(
+            "the embedding was not used: every pair was measured, and groups found on the readings "
+            "themselves are no worse"
+        )
     if method != "levels" and not levels:
         notes.append("the distances show no groups: these are cut from a continuum")
     return notes

@@ -26,6 +26,7 @@ COMMANDS = {
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
     "plan": ("plink.cli.plan", "Plan an aggregation that follows the network."),
     "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
+    "report": ("plink.cli.report", "Draw a cluster and its orders as one page of HTML."),
     "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),
     "run": ("plink.cli.run_", "Start a job over SSH on the hosts in an order."),
     "bench": ("plink.cli.bench", "Run a real client in several orders and compare."),

@@ -26,7 +26,7 @@ from plink.ordering.solve import Task, solve_order
 from plink.size import parse_size
 from plink.view.order import print_order
 from plink.view.paper import paper
-from plink.view.text import printable, rtt_text, share_text
+from plink.view.text import counted, printable, rtt_text, share_text
 from solvers.exact.verdict import Engine
 from solvers.orders.solution import Progress
 
@@ -71,6 +71,11 @@ def run(request: Request) -> int:
     sceptical = doubt(order)
     if sceptical:
         note(sceptical)
+    if order.filled_pairs:
+        note(
+            f"the embedding was not used: {counted(order.filled_pairs, 'distance')} without a "
+            "measurement came from the raw matrix, on which rings come out no worse"
+        )
     if request.format_name is not None and request.output is not None:
         _explain(request.format_name, request.output, order)
     return _warn(order, unreachable)

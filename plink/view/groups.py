@@ -18,14 +18,23 @@ from solvers.groups.grouping import traffic
 
 _UNKNOWN = "-"
 _SHOWN = 8
-_HEADER = ("group", "hosts", "within", "to next", "certain", "uplink", "members")
+HEADER = ("group", "hosts", "within", "to next", "certain", "uplink", "members")
 
 
 def group_lines(cluster: Cluster, capacity: Capacity | None = None) -> list[str]:
     """The table of a cluster's groups, heading first, and what to know of them."""
-    grouping = cluster.grouping
     if not cluster.groups:
         return []
+    rows = group_rows(cluster, capacity)
+    lines = aligned([HEADER, *rows], left=(0, len(HEADER) - 1))
+    if cluster.grouping is not None:
+        lines += grouping_lines(cluster, cluster.grouping)
+    return lines
+
+
+def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, ...]]:
+    """A row of texts a group, under `HEADER`."""
+    grouping = cluster.grouping
     quality = {} if grouping is None else {item.group: item for item in grouping.quality}
     uplinks = {}
     if capacity is not None:
@@ -33,13 +42,9 @@ def group_lines(cluster: Cluster, capacity: Capacity | None = None) -> list[str]
             uplink.group: _least(uplink.send_gbit_s, uplink.receive_gbit_s)
             for uplink in capacity.uplinks
         }
-    rows = [
+    return [
         _row(group, quality.get(group.name), uplinks.get(group.name)) for group in cluster.groups
     ]
-    lines = aligned([_HEADER, *rows], left=(0, len(_HEADER) - 1))
-    if grouping is not None:
-        lines += grouping_lines(cluster, grouping)
-    return lines
 
 
 def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:

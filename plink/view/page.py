@@ -19,6 +19,7 @@ from plink.view import facts, heatmap
 from plink.view.bandwidth import bandwidth_facts, uplink_facts
 from plink.view.groups import group_lines
 from plink.view.modes import Vector, histogram_line
+from plink.view.next_steps import next_steps
 from plink.view.paper import Paper
 from plink.view.routes import route_facts
 from plink.view.scale import scale_for
@@ -38,7 +39,7 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
     console.print(_title(source, cluster, summary))
     if rtt is None or summary is None:
         console.print("no round-trip times in this file")
-        _print_failures(console, cluster)
+        _print_doubts(console, cluster, source)
         _print_groups(console, cluster)
         _print_bandwidth(console, cluster)
         _print_routes(console, cluster)
@@ -51,7 +52,7 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
         _print_picture(paper, replace(cluster, rtt=shown), shown.readings_us, facts.facts(summary))
     else:
         console.print("no pair of hosts was measured")
-    _print_failures(console, cluster)
+    _print_doubts(console, cluster, source)
     _print_groups(console, cluster)
     _print_bandwidth(console, cluster)
     _print_routes(console, cluster)
@@ -75,7 +76,6 @@ def _print_picture(
     lines = Group(*picture.lines)
     console.print(_side_by_side(lines, picture.width, table, facts_width) if is_beside else lines)
     has_gaps = values.size < len(names) * (len(names) - 1)
-    console.print()
     console.print(heatmap.legend(scale, has_gaps=has_gaps, shades=paper.shades))
     if picture.hosts_per_cell > 1:
         size = picture.hosts_per_cell
@@ -141,11 +141,14 @@ def _print_routes(console: Console, cluster: Cluster) -> None:
         console.print(facts.table(rows))
 
 
-def _print_failures(console: Console, cluster: Cluster) -> None:
+def _print_doubts(console: Console, cluster: Cluster, source: str) -> None:
+    """What failed, what to know before trusting the readings, and what to do next."""
     rows = facts.failures("no answer", cluster.unreachable)
     if cluster.rtt is not None:
         rows += facts.failures("failed", cluster.rtt.failures)
         rows += facts.notes(cluster.rtt)
+    for step in next_steps(cluster, source)[:1]:
+        rows.append(("next", [printable(f"{step.why}: {step.command}")]))
     if rows:
         console.print()
         console.print(facts.table(rows))

@@ -16,12 +16,16 @@ def uplink_lines(cluster: Cluster) -> list[str]:
     """The table of a cluster's uplinks, heading first; empty where none was measured."""
     if cluster.uplinks is None:
         return []
-    sizes = {group.name: len(group.hosts) for group in cluster.groups}
-    rows = [_row(uplink, sizes.get(uplink.group)) for uplink in cluster.uplinks.uplinks]
-    lines = aligned([HEADER, *rows])
+    lines = aligned([HEADER, *uplink_rows(cluster)])
     if any(uplink.send_is_lower_bound or uplink.receive_is_lower_bound for uplink in _all(cluster)):
         lines.append("≥: at least; something else, as the other groups' links, may be the limit")
     return lines
+
+
+def uplink_rows(cluster: Cluster) -> list[tuple[str, ...]]:
+    """A row of texts an uplink, under `HEADER`."""
+    sizes = {group.name: len(group.hosts) for group in cluster.groups}
+    return [_row(uplink, sizes.get(uplink.group)) for uplink in _all(cluster)]
 
 
 def oversubscription(uplink: Uplink) -> float | None:

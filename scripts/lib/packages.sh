@@ -21,6 +21,8 @@ declare -A WANTED_MODULES=(
 # Peers that some systems lack; their tests are then skipped. group: command:package ...
 declare -A WANTED_COMMANDS=(
     [slurm]="slurmctld:slurmctld slurmd:slurmd srun:slurm-client"
+    # Debian alone has this one: elsewhere a browser comes some other way.
+    [browser]="chromium-headless-shell:chromium-headless-shell"
 )
 
 # missing_packages PYTHON GROUP...: one package a line.
@@ -29,7 +31,7 @@ missing_packages() {
     shift
     {
         for group; do
-            for entry in ${NEEDED_COMMANDS[$group]}; do
+            for entry in ${NEEDED_COMMANDS[$group]:-}; do
                 command -v "${entry%%:*}" >/dev/null || printf '%s\n' "${entry#*:}"
             done
         done

@@ -124,15 +124,21 @@ def embed(
     current = shape = fit(known, start, first, _STEPS)
     errors: dict[int, held_out.Error] = {}
     fits: dict[int, _Fit] = {}
-    for size in candidates:
+
+    def judge(size: int, found: _Fit) -> None:
+        predicted = _predicted(found.points, found.heights, alpha)
+        errors[size] = held_out.error(predicted, observations, held)
+        fits[size] = found
+
+    for size in (size for size in candidates if size >= first):
         if size != first:
-            # Fewer dimensions lose axes for good, so more of them go on from the coarse shape.
-            current = fit(known, shape if size < first else current, size, _STEPS_TO_COMPARE)
-        errors[size] = held_out.error(
-            _predicted(current.points, current.heights, alpha), observations, held
-        )
-        fits[size] = current
-        current = current if size > first else shape
+            current = fit(known, current, size, _STEPS_TO_COMPARE)
+        judge(size, current)
+    for size in (size for size in reversed(candidates) if size < first):
+        # Where more dimensions than these are too few, so are these.
+        if errors and held_out.simplest(errors) > min(errors):
+            break
+        judge(size, fit(known, shape, size, _STEPS_TO_COMPARE))
     best = held_out.simplest(errors)
     final = fit(observations, fits[best], best, _STEPS_AT_LAST)
     neighbours = held_out.neighbour_prediction(known)

@@ -147,6 +147,16 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [round(mode["rtt_us"]) for mode in data["modes"]] == [22, 51]
 
 
+def test_the_next_step_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", "c.json"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "next 1 host could not be reached: plink probe --resume c.json" in said
+    cluster.write("c.json", replace(racks(4, 4).cluster, unreachable=()))
+    assert run(["show", "c.json"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "next no groups are known yet: plink group c.json" in said
+
+
 def test_an_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = solve_order(racks(4, 4).cluster, None, Task(seed=1, time_limit_s=0.5))
     order.write("o.json", found)

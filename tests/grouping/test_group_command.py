@@ -61,6 +61,7 @@ def test_racks_are_found_and_written_into_the_file(sizes, capsys):
     assert "adjusted mutual information 1.000" in said.out
     assert "PAIA: raw 100.00 %, embedded 100.00 %" in said.out
     assert "no host's link is known: they are taken for unlimited" in said.err
+    assert "the embedding was not used: every pair was measured" in said.err
 
 
 def test_json_tells_groups_capacities_and_truth(capsys):

@@ -160,6 +160,7 @@ def test_an_unmeasured_host_is_named_and_the_exit_code_says_partly(folder, capsy
     shown = capsys.readouterr()
     assert "no measurement reaches h2" in shown.err
     assert "5 of 15 pairs" in shown.out
+    assert "the embedding was not used: 5 distances without a measurement" in shown.err
     assert order_file.read("o.json")[0].unmeasured_hosts == ["h2"]
 
 

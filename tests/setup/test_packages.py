@@ -167,12 +167,20 @@ def test_a_wanted_package_is_tried_once_and_may_fail(machine: Path) -> None:
         ]
 
 
+def test_what_one_group_wants_does_not_keep_another_from_being_tried(machine: Path) -> None:
+    add_program(machine, "apt-get")
+    (machine / "tried").write_text("build ")
+    line = f"install_packages() {{ echo wanted $*; }}; install_wanted {machine}/tried build browser"
+    assert run(machine, line).stdout == "wanted chromium-headless-shell\n"
+    assert run(machine, line).stdout == ""
+
+
 def test_a_wanted_package_that_is_there_is_left_alone(machine: Path) -> None:
     add_program(machine, "apt-get", 'echo called >> "$TMPDIR/calls"')
     add_program(machine, "pkg-config", '[[ $* == "--exists libdpdk" ]]')
     assert run(machine, f"install_wanted {machine}/tried build lab").returncode == 0
     assert not (machine / "calls").exists()
-    assert not (machine / "tried").exists()
+    assert not (machine / "tried-build").exists()
 
 
 def test_services_are_held_off_only_while_installing(machine: Path) -> None:

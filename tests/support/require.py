@@ -74,6 +74,15 @@ def require_fuzzer() -> None:
         pytest.skip("needs clang's libFuzzer")
 
 
+def require_browser() -> str:
+    """The path of a headless Chromium; skip unless one is installed."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    found = next((path for name in names if (path := shutil.which(name)) is not None), None)
+    if found is None:
+        pytest.skip("needs chromium-headless-shell or another Chromium")
+    return found
+
+
 def require_gloo_headers() -> None:
     """Skip unless programs can be built with Gloo itself; torch has it inside, but no headers."""
     program = "#include <gloo/allreduce_bcube.h>\nint main() { return 0; }"

@@ -1,0 +1,125 @@
+"""What an order is predicted to cost, beside the given order, random ones and the bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plink.files.order import Order
+from plink.ordering.doubts import confirmation, doubt
+from plink.report.colours import BETWEEN, NO_GROUP_COLOUR, WITHIN
+from plink.report.parts import INK, LINE, Figure, Paragraph, Part, Section, plotly_text, rounded
+from plink.report.subject import NamedOrder, Subject
+from plink.size import format_size
+from plink.view.text import rtt_text, share_text
+
+# For the texts behind the bars.
+_ROOM = 1.35
+
+
+def costs_section(subject: Subject) -> Section | None:
+    """A picture for each order; None without any order of several hosts."""
+    parts: list[Part] = []
+    orders = [named for named in subject.orders if len(named.order.hosts) > 1]
+    for number, named in enumerate(orders):
+        parts.append(Paragraph(_said(named)))
+        doubtful = doubt(named.order)
+        if doubtful is not None:
+            parts.append(Paragraph(f"{doubtful[:1].upper()}{doubtful[1:]}.", is_note=True))
+        parts.append(cost_bars(named, f"costs-{number}"))
+    return Section("orders", "Orders", parts) if parts else None
+
+
+def cost_bars(named: NamedOrder, name: str) -> Figure:
+    """The figure of one order's costs.
+
+    Args:
+        named: the order.
+        name: of the figure.
+    """
+    order = named.order
+    rows = [
+        ("given order", order.cost_given_us, NO_GROUP_COLOUR),
+        ("random order (median)", order.cost_random_us, NO_GROUP_COLOUR),
+        ("plink's order", order.cost_us, WITHIN),
+        ("lower bound", order.lower_bound_us, "rgba(0, 0, 0, 0)"),
+    ]
+    labels = [label for label, _, _ in rows]
+    scale, unit = _unit(max(cost for _, cost, _ in rows))
+    trace: dict[str, Any] = {
+        "type": "bar",
+        "orientation": "h",
+        "y": labels,
+        "x": [rounded(cost / scale) for _, cost, _ in rows],
+        "text": [plotly_text(_share(cost, order)) for _, cost, _ in rows],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "marker": {
+            "color": [colour for _, _, colour in rows],
+            "line": {"color": INK, "width": [0, 0, 0, 1.5]},
+        },
+        "hovertemplate": "%{y}: %{text}<extra></extra>",
+    }
+    bound = rounded(order.lower_bound_us / scale)
+    line = {
+        "type": "line",
+        "x0": bound,
+        "x1": bound,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": BETWEEN, "width": 1.5, "dash": "dot"},
+    }
+    return Figure(
+        name,
+        [trace],
+        {
+            "xaxis": {
+                "title": {"text": f"predicted {unit}"},
+                "gridcolor": LINE,
+                "range": [0.0, rounded(_ROOM * max(trace["x"]) or 1.0)],
+                "zeroline": False,
+            },
+            "yaxis": {"autorange": "reversed", "fixedrange": True},
+            "shapes": [line] if bound else [],
+            "showlegend": False,
+            "bargap": 0.35,
+        },
+        260,
+        "Shorter is better; shares are of a random order's cost. No order is cheaper than the "
+        "lower bound (dotted): what lies between it and plink's order is all that could still be "
+        "saved.",
+        "predicted costs: " + ", ".join(f"{label} {rtt_text(cost)}" for label, cost, _ in rows),
+    )
+
+
+def _said(named: NamedOrder) -> str:
+    order = named.order
+    cost = (
+        "the sum of latencies"
+        if order.size_bytes is None
+        else f"the time for {format_size(order.size_bytes)} where flows share links"
+    )
+    most = share_text(order.gap)
+    limit = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
+    gap = f"{limit} of its cost could still be saved" if order.gap else "no order is cheaper"
+    against = f"{share_text(order.cost_us / order.cost_random_us)} of a random order's cost"
+    share = against if order.cost_random_us else "as much as any"
+    return (
+        f"{named.source}: {order.algorithm} on {len(order.hosts)} hosts; cost is {cost}. "
+        f"plink's order costs {share}; {gap}. Gain found again on other readings: "
+        f"{confirmation(order)}."
+    )
+
+
+def _share(cost_us: float, order: Order) -> str:
+    if not order.cost_random_us:
+        return rtt_text(cost_us)
+    return f"{rtt_text(cost_us)} ({share_text(cost_us / order.cost_random_us)})"
+
+
+def _unit(most_us: float) -> tuple[float, str]:
+    """µs a unit, and its name."""
+    for scale, unit in ((1e6, "s"), (1e3, "ms")):
+        if most_us >= scale:
+            return scale, unit
+    return 1.0, "µs"

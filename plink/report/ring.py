@@ -1,0 +1,56 @@
+"""An order as a ring over the groups, beside the given one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plink.report.circle import rings
+from plink.report.colours import NO_GROUP
+from plink.report.hops import hop_bars, leaving
+from plink.report.parts import Paragraph, Part, Section
+from plink.report.subject import NamedOrder, Subject
+from plink.view.text import counted
+
+_LEAST_HOSTS = 3
+
+
+def ring_section(subject: Subject) -> Section | None:
+    """The given order and those of plink as rings; None where there are too few hosts."""
+    if len(subject.names) < _LEAST_HOSTS:
+        return None
+    parts: list[Part] = []
+    given = list(range(len(subject.names)))
+    if not subject.orders:
+        parts.append(Paragraph(f"No order was given to this report. {_crossings(subject, given)}"))
+        parts.append(rings(subject, [("given order", given)], "ring"))
+    for number, named in enumerate(subject.orders):
+        ranks = [subject.place_of[name] for name in named.order.names]
+        parts.append(Paragraph(_compared(subject, named, ranks)))
+        pair = [("given order", given), ("plink's order", ranks)]
+        parts += [
+            rings(subject, pair, f"ring-{number}"),
+            hop_bars(subject, named, ranks, f"hops-{number}"),
+        ]
+    return Section("ring", "The ring over the groups", parts)
+
+
+def _crossings(subject: Subject, ranks: Sequence[int]) -> str:
+    if not subject.groups:
+        return "No groups are known, so hops within and between groups cannot be told apart."
+    return (
+        f"As listed, {leaving(subject, ranks)} of {len(ranks)} hops lead from one group to another."
+    )
+
+
+def _compared(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str:
+    if not subject.groups:
+        return f"{named.source}: {_crossings(subject, ranks)}"
+    given = leaving(subject, range(len(ranks)))
+    alone = int((subject.group_of == NO_GROUP).sum())
+    least = len(subject.groups) + alone if len(subject.groups) + alone > 1 else 0
+    lone = f" and {counted(alone, 'host')} of none" if alone else ""
+    return (
+        f"{named.source}: {leaving(subject, ranks)} of {len(ranks)} hops lead from one group to "
+        f"another; in the given order {given} do. A ring over "
+        f"{counted(len(subject.groups), 'group')}{lone} has at least {least}."
+    )
