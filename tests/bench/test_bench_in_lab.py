@@ -85,6 +85,15 @@ def wait_for(what: Callable[[], Any], process: subprocess.Popen[str], seconds: f
     return found
 
 
+def ranks(lab: Lab, client: str, hosts: Sequence[str] = ()) -> set[int]:
+    """The processes of a client's ranks, on some hosts or on all."""
+    return {
+        found.pid
+        for found in processes(lab)
+        if found.host in (hosts or lab.names) and RANK_OF[client] in found.command
+    }
+
+
 def endless(client: str, cluster: Path, orders: str) -> Sequence[object]:
     """Launches of some seconds each, more than a test waits for."""
     launches = ("--size", SIZE_BYTES, "--repetitions", 60, "--rounds", 1000, "--timeout", 3)
@@ -124,16 +133,9 @@ def test_bytes_go_round_the_ring_in_the_order_and_a_killed_rank_is_named(
         for rank, host in enumerate(names):
             peer = wait_for(lambda host=host: main_peer(lab, host, 5 * SIZE_BYTES), process)
             assert peer == names[(rank + STEP[client]) % len(names)]
-        victim = wait_for(
-            lambda: [
-                found
-                for found in processes(lab)
-                if found.host == names[2] and found.command.count(RANK_OF[client])
-            ],
-            process,
-        )
+        victim = wait_for(lambda: ranks(lab, client, names[2:3]), process)
         # The last of them: shells come before what they started.
-        os.kill(max(found.pid for found in victim), signal.SIGKILL)
+        os.kill(max(victim), signal.SIGKILL)
         stdout, stderr = process.communicate(timeout=40)
     assert "Traceback" not in stderr
     assert process.returncode == (3 if stdout else 1)
@@ -149,8 +151,9 @@ def test_a_bench_told_to_end_prints_what_there_is_and_leaves_nothing(
     arguments = (cluster, "--client", client, "--orders", "given", "--size", SIZE_BYTES)
     with running(lab, *arguments, "--rounds", 1000, "--repetitions", 4) as process:
         wait_for(lambda: main_peer(lab, lab.names[0], SIZE_BYTES), process)
-        # Enough for this launch to end; interrupted is one of those after it.
-        time.sleep(2.0)
+        first = ranks(lab, client)
+        # Interrupted is a launch after this one, which has then ended.
+        wait_for(lambda: (now := ranks(lab, client)) and first.isdisjoint(now), process)
         process.send_signal(SIGNAL_OF[client])
         stdout, stderr = process.communicate(timeout=30)
     assert "Traceback" not in stderr

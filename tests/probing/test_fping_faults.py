@@ -24,6 +24,11 @@ def fpings(lab: Lab) -> list[int]:
     return programs(lab, "fping")
 
 
+def measuring(lab: Lab) -> list[int]:
+    """The fpings that measure: not those asked for their version."""
+    return programs(lab, "fping\0-q\0")
+
+
 def run_of(lab: Lab, out: Path, count: int) -> AbstractContextManager[subprocess.Popen[str]]:
     """A run that two pairs at a time are part of."""
     options = ("--tool", "fping", "--count", count, "--concurrency", "2")
@@ -40,7 +45,7 @@ def test_an_interrupt_stops_at_once_and_keeps_what_there_is(lab: Lab, tmp_path: 
     out = tmp_path / "c.json"
     # A direction takes 4 s.
     with run_of(lab, out, 4000) as run:
-        wait_for_next(lambda: fpings(lab))
+        wait_for_next(lambda: measuring(lab))
         run.send_signal(signal.SIGINT)
         began = time.monotonic()
         _, complaint = run.communicate(timeout=20)

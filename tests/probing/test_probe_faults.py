@@ -146,7 +146,7 @@ def test_a_killed_agent_costs_one_host(lab: Lab, tmp_path: Path) -> None:
 def test_an_interrupt_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     run = start_long_run(lab, out)
-    wait_for(lambda: agents_on(lab, lab.names[0]), 30.0)
+    wait_for(lambda: all(agents_on(lab, host) for host in lab.names), 30.0)
     time.sleep(2.0)
     run.send_signal(signal.SIGINT)
     _, complaint = run.communicate(timeout=30)
