@@ -122,9 +122,9 @@ def test_uplinks_are_found(lab: Lab, tmp_path: Path) -> None:
             [UPLINK_GBIT_S] * 2, rel=0.25
         )
         assert not uplink.send_is_lower_bound
-    assert found["r2"].hosts_gbit_s == pytest.approx(2 * HOST_GBIT_S, rel=0.1)
+    assert found["r2"].hosts_gbit_s == pytest.approx(2 * HOST_GBIT_S, rel=0.25)
     # Behind its uplink the only host of a rack shows no more.
-    assert found["r3"].hosts_gbit_s == pytest.approx(UPLINK_GBIT_S, rel=0.1)
+    assert found["r3"].hosts_gbit_s == pytest.approx(UPLINK_GBIT_S, rel=0.25)
     assert cluster.bandwidth is not None
     assert not iperf3s(lab)
 
