@@ -125,15 +125,17 @@ def test_a_whole_bench_as_json(
     lab: Lab, cluster: Path, shuffled: tuple[Path, list[str]], client: str
 ) -> None:
     path, names = shuffled
+    # A launch of an MPI takes seconds, and what differs is not the client's affair.
+    more = ["random:1"] if client == "gloo" else []
+    orders = ",".join(["given", "plink", *more, f"file:{path}"])
     done = plink(
         *("bench", cluster, "--client", client, "--size", "1MB", "--json", "--seed", 5),
-        *("--orders", f"given,plink,random:1,file:{path}", "--rounds", 1, "--repetitions", 2),
-        *ssh_options(lab),
+        *("--orders", orders, "--rounds", 1, "--repetitions", 2, *ssh_options(lab)),
     )
     assert (done.code, done.stderr) == (0, "")
     data = json.loads(done.stdout)
     rows = {row["order"]: row for row in data["rows"]}
-    assert list(rows) == ["given", "plink", "random-1", "shuffled"]
+    assert list(rows) == ["given", "plink", *(["random-1"] if more else []), "shuffled"]
     assert rows["given"]["hosts"] == lab.names
     assert rows["shuffled"]["hosts"] == names
     for row in rows.values():
