@@ -23,6 +23,8 @@ from plink.bench.workers import gloo_allreduce
 from plink.remote.hosts import RemoteHost
 from probes.errors import HostError
 
+pytestmark = pytest.mark.timing
+
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
 # Long enough to be disturbed: far more repetitions than a test waits for.

@@ -55,9 +55,7 @@ def run_mpi(
         choices: labels with control variables, as `mpi_traffic.c` takes them.
         environment: the launcher's switches beside those of the bench.
     """
-    program = folder / f"traffic-{flavour.helper}"
-    compiler = flavour.compilers[0]
-    subprocess.run([compiler, "-O2", "-o", program, _FOLDER / "mpi_traffic.c"], check=True)
+    program = _built(flavour, folder.parent)
     addresses = [lab.truth["addresses"][name] for name in lab.names]
     hosts = [Host(*named) for named in zip(lab.names, addresses, strict=True)]
     local = _local_address(addresses[0])
@@ -76,6 +74,15 @@ def run_mpi(
     ended = run_launcher(flavour.command(plan), LIMIT_S)
     assert ended is not None
     assert ended.status == 0, ended.stderr
+
+
+def _built(flavour: Flavour, folder: Path) -> Path:
+    """The traffic program of an MPI, compiled once for all tests whose folders are neighbours."""
+    program = folder / f"traffic-{flavour.helper}"
+    if not program.exists():
+        compiler = flavour.compilers[0]
+        subprocess.run([compiler, "-O2", "-o", program, _FOLDER / "mpi_traffic.c"], check=True)
+    return program
 
 
 def run_gloo(lab: Lab, folder: Path, counts: Sequence[int]) -> None:

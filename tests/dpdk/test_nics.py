@@ -14,7 +14,7 @@ from plink.probing.nics import read_nics, refuse_unlisted, same_nics
 from probes.dpdk.nics import Nic, parse_nics
 from probes.errors import OptionError
 from probes.hosts.host import ListedHost
-from support.plink_command import plink
+from support.plink_command import plink_here
 
 FIRST = Nic("gpu1", "0000:00:06.0", IPv4Interface("10.9.0.7/24"), IPv4Address("10.9.0.1"))
 SECOND = Nic("gpu2", "net_tap0,iface=tap0", IPv4Interface("10.9.0.8/24"))
@@ -100,6 +100,6 @@ def test_only_dpdk_takes_nics(tmp_path: Path) -> None:
     file.write_text(TEXT)
     assert read_nics(str(file)) == (FIRST, SECOND)
     assert read_nics(None) == ()
-    done = plink("probe", "-", "-o", "-", "--nics", file, text="gpu1\ngpu2\n")
+    done = plink_here("probe", "-", "-o", "-", "--nics", file, text="gpu1\ngpu2\n")
     assert done.code == 2
     assert done.stderr.startswith("error: --nics is for --tool dpdk, not echo\n")

@@ -32,6 +32,11 @@ def iperf3s(lab: Lab) -> list[int]:
     return programs(lab, "iperf3")
 
 
+def clients(lab: Lab) -> list[int]:
+    """The iperf3s that transfer: neither servers nor those asked for their version."""
+    return programs(lab, "iperf3\0-c\0")
+
+
 def three_hosts(lab: Lab, tmp_path: Path) -> Path:
     """A list of two hosts of the first rack and one of the second."""
     racks = list(lab.racks.values())
@@ -117,9 +122,9 @@ def test_uplinks_are_found(lab: Lab, tmp_path: Path) -> None:
             [UPLINK_GBIT_S] * 2, rel=0.25
         )
         assert not uplink.send_is_lower_bound
-    assert found["r2"].hosts_gbit_s == pytest.approx(2 * HOST_GBIT_S, rel=0.1)
+    assert found["r2"].hosts_gbit_s == pytest.approx(2 * HOST_GBIT_S, rel=0.25)
     # Behind its uplink the only host of a rack shows no more.
-    assert found["r3"].hosts_gbit_s == pytest.approx(UPLINK_GBIT_S, rel=0.1)
+    assert found["r3"].hosts_gbit_s == pytest.approx(UPLINK_GBIT_S, rel=0.25)
     assert cluster.bandwidth is not None
     assert not iperf3s(lab)
 
@@ -128,7 +133,7 @@ def test_an_interrupt_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     hosts, out = three_hosts(lab, tmp_path), tmp_path / "c.json"
     options = (*ssh_options(lab), "-o", out, "--tool", "iperf3")
     with started("probe", hosts, *options) as run:
-        wait_for_next(lambda: iperf3s(lab))
+        wait_for_next(lambda: clients(lab))
         run.send_signal(signal.SIGINT)
         _, complaint = run.communicate(timeout=20)
     assert run.returncode == 3, complaint

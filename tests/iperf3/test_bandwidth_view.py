@@ -16,7 +16,7 @@ from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.measurement import Failure
 from plink.view.text import bandwidth_text
 from plink.view.uplinks import oversubscription, uplink_lines
-from support.plink_command import plink
+from support.plink_command import plink_here
 
 NAN = float("nan")
 BANDWIDTH = BandwidthMeasurement(
@@ -84,7 +84,7 @@ def test_bandwidths_as_people_read_them(gbit_s: float, text: str) -> None:
 
 
 def test_the_page_has_both(path: Path) -> None:
-    done = plink("show", path, "--width", "100")
+    done = plink_here("show", path, "--width", "100")
     assert done.code == 0, done.stderr
     assert "no round-trip times in this file" in done.stdout
     assert "95.6 Mbit/s to 9.41 Gbit/s, median 382 Mbit/s" in done.stdout
@@ -95,20 +95,20 @@ def test_the_page_has_both(path: Path) -> None:
 
 
 def test_the_statistics_have_both(path: Path) -> None:
-    data = json.loads(plink("show", "--json", path).stdout)
+    data = json.loads(plink_here("show", "--json", path).stdout)
     assert data["bandwidth"]["measured"] == 5
     assert data["bandwidth"]["median_gbit_s"] == 0.382
     assert data["uplinks"][0]["oversubscription"] == pytest.approx(8.0)
 
 
 def test_the_matrix_is_exported_as_it_is(path: Path) -> None:
-    done = plink("export", path, "--quantity", "bandwidth")
+    done = plink_here("export", path, "--quantity", "bandwidth")
     assert done.stdout == "Gbit/s,a,b,c\na,0,9.41,0.382\nb,9.4,0,\nc,0.0956,0.381,0\n"
-    assert plink("export", path, "--quantity", "bandwidth", "--unit", "ms").code == 2
-    refused = plink("import", "-", "--unit", "us", text=done.stdout)
+    assert plink_here("export", path, "--quantity", "bandwidth", "--unit", "ms").code == 2
+    refused = plink_here("import", "-", "--unit", "us", text=done.stdout)
     assert refused.code == 2
     assert "error: standard input: holds bandwidths in Gbit/s" in refused.stderr
-    refused = plink("export", path)
+    refused = plink_here("export", path)
     assert refused.code == 2
     assert "holds no round-trip times" in refused.stderr
 
@@ -116,17 +116,17 @@ def test_the_matrix_is_exported_as_it_is(path: Path) -> None:
 def test_there_is_no_bandwidth_to_export(tmp_path: Path) -> None:
     file = tmp_path / "c.json"
     cluster_file.write(str(file), Cluster([Host("a", "a"), Host("b", "b")]))
-    done = plink("export", file, "--quantity", "bandwidth")
+    done = plink_here("export", file, "--quantity", "bandwidth")
     assert done.code == 2
     assert done.stderr == (
         f"error: {file}: holds no bandwidths\n"
         f"hint: plink probe --resume {file} --tool iperf3 measures them\n"
     )
-    done = plink("export", "-", "--quantity", "bandwidth", text=file.read_text())
+    done = plink_here("export", "-", "--quantity", "bandwidth", text=file.read_text())
     assert "hint: plink probe --resume FILE --tool iperf3 measures them\n" in done.stderr
 
 
 def test_an_order_needs_round_trip_times(path: Path, tmp_path: Path) -> None:
-    done = plink("order", path, "--algo", "ring", "-o", tmp_path / "o.json")
+    done = plink_here("order", path, "--algo", "ring", "-o", tmp_path / "o.json")
     assert done.code == 2
     assert "holds no round-trip times" in done.stderr

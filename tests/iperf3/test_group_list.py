@@ -13,7 +13,7 @@ from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group
 from plink.probing.group_list import parse_groups, read_groups
-from support.plink_command import plink
+from support.plink_command import plink_here
 
 HOSTS = [f"n{k:02}" for k in range(1, 9)]
 
@@ -95,7 +95,7 @@ def test_the_command_refuses_before_it_connects(
     if groups is not None:
         (tmp_path / "groups.txt").write_text(groups)
         options += ("--groups", str(tmp_path / "groups.txt"))
-    done = plink("probe", tmp_path / "hosts.txt", "-o", tmp_path / "c.json", *options)
+    done = plink_here("probe", tmp_path / "hosts.txt", "-o", tmp_path / "c.json", *options)
     assert done.code == 2
     assert message in done.stderr
     assert not (tmp_path / "c.json").exists()

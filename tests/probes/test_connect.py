@@ -22,6 +22,8 @@ from probes.ssh.options import SshOptions
 from probes.ssh.session import Session
 from support.sshd import Sshd, make_key, mute_port
 
+pytestmark = pytest.mark.timing
+
 
 def connect(sshd: Sshd, options: SshOptions, **changes: object) -> Session:
     return Connector(options).connect(replace(sshd.target(options), **changes))  # type: ignore[arg-type]

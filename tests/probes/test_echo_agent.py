@@ -14,6 +14,8 @@ import pytest
 from support import echo_packet
 from support.local_hosts import SECRET, start_agent
 
+pytestmark = pytest.mark.timing
+
 ADDRESS = "127.0.2.1"
 PEER = "127.0.2.2"
 

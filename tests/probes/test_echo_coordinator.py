@@ -17,6 +17,8 @@ from probes.tournament import round_robin
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 
+pytestmark = pytest.mark.timing
+
 OPTIONS = EchoOptions(count=40, percentiles=(10.0, 50.0, 99.0), silence_s=0.5)
 FREE, ONE_AT_A_TIME = 1000, 1
 

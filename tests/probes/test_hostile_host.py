@@ -24,6 +24,8 @@ from support.local_hosts import AGENT, ListSink, local_hosts
 from support.pairs import all_pairs
 from support.sshd import Sshd
 
+pytestmark = pytest.mark.timing
+
 OPTIONS = EchoOptions(count=20, percentiles=(10.0,), silence_s=0.5)
 EVIL = 2
 

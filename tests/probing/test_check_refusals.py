@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from support.plink_command import plink
+from support.plink_command import plink_here
 
 
 @pytest.fixture
 def imported(tmp_path: Path) -> Path:
     file = tmp_path / "c.json"
-    done = plink("import", "-", "-o", file, text="us,a,b\na,0,5\nb,6,0\n")
+    done = plink_here("import", "-", "-o", file, text="us,a,b\na,0,5\nb,6,0\n")
     assert done.code == 0, done.stderr
     return file
 
 
 def test_what_no_tool_measured_cannot_be_measured_again(imported: Path) -> None:
-    done = plink("probe", "--check", imported)
+    done = plink_here("probe", "--check", imported)
     assert done.code == 2
     assert "its round-trip times are of import, which cannot measure them again" in done.stderr
 
@@ -28,7 +28,7 @@ def test_a_file_without_round_trip_times_cannot_be_checked(tmp_path: Path) -> No
     file.write_text(
         '{"format": "plink.cluster", "version": 1, "hosts": [{"name": "a", "address": "a"}]}'
     )
-    done = plink("probe", "--check", file)
+    done = plink_here("probe", "--check", file)
     assert done.code == 2
     assert "holds no round-trip times" in done.stderr
 
@@ -45,14 +45,14 @@ def test_a_file_without_round_trip_times_cannot_be_checked(tmp_path: Path) -> No
     ],
 )
 def test_what_the_file_says_is_not_said_again(option: tuple[str, ...], named: str) -> None:
-    done = plink("probe", "--check", "c.json", *option)
+    done = plink_here("probe", "--check", "c.json", *option)
     assert done.code == 2
     assert named in done.stderr
     assert "does not go with --check" in done.stderr
 
 
 def test_json_is_for_a_check() -> None:
-    done = plink("probe", "hosts.txt", "-o", "c.json", "--json")
+    done = plink_here("probe", "hosts.txt", "-o", "c.json", "--json")
     assert done.code == 2
     assert "--json goes with --check" in done.stderr
 
@@ -68,6 +68,6 @@ def test_json_is_for_a_check() -> None:
     ],
 )
 def test_rounds_that_are_none(rounds: str, complaint: str) -> None:
-    done = plink("probe", "hosts.txt", "-o", "c.json", "--rounds", rounds)
+    done = plink_here("probe", "hosts.txt", "-o", "c.json", "--rounds", rounds)
     assert done.code == 2
     assert complaint in done.stderr

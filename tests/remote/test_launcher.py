@@ -15,6 +15,8 @@ import pytest
 from plink.remote import launcher
 from plink.remote.launcher import run_launcher
 
+pytestmark = pytest.mark.timing
+
 # Signals as plink's command line takes them: all are KeyboardInterrupt.
 PROGRAM = """
 import signal, sys

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labkit.entry import host_command
 from labkit.holder import PROGRAM, held
+from labkit.registry import ROOT_REGISTRY, Registry
 from support.require import require_root
 
 EXEC_TIMEOUT_S = 60
@@ -74,9 +76,8 @@ class Lab:
         self, host: str, argv: Sequence[str], *, text: str = "", check: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Run a command as if on the host, `text` on its standard input."""
-        command = [*program(), "exec", "--name", self.name, host, "--", *argv]
         return subprocess.run(
-            command,
+            host_command(Registry(ROOT_REGISTRY).find(self.name), host, argv),
             input=text,
             capture_output=True,
             text=True,

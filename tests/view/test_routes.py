@@ -13,7 +13,7 @@ from plink.files.cluster import Cluster, Host
 from plink.files.measurement import Failure
 from plink.files.routes import NO_ROUTE, RouteMeasurement
 from plink.view.routes import route_facts, routes_to_json, summarise_routes
-from support.plink_command import plink
+from support.plink_command import plink_here
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -75,6 +75,6 @@ def test_nothing_was_measured() -> None:
 def test_show_prints_it(tmp_path: Path, options: tuple[str, ...]) -> None:
     path = tmp_path / "c.json"
     cluster_file.write(str(path), cluster())
-    done = plink("show", path, *options)
+    done = plink_here("show", path, *options)
     assert done.code == 0, done.stderr
     assert ('"max_hops": 4' if options else "1 to 4 hops, median 4") in done.stdout
