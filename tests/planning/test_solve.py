@@ -13,8 +13,10 @@ from plink.files.cluster import Cluster, Host
 from plink.planning.kinds import KINDS, build
 from plink.planning.solve import Planned, Task, solve_plan
 from plink.plans.check import check
+from plink.plans.forest import make_forest
 from plink.plans.measures import measure
 from solvers.contention.network import make_network
+from solvers.forests.double_tree import double_tree
 
 S = 20_000_000
 
@@ -138,6 +140,29 @@ def test_a_ring_leaves_each_group_once():
     found = plan(rack_cluster([4, 4, 4, 4], seed=3), "ring")
     crossing = measure(found.plan.forest, 1.0, group_of=found.plan.group_of).cross_group_bytes
     assert crossing == pytest.approx(2 * 4 * (1 - 1 / 16))
+
+
+def test_a_ring_leaves_each_group_once_whatever_the_latencies():
+    cluster = rack_cluster([4, 3, 2], seed=3)
+    assert cluster.rtt is not None
+    rtt_us = np.random.default_rng(1).uniform(10.0, 100.0, (9, 9))
+    np.fill_diagonal(rtt_us, np.nan)
+    found = plan(replace(cluster, rtt=replace(cluster.rtt, rtt_us={10.0: rtt_us})), "ring")
+    crossing = measure(found.plan.forest, 1.0, group_of=found.plan.group_of).cross_group_bytes
+    assert crossing == pytest.approx(2 * 3 * (1 - 1 / 9))
+
+
+def test_a_tree_begins_where_a_group_does():
+    found = plan(rack_cluster([4, 4, 4, 4], seed=3), "tree")
+    crossing = measure(found.plan.forest, 1.0, group_of=found.plan.group_of).cross_group_bytes
+    # NCCL's two trees over four groups of four in a row.
+    in_a_row = double_tree(range(16))
+    least = measure(
+        make_forest(in_a_row.weights, in_a_row.reduce_parents, in_a_row.broadcast_parents),
+        1.0,
+        group_of=[rank // 4 for rank in range(16)],
+    )
+    assert crossing == pytest.approx(least.cross_group_bytes)
 
 
 def test_measures_count_hosts_without_a_group_as_groups():
