@@ -29,7 +29,7 @@ missing_packages() {
     shift
     {
         for group; do
-            for entry in ${NEEDED_COMMANDS[$group]}; do
+            for entry in ${NEEDED_COMMANDS[$group]:-}; do
                 command -v "${entry%%:*}" >/dev/null || printf '%s\n' "${entry#*:}"
             done
         done
