@@ -92,7 +92,7 @@ def test_nothing_is_missing_on_a_complete_machine(machine: Path) -> None:
     python = add_python(machine)
     for name in ["g++", "make", "cmake"]:
         add_program(machine, name)
-    result = run(machine, f"missing_packages {python} build")
+    result = run(machine, f"missing_packages {python} build slurm")
     assert (result.returncode, result.stdout) == (0, "")
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from support.lab import Lab
 
-_LIMIT_S = 30
+_LIMIT_S = 60
 _PAUSE_S = 0.05
 _PORT = 6817
 
