@@ -61,7 +61,7 @@ def test_a_host_that_moved_is_named(measured: Measured) -> None:
     away = next(rack for rack in sorted(set(racks.values())) if rack != home)
     measured.lab.lab("move", host, away)
     try:
-        code, found = measured.found()
+        code, found = measured.found("--rounds", "2")
         done = measured.check("--rounds", "2")
     finally:
         measured.lab.lab("move", host, home)
