@@ -117,7 +117,7 @@ class Order:
 
     @property
     def ranked(self) -> list[Host]:
-        """The hosts as launchers list them: with as many slots as ranks in a row, again for more."""
+        """The hosts as launchers list them: a line for each of a host's stretches of ranks."""
         if self.host_of_rank is None:
             return list(self.hosts)
         return [
@@ -174,7 +174,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
     document.check_format(data, source, FORMAT, _VERSION if is_older else _VERSION_WITH_SLOTS)
     fields = Fields(data, source)
     hosts = cluster.parse_hosts(fields)
-    unused = cluster.parse_hosts(fields, "unused") if "unused" in data else []
+    unused = tuple(cluster.parse_hosts(fields, "unused")) if "unused" in data else ()
     everyone = [host.name for host in (*hosts, *unused)]
     size = len(everyone)
     solver = fields.object("solver")

@@ -56,7 +56,7 @@ class Found:
 
 
 class Objective(Protocol):
-    """A cost of orders of all hosts, which ranks fill from the front, and the search for a cheap one."""
+    """A cost of orders of all hosts, which ranks fill from the front, and a search by it."""
 
     @property
     def name(self) -> str:

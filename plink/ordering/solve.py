@@ -172,7 +172,7 @@ def _of_one_host(host: Host, cluster: Cluster, made_from: str | None, task: Task
 
 
 def median_of_random(objective: Objective, seed: int) -> float:
-    """The median cost in µs of `RANDOM_ORDERS` random orders, of random hosts where some suffice."""
+    """The median cost in µs of `RANDOM_ORDERS` random orders; their first hosts are used."""
     rng = np.random.default_rng([seed, RANDOM_ORDERS])
     hosts = objective.filling.hosts
     orders = (rng.permutation(hosts).tolist() for _ in range(RANDOM_ORDERS))

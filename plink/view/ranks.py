@@ -18,6 +18,7 @@ from plink.view.text import rtt_text
 
 _BAR_WIDTH = 16
 _MAX_NAME_WIDTH = 24
+_MAX_RANKS_WIDTH = 20
 _GUTTER = 4
 # More hosts than this stand in several columns where the page is wide enough.
 _LINES = 24
@@ -28,7 +29,7 @@ def print_ranks(paper: Paper, order: Order) -> None:
     ranks = rank_labels(order)
     bars = _bars(order.hops_us, paper.shades)
     name_width = min(_MAX_NAME_WIDTH, max(cell_len(name) for name in order.names))
-    widths = (max(4, *map(len, ranks)), max(4, name_width), 7, _BAR_WIDTH)
+    widths = (min(_MAX_RANKS_WIDTH, max(4, *map(len, ranks))), max(4, name_width), 7, _BAR_WIDTH)
     fitting = (paper.console.width + _GUTTER) // (sum(widths) + len(widths) - 1 + _GUTTER)
     columns = max(1, min(fitting, math.ceil(len(ranks) / _LINES)))
     lines = math.ceil(len(ranks) / columns)
@@ -47,7 +48,7 @@ def print_ranks(paper: Paper, order: Order) -> None:
 
 
 def rank_labels(order: Order) -> list[str]:
-    """The rank or ranks of every host: `0`, `0-7` where it has eight, `0,4` where they are apart."""
+    """The ranks of every host: `0`, `0-7` where it has eight, `0,4` where they are apart."""
     runs: dict[str, list[str]] = {name: [] for name in order.names}
     rank = 0
     for host in order.ranked:

@@ -3,8 +3,8 @@
 The greatest is at least any weighted mean over the leaves, which is a sum over the tree's edges of
 distance x weight of the leaves below. Let hosts have prices, and let a tree use hosts more than
 once or never, and pay for each use: a tree that uses each once pays the sum of all prices, so the
-cheapest such tree less that sum is at most every order's cost. (Where there are more hosts than
-ranks in the tree, it pays at most the sum of as many greatest prices.) It is found by dynamic programming
+cheapest such tree less that sum is at most every order's cost; of more hosts than ranks it pays at
+most the sum of as many greatest prices. It is found by dynamic programming
 from the leaves up, as a subtree's cheapest cost depends only on its root's host. Prices are raised
 where hosts are used too often and lowered where they are not used, as penalties are in the 1-trees
 of a ring (Held and Karp 1970).

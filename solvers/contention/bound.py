@@ -45,7 +45,8 @@ def lower_bound_s(table: PeerTable, network: Network, position_of: Ranks | None 
         loads, waits = over_positions(loads, waits, position_of)
         positions = int(position_of.max()) + 1
     if positions > network.hosts:
-        raise ValueError(f"{positions} ranks or blocks of them on {network.hosts} hosts")
+        kind = "ranks" if position_of is None else "blocks of ranks"
+        raise ValueError(f"{positions} {kind} on {network.hosts} hosts")
     if positions == 1:
         return 0.0
     by_stage_s = sum(

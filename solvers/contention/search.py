@@ -108,7 +108,8 @@ def search(
     hosts = network.hosts
     positions = table.ranks if position_of is None else int(position_of.max()) + 1
     if positions > hosts:
-        raise ValueError(f"{positions} ranks or blocks of them on {hosts} hosts")
+        kind = "ranks" if position_of is None else "blocks of ranks"
+        raise ValueError(f"{positions} {kind} on {hosts} hosts")
     starts = [[int(host) for host in order] for order in start_orders] or [list(range(hosts))]
     if any(sorted(order) != list(range(hosts)) for order in starts):
         raise ValueError(f"a start is no permutation of 0 to {hosts - 1}")

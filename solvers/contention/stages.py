@@ -114,7 +114,7 @@ def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Load
 def _between(
     flows: Loads | Waits, position_of: Ranks
 ) -> tuple[Ranks, Ranks, Ranks, npt.NDArray[np.bool_]]:
-    """Sources, destinations and starts of the flows that leave their position, and which those are."""
+    """Sources, destinations and starts of the flows between positions, and which those are."""
     sources, destinations = position_of[flows.sources], position_of[flows.destinations]
     kept = sources != destinations
     before = np.concatenate([[0], np.cumsum(kept)])

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from solvers.collectives.form import RingForm
 from solvers.contention.network import Floats, Network
 from solvers.contention.stages import Waits
-from solvers.collectives.form import RingForm
 from solvers.slots.filling import Filling
 from solvers.slots.search import solve
 

@@ -22,7 +22,7 @@ Ring = list[int]
 
 MAX_EXACT_HOSTS = 16
 
-# Moves of the first chain for each host of the ring; every further pair of chains has twice as many.
+# Moves of the first chain for each host of the ring; each further pair of chains has twice as many.
 _MOVES_PER_HOST = 2000
 _STAGES = 60
 
@@ -73,7 +73,9 @@ def solve_ring_of_some(
         if cost <= exact * (1.0 + _RELATIVE_TOLERANCE):
             ring, exact = first, cost
         return OrderSolution(_with_others(ring, given), exact, exact, "exact", 0)
-    climb = _Climb(distance, filling, first, seed, time_limit_s, on_progress)
+    climb = _Climb(
+        distance, filling, first, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
+    )
     try:
         ended_by = climb.run()
     except KeyboardInterrupt:
@@ -108,6 +110,7 @@ class _Climb:
         distance: Matrix,
         filling: Filling,
         first: Ring,
+        *,
         seed: int,
         time_limit_s: float,
         on_progress: Callable[[Progress], None] | None,

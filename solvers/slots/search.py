@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from solvers.bounds.lower_bound import lower_bound
-from solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
+from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.distances import checked
 from solvers.orders import reference
 from solvers.orders import search as orders
@@ -93,9 +94,8 @@ def solve(
         return solve_ring_of_some(
             matrix, filling, given, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
         )
-    return _by_whole_orders(
-        form, matrix, filling, list(given), seed, (time_limit_s, proof_limit_s), on_progress
-    )
+    whole = _Whole(form, matrix, filling, list(given))
+    return whole.solve(seed, time_limit_s, proof_limit_s, on_progress)
 
 
 def over_hosts(form: Form, filling: Filling) -> Form | None:
@@ -109,38 +109,50 @@ def over_hosts(form: Form, filling: Filling) -> Form | None:
     return padded(form, filling.hosts) if filling.slots[0] == 1 else None
 
 
-def _by_whole_orders(
-    form: Form,
-    matrix: Matrix,
-    filling: Filling,
-    given: list[int],
-    seed: int,
-    limits_s: tuple[float, float],
-    on_progress: Callable[[Progress], None] | None,
-) -> OrderSolution:
-    def price(order: list[int]) -> float:
-        return cost(form, matrix, filling, order)
+@dataclass(frozen=True)
+class _Whole:
+    """A search that prices any order as a whole."""
 
-    given_cost = price(given)
-    if given_cost == 0.0:
-        return OrderSolution(given, 0.0, 0.0, "exact", 0)
-    if filling.hosts <= _MOST_TRIED_HOSTS:
-        # The given order comes first, and stays where another costs as much.
-        tried = [given, *map(list, itertools.permutations(range(filling.hosts)))]
-        cheapest = min(tried, key=price)
-        return OrderSolution(cheapest, price(cheapest), price(cheapest), "exact", len(tried))
-    time_limit_s, proof_limit_s = limits_s
-    start = min([given, clustered(matrix)], key=price)
-    found, steps, ended_by = anneal_order(
-        price, start, filling.used, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
-    )
-    best = price(found)
-    if given_cost <= best:
-        found, best = given, given_cost
-    if ended_by == "interrupt":
-        return OrderSolution(found, best, 0.0, ended_by, steps)
-    bound = min(best, slots_bound(form, matrix, filling, proof_limit_s))
-    return OrderSolution(found, best, bound, ended_by, steps)
+    form: Form
+    matrix: Matrix
+    filling: Filling
+    given: list[int]
+
+    def price(self, order: Sequence[int]) -> float:
+        return cost(self.form, self.matrix, self.filling, order)
+
+    def solve(
+        self,
+        seed: int,
+        time_limit_s: float,
+        proof_limit_s: float,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> OrderSolution:
+        given_cost = self.price(self.given)
+        if given_cost == 0.0:
+            return OrderSolution(self.given, 0.0, 0.0, "exact", 0)
+        hosts = self.filling.hosts
+        if hosts <= _MOST_TRIED_HOSTS:
+            # The given order comes first, and stays where another costs as much.
+            tried = [self.given, *map(list, itertools.permutations(range(hosts)))]
+            cheapest = min(tried, key=self.price)
+            best = self.price(cheapest)
+            return OrderSolution(cheapest, best, best, "exact", len(tried))
+        found, steps, ended_by = anneal_order(
+            self.price,
+            min([self.given, clustered(self.matrix)], key=self.price),
+            self.filling.used,
+            seed=seed,
+            time_limit_s=time_limit_s,
+            on_progress=on_progress,
+        )
+        best = self.price(found)
+        if given_cost <= best:
+            found, best = self.given, given_cost
+        if ended_by == "interrupt":
+            return OrderSolution(found, best, 0.0, ended_by, steps)
+        bound = min(best, slots_bound(self.form, self.matrix, self.filling, proof_limit_s))
+        return OrderSolution(found, best, bound, ended_by, steps)
 
 
 def slots_bound(form: Form, matrix: Matrix, filling: Filling, time_limit_s: float) -> float:

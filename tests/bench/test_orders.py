@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from plink.bench.orders import NamedOrder, Sources, as_permutation, names_in, resolve_orders
 from plink.errors import WrongUseError
+from solvers.slots.filling import Filling
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -15,6 +16,7 @@ def resolve(
 ) -> list[NamedOrder]:
     sources = Sources(
         names=NAMES,
+        filling=Filling([1] * 4, 4),
         seed=seed,
         solve=lambda: [1, 0, 2, 3],
         spread=lambda count: [[2, 3, 0, 1], [3, 2, 0, 1]][:count],
