@@ -259,7 +259,10 @@ def _parse_ranks(fields: Fields, hosts: Sequence[Host]) -> list[int] | None:
     if "host_of_rank" not in fields.values:
         return None
     ranks = sum(host.slots for host in hosts)
-    found = [int(host) for host in fields.numbers("host_of_rank", ranks, len(hosts) - 1)]
+    numbers = fields.numbers("host_of_rank", ranks, len(hosts) - 1)
+    if not all(number.is_integer() for number in numbers):
+        raise fields.error("host_of_rank", "indices of hosts")
+    found = [int(number) for number in numbers]
     counts = Counter(found)
     if any(counts[place] != host.slots for place, host in enumerate(hosts)):
         raise fields.error("host_of_rank", "every host as often as it has slots")

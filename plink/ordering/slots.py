@@ -75,6 +75,6 @@ def placed_on(hosts: Sequence[Host], placement: Sequence[int]) -> Placed:
     in_blocks = [host for host in used for _ in range(ranks_on[host])]
     return Placed(
         hosts=[replace(hosts[host], slots=ranks_on[host]) for host in used],
-        unused=[given for host, given in enumerate(hosts) if host not in ranks_on],
+        unused=tuple(given for host, given in enumerate(hosts) if host not in ranks_on),
         host_of_rank=None if in_blocks == placement else [place[host] for host in placement],
     )
