@@ -26,6 +26,7 @@ from solvers.orders.solution import Progress
 from solvers.slots import search as slots_search
 from solvers.slots.anneal import anneal_order
 from solvers.slots.filling import Filling
+from solvers.slots.uneven import TURNS, by_places
 
 OnProgress = Callable[[Progress], None]
 
@@ -34,6 +35,9 @@ _PROOF_SHARE = 0.2
 
 # Of the time under contention, for the latency search that gives it a start.
 _LATENCY_SHARE = 0.3
+
+# Of that time, where hosts differ in slots, for searches that take places to keep their ranks.
+_PLACES_SHARE = 0.5
 
 # The name of that search in an order file.
 _CONTENTION = "contention-annealing"
@@ -260,14 +264,33 @@ class ContentionObjective:
         on_progress: OnProgress | None,
     ) -> Found:
         """Annealing in which every order's time is predicted anew; no bound is known."""
-        in_groups = [in_sequence(start, self.network.group_of) for start in starts]
-        start = min([*starts, *in_groups], key=self.cost_us)
+
+        def search_places(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
+            found = search(
+                self.table,
+                self.network,
+                [start],
+                position_of=place_of,
+                seed=seed,
+                time_limit_s=_PLACES_SHARE * time_limit_s / TURNS,
+                tie_break_distance=self.by_latency.matrix_us,
+            )
+            if found.ended_by == "interrupt":
+                raise KeyboardInterrupt
+            return found.order
+
+        begins = [*starts, *(in_sequence(start, self.network.group_of) for start in starts)]
+        try:
+            start = by_places(self.filling, begins, self.cost_us, search_places)
+        except KeyboardInterrupt:
+            order = min(begins, key=self.cost_us)
+            return Found(order, self.cost_us(order), 0.0, _CONTENTION, 0, "interrupt")
         order, steps, ended_by = anneal_order(
             self.cost_us,
             start,
             self.filling.used,
             seed=seed,
-            time_limit_s=time_limit_s,
+            time_limit_s=(1.0 - _PLACES_SHARE) * time_limit_s,
             on_progress=on_progress,
         )
         return Found(order, self.cost_us(order), 0.0, _CONTENTION, steps, ended_by)

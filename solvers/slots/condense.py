@@ -10,17 +10,22 @@ import numpy as np
 
 from solvers.collectives.form import RoundsForm, TreesForm, WeightedRound
 from solvers.collectives.merged import merged
-from solvers.slots.filling import Filling
+from solvers.slots.filling import Ranks
 
 # The parent of what is in no tree.
 IDLE = -2
 
 
-def condensed(form: RoundsForm, filling: Filling) -> RoundsForm:
-    """The rounds between the places of an order of all hosts; places without a rank are idle."""
-    place = filling.position_of
-    rounds = [WeightedRound(place[step.edges], step.weight) for step in form.rounds]
-    return merged(RoundsForm(filling.hosts, rounds))
+def condensed(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
+    """The rounds between the places of an order of hosts; places without a rank are idle.
+
+    Args:
+        form: over ranks.
+        place_of: (R,) of every rank.
+        places: how many there are.
+    """
+    rounds = [WeightedRound(place_of[step.edges], step.weight) for step in form.rounds]
+    return merged(RoundsForm(places, rounds))
 
 
 def padded(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesForm:

@@ -21,11 +21,15 @@ from solvers.slots.condense import condensed, padded
 from solvers.slots.filling import Filling
 from solvers.slots.ring_bound import subset_ring_bound
 from solvers.slots.rings import solve_ring_of_some
+from solvers.slots.uneven import TURNS, by_places
 
 Matrix = npt.NDArray[np.float64]
 
 # All 720 orders of so many hosts are tried.
 _MOST_TRIED_HOSTS = 6
+
+# Of the time, for searches that take places to keep their numbers of ranks.
+_START_SHARE = 0.25
 
 # More slots than this, and no bound is looked for: that takes a matrix of them.
 _MOST_BOUND_SLOTS = 1024
@@ -105,7 +109,7 @@ def over_hosts(form: Form, filling: Filling) -> Form | None:
     if not filling.is_even:
         return None
     if isinstance(form, RoundsForm):
-        return condensed(form, filling)
+        return condensed(form, filling.position_of, filling.hosts)
     return padded(form, filling.hosts) if filling.slots[0] == 1 else None
 
 
@@ -138,12 +142,16 @@ class _Whole:
             cheapest = min(tried, key=self.price)
             best = self.price(cheapest)
             return OrderSolution(cheapest, best, best, "exact", len(tried))
+        try:
+            start = self._start(seed, time_limit_s)
+        except KeyboardInterrupt:
+            return OrderSolution(self.given, given_cost, 0.0, "interrupt", 0)
         found, steps, ended_by = anneal_order(
             self.price,
-            min([self.given, clustered(self.matrix)], key=self.price),
+            start,
             self.filling.used,
             seed=seed,
-            time_limit_s=time_limit_s,
+            time_limit_s=(1.0 - _START_SHARE) * time_limit_s,
             on_progress=on_progress,
         )
         best = self.price(found)
@@ -153,6 +161,29 @@ class _Whole:
             return OrderSolution(found, best, 0.0, ended_by, steps)
         bound = min(best, slots_bound(self.form, self.matrix, self.filling, proof_limit_s))
         return OrderSolution(found, best, bound, ended_by, steps)
+
+    def _start(self, seed: int, time_limit_s: float) -> list[int]:
+        """A cheap order to begin with."""
+        starts = [self.given, clustered(self.matrix)]
+        form = self.form
+        if not isinstance(form, RoundsForm):
+            return min(starts, key=self.price)
+        hosts = self.filling.hosts
+
+        def search(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
+            found = orders.solve(
+                condensed(form, place_of, hosts),
+                self.matrix,
+                start,
+                seed=seed,
+                time_limit_s=_START_SHARE * time_limit_s / TURNS,
+                proof_limit_s=0.0,
+            )
+            if found.ended_by == "interrupt":
+                raise KeyboardInterrupt
+            return found.order
+
+        return by_places(self.filling, starts, self.price, search)
 
 
 def slots_bound(form: Form, matrix: Matrix, filling: Filling, time_limit_s: float) -> float:

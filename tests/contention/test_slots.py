@@ -19,6 +19,7 @@ def positions(ranks: int, per_host: int) -> np.ndarray:
     return np.arange(ranks) // per_host
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.data(), st.integers(1, 8))
 def test_a_clock_of_positions_equals_that_of_ranks(data, ranks):
     table = data.draw(tables(ranks), label="table")

@@ -18,7 +18,7 @@ from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.ordering.solve import Task, solve_order
 
-QUICK_S = 0.3
+QUICK_S = 0.2
 
 
 def uneven(sizes: list[int], slots: list[int]) -> Cluster:

@@ -29,7 +29,7 @@ def best_of(form, distance, filling):
     return min(cost(form, distance, filling, order) for order in orders)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(distance_matrices(2, 5), st.sampled_from(ANY), st.data())
 def test_small_cases_equal_brute_force_and_the_bound_is_one(distance, name, data):
     size = len(distance)
@@ -53,7 +53,7 @@ def test_small_cases_equal_brute_force_and_the_bound_is_one(distance, name, data
     assert slots_bound(form, distance, filling, 0.02) <= best * (1 + 1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(distance_matrices(3, 6), st.data())
 def test_hosts_and_slots_price_alike(distance, data):
     """A form over hosts, with idle ones, costs what the form over ranks does."""
@@ -76,7 +76,7 @@ def test_hosts_and_slots_price_alike(distance, data):
     assert priced == pytest.approx(expected, rel=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(distance_matrices(3, 7), st.data())
 def test_rings_of_some_hosts_are_exact_by_dynamic_programming(distance, data):
     count = data.draw(st.integers(3, len(distance)))
