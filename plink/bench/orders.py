@@ -162,6 +162,11 @@ def _listed(path: str, listed: Sequence[str], sources: Sources) -> NamedOrder:
     if len(listed) == filling.ranks > len(set(listed)):
         return NamedOrder(label, _apart(listed, sources, path))
     count = None if filling.takes_all_hosts else filling.fewest_hosts
+    if count is None and len(listed) < len(names) and set(listed) < set(names):
+        raise WrongUseError(
+            f"{path}: lists {counted(len(listed), 'host')} of {len(names)}",
+            f"--ranks {len(listed)} compares orders of so many",
+        )
     hosts = as_permutation(listed, names, path, count)
     others = [host for host in range(len(names)) if host not in hosts]
     return _placed(label, [*hosts, *others], filling)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from plink.errors import WrongUseError
 from plink.ordering.objectives import ContentionObjective, Found, LatencyObjective, Objective
 from solvers.collectives.form import RingForm
 from solvers.orders.search import solve
@@ -15,10 +17,27 @@ from solvers.slots.condense import padded
 from solvers.slots.filling import Filling
 from solvers.slots.search import by_slot
 
+# The search keeps a matrix of all slots.
+_MOST_SLOTS = 4096
+
 _PROOF_SHARE = 0.2
 
 # A placement that saves less than this share is not worth to be apart for.
 _LEAST_GAIN = 1e-6
+
+
+def check_size(filling: Filling) -> None:
+    """Refuse more slots than are searched one by one.
+
+    Raises:
+        WrongUseError: there are more.
+    """
+    slots = sum(filling.slots)
+    if slots > _MOST_SLOTS:
+        raise WrongUseError(
+            f"--interleave takes up to {_MOST_SLOTS:,} slots, and there are {slots:,}",
+            "without it the ranks of a host are adjacent, and any number is taken",
+        )
 
 
 def apart(
@@ -38,17 +57,22 @@ def apart(
     filling = objective.filling
     placement: list[int] = filling.placement(adjacent.order).tolist()
     if isinstance(objective, LatencyObjective):
-        if isinstance(objective.form, RingForm):
-            # Every host is left once at least, which adjacent ranks do.
-            return adjacent, placement
-        found = _by_latency(objective, adjacent.order, seed, time_limit_s)
+        form, search = objective.form, partial(_by_latency, objective)
     elif isinstance(objective, ContentionObjective):
-        found = _by_time(objective, adjacent.order, seed, time_limit_s)
+        form, search = objective.by_latency.form, partial(_by_time, objective)
+    else:
+        raise TypeError(f"{objective.name} is no objective of ranks")
+    if isinstance(form, RingForm):
+        # Every host is left once at least, and with adjacent ranks no more often.
+        return adjacent, placement
+    found = search(adjacent.order, seed, time_limit_s)
     host_of = _host_of_slot(filling)
     if found.cost_us < adjacent.cost_us * (1.0 - _LEAST_GAIN):
         return found, host_of[found.order[: filling.ranks]].tolist()
     bound_us = min(found.lower_bound_us, adjacent.cost_us)
-    return replace(adjacent, lower_bound_us=bound_us), placement
+    kept = replace(adjacent, lower_bound_us=bound_us)
+    # What proved the order of hosts proves nothing of other placements.
+    return replace(kept, ended_by=found.ended_by), placement
 
 
 def _host_of_slot(filling: Filling) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

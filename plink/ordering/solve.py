@@ -15,7 +15,7 @@ from plink.files.order import Order, Solver
 from plink.files.rtt import percentile_name
 from plink.network import network_of
 from plink.ordering.algorithms import algorithm_for
-from plink.ordering.interleave import apart
+from plink.ordering.interleave import apart, check_size
 from plink.ordering.objectives import ContentionObjective, LatencyObjective, Objective
 from plink.ordering.slots import filling_of, modelled, placed_on, with_slots
 from solvers.collectives.algorithm import Algorithm
@@ -96,6 +96,8 @@ def solve_order(
         raise WrongUseError(
             "no exact engine proves a time under contention", "--prove takes --objective latency"
         )
+    if task.is_interleaved:
+        check_size(filling)
     given = list(range(len(hosts)))
     check_s = _CHECK_SHARE * task.time_limit_s
     limit_s = task.time_limit_s - check_s

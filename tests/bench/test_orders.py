@@ -133,5 +133,11 @@ def test_what_slots_do_not_go_with(text: str, complaint: str) -> None:
         resolve_orders(text, sources_of(Filling([2] * 4, 3), ["a", "b", "c"]))
 
 
+def test_an_order_of_some_hosts_needs_ranks() -> None:
+    with pytest.raises(WrongUseError, match=r"l.txt: lists 3 hosts of 4") as refused:
+        resolve_orders("file:l.txt", sources_of(Filling([1] * 4, 4), ["a", "b", "c"]))
+    assert refused.value.hint == "--ranks 3 compares orders of so many"
+
+
 def test_ranks_of_a_host_have_seats_of_their_own() -> None:
     assert seats((2, 2, 0, 1, 0), 2) == (4, 5, 0, 2, 1)

@@ -113,6 +113,11 @@ def test_ranks_of_a_host_are_apart_only_where_that_is_cheaper(has_uplinks: bool)
     assert ring.host_of_rank is None
 
 
+def test_more_slots_than_are_searched_one_by_one_are_refused():
+    with pytest.raises(WrongUseError, match="up to 4,096 slots, and there are 4,800"):
+        solve_order(alike(4, 1200), None, Task("tree", ranks=8, is_interleaved=True))
+
+
 def test_not_enough_slots_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
