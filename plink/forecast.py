@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.network import network_of
-from plink.prediction import Cost, Hosts, Predictor
+from plink.ordering.slots import modelled
+from plink.prediction import Cost, Predictor
 from solvers.collectives.algorithm import Algorithm
+from solvers.slots.filling import Filling
 
 RANDOM_ORDERS = 101
 
@@ -23,18 +25,13 @@ class Orders:
 
     Args:
         source: what messages call the order, or the cluster file where there is none.
-        hosts: the cluster's hosts in the order, or None for the given order alone.
-        slots: ranks on each of the cluster's hosts.
+        placement: the host of every rank in the order, or None for the given order alone.
+        filling: how ranks fill the cluster's hosts in other orders.
     """
 
     source: str
-    hosts: Sequence[int] | None
-    slots: Sequence[int]
-
-    def ranks_of(self, hosts: Hosts) -> npt.NDArray[np.intp]:
-        """The host of each rank, where hosts stand in this order with all their ranks."""
-        order = np.asarray(hosts, dtype=np.intp)
-        return np.repeat(order, np.asarray(self.slots, dtype=np.intp)[order])
+    placement: Sequence[int] | None
+    filling: Filling
 
 
 @dataclass(frozen=True)
@@ -88,37 +85,46 @@ def forecast(
         on_progress: called with the name of each algorithm that is begun.
     """
     network = network_of(cluster)
-    given = range(len(cluster.hosts))
-    ranks = int(sum(orders.slots))
+    filling = orders.filling
+    given = filling.placement(range(filling.hosts))
     rng = np.random.default_rng(seed)
-    shuffled = [orders.ranks_of(rng.permutation(len(given))) for _ in range(RANDOM_ORDERS)]
+    shuffled = [filling.placement(rng.permutation(filling.hosts)) for _ in range(RANDOM_ORDERS)]
     rows, refused = [], []
     for algorithm in algorithms:
-        reason = algorithm.refusal(ranks)
+        reason = _refusal(algorithm, filling)
         if reason is not None:
             refused.append((algorithm.name, reason))
             continue
         if on_progress is not None:
             on_progress(algorithm.name)
+        ranks = modelled(algorithm, filling).ranks
         predictor = Predictor(algorithm, ranks, size_bytes, cluster=cluster, network=network)
         rows.append(
             Row(
                 algorithm.name,
-                None if orders.hosts is None else predictor.cost(orders.ranks_of(orders.hosts)),
-                predictor.cost(orders.ranks_of(given)),
+                None if orders.placement is None else predictor.cost(orders.placement),
+                predictor.cost(given),
                 _median([predictor.cost(order) for order in shuffled]),
             )
         )
     return Forecast(
         source=orders.source,
-        hosts=len(given),
-        ranks=ranks,
+        hosts=len(set(given.tolist() if orders.placement is None else orders.placement)),
+        ranks=filling.ranks,
         size_bytes=size_bytes,
         rows=rows,
         refused=refused,
         assumptions=network.assumptions,
         has_times=network.has_rates,
     )
+
+
+def _refusal(algorithm: Algorithm, filling: Filling) -> str | None:
+    """Why an algorithm does not run so, or None."""
+    try:
+        return algorithm.refusal(modelled(algorithm, filling).ranks)
+    except WrongUseError as error:
+        return str(error)
 
 
 def to_json(found: Forecast) -> dict[str, Any]:

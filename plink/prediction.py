@@ -38,7 +38,7 @@ class Predictor:
 
     Args:
         algorithm: one that takes so many ranks.
-        ranks: how many.
+        ranks: how many; hosts where the algorithm runs over these.
         size_bytes: the buffer of each.
         cluster: the hosts, and what was measured between them.
         network: what the cluster says of the network (`plink.network.network_of`).
@@ -55,12 +55,15 @@ class Predictor:
     ) -> None:
         self.table = algorithm.table(ranks, size_bytes)
         self._form = algorithm.form(ranks)
+        self._is_over_hosts = algorithm.is_over_hosts
         self._distance_us = _distance_us(cluster)
         self._clock = Clock(self.table, network.network) if network.has_rates else None
 
     def cost(self, hosts: Hosts) -> Cost:
         """The cost with rank r on host `hosts[r]`; several ranks may share a host."""
         order = [int(host) for host in hosts]
+        if self._is_over_hosts:
+            order = list(dict.fromkeys(order))
         distance_us = self._distance_us
         return Cost(
             None if distance_us is None else latency_cost(self._form, distance_us, order),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plink.bench.clients import mpich, openmpi
 from plink.bench.clients.base import Client
@@ -17,7 +17,7 @@ from plink.errors import PlinkError, WrongUseError
 from plink.interrupts import ignored_interrupts
 from plink.listed import as_listed
 from plink.progress import Progress
-from plink.remote.hosts import RemoteHost, describe
+from plink.remote.hosts import RemoteHost, describe, seats
 from probes.errors import HostListError
 from probes.reach import Reached, reach
 
@@ -50,14 +50,15 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
     with _reach(request, progress.step) as reached:
         _refuse_failures(reached, progress)
         hosts = describe(entries, reached)
-        client = make_client(hosts)
+        client = make_client([host for host in hosts for _ in range(request.slots)])
+        seated = [
+            replace(entry, order=seats(entry.order, request.slots)) for entry in request.orders
+        ]
         try:
             progress.stage("starting", 1)
             facts = client.start()
             progress.stage("measuring", request.rounds * len(request.orders))
-            outcome = run_rounds(
-                client, request.orders, request.rounds, request.seed, progress.step
-            )
+            outcome = run_rounds(client, seated, request.rounds, request.seed, progress.step)
         finally:
             with ignored_interrupts():
                 client.close()
@@ -76,7 +77,8 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
 
 
 def _predict(request: BenchRequest, progress: Progress) -> Prediction:
-    ahead = outlook(request.cluster, request.client, request.workload)
+    ranks = len(request.orders[0].order)
+    ahead = outlook(request.cluster, request.client, request.workload, ranks)
     costs = [ahead.predictor.cost(entry.order) for entry in request.orders]
     if ahead.network.has_rates:
         for assumption in ahead.network.assumptions:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from plink.errors import WrongUseError
 from plink.files import document
+from plink.view.text import counted
+from solvers.slots.filling import Filling
 
 MAX_RANDOM = 1000
 
@@ -21,7 +24,10 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class NamedOrder:
-    """A rank order under the name it has in the result: rank r is on host `order[r]`."""
+    """A rank order under the name it has in the result: rank r is on host `order[r]`.
+
+    Several ranks may be on one host, and some hosts may have none.
+    """
 
     label: str
     order: tuple[int, ...]
@@ -33,14 +39,17 @@ class Sources:
 
     Args:
         names: the cluster's hosts, in the given order.
+        filling: how ranks fill them.
         seed: decides the random orders.
-        solve: plink's own order of the cluster.
-        spread: so many orders, spread over the range of what is predicted.
-        read_order: the host names in an order file.
+        solve: plink's own order of the cluster: the host of every rank.
+        spread: so many orders, spread over the range of what is predicted; of all hosts, with one
+            rank each.
+        read_order: the host names in an order file, once for each rank where these are apart.
         read_names: the host names in a plain list.
     """
 
     names: Sequence[str]
+    filling: Filling
     seed: int
     solve: Callable[[], Sequence[int]]
     spread: Callable[[int], Sequence[Sequence[int]]]
@@ -71,11 +80,19 @@ def resolve_orders(text: str, sources: Sources) -> list[NamedOrder]:
     return resolved
 
 
-def as_permutation(listed: Sequence[str], names: Sequence[str], place: str) -> tuple[int, ...]:
+def as_permutation(
+    listed: Sequence[str], names: Sequence[str], place: str, count: int | None = None
+) -> tuple[int, ...]:
     """The listed hosts as indices into `names`; `place` names the list in errors.
 
+    Args:
+        listed: all of them, or `count`.
+        names: of all hosts.
+        place: what errors call the list.
+        count: how many must be listed, if not all.
+
     Raises:
-        WrongUseError: a host is unknown, listed twice or missing.
+        WrongUseError: a host is unknown, listed twice or missing, or another number is listed.
     """
     index_of = {name: index for index, name in enumerate(names)}
     order: list[int] = []
@@ -87,9 +104,11 @@ def as_permutation(listed: Sequence[str], names: Sequence[str], place: str) -> t
             raise WrongUseError(f"{place}: {name} is listed twice")
         order.append(index)
     missing = [name for index, name in enumerate(names) if index not in order]
-    if missing:
+    if missing and count is None:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise WrongUseError(f"{place}: {missing[0]}{more} of the cluster file is not listed")
+    if count is not None and len(order) != count:
+        raise WrongUseError(f"{place}: lists {counted(len(order), 'host')}, expected {count}")
     return tuple(order)
 
 
@@ -100,25 +119,30 @@ def names_in(content: str) -> list[str]:
 
 
 def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
-    size = len(sources.names)
+    filling = sources.filling
     if word == "given":
-        return [NamedOrder(word, tuple(range(size)))]
+        return [_placed(word, range(filling.hosts), filling)]
     if word == "plink":
         return [NamedOrder(word, tuple(sources.solve()))]
     match = re.fullmatch(r"(random|spread)(?::(\d+))?", word, re.ASCII)
     if match is not None:
         count = _count(match[2] or "1", match[1], word)
         if match[1] == "random":
-            return _random_orders(count, size, sources.seed)
+            return _random_orders(count, filling, sources.seed)
+        if filling.ranks != filling.hosts or not filling.takes_all_hosts:
+            raise WrongUseError(
+                "spread orders are of all hosts, with one rank each",
+                "ask for random ones, such as random:12",
+            )
         return [
             NamedOrder(f"spread-{number}", tuple(order))
             for number, order in enumerate(sources.spread(count), start=1)
         ]
     if word.startswith("file:"):
         path = word.removeprefix("file:")
-        return [_listed(path, sources.read_names(path), sources.names)]
+        return [_listed(path, sources.read_names(path), sources)]
     if word.endswith((".json", ".json.gz")):
-        return [_listed(word, sources.read_order(word), sources.names)]
+        return [_listed(word, sources.read_order(word), sources)]
     raise WrongUseError(f"--orders {word!r} names no order", _EXPECTED)
 
 
@@ -132,18 +156,45 @@ def _count(digits: str, kind: str, word: str) -> int:
     return int(digits)
 
 
-def _listed(path: str, listed: Sequence[str], names: Sequence[str]) -> NamedOrder:
+def _listed(path: str, listed: Sequence[str], sources: Sources) -> NamedOrder:
     label = PurePath(path).name.split(".")[0] or path
-    return NamedOrder(label, as_permutation(listed, names, path))
+    filling, names = sources.filling, sources.names
+    if len(listed) == filling.ranks > len(set(listed)):
+        return NamedOrder(label, _apart(listed, sources, path))
+    count = None if filling.takes_all_hosts else filling.fewest_hosts
+    if count is None and len(listed) < len(names) and set(listed) < set(names):
+        raise WrongUseError(
+            f"{path}: lists {counted(len(listed), 'host')} of {len(names)}",
+            f"--ranks {len(listed)} compares orders of so many",
+        )
+    hosts = as_permutation(listed, names, path, count)
+    others = [host for host in range(len(names)) if host not in hosts]
+    return _placed(label, [*hosts, *others], filling)
+
+
+def _apart(listed: Sequence[str], sources: Sources, path: str) -> tuple[int, ...]:
+    """The host of every rank, of a list that names it for each."""
+    index_of = {name: index for index, name in enumerate(sources.names)}
+    for name, ranks in Counter(listed).items():
+        if name not in index_of:
+            raise WrongUseError(f"{path}: {name} is not a host of the cluster file")
+        if ranks > sources.filling.slots[index_of[name]]:
+            raise WrongUseError(f"{path}: {name} has {counted(ranks, 'rank')}, more than slots")
+    return tuple(index_of[name] for name in listed)
+
+
+def _placed(label: str, hosts: Sequence[int], filling: Filling) -> NamedOrder:
+    return NamedOrder(label, tuple(filling.placement(hosts).tolist()))
 
 
 def _random_label(number: int) -> str:
     return f"random-{number}"
 
 
-def _random_orders(count: int, size: int, seed: int) -> list[NamedOrder]:
+def _random_orders(count: int, filling: Filling, seed: int) -> list[NamedOrder]:
     generator = random.Random(seed)
+    hosts = range(filling.hosts)
     return [
-        NamedOrder(_random_label(number), tuple(generator.sample(range(size), size)))
+        _placed(_random_label(number), generator.sample(hosts, filling.hosts), filling)
         for number in range(1, count + 1)
     ]

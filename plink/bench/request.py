@@ -20,6 +20,7 @@ from plink.prediction import Predictor
 from plink.size import format_size
 from probes.ssh.options import SshOptions
 from solvers.collectives.registry import find
+from solvers.slots.filling import Filling
 
 # MPI counts elements in an int; the other clients are held to the same.
 _MAX_ELEMENTS = (1 << 31) - 1
@@ -39,6 +40,7 @@ class BenchRequest:
         client: `gloo`, `openmpi` or `mpich`.
         workload: what every launch runs.
         orders: the orders to compare.
+        slots: ranks on a host at most.
         rounds: how often each is launched.
         seed: decides the sequence of launches.
         ssh: how hosts are reached.
@@ -54,6 +56,7 @@ class BenchRequest:
     orders: Sequence[NamedOrder]
     rounds: int
     seed: int
+    slots: int = 1
     ssh: SshOptions = field(default_factory=SshOptions)
     python: str | None = None
     tools: MpiTools = field(default_factory=MpiTools)
@@ -68,7 +71,7 @@ def check_workload(workload: Workload, ranks: int) -> None:
             or launches that may take longer than a day.
     """
     if ranks < 2:
-        raise WrongUseError("a bench needs at least two hosts")
+        raise WrongUseError("a bench needs at least two ranks")
     size_bytes = workload.size_bytes
     if size_bytes % FLOAT32_BYTES:
         raise WrongUseError(
@@ -101,7 +104,7 @@ class Outlook:
     Args:
         algorithm: the client's, by its full name.
         size_bytes: of each rank's buffer.
-        predictor: of its costs, one rank a host.
+        predictor: of its costs.
         network: what is known of the hosts.
     """
 
@@ -111,12 +114,16 @@ class Outlook:
     network: KnownNetwork
 
 
-def outlook(cluster: Cluster, client: str, workload: Workload) -> Outlook:
-    """What is predicted for orders of all hosts of a cluster."""
+def outlook(cluster: Cluster, client: str, workload: Workload, ranks: int | None = None) -> Outlook:
+    """What is predicted for orders of so many ranks on a cluster; one a host for None."""
     name = full_name(client, workload.algorithm)
     network = network_of(cluster)
     predictor = Predictor(
-        find(name), len(cluster.hosts), workload.size_bytes, cluster=cluster, network=network
+        find(name),
+        len(cluster.hosts) if ranks is None else ranks,
+        workload.size_bytes,
+        cluster=cluster,
+        network=network,
     )
     return Outlook(name, workload.size_bytes, predictor, network)
 
@@ -129,6 +136,7 @@ def read_orders(
     *,
     seed: int,
     time_limit_s: float,
+    filling: Filling | None = None,
 ) -> list[NamedOrder]:
     """The orders that `text` names (`plink.bench.orders`).
 
@@ -139,12 +147,14 @@ def read_orders(
         ahead: what is predicted for orders.
         seed: decides the random orders and plink's search.
         time_limit_s: of that search.
+        filling: how ranks fill the hosts, all of which have as many slots; one rank each for None.
 
     Raises:
         WrongUseError: a word that names no order, or a file that holds none of these hosts.
         KeyboardInterrupt: the user stopped plink's search.
     """
     names = cluster.names
+    filled = filling or Filling([1] * len(names), len(names))
 
     def solved() -> list[int]:
         task = Task(
@@ -152,11 +162,24 @@ def read_orders(
             size_bytes=ahead.size_bytes,
             seed=seed,
             time_limit_s=time_limit_s,
+            ranks=filled.ranks,
+            slots=filled.slots[0],
         )
         order = solve_order(cluster, made_from, task)
         if order.solver.ended_by == "interrupt":
             raise KeyboardInterrupt
-        return [names.index(name) for name in order.names]
+        hosts = [names.index(name) for name in order.names]
+        return [
+            host
+            for host, placed in zip(hosts, order.hosts, strict=True)
+            for _ in range(placed.slots)
+        ]
+
+    def in_order_file(path: str) -> list[str]:
+        order, _ = order_file.read(path)
+        if order.host_of_rank is None:
+            return order.names
+        return [order.names[host] for host in order.host_of_rank]
 
     def listed(path: str) -> list[str]:
         try:
@@ -168,10 +191,11 @@ def read_orders(
 
     sources = Sources(
         names=names,
+        filling=filled,
         seed=seed,
         solve=solved,
         spread=lambda count: spread_orders(ahead.predictor, ahead.network, count, seed),
-        read_order=lambda path: order_file.read(path)[0].names,
+        read_order=in_order_file,
         read_names=listed,
     )
     return resolve_orders(text, sources)

@@ -146,7 +146,8 @@ def make_result(
     random_s = statistics.median(random_medians) if random_medians else None
     rows = []
     for i, times in times_of.items():
-        bits = 8 * setting.workload.size_bytes * 2 * (len(names) - 1) / len(names)
+        ranks = len(orders[i].order)
+        bits = 8 * setting.workload.size_bytes * 2 * (ranks - 1) / ranks
         rows.append(
             Row(
                 order=orders[i].label,

@@ -46,8 +46,12 @@ def _cells(row: Row) -> list[str]:
 def _heading(result: BenchResult) -> str:
     setting = result.setting
     size = format_size(setting.workload.size_bytes)
-    hosts = len(setting.congestion_control)
-    return f"{setting.client} {setting.workload.algorithm} allreduce of {size} on {hosts} hosts"
+    everyone, ranks = len(setting.congestion_control), len(result.rows[0].hosts)
+    used = len(set(result.rows[0].hosts))
+    hosts = f"{everyone} hosts" if used == everyone else f"{used} of {everyone} hosts"
+    many = "" if ranks == used else f", {ranks} ranks"
+    what = f"{setting.client} {setting.workload.algorithm} allreduce of {size}"
+    return f"{what} on {hosts}{many}"
 
 
 def _closing(result: BenchResult) -> str:

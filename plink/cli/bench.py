@@ -58,6 +58,13 @@ CORRELATED_ORDERS = "spread:12"
 )
 @click.option("--plot", metavar="FILE.svg", help="Draw predicted against measured times.")
 @click.option(
+    "--ranks",
+    metavar="N",
+    type=click.IntRange(2, 1 << 24),
+    help="How many there are (default: all slots); each order is then of the hosts that it needs.",
+)
+@click.option("--slots", type=click.IntRange(1, 1024), help="Ranks on every host (default: 1).")
+@click.option(
     "--rounds",
     type=click.IntRange(1, 1000),
     default=3,
@@ -111,8 +118,8 @@ CORRELATED_ORDERS = "spread:12"
 def command(**options: Any) -> int:
     """Run a real client in several orders and compare.
 
-    Starts one rank a host over SSH, checks every result, and compares the times with what the
-    cluster file predicts. Ctrl-C prints what was measured so far.
+    Starts one rank a host over SSH, or as many as --slots says, checks every result, and compares
+    the times with what the cluster file predicts. Ctrl-C prints what was measured so far.
     """
     from plink.cli.bench_action import run_command  # noqa: PLC0415  imports numpy and paramiko
 

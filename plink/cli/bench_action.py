@@ -21,6 +21,7 @@ from plink.cli.ssh_options import take_ssh_options
 from plink.errors import PartialResultError, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
+from plink.ordering.slots import filling_of, with_slots
 from plink.size import parse_size
 from plink.view.paper import paper
 
@@ -84,15 +85,18 @@ def _request(values: dict[str, Any]) -> BenchRequest:
         timeout_s=values["timeout_s"],
     )
     cluster, made_from = cluster_file.read(values["file"])
-    check_workload(workload, len(cluster.hosts))
+    slots = values["slots"] or 1
+    filling = filling_of(with_slots(cluster.hosts, slots), values["ranks"])
+    check_workload(workload, filling.ranks)
     seed = values["seed"]
     orders = read_orders(
         values["orders"],
         cluster,
         made_from,
-        outlook(cluster, values["client"], workload),
+        outlook(cluster, values["client"], workload, filling.ranks),
         seed=seed,
         time_limit_s=values["time_limit_s"],
+        filling=filling,
     )
     if values["correlate"] and len(orders) < _LEAST_CORRELATED:
         raise WrongUseError(
@@ -108,6 +112,7 @@ def _request(values: dict[str, Any]) -> BenchRequest:
         orders=orders,
         rounds=values["rounds"],
         seed=seed,
+        slots=slots,
         ssh=take_ssh_options(values),
         python=values["python"],
         tools=MpiTools(values["mpicc"], values["mpirun"], values["remote_cache"]),

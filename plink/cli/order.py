@@ -17,6 +17,8 @@ _OF_THE_SEARCH = {
     "prove_s": "--prove",
     "engine": "--engine",
     "threads": "--threads",
+    "ranks": "--ranks",
+    "is_interleaved": "--interleave",
     "percentile": "--percentile",
     "time_limit_s": "--time-limit",
     "seed": "--seed",
@@ -71,7 +73,20 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
 @click.option("-o", "--output", metavar="FILE", help="Where the order or the launcher's file goes.")
 @with_format_option
 @click.option(
+    "--ranks",
+    metavar="N",
+    type=click.IntRange(1, 1 << 24),
+    help="How many there are (default: all slots). Of more hosts than are needed, the best are "
+    "chosen.",
+)
+@click.option(
     "--slots", type=click.IntRange(1, 1 << 16), help="Ranks on every host (default: the file's)."
+)
+@click.option(
+    "--interleave",
+    "is_interleaved",
+    is_flag=True,
+    help="Let ranks of a host be apart where that is cheaper; not every launcher can.",
 )
 @click.option(
     "--percentile",

@@ -17,11 +17,12 @@ from plink.cli.talk import note, warn
 from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import cluster, document
 from plink.files import order as order_file
-from plink.files.cluster import Cluster, Host
+from plink.files.cluster import Cluster
 from plink.files.measurement import Failure
 from plink.files.order import Order
 from plink.files.rtt import readings_at
 from plink.ordering.doubts import doubt
+from plink.ordering.slots import with_slots
 from plink.ordering.solve import Task, solve_order
 from plink.size import parse_size
 from plink.view.order import print_order
@@ -44,7 +45,9 @@ class Request:
     threads: int
     output: str | None
     format_name: str | None
+    ranks: int | None
     slots: int | None
+    is_interleaved: bool
     percentile: float | None
     time_limit_s: float
     seed: int
@@ -61,7 +64,6 @@ def run(request: Request) -> int:
     """
     has_data_on_stdout = _check(request)
     order, unreachable = _order(request)
-    order = replace(order, hosts=_with_slots(order.hosts, request))
     _write(request, order)
     if request.as_json:
         text = json.dumps(_summary(order), ensure_ascii=False)
@@ -81,13 +83,6 @@ def run(request: Request) -> int:
     return _warn(order, unreachable)
 
 
-def _with_slots(hosts: Sequence[Host], request: Request) -> Sequence[Host]:
-    """The hosts with the slots that were asked for."""
-    if request.slots is None:
-        return hosts
-    return [replace(host, slots=request.slots) for host in hosts]
-
-
 def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
     """Say what the order lacks; return the exit code."""
     is_interrupted = order.solver.ended_by == "interrupt"
@@ -105,9 +100,8 @@ def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
 
 def _explain(format_name: str, output: str, order: Order) -> None:
     """Say which command keeps the order, for several do not."""
-    ranks = sum(host.slots for host in order.hosts)
     name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
-    usage = launchers.usage_of(format_name, name, ranks)
+    usage = launchers.usage_of(format_name, name, order.ranks)
     click.echo(printable(f"{name}: {usage}"), err=True)
     if any(host.user or host.port or host.ssh_address for host in order.hosts):
         note("the file holds names only: users and ports belong in the SSH configuration")
@@ -140,11 +134,12 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
         if request.given_options:
             verb = "has" if len(request.given_options) == 1 else "have"
             note(f"nothing is searched: {', '.join(request.given_options)} {verb} no effect")
-        return order_file.from_json(data, source), ()
+        return _with_slots(order_file.from_json(data, source), request.slots), ()
     hosts = _read_at(request.percentile, cluster.from_json(data, source), source)
-    if request.format_name is not None:
+    if request.format_name is not None and request.ranks is None:
         # What cannot be written in this order cannot in any: it is refused before the search.
-        launchers.render(request.format_name, _with_slots(hosts.hosts, request), hosts.groups)
+        slotted = with_slots(hosts.hosts, request.slots)
+        launchers.render(request.format_name, slotted, hosts.groups)
     task = Task(
         algorithm=request.algorithm,
         objective=request.objective,
@@ -154,6 +149,9 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
         prove_s=request.prove_s,
         engine=request.engine,
         threads=request.threads,
+        ranks=request.ranks,
+        slots=request.slots,
+        is_interleaved=request.is_interleaved,
     )
     console = _talk()
     with console.status("") as status:
@@ -164,6 +162,19 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
             _show_on(status.update) if console.is_terminal else None,
         )
     return order, hosts.unreachable
+
+
+def _with_slots(order: Order, slots: int | None) -> Order:
+    """An order that was made before, with so many ranks on every host."""
+    if slots is None or all(host.slots == slots for host in order.hosts):
+        return order
+    if not order.is_ring_of_latencies or order.unused:
+        raise WrongUseError(
+            f"the order was made for {counted(order.ranks, 'rank')}, and --slots makes it "
+            f"{counted(slots * len(order.hosts), 'rank')}",
+            "plink order CLUSTER --slots makes one for them",
+        )
+    return replace(order, hosts=with_slots(order.hosts, slots))
 
 
 def _read_at(percentile: float | None, hosts: Cluster, source: str) -> Cluster:
@@ -179,7 +190,7 @@ def _read_at(percentile: float | None, hosts: Cluster, source: str) -> Cluster:
 
 def _write(request: Request, order: Order) -> None:
     if request.format_name is not None:
-        text = launchers.render(request.format_name, order.hosts, order.groups)
+        text = launchers.render(request.format_name, order.ranked, order.groups)
         document.write_bytes(request.output or document.STANDARD_STREAM, text.encode())
     elif request.output is not None:
         order_file.write(request.output, order)
@@ -187,8 +198,12 @@ def _write(request: Request, order: Order) -> None:
 
 def _summary(order: Order) -> dict[str, Any]:
     data = order_file.to_json(order)
-    hidden = {"format", "version", "hosts", "groups"}
-    return {"order": order.names, **{key: data[key] for key in data if key not in hidden}}
+    hidden = {"format", "version", "hosts", "groups", "unused", "host_of_rank"}
+    slots = [host.slots for host in order.hosts]
+    chosen = {"unused": [host.name for host in order.unused]} if order.unused else {}
+    apart = {} if order.host_of_rank is None else {"host_of_rank": list(order.host_of_rank)}
+    shown = {key: data[key] for key in data if key not in hidden}
+    return {"order": order.names, "slots": slots, **chosen, **apart, **shown}
 
 
 def _talk() -> Console:

@@ -16,12 +16,15 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
+from plink.files.order import Order
 from plink.forecast import Orders, forecast, to_json
+from plink.ordering.slots import filling_of
 from plink.size import parse_size
 from plink.view.forecast import print_forecast
 from plink.view.paper import paper
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
+from solvers.slots.filling import Filling
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def _read(request: Request) -> tuple[Cluster, Orders]:
         if request.cluster is not None:
             raise WrongUseError(f"{source}: is no order file, so --cluster has no use")
         cluster = cluster_file.from_json(data, source)
-        return cluster, Orders(source, None, [host.slots for host in cluster.hosts])
+        return cluster, Orders(source, None, filling_of(cluster.hosts, None))
     order = order_file.from_json(data, source)
     if request.cluster is None:
         raise WrongUseError(
@@ -89,11 +92,21 @@ def _read(request: Request) -> tuple[Cluster, Orders]:
             "name the cluster file that it was made from with --cluster",
         )
     cluster, digest = cluster_file.read(request.cluster)
-    hosts = as_permutation(order.names, cluster.names, source)
+    everyone = [*order.hosts, *order.unused]
+    hosts = as_permutation([host.name for host in everyone], cluster.names, source)
     if order.made_from not in (None, digest):
         note(f"{source} was not made from {request.cluster} as it is now")
-    slots = dict(zip(hosts, (host.slots for host in order.hosts), strict=True))
-    return cluster, Orders(source, hosts, [slots[host] for host in range(len(hosts))])
+    slots = {place: host.slots for place, host in zip(hosts, everyone, strict=True)}
+    by_place = [slots[place] for place in range(len(hosts))]
+    placement = [hosts[host] for host in _host_of_rank(order)]
+    return cluster, Orders(source, placement, Filling(by_place, order.ranks))
+
+
+def _host_of_rank(order: Order) -> Sequence[int]:
+    """The index of every rank's host in the order."""
+    if order.host_of_rank is not None:
+        return order.host_of_rank
+    return [place for place, host in enumerate(order.hosts) for _ in range(host.slots)]
 
 
 def _find(name: str) -> Algorithm:

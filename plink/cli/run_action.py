@@ -15,8 +15,11 @@ from plink.cli.talk import complain
 from plink.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.files import document
 from plink.files import order as order_file
+from plink.files.cluster import Host
+from plink.files.order import Order
 from plink.launchers.format import places
 from plink.listed import as_listed
+from plink.ordering.slots import with_slots
 from plink.remote.hosts import describe
 from plink.running.command import rank_command
 from plink.running.environment import rank_environments
@@ -38,24 +41,33 @@ def run_command(options: Mapping[str, Any]) -> int:
     ssh = take_ssh_options(values)
     order, _ = order_file.read(values["order"])
     extra = _variables(values["variables"])
+    ranked = _ranked(order, values["slots"])
     listed = [as_listed(host, document.label(values["order"])) for host in order.hosts]
     with reach(listed, ssh) as reached:
         for failure in reached.failures[:1]:
             raise failure
         found = describe(order.hosts, reached)
-        hosts = [
-            replace(host.entry, slots=values["slots"] or given.slots)
-            for host, given in zip(found, order.hosts, strict=True)
-        ]
-        environments = rank_environments(
-            hosts, [host.interface for host in found], values["master_port"], extra
-        )
+        by_name = {host.name: host for host in found}
+        hosts = [replace(by_name[given.name].entry, slots=given.slots) for given in ranked]
+        interfaces = {host.name: host.interface for host in found}
+        environments = rank_environments(hosts, interfaces, values["master_port"], extra)
         folder = values["folder"] or str(Path.cwd())
         commands = [rank_command(folder, each, values["words"]) for each in environments]
-        by_name = {host.name: host.session for host in found}
-        sessions = [by_name[place.host.name] for place in places(hosts)]
+        sessions = [by_name[place.host.name].session for place in places(hosts)]
         failed = run_job(sessions, commands, _show)
     return _exit_code(failed)
+
+
+def _ranked(order: Order, slots: int | None) -> list[Host]:
+    """The hosts in rank order, with as many slots as ranks in a row."""
+    if slots is None:
+        return order.ranked
+    if order.host_of_rank is not None:
+        raise WrongUseError(
+            "the order has ranks of a host apart, which --nproc-per-host cannot change",
+            "plink order CLUSTER --slots makes another one",
+        )
+    return with_slots(order.hosts, slots)
 
 
 def _exit_code(failed: Ended | None) -> int:

@@ -45,7 +45,7 @@ def run_command(options: Mapping[str, Any]) -> int:
         folder = Path(name)
         # The launcher finds this `ssh` first, which reaches the hosts as plink does.
         write_ssh_files(folder, order.hosts, ssh)
-        ranks = compare(order.hosts, run_trial(trial, order.hosts, folder))
+        ranks = compare(order.ranked, run_trial(trial, order.ranked, folder))
     why = None if all(rank.is_kept for rank in ranks) else reason(ranks, _local(order.hosts))
     if values["as_json"]:
         click.echo(json.dumps(_to_json(trial, ranks, why), ensure_ascii=False))

@@ -189,10 +189,10 @@ def to_json(cluster: Cluster) -> dict[str, Any]:
     return data
 
 
-def parse_hosts(fields: Fields) -> list[Host]:
-    """The field `hosts` of a file: at least one host, no name twice."""
-    hosts = [_parse_host(item) for item in fields.objects("hosts")]
-    _check_hosts(hosts, fields.place)
+def parse_hosts(fields: Fields, name: str = "hosts") -> list[Host]:
+    """A list of hosts in a file: at least one host, no name twice."""
+    hosts = [_parse_host(item) for item in fields.objects(name)]
+    _check_hosts(hosts, name, fields.place)
     return hosts
 
 
@@ -212,9 +212,9 @@ def _parse_host(fields: Fields) -> Host:
     )
 
 
-def _check_hosts(hosts: Sequence[Host], source: str) -> None:
+def _check_hosts(hosts: Sequence[Host], name: str, source: str) -> None:
     if not hosts:
-        raise WrongUseError(f"{source}: hosts is empty")
+        raise WrongUseError(f"{source}: {name} is empty")
     seen: set[str] = set()
     for host in hosts:
         if host.name in seen:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from plink.errors import WrongUseError
@@ -15,7 +17,8 @@ from plink.files.groups import Group, groups_to_json, parse_groups
 from plink.files.rtt import MAX_RTT_US
 
 FORMAT = "plink.order"
-VERSION = 1
+# What is written, and what is where older readers would miss hosts without ranks or ranks apart.
+_VERSION, _VERSION_WITH_SLOTS = 1, 2
 
 _MAX_SECONDS = 1e9
 _MAX_LOSS = 1e6
@@ -56,13 +59,13 @@ class Proof:
 
 @dataclass(frozen=True)
 class Order:
-    """Hosts in rank order. A host's ranks are adjacent, as many as it has slots.
+    """Hosts in rank order, each with as many ranks as it has slots here.
 
     Args:
         algorithm: whose cost was minimised: such as `ring` or `openmpi-rabenseifner`.
-        hosts: in rank order.
+        hosts: in rank order; by their first rank where ranks are apart.
         hops_us: the distance from every host to the next, from the last to the first.
-        given: the hosts' names in the order in which the user had them.
+        given: the names of all hosts, `unused` included, in the order in which the user had them.
         cost_us: of this order: what the objective sums up (Luo 2020, §5.2.1), or the time that it
             predicts.
         cost_given_us: of the given order, never less than `cost_us`.
@@ -80,6 +83,9 @@ class Order:
         size_bytes: of the buffer whose time is predicted; None where latencies are summed.
         proof: of the exact engine, where one was asked.
         groups: of near hosts, as in the cluster file.
+        unused: hosts that were not chosen, with the slots that they have.
+        host_of_rank: of every rank the index of its host in `hosts`; None where each host's ranks
+            are adjacent.
     """
 
     algorithm: str
@@ -101,6 +107,23 @@ class Order:
     size_bytes: int | None = None
     proof: Proof | None = None
     groups: Sequence[Group] = ()
+    unused: Sequence[Host] = ()
+    host_of_rank: Sequence[int] | None = None
+
+    @property
+    def ranks(self) -> int:
+        """How many there are."""
+        return sum(host.slots for host in self.hosts)
+
+    @property
+    def ranked(self) -> list[Host]:
+        """The hosts as launchers list them: a line for each of a host's stretches of ranks."""
+        if self.host_of_rank is None:
+            return list(self.hosts)
+        return [
+            replace(self.hosts[host], slots=len(list(run)))
+            for host, run in itertools.groupby(self.host_of_rank)
+        ]
 
     @property
     def is_ring_of_latencies(self) -> bool:
@@ -147,16 +170,19 @@ def parse(content: bytes, source: str) -> Order:
 
 def from_json(data: Mapping[str, Any], source: str) -> Order:
     """The order that a JSON object stands for; `source` names it in errors."""
-    document.check_format(data, source, FORMAT, VERSION)
+    is_older = data.get("version") == _VERSION
+    document.check_format(data, source, FORMAT, _VERSION if is_older else _VERSION_WITH_SLOTS)
     fields = Fields(data, source)
     hosts = cluster.parse_hosts(fields)
-    size = len(hosts)
+    unused = tuple(cluster.parse_hosts(fields, "unused")) if "unused" in data else ()
+    everyone = [host.name for host in (*hosts, *unused)]
+    size = len(everyone)
     solver = fields.object("solver")
     proof = fields.optional_object("proof")
     order = Order(
         algorithm=fields.word("algorithm"),
         hosts=hosts,
-        hops_us=fields.numbers("hops_us", size, MAX_RTT_US),
+        hops_us=fields.numbers("hops_us", len(hosts), MAX_RTT_US),
         given=fields.texts("given"),
         cost_us=fields.number("cost_us", 0.0, _MAX_COST_US),
         cost_given_us=fields.number("cost_given_us", 0.0, _MAX_COST_US),
@@ -184,7 +210,9 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
             outcome=proof.word("outcome"),
             seconds=proof.number("seconds", 0.0, _MAX_SECONDS),
         ),
-        groups=tuple(parse_groups(fields, [host.name for host in hosts])),
+        groups=tuple(parse_groups(fields, everyone)),
+        unused=unused,
+        host_of_rank=_parse_ranks(fields, hosts),
     )
     _check(order, fields)
     return order
@@ -192,14 +220,17 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
 
 def to_json(order: Order) -> dict[str, Any]:
     """The JSON object that stands for `order`."""
+    has_slots = bool(order.unused) or order.host_of_rank is not None
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": _VERSION_WITH_SLOTS if has_slots else _VERSION,
         **({} if order.made_from is None else {"made_from": order.made_from}),
         "algorithm": order.algorithm,
         "objective": order.objective,
         **({} if order.size_bytes is None else {"size_bytes": order.size_bytes}),
         "hosts": cluster.hosts_to_json(order.hosts),
+        **({"unused": cluster.hosts_to_json(order.unused)} if order.unused else {}),
+        **({} if order.host_of_rank is None else {"host_of_rank": list(order.host_of_rank)}),
         "hops_us": list(order.hops_us),
         "given": list(order.given),
         "cost_us": order.cost_us,
@@ -224,9 +255,29 @@ def to_json(order: Order) -> dict[str, Any]:
     }
 
 
+def _parse_ranks(fields: Fields, hosts: Sequence[Host]) -> list[int] | None:
+    if "host_of_rank" not in fields.values:
+        return None
+    ranks = sum(host.slots for host in hosts)
+    numbers = fields.numbers("host_of_rank", ranks, len(hosts) - 1)
+    if not all(number.is_integer() for number in numbers):
+        raise fields.error("host_of_rank", "indices of hosts")
+    found = [int(number) for number in numbers]
+    counts = Counter(found)
+    if any(counts[place] != host.slots for place, host in enumerate(hosts)):
+        raise fields.error("host_of_rank", "every host as often as it has slots")
+    if list(counts) != list(range(len(hosts))):
+        raise fields.error("host_of_rank", "the hosts by their first rank")
+    return found
+
+
 def _check(order: Order, fields: Fields) -> None:
-    if sorted(order.given) != sorted(order.names):
-        raise WrongUseError(f"{fields.place}: given does not name the same hosts as hosts")
+    everyone = [*order.names, *(host.name for host in order.unused)]
+    if len(set(everyone)) < len(everyone):
+        raise WrongUseError(f"{fields.place}: a host is in hosts and in unused")
+    if sorted(order.given) != sorted(everyone):
+        which = "hosts and unused" if order.unused else "hosts"
+        raise WrongUseError(f"{fields.place}: given does not name the same hosts as {which}")
     if not set(order.unmeasured_hosts) <= set(order.names):
         raise WrongUseError(f"{fields.place}: unmeasured_hosts names others than hosts")
     if order.objective not in OBJECTIVES:

@@ -26,7 +26,7 @@ from plink.launchers import (
     torchrun,
     torchrun_script,
 )
-from plink.launchers.format import Format
+from plink.launchers.format import Format, check_adjacent
 from plink.launchers.topology import TopologyFormat, in_rank_order
 
 _MPI = (openmpi, openmpi_rankfile, openmpi5_rankfile, mpich, intelmpi)
@@ -56,7 +56,7 @@ def render(name: str, ranked: Sequence[Host], groups: Sequence[Group]) -> str:
 
     Args:
         name: of a format or a topology.
-        ranked: the hosts in rank order.
+        ranked: the hosts in rank order, with as many slots as ranks in a row.
         groups: of near hosts; empty where they are not known.
 
     Raises:
@@ -65,6 +65,7 @@ def render(name: str, ranked: Sequence[Host], groups: Sequence[Group]) -> str:
     """
     if name in TOPOLOGIES:
         return TOPOLOGIES[name].render(in_rank_order(ranked, groups, "Slurm"))
+    check_adjacent(ranked, FORMATS[name])
     return FORMATS[name].render(ranked)
 
 

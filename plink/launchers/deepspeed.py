@@ -23,4 +23,5 @@ FORMAT = Format(
     about="DeepSpeed: host file with slots",
     usage="deepspeed --hostfile FILE SCRIPT",
     render=render,
+    adjacent_because="DeepSpeed takes a host once",
 )

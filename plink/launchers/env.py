@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plink.files.cluster import Host
-from plink.launchers.format import Format, Place, places
+from plink.launchers.format import Format, Place, places, ranks_by_host
 from plink.launchers.gloo import socket_interface
 from plink.launchers.names import MASTER_PORT, check_names, master_address
 
@@ -26,15 +26,15 @@ def environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place, list
     """
     check_names(hosts, launcher)
     master = master_address(hosts, launcher)
-    world_size = sum(host.slots for host in hosts)
+    ranks_on = ranks_by_host(hosts)
     return [
         (
             place,
             [
                 f"RANK={place.rank}",
-                f"WORLD_SIZE={world_size}",
+                f"WORLD_SIZE={ranks_on.total()}",
                 f"LOCAL_RANK={place.local_rank}",
-                f"LOCAL_WORLD_SIZE={place.host.slots}",
+                f"LOCAL_WORLD_SIZE={ranks_on[place.host.name]}",
                 f"MASTER_ADDR={master}",
                 f"MASTER_PORT={MASTER_PORT}",
             ],

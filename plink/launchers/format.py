@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from plink.errors import WrongUseError
 from plink.files.cluster import Host
 
 
@@ -17,14 +19,17 @@ class Format:
         name: what the user calls it.
         about: the launcher and what is written for it, in a line.
         usage: one command that uses it; FILE is the file, RANKS the number of ranks.
-        render: hosts in rank order to the text of the file. A host's ranks are adjacent, as
-            many as it has slots. Raises `WrongUseError` where the launcher cannot take a host.
+        render: hosts in rank order, each with as many slots as ranks, to the text of the file.
+            A host comes more than once where its ranks are apart. Raises `WrongUseError` where the
+            launcher cannot take a host.
+        adjacent_because: why the ranks of a host must be adjacent; None where they need not be.
     """
 
     name: str
     about: str
     usage: str
     render: Callable[[Sequence[Host]], str]
+    adjacent_because: str | None = None
 
     def usage_of(self, file: str, ranks: int | None) -> str:
         """The command that uses `file`, for so many ranks; None leaves RANKS to the reader."""
@@ -49,9 +54,38 @@ def filled(usage: str, blanks: Mapping[str, str]) -> str:
 
 
 def places(hosts: Sequence[Host]) -> Iterator[Place]:
-    """The place of every rank, in rank order."""
+    """The place of every rank, in rank order; a host may come more than once."""
+    ranks_on: Counter[str] = Counter()
     rank = 0
     for host in hosts:
-        for local_rank in range(host.slots):
-            yield Place(rank, host, local_rank)
+        for _ in range(host.slots):
+            yield Place(rank, host, ranks_on[host.name])
+            ranks_on[host.name] += 1
             rank += 1
+
+
+def ranks_by_host(hosts: Sequence[Host]) -> Counter[str]:
+    """By name, how many ranks a host has in all."""
+    ranks_on: Counter[str] = Counter()
+    for host in hosts:
+        ranks_on[host.name] += host.slots
+    return ranks_on
+
+
+def check_adjacent(hosts: Sequence[Host], found: Format) -> None:
+    """Refuse ranks of a host that are apart where the launcher's file cannot say so.
+
+    Raises:
+        WrongUseError: a host comes more than once, and the format has each once.
+    """
+    if found.adjacent_because is None:
+        return
+    seen: set[str] = set()
+    for host in hosts:
+        if host.name in seen:
+            raise WrongUseError(
+                f"{found.name} cannot take the ranks of {host.name!r} apart: "
+                f"{found.adjacent_because}",
+                "plink order without --interleave keeps them together",
+            )
+        seen.add(host.name)

@@ -24,4 +24,5 @@ FORMAT = Format(
     about="Horovod: host file with slots",
     usage="horovodrun --gloo -np RANKS --hostfile FILE python SCRIPT",
     render=render,
+    adjacent_because="Horovod takes a host once",
 )

@@ -20,4 +20,5 @@ FORMAT = Format(
     about="names, one a line, each host once",
     usage='while read -r host; do ssh -n "$host" hostname; done < FILE',
     render=render,
+    adjacent_because="it lists every host once",
 )

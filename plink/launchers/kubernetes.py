@@ -55,6 +55,7 @@ def kubernetes_format(name: str, kind: str, labels: Labels) -> Format:
         about=f"Kubernetes {kind}: a script that sends its pods to nodes, in order",
         usage="sh FILE JOB",
         render=render,
+        adjacent_because="a pod has ranks in a row, and a node one pod",
     )
 
 

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Sequence
 
 from plink.files.cluster import Host
-from plink.launchers.format import Format, places
+from plink.launchers.format import Format, places, ranks_by_host
 from plink.launchers.names import check_names, refusal
 
 # LightGBM's default of local_listen_port; local rank i of a host listens i further on.
@@ -26,15 +26,17 @@ def render(hosts: Sequence[Host]) -> str:
     with a letter of `rank=` in it is taken for something else.
     """
     check_names(hosts, _LAUNCHER)
+    ranks_on = ranks_by_host(hosts)
     owners: dict[str, Host] = {}
     for host in hosts:
         if not _is_ipv4(host.address):
             raise refusal(host, _LAUNCHER, "has no IPv4 address in the cluster file")
         other = owners.setdefault(host.address, host)
-        if other is not host:
+        if other.name != host.name:
             raise refusal(host, _LAUNCHER, f"has the address of {other.name!r}")
-        if FIRST_PORT + host.slots > 1 << 16:
-            raise refusal(host, _LAUNCHER, f"has no ports for {host.slots} ranks")
+        ranks = ranks_on[host.name]
+        if FIRST_PORT + ranks > 1 << 16:
+            raise refusal(host, _LAUNCHER, f"has no ports for {ranks} ranks")
     return "".join(
         f"{place.host.address} {FIRST_PORT + place.local_rank}\n" for place in places(hosts)
     )

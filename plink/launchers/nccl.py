@@ -37,4 +37,5 @@ FORMAT = Format(
     about="one environment a rank for torch.distributed with NCCL",
     usage=env.USAGE,
     render=render,
+    adjacent_because="NCCL takes hosts as they come, with all their ranks together",
 )

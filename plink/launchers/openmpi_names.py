@@ -41,5 +41,5 @@ def check_openmpi_names(hosts: Sequence[Host]) -> None:
             raise refusal(host, _LAUNCHER, "is a number to it")
         label = host.name if is_address(host.name) else host.name.partition(".")[0]
         other = by_label.setdefault(label, host)
-        if other is not host:
+        if other.name != host.name:
             raise refusal(host, _LAUNCHER, f"is also {other.name!r} once both are cut at the dot")

@@ -54,5 +54,7 @@ def in_rank_order(hosts: Sequence[Host], groups: Sequence[Group], reader: str) -
             raise WrongUseError(
                 f"{reader} needs every host in a group, and {host.name!r} is in none"
             )
-        members.setdefault(group_of[host.name], []).append(host.name)
+        names = members.setdefault(group_of[host.name], [])
+        if host.name not in names:
+            names.append(host.name)
     return [Group(name, names) for name, names in members.items()]

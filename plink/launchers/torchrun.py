@@ -53,4 +53,5 @@ FORMAT = Format(
     about="torchrun: one command a host, with the static rendezvous",
     usage=('while read -r host command; do ssh -n "$host" "$command SCRIPT" & done < FILE; wait'),
     render=render,
+    adjacent_because="torchrun numbers the ranks of a host one after the other",
 )

@@ -50,4 +50,5 @@ FORMAT = Format(
     about="torchrun: a script that runs those commands over SSH",
     usage="sh FILE SCRIPT",
     render=render,
+    adjacent_because="torchrun numbers the ranks of a host one after the other",
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from plink.errors import WrongUseError
+from plink.ordering.slots import modelled
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
+from solvers.slots.filling import Filling
 
 
-def algorithm_for(name: str, ranks: int) -> Algorithm:
+def algorithm_for(name: str, filling: Filling) -> Algorithm:
     """The algorithm of that name.
 
     Raises:
@@ -17,6 +19,7 @@ def algorithm_for(name: str, ranks: int) -> Algorithm:
         found = find(name)
     except ValueError as error:
         raise WrongUseError(str(error), "plink order --list-algorithms names them all") from None
+    ranks = modelled(found, filling).ranks
     refusal = found.refusal(ranks)
     if refusal is not None:
         raise WrongUseError(f"{name}: {refusal}", _alternative(name, ranks))

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from plink.distance import Matrix
 from plink.errors import WrongUseError
 from plink.files.order import Proof
@@ -15,12 +18,15 @@ from solvers.collectives.table import PeerTable
 from solvers.contention import search as contention_search
 from solvers.contention.network import Network
 from solvers.contention.search import search
+from solvers.contention.starts import in_sequence
 from solvers.contention.time import Clock
 from solvers.exact.prove import EngineMissingError, prove
 from solvers.exact.verdict import Engine
-from solvers.orders.reference import cost
-from solvers.orders.search import solve
 from solvers.orders.solution import Progress
+from solvers.slots import search as slots_search
+from solvers.slots.anneal import anneal_order
+from solvers.slots.filling import Filling
+from solvers.slots.uneven import TURNS, by_places
 
 OnProgress = Callable[[Progress], None]
 
@@ -30,13 +36,20 @@ _PROOF_SHARE = 0.2
 # Of the time under contention, for the latency search that gives it a start.
 _LATENCY_SHARE = 0.3
 
+# Of that time, where hosts differ in slots, for searches that take places to keep their ranks.
+_PLACES_SHARE = 0.5
+
 # The name of that search in an order file.
 _CONTENTION = "contention-annealing"
 
 
 @dataclass(frozen=True)
 class Found:
-    """An order, and how it was found (`plink.files.order`)."""
+    """An order, and how it was found (`plink.files.order`).
+
+    Args:
+        order: a permutation of all hosts, which ranks fill from the front.
+    """
 
     order: Sequence[int]
     cost_us: float
@@ -47,7 +60,7 @@ class Found:
 
 
 class Objective(Protocol):
-    """A cost of orders, and the search for a cheap one."""
+    """A cost of orders of all hosts, which ranks fill from the front, and a search by it."""
 
     @property
     def name(self) -> str:
@@ -56,6 +69,10 @@ class Objective(Protocol):
     @property
     def size_bytes(self) -> int | None:
         """Of the buffer whose time it predicts."""
+
+    @property
+    def filling(self) -> Filling:
+        """How the algorithm's ranks fill the hosts."""
 
     def cost_us(self, order: Sequence[int]) -> float:
         """What an order costs."""
@@ -77,19 +94,21 @@ class LatencyObjective:
 
     Args:
         form: what is summed.
-        matrix_us: (N, N) symmetric distances in µs.
+        matrix_us: (N, N) symmetric distances of hosts in µs; ranks of a host are none apart.
+        filling: how the form's ranks fill the hosts.
         threads: searches at the same time.
     """
 
     form: Form
     matrix_us: Matrix
+    filling: Filling
     threads: int = 1
     name: str = "latency"
     size_bytes: int | None = None
 
     def cost_us(self, order: Sequence[int]) -> float:
         """The cost of an order."""
-        return cost(self.form, self.matrix_us, order)
+        return slots_search.cost(self.form, self.matrix_us, self.filling, order)
 
     def solve(
         self,
@@ -102,9 +121,10 @@ class LatencyObjective:
         """The cheapest order found."""
         # The search for a ring proves its bound itself.
         proof_s = 0.0 if isinstance(self.form, RingForm) else _PROOF_SHARE * time_limit_s
-        found = solve(
+        found = slots_search.solve(
             self.form,
             self.matrix_us,
+            self.filling,
             given,
             seed=seed,
             time_limit_s=time_limit_s - proof_s,
@@ -122,7 +142,9 @@ class LatencyObjective:
         )
 
     def _solver(self, ended_by: str) -> str:
-        if not isinstance(self.form, RingForm):
+        if not isinstance(self.form, RingForm) or not (
+            self.filling.is_even or self.filling.takes_all_hosts
+        ):
             return "annealing"
         return "dynamic-programming" if ended_by == "exact" else "lin-kernighan"
 
@@ -130,10 +152,17 @@ class LatencyObjective:
         """Let an exact engine look for something strictly cheaper.
 
         Raises:
-            WrongUseError: the engine is not installed.
+            WrongUseError: the engine is not installed, or hosts are chosen or differ in slots.
         """
+        form = slots_search.over_hosts(self.form, self.filling)
+        if form is None or not self.filling.takes_all_hosts:
+            raise WrongUseError(
+                "no exact engine proves a choice of hosts, nor the order of hosts with different "
+                "numbers of slots",
+                "--prove takes all hosts, with as many slots each; a ring of any slots",
+            )
         try:
-            verdict = prove(self.form, self.matrix_us, found.order, time_limit_s, engine)
+            verdict = prove(form, self.matrix_us, found.order, time_limit_s, engine)
         except EngineMissingError as error:
             raise WrongUseError(str(error), "leave out --prove to go without a proof") from None
         better = replace(
@@ -152,12 +181,14 @@ class ContentionObjective:
     Args:
         table: of the algorithm, for `size_bytes`.
         network: what its links carry.
+        filling: how the table's ranks fill the hosts.
         by_latency: decides among orders that take the same time, and gives the search a start.
         size_bytes: of the buffer.
     """
 
     table: PeerTable
     network: Network
+    filling: Filling
     by_latency: LatencyObjective
     size_bytes: int
     name: str = "contention"
@@ -168,7 +199,11 @@ class ContentionObjective:
 
     def cost_us(self, order: Sequence[int]) -> float:
         """The time in µs."""
-        return self._clock.time_s(order) * 1e6
+        return self.time_us(self.filling.placement(order))
+
+    def time_us(self, placement: npt.NDArray[np.intp]) -> float:
+        """The time in µs with rank r on host `placement[r]`."""
+        return self._clock.time_s(placement) * 1e6
 
     def solve(
         self,
@@ -184,12 +219,18 @@ class ContentionObjective:
         if near.ended_by == "interrupt":
             order = min(given, near.order, key=self.cost_us)
             return Found(order, self.cost_us(order), 0.0, _CONTENTION, near.steps, near.ended_by)
+        left_s = (1.0 - _LATENCY_SHARE) * time_limit_s
+        starts = [list(given), list(near.order)]
+        position_of = self._position_of()
+        if position_of is None:
+            return self._by_whole_orders(starts, seed, left_s, on_progress)
         found = search(
             self.table,
             self.network,
-            [given, near.order],
+            starts,
+            position_of=position_of,
             seed=seed,
-            time_limit_s=(1.0 - _LATENCY_SHARE) * time_limit_s,
+            time_limit_s=left_s,
             tie_break_distance=self.by_latency.matrix_us,
             on_progress=None if on_progress is None else _in_us(on_progress),
         )
@@ -201,6 +242,58 @@ class ContentionObjective:
             found.steps,
             found.ended_by,
         )
+
+    def _position_of(self) -> npt.NDArray[np.intp] | None:
+        """(R,) the place in an order of each rank's host, where that does not depend on the order.
+
+        A ring's messages between hosts are the same however many ranks each has.
+        """
+        if self.filling.is_even:
+            return self.filling.position_of
+        if isinstance(self.by_latency.form, RingForm) and self.filling.takes_all_hosts:
+            return np.repeat(np.arange(self.filling.hosts), self.filling.slots)[
+                : self.filling.ranks
+            ]
+        return None
+
+    def _by_whole_orders(
+        self,
+        starts: Sequence[list[int]],
+        seed: int,
+        time_limit_s: float,
+        on_progress: OnProgress | None,
+    ) -> Found:
+        """Annealing in which every order's time is predicted anew; no bound is known."""
+
+        def search_places(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
+            found = search(
+                self.table,
+                self.network,
+                [start],
+                position_of=place_of,
+                seed=seed,
+                time_limit_s=_PLACES_SHARE * time_limit_s / TURNS,
+                tie_break_distance=self.by_latency.matrix_us,
+            )
+            if found.ended_by == "interrupt":
+                raise KeyboardInterrupt
+            return found.order
+
+        begins = [*starts, *(in_sequence(start, self.network.group_of) for start in starts)]
+        try:
+            start = by_places(self.filling, begins, self.cost_us, search_places)
+        except KeyboardInterrupt:
+            order = min(begins, key=self.cost_us)
+            return Found(order, self.cost_us(order), 0.0, _CONTENTION, 0, "interrupt")
+        order, steps, ended_by = anneal_order(
+            self.cost_us,
+            start,
+            self.filling.used,
+            seed=seed,
+            time_limit_s=(1.0 - _PLACES_SHARE) * time_limit_s,
+            on_progress=on_progress,
+        )
+        return Found(order, self.cost_us(order), 0.0, _CONTENTION, steps, ended_by)
 
 
 def _in_us(on_progress: OnProgress) -> Callable[[contention_search.Progress], None]:

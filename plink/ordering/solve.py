@@ -10,15 +10,18 @@ import numpy as np
 
 from plink.distance import Distances, both_directions, distances
 from plink.errors import WrongUseError
-from plink.files.cluster import Cluster
+from plink.files.cluster import Cluster, Host
 from plink.files.order import Order, Solver
 from plink.files.rtt import percentile_name
 from plink.network import network_of
 from plink.ordering.algorithms import algorithm_for
+from plink.ordering.interleave import apart, check_size
 from plink.ordering.objectives import ContentionObjective, LatencyObjective, Objective
+from plink.ordering.slots import filling_of, modelled, placed_on, with_slots
 from solvers.collectives.algorithm import Algorithm
 from solvers.exact.verdict import Engine
 from solvers.orders.solution import Progress
+from solvers.slots.filling import Filling
 
 RANDOM_ORDERS = 1001
 
@@ -44,6 +47,9 @@ class Task:
         prove_s: for an exact engine afterwards, 0 for none.
         engine: which one.
         threads: restarts at the same time.
+        ranks: how many; None for as many as there are slots. Hosts that are not needed are chosen.
+        slots: of every host; None for the cluster's.
+        is_interleaved: the ranks of a host need not be adjacent.
     """
 
     algorithm: str = "ring"
@@ -54,12 +60,18 @@ class Task:
     prove_s: float = 0.0
     engine: Engine = "cp-sat"
     threads: int = 1
+    ranks: int | None = None
+    slots: int | None = None
+    is_interleaved: bool = False
 
 
 def solve_order(
     cluster: Cluster, made_from: str | None, task: Task, on_progress: OnProgress | None = None
 ) -> Order:
     """The hosts in an order that makes an algorithm cheap, never dearer than the given one.
+
+    Where not all hosts are needed, which ones are is a part of the answer; the given order then is
+    that of the first.
 
     An interrupt (Ctrl-C) ends the search with the best so far.
 
@@ -69,41 +81,61 @@ def solve_order(
         on_progress: called some twenty times a second.
 
     Raises:
-        WrongUseError: nothing was measured, or the algorithm does not take so many hosts.
+        WrongUseError: nothing was measured, there are not enough slots, or the algorithm does not
+            take so many ranks.
     """
     start = time.monotonic()
+    hosts = with_slots(cluster.hosts, task.slots)
+    filling = filling_of(hosts, task.ranks)
     found = distances(cluster)
-    if len(cluster.hosts) == 1:
-        return _of_one_host(cluster, made_from, task)
-    algorithm = algorithm_for(task.algorithm, len(cluster.hosts))
-    objective = _objective(cluster, task, algorithm, found)
+    if len(hosts) == 1:
+        return _of_one_host(replace(hosts[0], slots=filling.ranks), cluster, made_from, task)
+    algorithm = algorithm_for(task.algorithm, filling)
+    objective = _objective(cluster, task, algorithm, found, filling)
     if task.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
         raise WrongUseError(
             "no exact engine proves a time under contention", "--prove takes --objective latency"
         )
-    given = list(range(len(cluster.hosts)))
+    if task.is_interleaved:
+        check_size(filling)
+    given = list(range(len(hosts)))
     check_s = _CHECK_SHARE * task.time_limit_s
+    limit_s = task.time_limit_s - check_s
+    is_interleaved = task.is_interleaved and objective.filling is filling
     best = objective.solve(
-        given, seed=task.seed, time_limit_s=task.time_limit_s - check_s, on_progress=on_progress
+        given,
+        seed=task.seed,
+        time_limit_s=limit_s / 2.0 if is_interleaved else limit_s,
+        on_progress=on_progress,
     )
     confirmed, proof = None, None
+    placement = filling.placement(best.order).tolist()
     if best.ended_by != "interrupt":
         try:
             if isinstance(objective, LatencyObjective) and task.prove_s > 0.0:
                 best, proof = objective.prove(best, task.prove_s, task.engine)
-            confirmed = _confirmed_gain(cluster, algorithm, objective, task, check_s)
+                placement = filling.placement(best.order).tolist()
+            if is_interleaved:
+                best, placement = apart(objective, best, seed=task.seed, time_limit_s=limit_s / 2.0)
+            else:
+                confirmed = _confirmed_gain(cluster, algorithm, objective, task, check_s)
         except KeyboardInterrupt:
             best = replace(best, ended_by="interrupt")
+    placed = placed_on(hosts, placement)
+    names = {host.name for host in placed.hosts}
+    used = list(dict.fromkeys(placement))
     return Order(
         algorithm=task.algorithm,
         objective=objective.name,
         size_bytes=objective.size_bytes,
-        hosts=[cluster.hosts[host] for host in best.order],
-        hops_us=found.matrix_us[best.order, np.roll(best.order, -1)].tolist(),
+        hosts=placed.hosts,
+        unused=placed.unused,
+        host_of_rank=placed.host_of_rank,
+        hops_us=found.matrix_us[used, np.roll(used, -1)].tolist(),
         given=cluster.names,
         cost_us=best.cost_us,
         cost_given_us=objective.cost_us(given),
-        cost_random_us=median_of_random(objective, len(given), task.seed),
+        cost_random_us=median_of_random(objective, task.seed),
         random_orders=RANDOM_ORDERS,
         lower_bound_us=best.lower_bound_us,
         solver=Solver(
@@ -115,7 +147,7 @@ def solve_order(
         ),
         seconds=time.monotonic() - start,
         filled_pairs=found.filled_pairs,
-        unmeasured_hosts=found.unmeasured_hosts,
+        unmeasured_hosts=[name for name in found.unmeasured_hosts if name in names],
         confirmed_gain=confirmed,
         made_from=made_from,
         proof=proof,
@@ -123,10 +155,10 @@ def solve_order(
     )
 
 
-def _of_one_host(cluster: Cluster, made_from: str | None, task: Task) -> Order:
+def _of_one_host(host: Host, cluster: Cluster, made_from: str | None, task: Task) -> Order:
     return Order(
         algorithm=task.algorithm,
-        hosts=cluster.hosts,
+        hosts=[host],
         hops_us=[0.0],
         given=cluster.names,
         cost_us=0.0,
@@ -141,22 +173,26 @@ def _of_one_host(cluster: Cluster, made_from: str | None, task: Task) -> Order:
     )
 
 
-def median_of_random(objective: Objective, hosts: int, seed: int) -> float:
-    """The median cost in µs of `RANDOM_ORDERS` random orders."""
+def median_of_random(objective: Objective, seed: int) -> float:
+    """The median cost in µs of `RANDOM_ORDERS` random orders; their first hosts are used."""
     rng = np.random.default_rng([seed, RANDOM_ORDERS])
+    hosts = objective.filling.hosts
     orders = (rng.permutation(hosts).tolist() for _ in range(RANDOM_ORDERS))
     return float(np.median([objective.cost_us(order) for order in orders]))
 
 
-def _objective(cluster: Cluster, task: Task, algorithm: Algorithm, found: Distances) -> Objective:
-    form = algorithm.form(len(cluster.hosts))
-    by_latency = LatencyObjective(form, found.matrix_us, task.threads)
+def _objective(
+    cluster: Cluster, task: Task, algorithm: Algorithm, found: Distances, filling: Filling
+) -> Objective:
+    peers = modelled(algorithm, filling)
+    by_latency = LatencyObjective(algorithm.form(peers.ranks), found.matrix_us, peers, task.threads)
     name = task.objective or ("contention" if cluster.uplinks is not None else "latency")
     if name == "latency":
         return by_latency
     return ContentionObjective(
-        algorithm.table(len(cluster.hosts), task.size_bytes),
+        algorithm.table(peers.ranks, task.size_bytes),
         network_of(cluster).network,
+        peers,
         by_latency,
         task.size_bytes,
     )
@@ -169,13 +205,15 @@ def _confirmed_gain(
     readings = both_directions(cluster)
     if readings is None or objective.name != "latency":
         return None
-    form = algorithm.form(len(cluster.hosts))
-    first, second = (LatencyObjective(form, matrix_us, task.threads) for matrix_us in readings)
-    given = list(range(len(cluster.hosts)))
-    found = first.solve(given, seed=task.seed, time_limit_s=time_limit_s)
+    peers = objective.filling
+    form = algorithm.form(peers.ranks)
+    first, second = (
+        LatencyObjective(form, matrix_us, peers, task.threads) for matrix_us in readings
+    )
+    found = first.solve(list(range(peers.hosts)), seed=task.seed, time_limit_s=time_limit_s)
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
-    random_us = median_of_random(second, len(given), task.seed)
+    random_us = median_of_random(second, task.seed)
     return 1.0 - second.cost_us(found.order) / random_us if random_us else None
 
 

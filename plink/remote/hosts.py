@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ _CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
 
 @dataclass(frozen=True)
 class RemoteHost:
-    """One host, on which one rank runs.
+    """One host, or one of several seats on it: where one rank runs.
 
     Args:
         entry: what the cluster file says, with the address that traffic uses and one slot.
@@ -63,6 +64,21 @@ def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
     by_name = {host.name: host for host in reached.hosts}
     found = [by_name[entry.name] for entry in listed]
     return for_each(found, lambda index, host: _describe(listed[index], host))
+
+
+def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
+    """The seat of every rank, where host h has seats h * `slots` and the next so many.
+
+    Args:
+        placement: the host of every rank, none more than `slots` times.
+        slots: seats of every host.
+    """
+    taken: Counter[int] = Counter()
+    found = []
+    for host in placement:
+        found.append(host * slots + taken[host])
+        taken[host] += 1
+    return tuple(found)
 
 
 def for_each(items: Sequence[Item], work: Callable[[int, Item], Result]) -> list[Result]:

@@ -10,27 +10,26 @@ from plink.launchers.env import environments
 
 def rank_environments(
     hosts: Sequence[Host],
-    interfaces: Sequence[str],
+    interfaces: Mapping[str, str],
     master_port: int,
     extra: Mapping[str, str],
 ) -> list[dict[str, str]]:
     """What each rank finds in its environment.
 
     Args:
-        hosts: in rank order, with their traffic addresses.
-        interfaces: of each host, the network interface with that address; empty where unknown.
+        hosts: in rank order, with their traffic addresses, and as many slots as ranks in a row.
+        interfaces: by a host's name, the network interface with that address; empty where unknown.
         master_port: where rank 0 listens.
         extra: of the user's, which wins.
 
     Raises:
         WrongUseError: a host's name or address is none.
     """
-    by_name = {host.name: interface for host, interface in zip(hosts, interfaces, strict=True)}
     found = []
     for place, words in environments(hosts, "plink run"):
         values = dict(word.split("=", 1) for word in words)
         values["MASTER_PORT"] = str(master_port)
-        if interface := by_name[place.host.name]:
+        if interface := interfaces[place.host.name]:
             # With `=`, NCCL takes the name as a whole.
             values |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": f"={interface}"}
         found.append({**values, **extra})

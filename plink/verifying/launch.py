@@ -10,7 +10,7 @@ from pathlib import Path
 
 from plink.errors import PlinkError, WrongUseError
 from plink.files.cluster import Host
-from plink.launchers import FORMATS
+from plink.launchers import FORMATS, render
 from plink.launchers.format import filled
 from plink.remote.launcher import Ended, run_launcher
 from plink.verifying.program import Report, parse_reports, program
@@ -92,7 +92,7 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[Report]
         PlinkError: the launcher failed, or took too long.
     """
     file = folder / "order"
-    text = FORMATS[trial.launcher].render(hosts)
+    text = render(trial.launcher, hosts, ())
     if trial.python is not None:
         module = f"{shlex.quote(trial.python)} -m torch.distributed.run"
         text = text.replace(" torchrun --", f" {module} --")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from plink.files.cluster import Host
 from plink.files.order import Order
 from plink.ordering.doubts import confirmation
 from plink.size import format_size
@@ -31,9 +34,11 @@ def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> N
 
 
 def _hosts(order: Order) -> str:
-    hosts, ranks = len(order.hosts), sum(host.slots for host in order.hosts)
+    hosts = len(order.hosts)
     text = counted(hosts, "host")
-    return text if ranks == hosts else f"{text}, {counted(ranks, 'rank')}"
+    if order.unused:
+        text = f"{hosts} of {counted(hosts + len(order.unused), 'host')}"
+    return text if order.ranks == hosts else f"{text}, {counted(order.ranks, 'rank')}"
 
 
 def _what(order: Order) -> str:
@@ -73,8 +78,15 @@ def _costs(order: Order, width: int) -> Table:
             _share(cost_us, order.cost_given_us),
             rtt_text(cost_us / len(order.hosts)),
         )
+        if label == "lower bound" and not _has_bound(order):
+            cells = ("none known", "", "", "")
         table.add_row(label, *cells[: len(titles)], style=style)
     return table
+
+
+def _has_bound(order: Order) -> bool:
+    """Whether the bound says more than that costs are not negative."""
+    return order.lower_bound_us > 0.0 or order.cost_us == 0.0
 
 
 def _share(cost_us: float, other_us: float) -> str:
@@ -89,11 +101,13 @@ def _proof(order: Order) -> list[facts.Fact]:
 
 
 def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
-    pairs = len(order.hosts) * (len(order.hosts) - 1) // 2
+    hosts = len(order.hosts) + len(order.unused)
+    pairs = hosts * (hosts - 1) // 2
     optimal = "none: no order is cheaper"
     most = share_text(order.gap)
     limit = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
     gap = f"{limit} could still be saved" if order.gap else optimal
+    gap = gap if _has_bound(order) else "not known"
     filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
     rows: list[facts.Fact] = [
         ("gap", [gap]),
@@ -104,7 +118,13 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     if order.unmeasured_hosts:
         rows.append(("no data", [printable(", ".join(order.unmeasured_hosts))]))
     if with_hosts:
-        names = [printable(name) for name in order.names]
-        more = [f"and {len(names) - _SHOWN_HOSTS:,} more"] if len(names) > _SHOWN_HOSTS else []
-        rows.append(("hosts", [" ".join([*names[:_SHOWN_HOSTS], *more])]))
+        rows.append(("hosts", [_names(order.hosts)]))
+    if order.unused:
+        rows.append(("left out", [_names(order.unused)]))
     return rows
+
+
+def _names(hosts: Sequence[Host]) -> str:
+    names = [printable(host.name) for host in hosts]
+    more = [f"and {len(names) - _SHOWN_HOSTS:,} more"] if len(names) > _SHOWN_HOSTS else []
+    return " ".join([*names[:_SHOWN_HOSTS], *more])

@@ -11,7 +11,6 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from plink.files.cluster import Host
 from plink.files.order import Order
 from plink.view.paper import Paper
 from plink.view.scale import colour, scale_for
@@ -19,6 +18,7 @@ from plink.view.text import rtt_text
 
 _BAR_WIDTH = 16
 _MAX_NAME_WIDTH = 24
+_MAX_RANKS_WIDTH = 20
 _GUTTER = 4
 # More hosts than this stand in several columns where the page is wide enough.
 _LINES = 24
@@ -26,10 +26,10 @@ _LINES = 24
 
 def print_ranks(paper: Paper, order: Order) -> None:
     """Print rank, host and hop of every host, in rank order, from top to bottom."""
-    ranks = rank_labels(order.hosts)
+    ranks = rank_labels(order)
     bars = _bars(order.hops_us, paper.shades)
     name_width = min(_MAX_NAME_WIDTH, max(cell_len(name) for name in order.names))
-    widths = (max(4, *map(len, ranks)), max(4, name_width), 7, _BAR_WIDTH)
+    widths = (min(_MAX_RANKS_WIDTH, max(4, *map(len, ranks))), max(4, name_width), 7, _BAR_WIDTH)
     fitting = (paper.console.width + _GUTTER) // (sum(widths) + len(widths) - 1 + _GUTTER)
     columns = max(1, min(fitting, math.ceil(len(ranks) / _LINES)))
     lines = math.ceil(len(ranks) / columns)
@@ -47,14 +47,15 @@ def print_ranks(paper: Paper, order: Order) -> None:
     paper.console.print(page)
 
 
-def rank_labels(hosts: Sequence[Host]) -> list[str]:
-    """The rank or ranks of every host: `0`, or `0-7` where it has eight slots."""
-    labels, rank = [], 0
-    for host in hosts:
+def rank_labels(order: Order) -> list[str]:
+    """The ranks of every host: `0`, `0-7` where it has eight, `0,4` where they are apart."""
+    runs: dict[str, list[str]] = {name: [] for name in order.names}
+    rank = 0
+    for host in order.ranked:
         last = rank + host.slots - 1
-        labels.append(str(rank) if last == rank else f"{rank}-{last}")
+        runs[host.name].append(str(rank) if last == rank else f"{rank}-{last}")
         rank = last + 1
-    return labels
+    return [",".join(found) for found in runs.values()]
 
 
 def _part(widths: tuple[int, int, int, int]) -> Table:

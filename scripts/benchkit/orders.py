@@ -46,6 +46,7 @@ def order_row(seed: str, result: Mapping[str, Any], link_mbit: float) -> tuple[s
     middle_s = statistics.median(random_s)
     samples_s = rows["plink"]["samples_s"]
     limit_s = ring_limit_s(len(rows["plink"]["hosts"]), int(result["size_bytes"]), link_mbit)
+    by_latency = result["spearman"]["latency"]
     return (
         seed,
         f"{median_s['given']:.3f}",
@@ -56,7 +57,7 @@ def order_row(seed: str, result: Mapping[str, Any], link_mbit: float) -> tuple[s
         f"{limit_s:.3f}",
         f"{middle_s / median_s['plink']:.2f}",
         f"{median_s['plink'] / median_s['racks']:.3f}",
-        f"{result['spearman']['latency']['value']:.2f}",
+        "-" if by_latency is None else f"{by_latency['value']:.2f}",
     )
 
 

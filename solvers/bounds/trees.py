@@ -3,7 +3,8 @@
 The greatest is at least any weighted mean over the leaves, which is a sum over the tree's edges of
 distance x weight of the leaves below. Let hosts have prices, and let a tree use hosts more than
 once or never, and pay for each use: a tree that uses each once pays the sum of all prices, so the
-cheapest such tree less that sum is at most every order's cost. It is found by dynamic programming
+cheapest such tree less that sum is at most every order's cost; of more hosts than ranks it pays at
+most the sum of as many greatest prices. It is found by dynamic programming
 from the leaves up, as a subtree's cheapest cost depends only on its root's host. Prices are raised
 where hosts are used too often and lowered where they are not used, as penalties are in the 1-trees
 of a ring (Held and Karp 1970).
@@ -75,10 +76,12 @@ class Relaxed:
     Args:
         value: its cost less the sum of all prices.
         uses: (N,) how often it uses each host.
+        paid: (N,) whether the price of a host is among those that are taken off again.
     """
 
     value: float
     uses: Indices
+    paid: npt.NDArray[np.bool_]
 
 
 class PricedTree:
@@ -86,6 +89,7 @@ class PricedTree:
 
     def __init__(self, shapes: Sequence[Shape], distance: Matrix) -> None:
         self._shapes = shapes
+        self._ranks = _ranks_of(shapes)
         self.distance = distance
         self._apart = distance + np.diag(np.full(len(distance), np.inf))
         self._share = [shape.share for shape in shapes]
@@ -113,10 +117,21 @@ class PricedTree:
         for place in range(len(self._shapes) - 1, -1, -1):
             for (child, _), picked in zip(self._shapes[place].children, chosen[place], strict=True):
                 np.add.at(uses[child], picked, uses[place][:, None])
+        paid = np.zeros(size, dtype=np.bool_)
+        paid[np.argpartition(prices, size - self._ranks)[size - self._ranks :]] = True
         return Relaxed(
-            float(cost[-1][root] - prices.sum()) - _rounding(prices, self.distance),
+            float(cost[-1][root] - prices[paid].sum()) - _rounding(prices, self.distance),
             np.sum(uses, axis=0),
+            paid,
         )
+
+
+def _ranks_of(shapes: Sequence[Shape]) -> int:
+    """How many ranks the whole tree has, whose shape is the last."""
+    below: list[int] = []
+    for shape in shapes:
+        below.append(1 + sum(count * below[child] for child, count in shape.children))
+    return below[-1]
 
 
 def _least(rows: Matrix, count: int) -> Indices:
@@ -162,7 +177,7 @@ class _Branch:
             found = self._tree.cheapest(prices, self.roots)
             if found.value > self.bound:
                 self.bound, self.prices = found.value, prices
-            away = (found.uses - 1).astype(np.float64)
+            away = (found.uses - found.paid).astype(np.float64)
             direction = away if direction is None else away + _MOMENTUM * (direction - away)
             length = float(direction @ direction)
             if length == 0.0 or time.monotonic() >= until:

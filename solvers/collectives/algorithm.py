@@ -19,6 +19,7 @@ class Algorithm:
         refusal: of a number of ranks: why the library does not run it so, or None.
         table: of ranks and bytes: who sends how much to whom.
         form: of ranks: what the latency form of its cost sums.
+        is_over_hosts: its ranks are hosts, however many processes run on each.
     """
 
     name: str
@@ -26,3 +27,4 @@ class Algorithm:
     refusal: Callable[[int], str | None]
     table: Callable[[int, int], PeerTable]
     form: Callable[[int], Form]
+    is_over_hosts: bool = False

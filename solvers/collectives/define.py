@@ -20,6 +20,8 @@ def define(
     table: Callable[[int, int], PeerTable],
     form: Callable[[int], Form],
     refusal: Callable[[int], str | None] = any_number,
+    *,
+    is_over_hosts: bool = False,
 ) -> Algorithm:
     """An algorithm of at least two ranks.
 
@@ -32,6 +34,7 @@ def define(
         table: of two ranks or more that are not refused.
         form: of two ranks or more that are not refused.
         refusal: of two ranks or more.
+        is_over_hosts: as in `Algorithm`.
     """
 
     def refused(ranks: int) -> str | None:
@@ -54,4 +57,4 @@ def define(
         check(ranks)
         return form(ranks)
 
-    return Algorithm(name, about, refused, checked_table, checked_form)
+    return Algorithm(name, about, refused, checked_table, checked_form, is_over_hosts)

@@ -43,7 +43,8 @@ class TreesForm:
     """Over all trees, the greatest sum of distances from the root to a leaf.
 
     Args:
-        parents: a tree each: (N,) the parent of every rank, -1 for the root.
+        parents: a tree each: (N,) the parent of every rank, -1 for the root, -2 for a rank that is
+            idle: in no tree.
     """
 
     ranks: int

@@ -44,5 +44,7 @@ ALL = (
         "NCCL's double binary tree: half the buffer up and down each of two trees",
         lambda ranks, size_bytes: tree_table(double_tree(ranks), size_bytes, is_pipelined=True),
         lambda ranks: TreesForm(ranks, double_tree(ranks)),
+        # Within a host, ranks are a chain (src/graph/connect.cc).
+        is_over_hosts=True,
     ),
 )

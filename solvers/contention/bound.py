@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from solvers.collectives.table import PeerTable
 from solvers.contention.network import Network
-from solvers.contention.stages import Floats, Loads, Waits, split
+from solvers.contention.stages import Floats, Loads, Ranks, Waits, over_positions, split
 
 # What rounding may have added.
 _ROUNDING = 1e-9
@@ -19,28 +19,41 @@ _ROUNDING = 1e-9
 _EIGENVALUE_ERROR = 1e-12
 
 
-def lower_bound_s(table: PeerTable, network: Network) -> float:
-    """A proven lower bound of the time of a table, one rank a host, over all orders.
+def lower_bound_s(table: PeerTable, network: Network, position_of: Ranks | None = None) -> float:
+    """A proven lower bound of the time of a table over all orders, and all choices of hosts.
 
     The greater of two sums. Stage by stage: the ranks that send (or receive) most sit on the hosts
     with the fastest links; and a group whose size is no sum of sizes of the stage's components cuts
     one of them, so that its smallest message crosses the group's uplink. Over all stages: what a
     set of n of N ranks exchanges with the others is at least n (N-n)/N times the second eigenvalue
     of the Laplacian of all messages (Fiedler 1973). To both comes the least latency of each stage.
+    Where there are more hosts than positions, a stage with a component that no group can hold cuts
+    one, and the uplink of some group is crossed; the second sum is then left out.
+
+    Args:
+        table: of the ranks.
+        network: of the hosts.
+        position_of: (R,) which ranks share a host (`solvers.contention.time.Clock`); None for one
+            rank a host.
 
     Raises:
-        ValueError: as many hosts as ranks are needed.
+        ValueError: there are fewer hosts than positions.
     """
-    if table.ranks != network.hosts:
-        raise ValueError(f"{table.ranks} ranks on {network.hosts} hosts")
-    if table.ranks == 1:
-        return 0.0
     loads, waits = split(table)
+    positions = table.ranks
+    if position_of is not None:
+        loads, waits = over_positions(loads, waits, position_of)
+        positions = int(position_of.max()) + 1
+    if positions > network.hosts:
+        kind = "ranks" if position_of is None else "blocks of ranks"
+        raise ValueError(f"{positions} {kind} on {network.hosts} hosts")
+    if positions == 1:
+        return 0.0
     by_stage_s = sum(
         float(count) * _stage_bound_s(_stage(loads, number), network)
         for number, count in enumerate(loads.counts)
     )
-    together_s = _cut_bound_s(loads, network)
+    together_s = _cut_bound_s(loads, network) if positions == network.hosts else 0.0
     return (max(by_stage_s, together_s) + _wait_bound_s(waits, network)) * (1.0 - _ROUNDING)
 
 
@@ -81,13 +94,17 @@ def _component_bound_s(stage: Loads, network: Network, *, is_balanced: bool) -> 
     _, component_of = connected_components(graph, directed=False)
     reachable = _sums(np.bincount(component_of))
     least_bytes = float(stage.sizes_bytes.min())
-    bound_s = 0.0
-    for members, send, receive in _groups(network):
-        if reachable[members]:
-            continue
-        # A cut message leaves or enters; where all ranks send what they receive, as much does both.
-        rate = min(send, receive) if is_balanced else max(send, receive)
-        bound_s = max(bound_s, least_bytes / rate)
+    # A cut message leaves or enters; where all ranks send what they receive, as much does both.
+    cut_s = [
+        (members, least_bytes / (min(send, receive) if is_balanced else max(send, receive)))
+        for members, send, receive in _groups(network)
+    ]
+    bound_s = max((each_s for members, each_s in cut_s if not reachable[members]), default=0.0)
+    alone = int(np.count_nonzero(network.group_of < 0))
+    largest = max([alone, *(members for members, _ in cut_s)])
+    if np.bincount(component_of).max() > largest:
+        # No group holds the largest component, nor do the hosts without one.
+        bound_s = max(bound_s, min(each_s for _, each_s in cut_s))
     return bound_s
 
 

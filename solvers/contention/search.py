@@ -15,6 +15,7 @@ from solvers import _native
 from solvers.collectives.table import PeerTable
 from solvers.contention.bound import lower_bound_s
 from solvers.contention.network import Floats, Network
+from solvers.contention.stages import Ranks
 from solvers.contention.starts import in_sequence, ring_by_groups
 from solvers.contention.time import Clock
 
@@ -45,7 +46,8 @@ class ContentionSolution:
     """An order, and how it was found.
 
     Args:
-        order: rank r is on host `order[r]`.
+        order: a permutation of all hosts; rank or position p is on host `order[p]`, and hosts that
+            take none stand at the end.
         time_s: of the collective (`solvers.contention.time`).
         lower_bound_s: no order takes less.
         ended_by: `exact` (every order was tried), `bound` (the time meets the bound, and no
@@ -75,22 +77,25 @@ def search(
     network: Network,
     start_orders: Sequence[Sequence[int]] = (),
     *,
+    position_of: Ranks | None = None,
     seed: int = 0,
     time_limit_s: float = 2.0,
     tie_break_distance: npt.ArrayLike | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> ContentionSolution:
-    """The quickest order found within a time limit, one rank a host, never slower than any start.
+    """The quickest order found within a time limit, never slower than any start.
 
     Annealing (Kirkpatrick, Gelatt, Vecchi 1983) by swaps of two ranks on a smooth maximum over the
     links, in turn from random orders and from the best so far; every chain ends with all swaps that
     help on the exact maximum. A ring gets a start that leaves each group once.
 
     Args:
-        table: as many ranks as the network has hosts.
-        network: the hosts and links.
+        table: of the ranks.
+        network: the hosts and links; hosts beyond the positions are left out.
         start_orders: permutations of the hosts to begin with, such as one that is good by latency;
             0 ... N-1 if there is none.
+        position_of: (R,) the position of every rank; those of one share a host. None for one rank
+            a host.
         seed: decides every choice by chance; 0 to 2^63 - 1.
         time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
         tie_break_distance: (N, N) symmetric, zero diagonal: among orders that are equally quick,
@@ -101,8 +106,10 @@ def search(
         ValueError: a table or an order that does not fit, or a seed or time limit out of range.
     """
     hosts = network.hosts
-    if table.ranks != hosts:
-        raise ValueError(f"{table.ranks} ranks on {hosts} hosts")
+    positions = table.ranks if position_of is None else int(position_of.max()) + 1
+    if positions > hosts:
+        kind = "ranks" if position_of is None else "blocks of ranks"
+        raise ValueError(f"{positions} {kind} on {hosts} hosts")
     starts = [[int(host) for host in order] for order in start_orders] or [list(range(hosts))]
     if any(sorted(order) != list(range(hosts)) for order in starts):
         raise ValueError(f"a start is no permutation of 0 to {hosts - 1}")
@@ -112,7 +119,14 @@ def search(
         raise ValueError(f"time_limit_s is {time_limit_s}, expected more than 0")
     distance = _distance(tie_break_distance, network)
     run = _Run(
-        table, network, distance, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
+        Clock(table, network, position_of),
+        network,
+        distance,
+        positions,
+        lambda: lower_bound_s(table, network, position_of),
+        seed=seed,
+        time_limit_s=time_limit_s,
+        on_progress=on_progress,
     )
     return run.solution(starts)
 
@@ -133,9 +147,11 @@ class _Run:
 
     def __init__(
         self,
-        table: PeerTable,
+        clock: Clock,
         network: Network,
         distance: Floats,
+        positions: int,
+        prove: Callable[[], float],
         *,
         seed: int,
         time_limit_s: float,
@@ -143,12 +159,13 @@ class _Run:
     ) -> None:
         self._start = time.monotonic()
         self._limit_s = time_limit_s
-        self._table = table
         self._network = network
         self._distance = distance
+        self._positions = positions
+        self._prove = prove
         self._rng = np.random.default_rng(seed)
         self._on_progress = on_progress
-        self._clock = Clock(table, network)
+        self._clock = clock
         self._bound_s = 0.0
         self._steps = 0
         self._best: tuple[float, float, Order] = (np.inf, np.inf, [])
@@ -183,7 +200,7 @@ class _Run:
             self._take(ring)
         problem = self._problem()
         self._chain(problem, self._best[2], steps=0, heat=0.0)
-        self._bound_s = lower_bound_s(self._table, self._network)
+        self._bound_s = self._prove()
         if self._best[0] <= self._bound_s * (1.0 + _RELATIVE_TOLERANCE) and not self._best[1]:
             return "bound"
         steps = _STEPS_PER_HOST * self._network.hosts
@@ -227,7 +244,7 @@ class _Run:
         """Keep an order if it is better than the best so far; whether it is."""
         hosts = np.asarray(order)
         waits = self._clock.waits
-        time_s = self._clock.time_s(hosts)
+        time_s = self._clock.time_s(hosts[: self._positions])
         passed = np.repeat(waits.counts, np.diff(waits.starts))
         tie = float(self._distance[hosts[waits.sources], hosts[waits.destinations]] @ passed)
         best_s, best_tie, _ = self._best

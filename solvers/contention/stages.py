@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -89,4 +89,47 @@ def _together(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
         destinations=distinct % ranks,
         sizes_bytes=np.bincount(place_of, sizes, len(distinct)).astype(np.float64),
         counts=np.ones(1),
+    )
+
+
+def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Loads, Waits]:
+    """Loads and waits between positions, each of which one or more ranks share.
+
+    What ranks of the same position exchange is free. Where messages go round, the mean latency of
+    all ranks' messages counts, which those between positions are a part of.
+
+    Args:
+        loads, waits: between ranks.
+        position_of: (R,) the position of every rank.
+    """
+    sources, destinations, starts, kept = _between(loads, position_of)
+    on_load = Loads(starts, sources, destinations, loads.sizes_bytes[kept], loads.counts)
+    messages = np.diff(waits.starts)
+    sources, destinations, starts, _ = _between(waits, position_of)
+    share = np.where(waits.goes_round, np.diff(starts) / messages, 1.0)
+    on_wait = Waits(starts, sources, destinations, waits.counts * share, waits.goes_round)
+    return _without_empty_loads(on_load), _without_empty_waits(on_wait)
+
+
+def _between(
+    flows: Loads | Waits, position_of: Ranks
+) -> tuple[Ranks, Ranks, Ranks, npt.NDArray[np.bool_]]:
+    """Sources, destinations and starts of the flows between positions, and which those are."""
+    sources, destinations = position_of[flows.sources], position_of[flows.destinations]
+    kept = sources != destinations
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return sources[kept], destinations[kept], before[flows.starts], kept
+
+
+def _without_empty_loads(loads: Loads) -> Loads:
+    some = np.diff(loads.starts) > 0
+    starts = np.concatenate([loads.starts[:1], loads.starts[1:][some]])
+    return replace(loads, starts=starts, counts=loads.counts[some])
+
+
+def _without_empty_waits(waits: Waits) -> Waits:
+    some = np.diff(waits.starts) > 0
+    starts = np.concatenate([waits.starts[:1], waits.starts[1:][some]])
+    return replace(
+        waits, starts=starts, counts=waits.counts[some], goes_round=waits.goes_round[some]
     )

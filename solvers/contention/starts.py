@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from solvers.collectives.form import RingForm
 from solvers.contention.network import Floats, Network
 from solvers.contention.stages import Waits
-from solvers.ring.search import solve
+from solvers.slots.filling import Filling
+from solvers.slots.search import solve
 
 
 def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[int]:
@@ -32,14 +34,15 @@ def ring_by_groups(
     """For a table that is one ring: an order that leaves as few groups as can be, then the nearest.
 
     Args:
-        waits: of the table.
+        waits: of the table, of as many positions as the ring takes hosts.
         network: the hosts and their groups.
         distance: (N, N), symmetric.
         seed: of the search for the nearest ring.
         time_limit_s: of that search.
 
     Returns:
-        rank r is on host `order[r]`; None where the table is something else.
+        position p is on host `order[p]`, and the hosts that are left follow; None where the table
+        is something else.
 
     Raises:
         KeyboardInterrupt: the user ended that search.
@@ -50,14 +53,22 @@ def ring_by_groups(
     crosses = (group_of[:, None] != group_of[None, :]).astype(np.float64)
     # One crossing more is dearer than all that distances can save.
     penalty = max(1.0, float(distance.max())) * network.hosts
-    found = solve(distance + penalty * crosses, seed=seed, time_limit_s=time_limit_s)
+    ring = len(waits.sources)
+    found = solve(
+        RingForm(ring),
+        distance + penalty * crosses,
+        Filling([1] * network.hosts, ring),
+        range(network.hosts),
+        seed=seed,
+        time_limit_s=time_limit_s,
+    )
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
-    next_of = np.empty(network.hosts, dtype=np.intp)
+    next_of = np.empty(ring, dtype=np.intp)
     next_of[waits.sources] = waits.destinations
-    order = [0] * network.hosts
-    rank = 0
-    for host in found.order:
-        order[rank] = host
-        rank = int(next_of[rank])
-    return order
+    order = [0] * ring
+    position = 0
+    for host in found.order[:ring]:
+        order[position] = host
+        position = int(next_of[position])
+    return [*order, *found.order[ring:]]

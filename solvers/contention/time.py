@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from solvers.collectives.table import PeerTable
 from solvers.contention.network import Network
-from solvers.contention.stages import Floats, Ranks, split
+from solvers.contention.stages import Floats, Ranks, over_positions, split
 
 
 class Clock:
@@ -21,19 +21,30 @@ class Clock:
     are summed up by link, and the slowest link decides; the latencies are those of one part's way
     through all rounds. Where messages go round a ring again and again (N-1 times or more), latency
     is their mean: a rank that is early waits for one that is late only once.
+
+    Args:
+        table: of the ranks.
+        network: of the hosts.
+        position_of: (R,) which ranks share a position, and so a host; orders are then of positions.
+            None where each rank has one of its own.
     """
 
-    def __init__(self, table: PeerTable, network: Network) -> None:
+    def __init__(
+        self, table: PeerTable, network: Network, position_of: Ranks | None = None
+    ) -> None:
         self._network = network
         self._ranks = table.ranks
         self.loads, self.waits = split(table)
+        if position_of is not None:
+            self._ranks = int(position_of.max()) + 1
+            self.loads, self.waits = over_positions(self.loads, self.waits, position_of)
         self._stage = np.repeat(np.arange(len(self.loads.counts)), np.diff(self.loads.starts))
 
     def time_s(self, order: Sequence[int] | npt.NDArray[np.intp]) -> float:
         """The time with rank r on host `order[r]`; ranks of the same host exchange data for free.
 
         Raises:
-            ValueError: not a host for each rank.
+            ValueError: not a host for each rank, or for each position.
         """
         hosts = np.asarray(order, dtype=np.intp)
         if hosts.shape != (self._ranks,):
@@ -44,6 +55,8 @@ class Clock:
 
     def _load_s(self, hosts: Ranks) -> float:
         network, loads = self._network, self.loads
+        if not len(loads.counts):
+            return 0.0
         sources, destinations = hosts[loads.sources], hosts[loads.destinations]
         leaves_host = sources != destinations
         group_from, group_to = network.group_of[sources], network.group_of[destinations]

@@ -51,10 +51,10 @@ def _tree_cost(parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[
     children: list[list[int]] = [[] for _ in parents]
     waiting = []
     for rank, parent in enumerate(parents.tolist()):
-        if parent < 0:
-            waiting.append((rank, 0.0))
-        else:
+        if parent >= 0:
             children[parent].append(rank)
+        elif parent == -1:
+            waiting.append((rank, 0.0))
     greatest = 0.0
     while waiting:
         rank, above = waiting.pop()

@@ -115,11 +115,16 @@ def _proven(form: Form, matrix: Matrix, limit_s: float) -> float:
         return 0.0
 
 
+def require_order(order: Sequence[int], hosts: int) -> None:
+    """Raise ValueError unless the order is a permutation of the hosts."""
+    if sorted(order) != list(range(hosts)):
+        raise ValueError(f"given is no permutation of 0 to {hosts - 1}")
+
+
 def _require_options(
     order: list[int], ranks: int, *, seed: int, time_limit_s: float, threads: int, steps: int | None
 ) -> None:
-    if sorted(order) != list(range(ranks)):
-        raise ValueError(f"given is no permutation of 0 to {ranks - 1}")
+    require_order(order, ranks)
     if not 0 <= seed < 1 << 63:
         raise ValueError(f"seed is {seed}, expected 0 to 2^63 - 1")
     if not time_limit_s > 0.0:

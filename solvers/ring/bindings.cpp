@@ -11,6 +11,7 @@
 #include "ring/matrix.hpp"
 #include "ring/one_tree.hpp"
 #include "ring/search.hpp"
+#include "ring/subset.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -65,6 +66,46 @@ void register_ring(nb::module_& module) {
             return cheapest_ring(values);
         },
         "distance"_a);
+
+    module.def(
+        "cheapest_subset_ring",
+        [](const Array& distance, int count) {
+            const Matrix values = matrix(distance);
+            require(values.size() <= kMostSubsetCities, "too many cities");
+            require(3 <= count && count <= values.size(), "the ring does not fit the matrix");
+            const nb::gil_scoped_release release;
+            return cheapest_subset_ring(values, count);
+        },
+        "distance"_a, "count"_a);
+
+    nb::class_<SubsetAnnealing>(module, "SubsetAnnealing")
+        .def(
+            "__init__",
+            [](SubsetAnnealing* self, const Array& distance, const std::vector<int>& ring,
+               std::uint64_t seed) {
+                Matrix values = matrix(distance);
+                std::vector<char> seen(values.size(), 0);
+                for (const int city : ring) {
+                    require(0 <= city && city < values.size() && !seen[city],
+                            "the ring is none of cities");
+                    seen[city] = 1;
+                }
+                require(ring.size() >= 4 && ring.size() < seen.size(),
+                        "the ring does not fit the matrix");
+                const nb::gil_scoped_release release;
+                new (self) SubsetAnnealing(std::move(values), ring, seed);
+            },
+            "distance"_a, "ring"_a, "seed"_a)
+        .def(
+            "run",
+            [](SubsetAnnealing& self, long moves, double temperature) {
+                require(temperature > 0.0, "the temperature must be above 0");
+                const nb::gil_scoped_release release;
+                self.run(moves, temperature);
+            },
+            "moves"_a, "temperature"_a)
+        .def_prop_ro("ring", &SubsetAnnealing::ring)
+        .def_prop_ro("cost", &SubsetAnnealing::cost);
 
     module.def(
         "one_tree_length",

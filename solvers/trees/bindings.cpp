@@ -26,11 +26,12 @@ std::vector<Tree> trees(int ranks, const std::vector<std::vector<int>>& parents)
     std::vector<Tree> trees;
     for (const std::vector<int>& one : parents) {
         require(static_cast<int>(one.size()) == ranks, "the parents do not fit the matrix");
-        const auto is_rank = [ranks](int rank) { return -1 <= rank && rank < ranks; };
+        const auto is_rank = [ranks](int rank) { return -2 <= rank && rank < ranks; };
         require(std::all_of(one.begin(), one.end(), is_rank), "a parent is no rank");
         require(std::count(one.begin(), one.end(), -1) == 1, "a tree has not one root");
         trees.emplace_back(one);
-        require(static_cast<int>(trees.back().from_root().size()) == ranks,
+        const auto idle = std::count(one.begin(), one.end(), -2);
+        require(static_cast<int>(trees.back().from_root().size() + idle) == ranks,
                 "the parents go in a circle");
     }
     return trees;

@@ -13,14 +13,14 @@ using ring::Matrix;
 /// A rooted tree over ranks.
 class Tree {
   public:
-    /// `parents`: by rank; -1 for the root.
+    /// `parents`: by rank; -1 for the root, -2 for a rank that is in no tree.
     explicit Tree(std::vector<int> parents)
         : parent_(std::move(parents)), children_(parent_.size()), depth_(parent_.size()) {
         for (int rank = 0; rank < static_cast<int>(parent_.size()); ++rank) {
-            if (parent_[rank] < 0) {
-                root_ = rank;
-            } else {
+            if (parent_[rank] >= 0) {
                 children_[parent_[rank]].push_back(rank);
+            } else if (parent_[rank] == -1) {
+                root_ = rank;
             }
         }
         from_root_.push_back(root_);
@@ -36,7 +36,7 @@ class Tree {
     int parent(int rank) const { return parent_[rank]; }
     int depth(int rank) const { return depth_[rank]; }
     const std::vector<int>& children(int rank) const { return children_[rank]; }
-    /// Parents before children. Shorter than the ranks where the parents make no tree.
+    /// Parents before children. Fewer than have parents where these make no tree.
     const std::vector<int>& from_root() const { return from_root_; }
 
     /// The greatest sum of distances from `rank` down to a leaf, with its children's known.

@@ -148,6 +148,22 @@ def test_a_whole_bench_as_json(
     wait_until_nothing_runs(lab)
 
 
+def test_two_ranks_a_host_on_some_of_the_hosts(lab: Lab, cluster: Path) -> None:
+    require_client("mpich")
+    done = plink(
+        *("bench", cluster, "--client", "mpich", "--size", "100KB", "--json", "--slots", 2),
+        *("--ranks", 3, "--orders", "given,plink,random:1", "--rounds", 1, "--repetitions", 1),
+        *ssh_options(lab),
+    )
+    assert (done.code, done.stderr) == (0, "")
+    rows = {row["order"]: row for row in json.loads(done.stdout)["rows"]}
+    assert rows["given"]["hosts"] == [lab.names[0], lab.names[0], lab.names[1]]
+    first, second = rows["plink"]["hosts"][0], rows["plink"]["hosts"][2]
+    assert rows["plink"]["hosts"] == [first, first, second]
+    assert lab.truth["hosts"][first] == lab.truth["hosts"][second]
+    assert rows["plink"]["predicted_us"] == 2 * 22.0
+
+
 def test_bytes_go_round_the_ring_in_the_order_and_a_killed_rank_is_named(
     lab: Lab, cluster: Path, shuffled: tuple[Path, list[str]], client: str
 ) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from launchers.texts import HOSTS, TEXTS
 from plink import launchers
+from plink.errors import WrongUseError
 from plink.files.cluster import Host
 from plink.launchers import FORMATS
 
@@ -103,3 +104,67 @@ def test_every_format_keeps_order_and_slots(slots: dict[str, int], random: Rando
         if name == "lightgbm":
             found = [by_address[address] for address in found]
         assert found == ([host.name for host in hosts] if name == "hosts" else expected)
+
+
+# A host's ranks are apart: gpu1 has ranks 0, 2 and 3.
+APART = [Host("gpu1", "10.0.0.1"), Host("gpu2", "10.0.0.2"), Host("gpu1", "10.0.0.1", slots=2)]
+
+APART_TEXTS = {
+    "openmpi": "gpu1\ngpu2\ngpu1\ngpu1\n",
+    "openmpi-rankfile": (
+        "rank 0=gpu1 slot=0\nrank 1=gpu2 slot=0\nrank 2=gpu1 slot=1\nrank 3=gpu1 slot=2\n"
+    ),
+    "mpich": "gpu1:1\ngpu2:1\ngpu1:2\n",
+    "intelmpi": "gpu1:1\ngpu2:1\ngpu1:2\n",
+    "slurm": "gpu1\ngpu2\ngpu1\ngpu1\n",
+    "lightgbm": "10.0.0.1 12400\n10.0.0.2 12400\n10.0.0.1 12401\n10.0.0.1 12402\n",
+    "mlx": """\
+[
+{"ssh": "gpu1", "ips": ["10.0.0.1"]},
+{"ssh": "gpu2", "ips": ["10.0.0.2"]},
+{"ssh": "gpu1", "ips": ["10.0.0.1"]},
+{"ssh": "gpu1", "ips": ["10.0.0.1"]}
+]
+""",
+    "jax": "".join(
+        f"{name} JAX_COORDINATOR_ADDRESS=10.0.0.1:29500 JAX_NUM_PROCESSES=4 JAX_PROCESS_ID={rank}\n"
+        for rank, name in enumerate(["gpu1", "gpu2", "gpu1", "gpu1"])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", APART_TEXTS)
+def test_ranks_of_a_host_may_be_apart_where_the_launcher_can(name: str) -> None:
+    assert launchers.render(name, APART, ()) == APART_TEXTS[name]
+
+
+def test_environments_count_the_ranks_of_a_host_that_are_apart() -> None:
+    lines = launchers.render("env", APART, ()).splitlines()
+    assert [line.split()[:5] for line in lines] == [
+        ["gpu1", "RANK=0", "WORLD_SIZE=4", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=3"],
+        ["gpu2", "RANK=1", "WORLD_SIZE=4", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1"],
+        ["gpu1", "RANK=2", "WORLD_SIZE=4", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=3"],
+        ["gpu1", "RANK=3", "WORLD_SIZE=4", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=3"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("hosts", "it lists every host once"),
+        ("torchrun", "torchrun numbers the ranks of a host one after the other"),
+        ("torchrun-script", "torchrun numbers the ranks of a host one after the other"),
+        ("nccl", "NCCL takes hosts as they come, with all their ranks together"),
+        ("horovod", "Horovod takes a host once"),
+        ("deepspeed", "DeepSpeed takes a host once"),
+        *((kind, "a pod has ranks in a row, and a node one pod") for kind in KUBERNETES),
+    ],
+)
+def test_ranks_that_are_apart_are_refused_where_it_cannot(name: str, why: str) -> None:
+    with pytest.raises(WrongUseError, match=f"cannot take the ranks of 'gpu1' apart: {why}"):
+        launchers.render(name, APART, ())
+
+
+def test_every_format_takes_ranks_that_are_apart_or_says_why_not() -> None:
+    taken = {name for name, found in FORMATS.items() if found.adjacent_because is None}
+    assert taken == {*APART_TEXTS, "openmpi5-rankfile", "env"}

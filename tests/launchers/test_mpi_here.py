@@ -89,3 +89,9 @@ def test_shuffled(name: str, folder: Path) -> None:
     random.Random(7).shuffle(names)
     hosts = [Host(text, "10.0.0.1") for text in names]
     assert run(name, hosts, folder) == names
+
+
+@pytest.mark.parametrize("name", ["openmpi", "openmpi-rankfile", "mpich"])
+def test_ranks_of_a_host_that_are_apart(name: str, folder: Path) -> None:
+    hosts = [Host("hb", "hb"), Host("ha", "ha"), *([Host("hb", "hb")] if TWO_SLOTS > 1 else [])]
+    assert run(name, hosts, folder) == expected_placement(hosts)

@@ -77,7 +77,7 @@ def test_the_gap_is_a_share_of_the_cost():
     ("change", "part"),
     [
         ({"format": "plink.cluster"}, "expected a plink.order file"),
-        ({"version": 2}, "version 2 of plink.order"),
+        ({"version": 3}, "version 3 of plink.order"),
         ({"version": True}, "version True of plink.order"),
         ({"version": None}, "version None of plink.order"),
         ({"hosts": []}, "hosts is empty"),

@@ -52,7 +52,7 @@ def test_the_table_names_every_algorithm_or_why_it_refuses(
     assert run(["predict", str(cluster), "--size", "1MB"]) == 0
     lines = capsys.readouterr().out.splitlines()
     # The path may take more than one line.
-    heading = " ".join(lines[: lines.index("")])
+    heading = " ".join(" ".join(lines[: lines.index("")]).split())
     assert "1 MB on 6 hosts" in heading
     assert max(map(len, lines)) <= 80
     for name in ALGORITHMS:

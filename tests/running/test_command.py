@@ -79,7 +79,7 @@ def test_what_the_leader_leaves_behind_ends(tmp_path: Path) -> None:
 
 def test_environments() -> None:
     hosts = [Host("b", "10.0.0.2", slots=2), Host("a", "10.0.0.1")]
-    found = rank_environments(hosts, ["eth1", ""], 12345, {"RANK": "x", "MORE": "a=b"})
+    found = rank_environments(hosts, {"b": "eth1", "a": ""}, 12345, {"RANK": "x", "MORE": "a=b"})
     common = {"WORLD_SIZE": "3", "MASTER_ADDR": "10.0.0.2", "MASTER_PORT": "12345"}
     common |= {"RANK": "x", "MORE": "a=b"}
     on_b = {"GLOO_SOCKET_IFNAME": "eth1", "NCCL_SOCKET_IFNAME": "=eth1", "LOCAL_WORLD_SIZE": "2"}
@@ -89,4 +89,4 @@ def test_environments() -> None:
         {**common, "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"},
     ]
     with pytest.raises(WrongUseError, match="plink run cannot take"):
-        rank_environments([Host("a b", "10.0.0.1")], ["eth0"], 1, {})
+        rank_environments([Host("a b", "10.0.0.1")], {"a b": "eth0"}, 1, {})

@@ -52,6 +52,23 @@ def test_every_rank_runs_where_the_order_says(
     ]
 
 
+def test_ranks_of_a_host_may_be_apart_and_hosts_without_ranks_are_left_alone(
+    lab: Lab, names: list[str], arguments: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    address = lab.truth["addresses"]
+    hosts = [Host(names[2], address[names[2]], slots=2), Host(names[0], address[names[0]])]
+    write_order(Path(arguments[1]), hosts, [0, 1, 0])
+    script = 'echo "$RANK $LOCAL_RANK/$LOCAL_WORLD_SIZE of $WORLD_SIZE on $(uname -n)"'
+    assert run([*arguments, "--", "sh", "-c", script]) == 0
+    assert sorted(capfd.readouterr().out.splitlines()) == [
+        f"[0] 0 0/2 of 3 on {names[2]}",
+        f"[1] 1 0/1 of 3 on {names[0]}",
+        f"[2] 2 1/2 of 3 on {names[2]}",
+    ]
+    assert run([*arguments, "--nproc-per-host", "2", "--", "true"]) == 2
+    assert "ranks of a host apart, which --nproc-per-host cannot" in capfd.readouterr().err
+
+
 def test_one_that_fails_ends_all_and_its_status_is_the_jobs(
     arguments: list[str], names: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,8 +10,10 @@ from plink.files.cluster import Host
 from plink.files.order import Order, Solver
 
 
-def write_order(path: Path, hosts: Sequence[Host]) -> Path:
-    """An order of these hosts, whose hops are all alike."""
+def write_order(
+    path: Path, hosts: Sequence[Host], host_of_rank: Sequence[int] | None = None
+) -> Path:
+    """An order of these hosts, whose hops are all alike; their ranks may be apart."""
     cost_us = 10.0 * len(hosts)
     order_file.write(
         str(path),
@@ -27,6 +29,7 @@ def write_order(path: Path, hosts: Sequence[Host]) -> Path:
             lower_bound_us=cost_us,
             solver=Solver("test", {}, 0, 0, "exact"),
             seconds=0.0,
+            host_of_rank=host_of_rank,
         ),
     )
     return path

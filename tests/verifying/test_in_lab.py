@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import random
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,22 @@ def test_mpi_keeps_the_order(
     require_launcher(PROGRAMS[name])
     assert run([*arguments, "--launcher", name]) == 0
     assert capsys.readouterr().out == f"{name} keeps the order: 4 ranks on 4 hosts\n"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_ranks_of_a_host_may_be_apart(
+    name: str, lab: Lab, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    require_launcher(PROGRAMS[name])
+    if (os.cpu_count() or 1) < 2:
+        pytest.skip("a rankfile needs a core for each rank of a host")
+    order = order_file.read(arguments[1])[0]
+    hosts = [replace(host, slots=2) for host in order.hosts[:2]]
+    write_order(Path(arguments[1]), hosts, [0, 1, 1, 0])
+    assert run([*arguments, "--launcher", name]) == 0
+    assert capsys.readouterr().out == f"{name} keeps the order: 4 ranks on 2 hosts\n"
+    assert run([*arguments, "--launcher", "torchrun"]) == 2
+    assert "torchrun numbers the ranks of a host one after" in capsys.readouterr().err
 
 
 def test_a_plain_host_file_does_not(lab: Lab, arguments: list[str]) -> None:

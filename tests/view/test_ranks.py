@@ -74,4 +74,10 @@ def test_long_names_and_markup_do_no_harm() -> None:
 
 def test_hosts_with_slots_take_ranks_in_a_row() -> None:
     hosts = [Host("a", "a"), Host("b", "b", slots=8), Host("c", "c", slots=2)]
-    assert rank_labels(hosts) == ["0", "1-8", "9-10"]
+    assert rank_labels(replace(TEMPLATE, hosts=hosts)) == ["0", "1-8", "9-10"]
+
+
+def test_ranks_of_a_host_may_be_apart() -> None:
+    hosts = [Host("a", "a", slots=4), Host("b", "b", slots=2)]
+    apart = replace(TEMPLATE, hosts=hosts, host_of_rank=[0, 0, 1, 0, 1, 0])
+    assert rank_labels(apart) == ["0-1,3,5", "2,4"]

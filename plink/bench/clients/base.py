@@ -54,7 +54,7 @@ class ClientFacts:
 
 
 class Client(Protocol):
-    """A client on all hosts of a cluster; host i is the cluster's host i.
+    """A client on the seats of a cluster's hosts (`plink.remote.hosts.seats`).
 
     Every method raises `probes.errors.HostError` naming the host that failed, or
     `plink.errors.PlinkError` where no single host is at fault.
@@ -64,7 +64,7 @@ class Client(Protocol):
         """Bring it up on every host."""
 
     def measure(self, order: Sequence[int]) -> list[float]:
-        """Run the workload with rank r on host `order[r]`; seconds per repetition.
+        """Run the workload with rank r on seat `order[r]`; seconds per repetition.
 
         Each is the longest time of any rank, and every element of every result was checked.
         """

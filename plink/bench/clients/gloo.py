@@ -1,4 +1,4 @@
-"""PyTorch with Gloo: one worker process a host for the whole bench, one process group a launch."""
+"""PyTorch with Gloo: a worker process a rank for the whole bench, one process group a launch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GlooClient:
     """Gloo's ring allreduce through `torch.distributed`, unmodified.
 
     Args:
-        hosts: the hosts that take part.
+        hosts: the hosts that take part, once for each rank that they may take.
         workload: what to run; Gloo has no switch for the algorithm, its allreduce is a ring.
         python: the remote interpreter; None takes this one's path where the host has it, else
             `python3`.
@@ -84,8 +84,11 @@ class GlooClient:
         )
 
     def measure(self, order: Sequence[int]) -> list[float]:
-        """Run the workload in a fresh process group with rank r on host `order[r]`."""
+        """Run the workload in a fresh process group with rank r on seat `order[r]`."""
         timeout_s = self._workload.timeout_s
+        taken = set(order)
+        idle = [seat for seat in range(len(self._hosts)) if seat not in taken]
+        self._ask({seat: {"do": "wait"} for seat in idle}, timeout_s)
         group: Message = {"world_size": len(order), "timeout_s": timeout_s}
         first = order[0]
         serving = self._ask({first: {"do": "serve", **group}}, timeout_s)

@@ -66,7 +66,7 @@ class MpiClient:
 
     Args:
         flavour: which MPI.
-        hosts: the hosts that take part.
+        hosts: the hosts that take part, once for each rank that they may take.
         workload: what to run.
         ssh_options: how the launcher is to reach the hosts.
         tools: what starts it here.
@@ -94,23 +94,24 @@ class MpiClient:
     def start(self) -> ClientFacts:
         """Compile the program, put it on every host, and launch it once on almost no data."""
         flavour, tools, folder = self._flavour, self._tools, Path(self._folder.name)
+        once = list({host.name: host for host in self._hosts}.values())
         _check_hostnames(self._hosts)
         program = compile_program(tools.mpicc, folder, tools.remote_folder)
         for_each(
-            self._hosts,
+            once,
             lambda _, host: install(
                 host.session, program, flavour.helper, flavour.title, flavour.packages
             ),
         )
         self._program = program
-        self._ssh = write_ssh_files(folder, [host.entry for host in self._hosts], self._ssh_options)
+        self._ssh = write_ssh_files(folder, [host.entry for host in once], self._ssh_options)
         size_bytes = FLOAT32_BYTES * len(self._hosts)
         trial = replace(self._workload, size_bytes=size_bytes, warmups=0, repetitions=1)
         run = self._launch(range(len(self._hosts)), trial)
         return ClientFacts({flavour.title: tools.version, "library": run.library}, self._settings)
 
     def measure(self, order: Sequence[int]) -> list[float]:
-        """One launch with rank r on host `order[r]`."""
+        """One launch with rank r on seat `order[r]`."""
         return list(self._launch(order, self._workload).seconds)
 
     def close(self) -> None:
@@ -173,7 +174,8 @@ def _check_hostnames(hosts: Sequence[RemoteHost]) -> None:
 
 def _network_of(hosts: Sequence[RemoteHost]) -> NetworkPlan:
     interfaces = sorted({host.interface for host in hosts})
-    machines = [host.machine for host in hosts if host.machine]
+    machine_of = {host.name: host.machine for host in hosts if host.machine}
+    machines = list(machine_of.values())
     return NetworkPlan(
         addresses=[host.address for host in hosts],
         interfaces=interfaces if all(interfaces) else [],

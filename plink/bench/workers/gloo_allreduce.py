@@ -108,6 +108,10 @@ class Rank:
         """Say what runs here."""
         return {"event": "started", "torch": self.torch.__version__}
 
+    def wait(self, command: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Sit out a launch; the next command is due later."""
+        return {"event": "waiting"}
+
     def serve(self, command: dict[str, Any]) -> dict[str, Any]:
         """Open the store in which the ranks meet, on a free port; rank 0 does this."""
         self.store = self.dist.TCPStore(

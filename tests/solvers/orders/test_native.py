@@ -117,7 +117,7 @@ def test_wrong_rounds_are_refused(rounds, weights, order, message):
         ([], "no trees"),
         ([[-1, 0, 0]], "fit"),
         ([[-1, 0, 0, 4]], "no rank"),
-        ([[-1, 0, 0, -2]], "no rank"),
+        ([[-1, 0, 0, -3]], "no rank"),
         ([[-1, -1, 0, 0]], "one root"),
         ([[1, 0, 0, 0]], "one root"),
         ([[-1, 2, 1, 0]], "circle"),

@@ -1,0 +1,1 @@
+"""Hosts that take several ranks, and more hosts than are needed."""

@@ -1,0 +1,112 @@
+"""Annealing of any cost of an order, evaluated as a whole: where no faster search fits."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from solvers.orders.solution import EndedBy, Progress
+
+Order = list[int]
+
+# So many random moves tell how much one changes.
+_SAMPLES = 30
+# In mean changes: temperatures fall from the first to the second, geometrically in time.
+_HOT, _COLD = 0.5, 1e-3
+# Of the time, for moves that help alone, from the best order.
+_DESCENT_SHARE = 0.2
+_TELL_S = 0.05
+
+
+def anneal_order(
+    cost: Callable[[Order], float],
+    start: Sequence[int],
+    used: Callable[[Order], int],
+    *,
+    seed: int,
+    time_limit_s: float,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> tuple[Order, int, EndedBy]:
+    """The cheapest order found, how many were looked at, and what ended the search.
+
+    Moves exchange two places, put one elsewhere, or turn a stretch around (Kirkpatrick, Gelatt,
+    Vecchi 1983).
+
+    Args:
+        cost: of an order of all that may have a place.
+        start: at least two; returned where nothing is cheaper.
+        used: how many of an order, from its front, matter to its cost.
+        seed: decides every choice by chance.
+        time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
+        on_progress: called some twenty times a second.
+    """
+    run = _Run(cost, list(start), used, np.random.default_rng(seed), on_progress)
+    try:
+        ended_by = run.until(time_limit_s)
+    except KeyboardInterrupt:
+        ended_by = "interrupt"
+    return run.best, run.tried, ended_by
+
+
+class _Run:
+    def __init__(
+        self,
+        cost: Callable[[Order], float],
+        start: Order,
+        used: Callable[[Order], int],
+        rng: np.random.Generator,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self._price = cost
+        self._used = used
+        self._rng = rng
+        self._on_progress = on_progress
+        self._order, self._cost = start, cost(start)
+        self.best, self._best_cost = start, self._cost
+        self.tried = 0
+
+    def until(self, time_limit_s: float) -> EndedBy:
+        begin = time.monotonic()
+        changes = [abs(self._price(self._moved()) - self._cost) for _ in range(_SAMPLES)]
+        unit = float(np.mean(changes))
+        told_s, is_descending = 0.0, False
+        while (seconds := time.monotonic() - begin) < time_limit_s:
+            progress = seconds / time_limit_s / (1.0 - _DESCENT_SHARE)
+            if progress >= 1.0 and not is_descending:
+                is_descending = True
+                self._order, self._cost = self.best, self._best_cost
+            temperature = 0.0 if is_descending else unit * _HOT * (_COLD / _HOT) ** progress
+            self._step(temperature)
+            if self._on_progress is not None and seconds >= told_s + _TELL_S:
+                told_s = seconds
+                self._on_progress(Progress(seconds, self._best_cost, 0.0))
+        return "time"
+
+    def _step(self, temperature: float) -> None:
+        order = self._moved()
+        cost = self._price(order)
+        self.tried += 1
+        allowed = -temperature * math.log(1.0 - self._rng.random()) if temperature else 0.0
+        if cost - self._cost > allowed:
+            return
+        self._order, self._cost = order, cost
+        if cost < self._best_cost:
+            self.best, self._best_cost = order, cost
+
+    def _moved(self) -> Order:
+        """Another order, which differs in a place that matters."""
+        order = list(self._order)
+        first = int(self._rng.integers(self._used(order)))
+        second = int(self._rng.integers(len(order)))
+        kind = int(self._rng.integers(4))
+        if kind == 0:
+            order.insert(second, order.pop(first))
+        elif kind == 1:
+            low, high = sorted((first, second))
+            order[low : high + 1] = order[low : high + 1][::-1]
+        else:
+            order[first], order[second] = order[second], order[first]
+        return order

@@ -1,0 +1,66 @@
+"""A lower bound of the rings through some of the hosts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+
+from solvers.slots.filling import Filling
+
+Matrix = npt.NDArray[np.float64]
+
+_ROUNDING = 1e-12
+
+
+def subset_ring_bound(distance: Matrix, filling: Filling) -> float:
+    """What every ring costs that goes through hosts with slots for all ranks.
+
+    The greater of two sums. Half of the distances from each host to its two nearest ones, of the
+    hosts for which that is least. And, at each distance t, the hosts fall into components by pairs
+    no farther apart than t; where the ranks need m > 1 of these at least, m or more hops of a ring
+    are longer than t, so that a ring costs at least the integral of m over t.
+
+    Args:
+        distance: (H, H), symmetric.
+        filling: of the H hosts.
+    """
+    if filling.fewest_hosts == 1:
+        return 0.0
+    between = distance + np.diag(np.full(len(distance), np.inf))
+    nearest = np.sort(between, axis=1)[:, :2]
+    if filling.fewest_hosts == 2:
+        # A ring of two goes there and back.
+        nearest = nearest[:, :1].repeat(2, axis=1)
+    halves = np.sort(nearest.sum(axis=1))[: filling.fewest_hosts] / 2.0
+    bound = max(float(halves.sum()), _by_components(distance, filling))
+    return bound * (1.0 - _ROUNDING)
+
+
+def _by_components(distance: Matrix, filling: Filling) -> float:
+    sizes = list(filling.slots)
+    is_whole = [True] * len(sizes)
+    total, below = 0.0, 0.0
+    merges = linkage(squareform(distance, checks=False), "single").tolist()
+    for height, together in itertools.groupby(merges, key=lambda merge: merge[2]):
+        needed = _needed(
+            [size for size, whole in zip(sizes, is_whole, strict=True) if whole], filling
+        )
+        if needed == 1:
+            break
+        total += needed * (height - below)
+        below = height
+        for left, right, _, _ in together:
+            sizes.append(sizes[int(left)] + sizes[int(right)])
+            is_whole[int(left)] = is_whole[int(right)] = False
+            is_whole.append(True)
+    return total
+
+
+def _needed(sizes: Sequence[int], filling: Filling) -> int:
+    """How many components take all ranks at least."""
+    return Filling(sizes, filling.ranks).fewest_hosts

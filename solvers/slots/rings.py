@@ -1,0 +1,195 @@
+"""The cheapest ring through some of the hosts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers import _native
+from solvers.orders.clusters import clustered
+from solvers.orders.solution import EndedBy, OrderSolution, Progress
+from solvers.orders.spread import spread
+from solvers.ring import search as ring_search
+from solvers.ring.reference import ring_cost
+from solvers.slots.filling import Filling
+from solvers.slots.ring_bound import subset_ring_bound
+
+Matrix = npt.NDArray[np.float64]
+Ring = list[int]
+
+MAX_EXACT_HOSTS = 16
+
+# Moves of the first chain for each host of the ring; each further pair of chains has twice as many.
+_MOVES_PER_HOST = 2000
+_STAGES = 60
+
+# In spreads of the distances: where a chain from a chosen start begins and ends, and one from the
+# best ring so far.
+_HOT, _WARM, _COLD = 1.5, 0.3, 1 / 100
+
+_IDLE_CHAINS = 6
+# Of the time that is left, for the polish of one chain's ring.
+_POLISH_SHARE = 0.3
+_RELATIVE_TOLERANCE = 1e-9
+
+
+def solve_ring_of_some(
+    distance: Matrix,
+    filling: Filling,
+    given: Sequence[int],
+    *,
+    seed: int,
+    time_limit_s: float,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> OrderSolution:
+    """The cheapest ring through as many hosts as are needed, all with as many slots.
+
+    Up to 16 hosts by dynamic programming. Else chains of annealing, in which hosts of the ring and
+    others change places, and after each the search for the nearest ring through those it chose.
+
+    Args:
+        distance: (H, H), symmetric, zero diagonal.
+        filling: even; it does not need all hosts.
+        given: a permutation of the hosts.
+        seed: decides every choice by chance.
+        time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
+        on_progress: called after each chain.
+
+    Returns:
+        a permutation of all hosts, of which the first are the ring; `given` where nothing cheaper
+        was found.
+    """
+    count = filling.fewest_hosts
+    first = list(given[:count])
+    cost = ring_cost(distance, first) if count > 1 else 0.0
+    if cost == 0.0:
+        return OrderSolution(list(given), 0.0, 0.0, "exact", 0)
+    if count == 2 or len(distance) <= MAX_EXACT_HOSTS:
+        ring = _nearest_pair(distance) if count == 2 else _exact(distance, count)
+        exact = ring_cost(distance, ring)
+        if cost <= exact * (1.0 + _RELATIVE_TOLERANCE):
+            ring, exact = first, cost
+        return OrderSolution(_with_others(ring, given), exact, exact, "exact", 0)
+    climb = _Climb(
+        distance, filling, first, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
+    )
+    try:
+        ended_by = climb.run()
+    except KeyboardInterrupt:
+        ended_by = "interrupt"
+    best, ring = climb.best
+    bound = min(best, climb.bound)
+    return OrderSolution(_with_others(ring, given), best, bound, ended_by, climb.moves)
+
+
+def _nearest_pair(distance: Matrix) -> Ring:
+    between = distance + np.diag(np.full(len(distance), np.inf))
+    return [int(host) for host in np.unravel_index(int(between.argmin()), between.shape)]
+
+
+def _exact(distance: Matrix, count: int) -> Ring:
+    return _native.cheapest_subset_ring(np.ascontiguousarray(distance), count)
+
+
+def _with_others(ring: Sequence[int], given: Sequence[int]) -> list[int]:
+    """The ring, from its host that is first in `given`, and then the hosts that it leaves out."""
+    place = {host: number for number, host in enumerate(given)}
+    start = min(range(len(ring)), key=lambda at: place[ring[at]])
+    inside = set(ring)
+    return [*ring[start:], *ring[:start], *(host for host in given if host not in inside)]
+
+
+class _Climb:
+    """One search."""
+
+    def __init__(
+        self,
+        distance: Matrix,
+        filling: Filling,
+        first: Ring,
+        *,
+        seed: int,
+        time_limit_s: float,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self._begin = time.monotonic()
+        self._limit_s = time_limit_s
+        self._distance = np.ascontiguousarray(distance)
+        self._count = len(first)
+        self._unit = spread(distance)
+        self._rng = np.random.default_rng(seed)
+        self._on_progress = on_progress
+        self.best = (ring_cost(distance, first), first)
+        self.bound = subset_ring_bound(distance, filling)
+        self.moves = 0
+
+    def run(self) -> EndedBy:
+        """Chains until something ends them."""
+        leaves = clustered(self._distance)
+        self._polish(_best_window(self._distance, leaves, self._count))
+        moves = _MOVES_PER_HOST * self._count
+        idle, number = 0, 0
+        while idle < _IDLE_CHAINS:
+            if self.best[0] <= self.bound * (1.0 + _RELATIVE_TOLERANCE):
+                return "bound"
+            if self._left_s() <= 0.0:
+                return "time"
+            before = self.best[0]
+            is_warm = number % 2 == 1
+            start = self.best[1] if is_warm or number == 0 else self._turned(leaves)
+            self._polish(self._chain(start, moves, _WARM if is_warm else _HOT))
+            idle = 0 if self.best[0] < before else idle + 1
+            number += 1
+            if number % 2 == 0:
+                moves *= 2
+        return "steps"
+
+    def _turned(self, leaves: Ring) -> Ring:
+        start = int(self._rng.integers(len(leaves)))
+        return [*leaves[start:], *leaves[:start]][: self._count]
+
+    def _chain(self, start: Ring, moves: int, hot: float) -> Ring:
+        """Annealing, some of its moves at every temperature of a falling series."""
+        seed = int(self._rng.integers(1 << 63))
+        search = _native.SubsetAnnealing(self._distance, start, seed)
+        stage_moves = max(1, moves // _STAGES)
+        for temperature in np.geomspace(hot, _COLD, _STAGES) * self._unit:
+            search.run(stage_moves, float(temperature))
+            self.moves += stage_moves
+            if self._left_s() <= 0.0:
+                break
+        return search.ring
+
+    def _polish(self, ring: Ring) -> None:
+        """The nearest ring through the same hosts; kept if it is the cheapest so far."""
+        left_s = self._left_s()
+        within = self._distance[np.ix_(ring, ring)]
+        if left_s > 0.0:
+            limit_s = _POLISH_SHARE * left_s
+            found = ring_search.solve(within, seed=0, time_limit_s=limit_s)
+            if found.ended_by == "interrupt":
+                raise KeyboardInterrupt
+            ring = [ring[place] for place in found.order]
+        cost = ring_cost(self._distance, ring)
+        if cost < self.best[0] * (1.0 - _RELATIVE_TOLERANCE):
+            self.best = (cost, ring)
+        if self._on_progress is not None:
+            self._on_progress(Progress(time.monotonic() - self._begin, self.best[0], self.bound))
+
+    def _left_s(self) -> float:
+        return self._begin + self._limit_s - time.monotonic()
+
+
+def _best_window(distance: Matrix, leaves: Ring, count: int) -> Ring:
+    """The cheapest ring of so many hosts that stand side by side in a circle of all."""
+    around = np.array([*leaves, *leaves])
+    steps = np.concatenate([[0.0], np.cumsum(distance[around[:-1], around[1:]])])
+    start = np.arange(len(leaves))
+    last = start + count - 1
+    costs = steps[last] - steps[start] + distance[around[last], around[start]]
+    best = int(costs.argmin())
+    ring: Ring = around[best : best + count].tolist()
+    return ring

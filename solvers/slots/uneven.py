@@ -1,0 +1,43 @@
+"""Orders of hosts with different numbers of slots, by searches for hosts that are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.slots.filling import Filling
+
+Order = list[int]
+
+# So often the places get the numbers of ranks of the best order so far.
+TURNS = 3
+
+
+def by_places(
+    filling: Filling,
+    starts: Sequence[Order],
+    price: Callable[[Sequence[int]], float],
+    search: Callable[[npt.NDArray[np.intp], Order], Sequence[int]],
+) -> Order:
+    """The cheapest order of some starts and of what searches make of the cheapest.
+
+    A search takes the places of an order to have as many ranks as they have in its start, whichever
+    hosts come there. That is true of hosts with as many slots; what others change is seen when the
+    order is priced, and the next turn begins with what it has become.
+
+    Args:
+        filling: how ranks fill hosts.
+        starts: permutations of all hosts.
+        price: of an order.
+        search: of the place of every rank in a start, and that start: a permutation.
+    """
+    best: Order = min([list(start) for start in starts], key=price)
+    for _ in range(TURNS):
+        place_of_rank = np.repeat(np.arange(filling.hosts), [filling.slots[host] for host in best])
+        found = list(search(place_of_rank[: filling.ranks], best))
+        if price(found) >= price(best):
+            break
+        best = found
+    return best

@@ -1,0 +1,70 @@
+"""Several ranks a host, and more hosts than are needed, under contention."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contention.instances import networks, racks_network, ring_table, tables
+from solvers.contention.bound import lower_bound_s
+from solvers.contention.search import search
+from solvers.contention.time import Clock, time_s
+
+
+def positions(ranks: int, per_host: int) -> np.ndarray:
+    return np.arange(ranks) // per_host
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), st.integers(1, 8))
+def test_a_clock_of_positions_equals_that_of_ranks(data, ranks):
+    table = data.draw(tables(ranks), label="table")
+    position_of = positions(ranks, data.draw(st.integers(1, 3)))
+    blocks = int(position_of.max()) + 1
+    network = data.draw(networks(blocks + data.draw(st.integers(0, 2))), label="network")
+    order = np.array(data.draw(st.permutations(range(network.hosts))))
+    by_position = Clock(table, network, position_of).time_s(order[:blocks])
+    expected = time_s(table, network, order[position_of])
+    assert by_position == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data(), st.integers(2, 5))
+def test_small_cases_equal_brute_force_and_no_choice_beats_the_bound(data, hosts):
+    per_host = data.draw(st.integers(1, 2))
+    table = data.draw(tables(data.draw(st.integers(2, per_host * hosts))), label="table")
+    position_of = positions(table.ranks, per_host)
+    blocks = int(position_of.max()) + 1
+    network = data.draw(networks(hosts), label="network")
+    clock = Clock(table, network, position_of)
+    chosen = itertools.permutations(range(hosts), blocks)
+    best_s = min(clock.time_s(order) for order in chosen)
+    assert lower_bound_s(table, network, position_of) <= best_s * (1 + 1e-9)
+    found = search(table, network, position_of=position_of, time_limit_s=0.5)
+    assert found.time_s == pytest.approx(best_s, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("per_host", [1, 2])
+def test_a_ring_of_some_hosts_takes_whole_racks(per_host):
+    network = racks_network(4, 4, shuffled=7)
+    ranks = 12 * per_host
+    found = search(
+        ring_table(ranks, 10e6),
+        network,
+        position_of=positions(ranks, per_host),
+        time_limit_s=2.0,
+    )
+    in_rack = np.bincount(network.group_of[found.order[:12]], minlength=4)
+    assert sorted(in_rack) == [0, 4, 4, 4]
+    assert found.time_s == pytest.approx(found.lower_bound_s, rel=0.02)
+
+
+def test_more_positions_than_hosts_are_refused():
+    network = racks_network(1, 2)
+    for ask in (search, lower_bound_s):
+        with pytest.raises(ValueError, match="3 blocks of ranks on 2 hosts"):
+            ask(ring_table(6, 6.0), network, position_of=positions(6, 2))

@@ -1,0 +1,213 @@
+"""Orders of hosts with several slots, and of more hosts than are needed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ordering.clusters import cluster_of, racks
+from ordering.test_algorithms import crossings, racks_of_four, with_uplinks
+from plink.cli import run
+from plink.errors import WrongUseError
+from plink.files import cluster, document
+from plink.files import order as order_file
+from plink.files.cluster import Cluster
+from plink.ordering.solve import Task, solve_order
+
+QUICK_S = 0.2
+
+
+def uneven(sizes: list[int], slots: list[int]) -> Cluster:
+    """Shuffled racks whose hosts have these slots in turn."""
+    found = racks(sizes, seed=3)[0]
+    hosts = [
+        replace(host, slots=slots[place % len(slots)]) for place, host in enumerate(found.hosts)
+    ]
+    return replace(found, hosts=hosts)
+
+
+def alike(size: int, slots: int) -> Cluster:
+    """Hosts that are all as far from each other."""
+    return cluster_of(np.full((size, size), 50.0), slots)
+
+
+def test_three_racks_of_four_are_chosen_and_none_is_left_in_part():
+    order = solve_order(racks([4, 4, 4, 4], seed=3)[0], None, Task(ranks=12, time_limit_s=QUICK_S))
+    assert order.cost_us == pytest.approx(9 * 20 + 3 * 60)
+    assert (order.solver.ended_by, order.gap) == ("exact", 0.0)
+    assert (len(order.hosts), len(order.unused), order.ranks) == (12, 4, 12)
+    assert sorted([*order.names, *(host.name for host in order.unused)]) == sorted(order.given)
+
+
+def test_ring_under_contention_leaves_each_of_three_racks_once():
+    found = with_uplinks(racks_of_four(), 4)
+    shuffled = np.random.default_rng(1).permutation(16).tolist()
+    hosts = [found.hosts[place] for place in shuffled]
+    mixed = replace(found, hosts=hosts)
+    task = Task(algorithm="gloo-ring", ranks=12, size_bytes=20_000_000, time_limit_s=QUICK_S)
+    order = solve_order(mixed, None, task)
+    assert crossings(found, order.names) == 1
+    assert order.cost_us == pytest.approx(2 * 11 / 12 * 20e6 * 8 / 0.4e9 * 1e6, rel=0.01)
+    assert order.lower_bound_us == pytest.approx(order.cost_us, rel=0.01)
+    assert order.cost_us < order.cost_given_us
+
+
+@pytest.mark.parametrize("objective", ["latency", "contention"])
+@pytest.mark.parametrize("algorithm", ["ring", "halving-doubling", "tree"])
+def test_hosts_with_different_slots_are_filled_one_after_the_other(objective: str, algorithm: str):
+    found = with_uplinks(uneven([4, 4], [1, 3]), 4)
+    task = Task(algorithm=algorithm, objective=objective, ranks=8, time_limit_s=QUICK_S)
+    order = solve_order(found, None, task)
+    assert order.ranks == 8
+    capacity = {host.name: host.slots for host in found.hosts}
+    assert all(host.slots == capacity[host.name] for host in order.hosts[:-1])
+    assert order.lower_bound_us <= order.cost_us <= order.cost_given_us
+
+
+def test_a_ring_over_all_hosts_does_not_mind_their_slots():
+    found = with_uplinks(uneven([4, 4, 4], [1, 2, 3]), 4)
+    for objective in ("latency", "contention"):
+        order = solve_order(found, None, Task(objective=objective, time_limit_s=QUICK_S))
+        assert (order.ranks, len(order.hosts)) == (24, 12)
+        assert order.lower_bound_us > 0.0
+    assert order.lower_bound_us == pytest.approx(order.cost_us, rel=0.02)
+
+
+def test_several_ranks_a_host_keep_large_halves_at_home():
+    order = solve_order(
+        racks([4, 4], seed=3)[0], None, Task("halving-doubling", slots=2, time_limit_s=QUICK_S)
+    )
+    # Ranks of a host are none apart: three rounds of four go over the network, one between racks.
+    assert order.ranks == 16
+    assert order.cost_us == pytest.approx(20 + 20 + 60)
+
+
+def test_nccls_tree_is_one_of_hosts():
+    found = racks([4, 4], seed=3)[0]
+    one = solve_order(found, None, Task("nccl-tree", time_limit_s=QUICK_S))
+    eight = solve_order(found, None, Task("nccl-tree", slots=8, time_limit_s=QUICK_S))
+    assert eight.cost_us == one.cost_us
+    assert eight.ranks == 64
+    with pytest.raises(WrongUseError, match="nccl-tree runs over hosts"):
+        solve_order(uneven([4, 4], [1, 2]), None, Task("nccl-tree", ranks=8))
+
+
+@pytest.mark.parametrize("has_uplinks", [False, True])
+def test_ranks_of_a_host_are_apart_only_where_that_is_cheaper(has_uplinks: bool):
+    found = alike(4, 3)
+    if has_uplinks:
+        found = with_uplinks(found, 4)
+    adjacent = Task("halving-doubling", ranks=8, time_limit_s=QUICK_S)
+    together = solve_order(found, None, adjacent)
+    apart = solve_order(found, None, replace(adjacent, is_interleaved=True))
+    # Three to a host cut every round; two on each of four hosts keep one at home.
+    assert together.host_of_rank is None
+    assert apart.cost_us < together.cost_us
+    assert apart.lower_bound_us <= apart.cost_us
+    assert sorted(host.slots for host in apart.hosts) == [2, 2, 2, 2]
+    ring = solve_order(found, None, replace(adjacent, algorithm="ring", is_interleaved=True))
+    assert ring.host_of_rank is None
+
+
+def test_more_slots_than_are_searched_one_by_one_are_refused():
+    with pytest.raises(WrongUseError, match="up to 4,096 slots, and there are 4,800"):
+        solve_order(alike(4, 1200), None, Task("tree", ranks=8, is_interleaved=True))
+
+
+def test_not_enough_slots_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    cluster.write("c.json", uneven([3, 3], [2]))
+    assert run(["order", "c.json", "--ranks", "13"]) == 2
+    assert capsys.readouterr().err == (
+        "error: 13 ranks on 6 hosts with 12 slots in all: there are not enough\n"
+        "hint: --slots 3 gives every host as many as that takes\n"
+    )
+    assert run(["order", "c.json", "--ranks", "11", "--algo", "halving-doubling"]) == 2
+    assert "a power of two of ranks, not 11" in capsys.readouterr().err
+    assert run(["order", "c.json", "--ranks", "8", "--prove", "1"]) == 2
+    assert "no exact engine proves a choice of hosts" in capsys.readouterr().err
+
+
+def test_what_was_chosen_stands_in_file_page_and_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    cluster.write("c.json", racks([4, 4, 4], seed=3)[0])
+    arguments = ["order", "c.json", "--slots", "2", "--ranks", "15", "--time-limit", "0.3"]
+    assert run([*arguments, "-o", "o.json"]) == 0
+    shown = capsys.readouterr().out
+    assert "8 of 12 hosts, 15 ranks" in shown
+    assert "left out" in shown
+    order = order_file.read("o.json")[0]
+    assert [host.slots for host in order.hosts] == [2] * 7 + [1]
+    assert {host.slots for host in order.unused} == {2}
+    assert json.loads(Path("o.json").read_text())["version"] == 2
+    assert run(["order", "o.json", "--format", "mpich", "-o", "file"]) == 0
+    assert Path("file").read_text() == "".join(
+        f"{host.name}:{host.slots}\n" for host in order.hosts
+    )
+    assert "-n 15 " in capsys.readouterr().err
+    assert run([*arguments, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["order"], data["slots"]) == (order.names, [2] * 7 + [1])
+    assert data["unused"] == [host.name for host in order.unused]
+    assert run(["predict", "o.json", "--cluster", "c.json", "--size", "1MB", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["hosts"], data["ranks"]) == (8, 15)
+    ring = next(row for row in data["rows"] if row["algorithm"] == "ring")
+    assert ring["order"]["latency_us"] == pytest.approx(order.cost_us)
+
+
+def test_an_order_keeps_the_ranks_that_it_was_made_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    cluster.write("c.json", racks([4, 4], seed=3)[0])
+    quick = ["--time-limit", "0.2"]
+    assert run(["order", "c.json", "--algo", "halving-doubling", "-o", "o.json", *quick]) == 0
+    assert run(["order", "o.json", "--slots", "1", "--ranks", "8"]) == 0
+    assert "--ranks has no effect" in capsys.readouterr().err
+    assert run(["order", "o.json", "--slots", "2"]) == 2
+    assert "made for 8 ranks, and --slots makes it 16 ranks" in capsys.readouterr().err
+
+
+def test_ranks_that_are_apart_are_read_and_written(tmp_path: Path):
+    task = Task("halving-doubling", ranks=8, time_limit_s=QUICK_S, is_interleaved=True)
+    found = solve_order(alike(4, 3), None, task)
+    order = replace(found, seconds=1.0)
+    if order.host_of_rank is None:
+        order = replace(order, host_of_rank=[0, 1, 2, 3, 0, 1, 2, 3])
+    path = str(tmp_path / "order.json")
+    order_file.write(path, order)
+    assert order_file.read(path)[0] == order
+    assert [host.name for host in order.ranked for _ in range(host.slots)] == [
+        order.names[host] for host in order.host_of_rank or ()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"host_of_rank": [0, 1, 2]}, "host_of_rank has 3 numbers, expected 6"),
+        ({"host_of_rank": [0, 1, 2, 0, 1, 3]}, "host_of_rank[5] is 3"),
+        ({"host_of_rank": [0, 1, 2, 0, 1, 1]}, "every host as often as it has slots"),
+        ({"host_of_rank": [1, 0, 2, 0, 1, 2]}, "the hosts by their first rank"),
+        ({"host_of_rank": [0, 0.5, 1, 1, 2, 2]}, "expected indices of hosts"),
+        ({"unused": []}, "unused is empty"),
+        ({"unused": [{"name": "h0", "address": "x"}]}, "a host is in hosts and in unused"),
+        ({"unused": [{"name": "y", "address": "x"}]}, "as hosts and unused"),
+        ({"version": 3}, "version 3 of plink.order is not known here"),
+    ],
+)
+def test_a_file_whose_ranks_cannot_be_is_refused(change: dict[str, object], part: str):
+    order = solve_order(alike(3, 2), None, Task(time_limit_s=0.1))
+    data = {**order_file.to_json(order), "version": 2, **change}
+    with pytest.raises(WrongUseError) as refused:
+        order_file.parse(document.dump(data), "order.json")
+    assert part in str(refused.value)
