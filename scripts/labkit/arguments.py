@@ -6,6 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
+from labkit.entry import MACHINE
 from labkit.errors import WrongUseError
 from labkit.rates import parse_rate
 from labkit.shape import Shape, two_levels
@@ -17,7 +18,6 @@ DEFAULT_RACKS = 4
 DEFAULT_HOSTS = "4"
 DEFAULT_RATE = "400mbit"
 DEFAULT_HOPS = 4
-MACHINE = "."
 
 SHAPE_OPTIONS = ("racks", "hosts", "host_rate", "uplink_rate", "hops", "routed")
 # Nothing that means something in the configuration of sshd, such as quotes.

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from labkit import lifecycle, operations, report
-from labkit.arguments import MACHINE, directory_of, environment_of, name_of, shape_of
-from labkit.entry import host_command, machine_command
+from labkit.arguments import directory_of, environment_of, name_of, shape_of
+from labkit.entry import command_at
 from labkit.errors import LabError, UnreadableStateError
 from labkit.interruptions import held_back
 from labkit.login import Login, own_login
@@ -119,10 +119,7 @@ def _shell(arguments: argparse.Namespace) -> int:
 
 def _become(state: State, place: str, argv: list[str]) -> int:
     """Replace this program by a command in a place."""
-    if place == MACHINE:
-        command = machine_command(state, argv)
-    else:
-        command = host_command(state, state.topology.host(place).name, argv)
+    command = command_at(state, place, argv)
     try:
         os.execvp(command[0], command)
     except OSError as error:

@@ -8,6 +8,8 @@ from labkit.state import State
 from labkit.system import path_of
 from labkit.wiring import namespace
 
+# What the machine itself is called where a host may be named.
+MACHINE = "."
 PRIVATE_FOLDER = "private"
 # Files that a host sees in place of the machine's own.
 ETC_HOSTS = "hosts"
@@ -26,6 +28,17 @@ cover "$2/bashrc" "$3/.bashrc"
 shift 3
 exec "$@"
 """
+
+
+def command_at(state: State, place: str, argv: Sequence[str]) -> list[str]:
+    """The command line that runs `argv` as if on a host, or on the machine itself.
+
+    Raises:
+        WrongUseError: there is no such host.
+    """
+    if place == MACHINE:
+        return machine_command(state, argv)
+    return host_command(state, state.topology.host(place).name, argv)
 
 
 def host_command(state: State, host: str, argv: Sequence[str]) -> list[str]:

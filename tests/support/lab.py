@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labkit.entry import host_command
+from labkit.entry import command_at
 from labkit.holder import PROGRAM, held
 from labkit.registry import ROOT_REGISTRY, Registry
 from support.require import require_root
@@ -77,7 +77,7 @@ class Lab:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command as if on the host, `text` on its standard input."""
         return subprocess.run(
-            host_command(Registry(ROOT_REGISTRY).find(self.name), host, argv),
+            command_at(Registry(ROOT_REGISTRY).find(self.name), host, argv),
             input=text,
             capture_output=True,
             text=True,
