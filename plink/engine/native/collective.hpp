@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "frame.hpp"
@@ -13,6 +14,9 @@
 #include "types.hpp"
 
 namespace plink::engine {
+
+/// What a rank says of a peer whose call differs from its own.
+std::string mismatch_text(std::uint64_t collective);
 
 /// How far a chunk has come on this rank. Only the worker that owns the chunk touches it.
 struct ChunkState {

@@ -31,7 +31,7 @@ const Report& decisive(const std::vector<Report>& reports);
 /// length of the text, value) and the text.
 struct Message {
     enum class Kind : std::uint8_t {
-        kBeat = 1,   ///< value: how many collectives this rank has posted
+        kBeat = 1,   ///< value: collectives posted (48 bits), signature of the last (16)
         kLeave = 2,  ///< value: how many it has completed, before which it needs no more
         kAbort = 3,  ///< value: the culprit's rank; cause and text say what it did
     };

@@ -39,10 +39,10 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
     for (const Descriptor& socket : sockets.back()) {
         if (socket.is_open()) limit_silence(socket.get(), options_.silence_s);
     }
+    Supervised& supervised = *this;
     supervisor_ = std::make_unique<Supervisor>(
         rank, std::move(sockets.back()), std::move(names),
-        SupervisorOptions{options_.silence_s, options_.stall_s}, [this] { return pending(); },
-        [this](const Report& verdict) { fail(verdict); });
+        SupervisorOptions{options_.silence_s, options_.stall_s}, supervised);
     const std::lock_guard<std::mutex> lock(mutex_);
     for (int worker = 0; worker < workers; ++worker) {
         const int core =
@@ -73,6 +73,7 @@ std::shared_ptr<Collective> Engine::post(void* data, std::size_t items, DType dt
     auto collective =
         std::make_shared<Collective>(posted_, plan.schedule(items, dtype), data, op, ranks_);
     plans_.erase(plans_.begin(), std::prev(plans_.upper_bound(posted_)));
+    signatures_[posted_ % signatures_.size()] = collective->signature;
     ++posted_;
     const auto& shares = collective->schedule->shares;
     const auto has_part = [](const Share& share) { return share.frames_in + share.frames_out > 0; };
@@ -116,12 +117,20 @@ Pending Engine::pending() {
     while (!unfinished_.empty() && unfinished_.front()->status() != Collective::Status::kPending) {
         unfinished_.pop_front();
     }
-    Pending pending{posted_, {}, {}};
+    const std::uint16_t latest =
+        posted_ > 0 ? signatures_[(posted_ - 1) % signatures_.size()] : std::uint16_t{0};
+    Pending pending{posted_, latest, {}, {}};
     if (!unfinished_.empty()) {
         pending.oldest = unfinished_.front()->number;
         pending.oldest_posted_at = unfinished_.front()->posted_at;
     }
     return pending;
+}
+
+std::optional<std::uint16_t> Engine::signature(std::uint64_t collective) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (collective >= posted_ || posted_ - collective > signatures_.size()) return std::nullopt;
+    return signatures_[collective % signatures_.size()];
 }
 
 void Engine::fail(const Report& verdict) {

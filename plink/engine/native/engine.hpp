@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -48,7 +49,7 @@ struct ConnectionFigures {
 };
 
 /// One rank: workers that carry data, and a supervisor.
-class Engine {
+class Engine final : private Supervised {
   public:
     /// `sockets`: by channel (the workers', then control) and rank. `names`: by rank.
     Engine(int rank, int ranks, EngineOptions options, Forest forest,
@@ -71,8 +72,9 @@ class Engine {
     std::vector<ConnectionFigures> figures() const;
 
   private:
-    Pending pending();
-    void fail(const Report& verdict);
+    Pending pending() override;
+    std::optional<std::uint16_t> signature(std::uint64_t collective) override;
+    void fail(const Report& verdict) override;
     void check_locked() const;
     void linger();
 
@@ -81,11 +83,11 @@ class Engine {
     const EngineOptions options_;
     mutable std::mutex mutex_;
     std::uint64_t posted_ = 0;
+    std::array<std::uint16_t, 256> signatures_{};  ///< of the latest, by number modulo their number
     std::map<std::uint64_t, std::shared_ptr<Plan>> plans_;  ///< by their first collective
     std::deque<std::shared_ptr<Collective>> unfinished_;
     std::optional<EngineFailed> failure_;
     bool is_closed_ = false;
-    bool may_post_ = true;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::unique_ptr<Supervisor> supervisor_;
 };

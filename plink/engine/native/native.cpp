@@ -118,6 +118,14 @@ void register_setting_up(nb::module_& module) {
              "endpoints"_a, "congestion"_a)
         .def("step", &Mesh::step, "milliseconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("missing", &Mesh::missing);
+    module.def(
+        "deal",
+        [](const Forest& forest, std::size_t items, std::size_t item_bytes, std::size_t chunk_bytes,
+           int workers) {
+            const Deal deal = make_deal(forest, items, item_bytes, chunk_bytes, workers);
+            return nb::make_tuple(deal.chunk_items, deal.route, deal.worker);
+        },
+        "forest"_a, "items"_a, "item_bytes"_a, "chunk_bytes"_a, "workers"_a);
     module.def("chunk_bytes", &suitable_chunk_bytes, "size_bytes"_a, "routes"_a);
 }
 

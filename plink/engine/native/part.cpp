@@ -45,8 +45,7 @@ std::uint64_t& Part::seen_word(std::uint32_t chunk, int child) {
 
 Arrival Part::accept(int peer, const Frame& frame) {
     if (frame.signature != collective_->signature) {
-        throw Mismatch("its collective " + std::to_string(collective_->number) +
-                       " has another length, type, operation or plan than here");
+        throw Mismatch(mismatch_text(collective_->number));
     }
     const std::uint32_t chunk = frame.chunk;
     if (chunk >= deal_.chunks() || deal_.worker[chunk] != worker_) {

@@ -22,6 +22,9 @@ constexpr auto kExplaining = 500ms;
 constexpr auto kFarewell = 1000ms;
 constexpr double kShortestBeat_s = 0.05;
 constexpr double kLongestBeat_s = 5.0;
+// A beat's value: how many collectives were posted, and above that the last one's signature.
+constexpr int kPostedBits = 48;
+constexpr std::uint64_t kPostedMask = (std::uint64_t{1} << kPostedBits) - 1;
 
 Clock::duration in_clock(double seconds) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
@@ -37,16 +40,14 @@ std::string seconds_text(double seconds) {
 }  // namespace
 
 Supervisor::Supervisor(int rank, std::vector<Descriptor> sockets, std::vector<std::string> names,
-                       SupervisorOptions options, std::function<Pending()> pending,
-                       std::function<void(const Report&)> failed)
+                       SupervisorOptions options, Supervised& supervised)
     : rank_(rank),
       peers_(sockets.size()),
       names_(std::move(names)),
       options_(options),
       interval_(in_clock(std::clamp(std::min(options.silence_s, options.stall_s) / 4,
                                     kShortestBeat_s, kLongestBeat_s))),
-      pending_(std::move(pending)),
-      failed_(std::move(failed)),
+      supervised_(supervised),
       next_beat_(Clock::now() + interval_) {
     for (std::size_t peer = 0; peer < sockets.size(); ++peer) {
         peers_[peer].is_open = sockets[peer].is_open();
@@ -147,7 +148,7 @@ void Supervisor::obey(int rank, const Message& message) {
     Peer& peer = peers_[rank];
     switch (message.kind) {
         case Message::Kind::kBeat:
-            peer.posted = message.value;
+            hear_beat(rank, message.value);
             break;
         case Message::Kind::kLeave:
             peer.left = message.value;
@@ -162,6 +163,17 @@ void Supervisor::obey(int rank, const Message& message) {
             add({message.cause, static_cast<int>(message.value), rank, message.text});
             break;
     }
+}
+
+/// Ranks whose calls differ may all wait without a frame between them that would show it.
+void Supervisor::hear_beat(int rank, std::uint64_t value) {
+    const std::uint64_t posted = value & kPostedMask;
+    peers_[rank].posted = posted;
+    if (posted == 0) return;
+    const auto ours = supervised_.signature(posted - 1);
+    if (!ours || *ours == value >> kPostedBits) return;
+    report(Cause::kMismatch, rank, name(rank) + " called another collective: " +
+                                       mismatch_text(posted - 1));
 }
 
 void Supervisor::say(int rank, const Message& message) {
@@ -225,7 +237,7 @@ void Supervisor::judge_lost(Clock::time_point now) {
 
 void Supervisor::judge_leavers() {
     if (least_left_.load() == UINT64_MAX) return;
-    const Pending pending = pending_();
+    const Pending pending = supervised_.pending();
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         const Peer& peer = peers_[rank];
         if (!peer.left || *peer.left >= pending.posted) continue;
@@ -236,8 +248,9 @@ void Supervisor::judge_leavers() {
 }
 
 void Supervisor::beat(Clock::time_point now) {
-    const Pending pending = pending_();
-    say_to_all({Message::Kind::kBeat, pending.posted, Cause::kLost, ""});
+    const Pending pending = supervised_.pending();
+    const std::uint64_t signature = pending.latest_signature;
+    say_to_all({Message::Kind::kBeat, pending.posted | signature << kPostedBits, Cause::kLost, ""});
     // After a stop of this process itself, its peers' silence means nothing yet.
     const bool was_stopped = now - next_beat_ > in_clock(options_.silence_s / 2);
     next_beat_ = now + interval_;
@@ -315,7 +328,7 @@ void Supervisor::settle(Clock::time_point now) {
     }
     if (!all_known && now < settled_by_) return;
     has_settled_ = true;
-    failed_(decisive(reports_));
+    supervised_.fail(decisive(reports_));
 }
 
 /// The last words must have reached the peers' hosts before the connections are closed: the kernel

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,9 +16,23 @@ namespace plink::engine {
 
 /// What is under way on this rank.
 struct Pending {
-    std::uint64_t posted = 0;  ///< collectives so far
-    std::optional<std::uint64_t> oldest;
+    std::uint64_t posted = 0;              ///< collectives so far
+    std::uint16_t latest_signature = 0;    ///< of the one posted last
+    std::optional<std::uint64_t> oldest;   ///< that has not ended
     std::chrono::steady_clock::time_point oldest_posted_at{};
+};
+
+/// Whom a supervisor serves. It calls from its own thread.
+class Supervised {
+  public:
+    virtual Pending pending() = 0;
+    /// Of a collective that was posted not long ago.
+    virtual std::optional<std::uint16_t> signature(std::uint64_t collective) = 0;
+    /// The ranks' verdict: nothing goes on.
+    virtual void fail(const Report& verdict) = 0;
+
+  protected:
+    ~Supervised() = default;
 };
 
 struct SupervisorOptions {
@@ -38,10 +51,9 @@ class Supervisor final : public Complaints {
     using Clock = std::chrono::steady_clock;
 
     /// `sockets`: by rank, connected and non-blocking; none for this rank. `names`: by rank, for
-    /// people. `pending` is asked, `failed` is told the verdict, both on the supervisor's thread.
+    /// people.
     Supervisor(int rank, std::vector<Descriptor> sockets, std::vector<std::string> names,
-               SupervisorOptions options, std::function<Pending()> pending,
-               std::function<void(const Report&)> failed);
+               SupervisorOptions options, Supervised& supervised);
     ~Supervisor();
 
     void complain(Cause cause, int peer, const std::string& what) override;
@@ -77,6 +89,7 @@ class Supervisor final : public Complaints {
     void wait(Clock::time_point until);
     void hear(int rank);
     void obey(int rank, const Message& message);
+    void hear_beat(int rank, std::uint64_t value);
     void say(int rank, const Message& message);
     void say_to_all(const Message& message);
     void flush(Peer& peer);
@@ -98,8 +111,7 @@ class Supervisor final : public Complaints {
     std::vector<std::string> names_;
     SupervisorOptions options_;
     Clock::duration interval_;
-    std::function<Pending()> pending_;
-    std::function<void(const Report&)> failed_;
+    Supervised& supervised_;
     Alarm alarm_;
     std::atomic<std::uint64_t> least_left_{UINT64_MAX};
     std::vector<Report> reports_;
