@@ -69,6 +69,7 @@ class Engine:
             options.deterministic,
             options.silence_timeout_s,
             options.stall_timeout_s,
+            options.send_buffer_bytes or 0,
             options.pinned_cores(meeting.workers),
         )
 

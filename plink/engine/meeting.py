@@ -88,7 +88,10 @@ def meet(
 def _listeners(options: Options) -> Iterator[list[socket.socket]]:
     addresses = list(options.addresses) or [default_address()]
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(listening(address, options.port)) for address in addresses]
+        yield [
+            stack.enter_context(listening(address, options.port, options.congestion_control))
+            for address in addresses
+        ]
 
 
 def _connect(mesh: _native.Mesh, deadline: float, options: Options) -> None:

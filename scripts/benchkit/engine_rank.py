@@ -37,7 +37,7 @@ def main() -> None:
     engines = []
     for name, plan in task["plans"].items():
         forest = Forest(*(np.array(plan[part]) for part in ("weights", "reduce", "broadcast")))
-        options = Options(addresses=(task["address"],), **task["options"])
+        options = Options(addresses=(task["address"],), **plan["options"])
         store_of_plan = C10dStore(dist.PrefixStore(name, store))
         engine = Engine(rank, ranks, store_of_plan, forest, options)
         engines.append(engine)

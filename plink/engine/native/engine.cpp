@@ -45,6 +45,9 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
         SupervisorOptions{options_.silence_s, options_.stall_s}, supervised);
     const std::lock_guard<std::mutex> lock(mutex_);
     for (int worker = 0; worker < workers; ++worker) {
+        for (const Descriptor& socket : sockets[worker]) {
+            if (socket.is_open()) bound_send_buffer(socket.get(), options_.send_buffer_bytes);
+        }
         const int core =
             options_.cores.empty()
                 ? -1

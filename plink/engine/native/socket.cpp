@@ -17,6 +17,15 @@
 
 namespace plink::engine {
 
+namespace {
+
+// A gigabyte a second needs a megabyte under way to a peer that is a millisecond away.
+constexpr std::uint32_t kNear_us = 500;
+// The kernel doubles it, for its own overhead.
+constexpr int kNearSendBufferBytes = 256 << 10;
+
+}  // namespace
+
 void Descriptor::reset() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
@@ -76,6 +85,17 @@ void limit_silence(int fd, double seconds) {
     ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
     ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
     ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
+}
+
+void bound_send_buffer(int fd, int bytes) {
+    if (bytes == 0) {
+        tcp_info info{};
+        socklen_t size = sizeof(info);
+        if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
+        if (info.tcpi_rtt > kNear_us) return;
+        bytes = kNearSendBufferBytes;
+    }
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
 void wait_until_sent(int fd, std::chrono::steady_clock::time_point until) {
