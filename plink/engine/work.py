@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from plink.engine import _native
+import plink.engine._native as core
 
 
 class _Failable(Protocol):
@@ -14,7 +14,7 @@ class _Failable(Protocol):
 class Work:
     """Made by `Engine.allreduce`. Its array must not be touched before it has ended."""
 
-    def __init__(self, native: _native.Work, engine: _Failable) -> None:
+    def __init__(self, native: core.Work, engine: _Failable) -> None:
         self._native = native
         self._engine = engine
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from engine.forests import random_forest, stars
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.forests import random_forest, stars
 from plink.engine import Forest, _native
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from engine.forests import binary_tree, chains, stars
 from engine.group import group
 from engine.processes import running_ranks
-
 from plink.engine import Engine, EngineError
 
 WAIT_S = 30.0
@@ -101,5 +101,5 @@ def test_closing_ends_what_is_pending() -> None:
             work.wait(WAIT_S)
         with pytest.raises(EngineError, match="closed"):
             ranks.engines[0].allreduce(np.ones(1000))
-        with pytest.raises(EngineError, match="rank 0 .* closed its engine before collective 0"):
+        with pytest.raises(EngineError, match=r"rank 0 .* closed its engine before collective 0"):
             ranks.engines[1].allreduce(np.ones(1000)).wait(WAIT_S)

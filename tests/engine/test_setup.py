@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from engine.forests import binary_tree, chains, stars
 from engine.group import QUICK, group
-
 from plink.engine import C10dStore, DirectoryStore, Engine, EngineError, Forest, Options, _native
 from plink.errors import PlinkError, WrongUseError
 
@@ -243,10 +243,11 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_cannot_be(tmp_path: Path, options: dict[str, object], sentence: str) -> None:
-    with pytest.raises(PlinkError, match=sentence):
-        pair_options = replace(QUICK, **options)  # type: ignore[arg-type]
-        said = outcomes(pair(tmp_path, pair_options, pair_options))
-        raise PlinkError(said[1])
+    def engine() -> Engine:
+        return Engine(0, 1, DirectoryStore(tmp_path), stars(1), replace(QUICK, **options))  # type: ignore[arg-type]
+
+    with pytest.raises(WrongUseError, match=sentence):
+        engine()
 
 
 FORESTS = [

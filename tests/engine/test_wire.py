@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 
 import pytest
 from hypothesis import given
@@ -109,7 +110,7 @@ def test_messages_arrive_however_they_are_cut(
     reader = _native.MessageReader()
     heard = []
     places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
-    for begin, end in zip(places, places[1:], strict=False):
+    for begin, end in itertools.pairwise(places):
         heard += reader.feed(stream[begin:end])
     assert heard == [(*message[:3], message[3].encode()) for message in messages]
 

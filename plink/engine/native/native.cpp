@@ -148,10 +148,10 @@ void register_engine(nb::module_& module) {
             [](Engine* self, int rank, int ranks, Mesh& mesh, const Forest& forest,
                std::vector<std::string> names, std::size_t chunk_bytes, bool in_order,
                double silence_s, double stall_s, int send_buffer_bytes, std::vector<int> cores) {
-                new (self) Engine(
-                    rank, ranks,
-                    EngineOptions{chunk_bytes, in_order, silence_s, stall_s, send_buffer_bytes, std::move(cores)},
-                    forest, mesh.take(), std::move(names));
+                new (self) Engine(rank, ranks,
+                                  EngineOptions{chunk_bytes, in_order, silence_s, stall_s,
+                                                send_buffer_bytes, std::move(cores)},
+                                  forest, mesh.take(), std::move(names));
             },
             "rank"_a, "ranks"_a, "mesh"_a, "forest"_a, "names"_a, "chunk_bytes"_a, "in_order"_a,
             "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "cores"_a)
@@ -217,7 +217,7 @@ void register_error(nb::module_& module, const char* name) {
 
 NB_MODULE(_native, module) {
     module.doc() = "The native engine; use it through plink.engine.";
-    plink::engine::register_error<plink::engine::EngineFailed>(module, "EngineFailed");
+    plink::engine::register_error<plink::engine::EngineFailed>(module, "EngineFailedError");
     plink::engine::register_error<plink::engine::MeshError>(module, "MeshError");
     plink::engine::register_wire(module);
     plink::engine::register_figures(module);

@@ -172,8 +172,8 @@ void Supervisor::hear_beat(int rank, std::uint64_t value) {
     if (posted == 0) return;
     const auto ours = supervised_.signature(posted - 1);
     if (!ours || *ours == value >> kPostedBits) return;
-    report(Cause::kMismatch, rank, name(rank) + " called another collective: " +
-                                       mismatch_text(posted - 1));
+    report(Cause::kMismatch, rank,
+           name(rank) + " called another collective: " + mismatch_text(posted - 1));
 }
 
 void Supervisor::say(int rank, const Message& message) {

@@ -16,9 +16,9 @@ namespace plink::engine {
 
 /// What is under way on this rank.
 struct Pending {
-    std::uint64_t posted = 0;              ///< collectives so far
-    std::uint16_t latest_signature = 0;    ///< of the one posted last
-    std::optional<std::uint64_t> oldest;   ///< that has not ended
+    std::uint64_t posted = 0;             ///< collectives so far
+    std::uint16_t latest_signature = 0;   ///< of the one posted last
+    std::optional<std::uint64_t> oldest;  ///< that has not ended
     std::chrono::steady_clock::time_point oldest_posted_at{};
 };
 

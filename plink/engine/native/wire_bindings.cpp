@@ -44,9 +44,9 @@ void register_wire(nb::module_& module) {
         [](std::uint16_t collective, std::uint16_t signature, std::uint32_t chunk,
            bool is_broadcast) {
             std::uint8_t bytes[kFrameBytes];
-            encode({collective, signature, chunk,
-                    is_broadcast ? Phase::kBroadcast : Phase::kReduce},
-                   bytes);
+            encode(
+                {collective, signature, chunk, is_broadcast ? Phase::kBroadcast : Phase::kReduce},
+                bytes);
             return nb::bytes(bytes, kFrameBytes);
         },
         "collective"_a, "signature"_a, "chunk"_a, "is_broadcast"_a);
@@ -71,19 +71,18 @@ void register_wire(nb::module_& module) {
         return hello ? nb::cast(*hello) : nb::none();
     });
     module.def("refusal", &refusal, "theirs"_a, "ours"_a);
-    module.def("encode_answer", [](const std::string& reason) {
-        return bytes_of(encode_answer(reason));
-    });
+    module.def("encode_answer",
+               [](const std::string& reason) { return bytes_of(encode_answer(reason)); });
     module.def("parse_answer", [](const nb::bytes& bytes) -> nb::object {
         const auto answer = parse_answer(sized(bytes, kAnswerBytes));
         if (!answer) return nb::none();
         return nb::make_tuple(answer->is_welcome, answer->reason_bytes);
     });
-    module.def("encode_message", [](int kind, std::uint64_t value, int cause,
-                                    const std::string& text) {
-        return bytes_of(encode(
-            Message{static_cast<Message::Kind>(kind), value, static_cast<Cause>(cause), text}));
-    });
+    module.def(
+        "encode_message", [](int kind, std::uint64_t value, int cause, const std::string& text) {
+            return bytes_of(encode(
+                Message{static_cast<Message::Kind>(kind), value, static_cast<Cause>(cause), text}));
+        });
     nb::class_<MessageReader>(module, "MessageReader")
         .def(nb::init<>())
         .def("feed", [](MessageReader& reader, const nb::bytes& bytes) {
