@@ -58,7 +58,6 @@ class Engine:
         self.rank = rank
         self.ranks = ranks
         meeting: Meeting = meet(rank, ranks, store, native_forest, options)
-        self._pending: deque[core.Work] = deque()
         self._native = core.Engine(
             rank,
             ranks,
@@ -72,6 +71,8 @@ class Engine:
             options.send_buffer_bytes or 0,
             options.pinned_cores(meeting.workers),
         )
+        # After the engine, so that it has ended when an unclosed one's arrays are let go.
+        self._pending: deque[core.Work] = deque()
 
     def allreduce(self, array: Any, op: str = "sum", dtype: str | None = None) -> Work:
         """Begin to reduce `array` over all ranks, in place; every rank gets the same bytes.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import plink.engine._native as core
+from plink.engine.failure import EngineError
 
 
 class _Failable(Protocol):
@@ -38,3 +39,4 @@ class Work:
             raise TimeoutError(f"collective {self.number} has not ended within {timeout_s:g} s")
         if not self._native.is_done:
             self._engine.check()
+            raise EngineError(f"collective {self.number} was not completed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -103,3 +104,14 @@ def test_closing_ends_what_is_pending() -> None:
             ranks.engines[0].allreduce(np.ones(1000))
         with pytest.raises(EngineError, match=r"rank 0 .* closed its engine before collective 0"):
             ranks.engines[1].allreduce(np.ones(1000)).wait(WAIT_S)
+
+
+def test_a_wait_can_be_interrupted() -> None:
+    with group(stars(2)) as ranks:
+        work = ranks.engines[0].allreduce(np.ones(10))
+        interrupt = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
+        interrupt.start()
+        with pytest.raises(KeyboardInterrupt):
+            work.wait()
+        ranks.engines[1].allreduce(np.ones(10)).wait(WAIT_S)
+        work.wait(WAIT_S)
