@@ -23,8 +23,9 @@ _SHAPE = ("racks", "hosts", "hops")
 
 @dataclass(frozen=True)
 class BenchLab:
-    """A standing lab: its folder, and the rack of every host."""
+    """A standing lab: its name, its folder, and the rack of every host."""
 
+    name: str
     dir: Path
     racks: dict[str, str]
 
@@ -68,7 +69,7 @@ def shape(arguments: argparse.Namespace) -> list[str]:
 def bench_lab(*options: object) -> Iterator[BenchLab]:
     """A lab made with these options of `lab up`, taken down at the end, also after Ctrl-C."""
     with tempfile.TemporaryDirectory(prefix="plink-bench-") as folder:
-        which = ["--name", Path(folder).name[-12:].replace("_", "x")]
-        with held([*which, "--dir", f"{folder}/lab", *map(str, options)]):
+        name = Path(folder).name[-12:].replace("_", "x")
+        with held(["--name", name, "--dir", f"{folder}/lab", *map(str, options)]):
             truth = json.loads(Path(folder, "lab", "truth.json").read_text())
-            yield BenchLab(Path(folder, "lab"), truth["hosts"])
+            yield BenchLab(name, Path(folder, "lab"), truth["hosts"])

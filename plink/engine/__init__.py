@@ -1,0 +1,29 @@
+"""The engine: one all-reduce over TCP, along whatever trees a plan has.
+
+    with Engine(rank, ranks, DirectoryStore("/shared/job-17"), forest) as engine:
+        engine.allreduce(gradients, op="mean").wait()
+
+It imports nothing of plink but its errors, and of others numpy only: what trains starts fast.
+"""
+
+from plink.engine.engine import Engine
+from plink.engine.failure import EngineError
+from plink.engine.forest import Forest
+from plink.engine.options import Options
+from plink.engine.statistics import ConnectionStatistics, PeerStatistics, Statistics
+from plink.engine.store import C10dStore, DirectoryStore, Store
+from plink.engine.work import Work
+
+__all__ = [
+    "C10dStore",
+    "ConnectionStatistics",
+    "DirectoryStore",
+    "Engine",
+    "EngineError",
+    "Forest",
+    "Options",
+    "PeerStatistics",
+    "Statistics",
+    "Store",
+    "Work",
+]

@@ -1,0 +1,134 @@
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+DTYPE_BYTES: dict[str, int]
+
+class EngineFailedError(RuntimeError): ...
+class MeshError(RuntimeError): ...
+
+class DType:
+    float32: DType
+    float64: DType
+    float16: DType
+    bfloat16: DType
+    int32: DType
+    int64: DType
+
+class Op:
+    sum: Op
+    mean: Op
+    min: Op
+    max: Op
+    and_: Op
+
+class Forest:
+    def __init__(
+        self,
+        ranks: int,
+        weights: Sequence[float],
+        reduce_parents: npt.NDArray[np.int32],
+        broadcast_parents: npt.NDArray[np.int32],
+    ) -> None: ...
+
+def agreement(forest: Forest, chunk_bytes: int, in_order: bool) -> int: ...
+def deal(
+    forest: Forest, items: int, item_bytes: int, chunk_bytes: int, workers: int
+) -> tuple[int, list[int], list[int]]: ...
+def chunk_bytes(size_bytes: int, routes: int) -> int: ...
+
+class Mesh:
+    def __init__(
+        self,
+        rank: int,
+        ranks: int,
+        workers: int,
+        job: bytes,
+        plan: int,
+        listeners: Sequence[int],
+        endpoints: Sequence[Sequence[tuple[str, int]]],
+        congestion: str,
+    ) -> None: ...
+    def step(self, milliseconds: int) -> bool: ...
+    def missing(self) -> list[int]: ...
+
+class Work:
+    @property
+    def number(self) -> int: ...
+    @property
+    def is_over(self) -> bool: ...
+    @property
+    def is_done(self) -> bool: ...
+    def wait(self, seconds: float) -> bool: ...
+
+class ConnectionFigures: ...
+
+class Engine:
+    def __init__(
+        self,
+        rank: int,
+        ranks: int,
+        mesh: Mesh,
+        forest: Forest,
+        names: Sequence[str],
+        chunk_bytes: int,
+        in_order: bool,
+        silence_s: float,
+        stall_s: float,
+        send_buffer_bytes: int,
+        cores: Sequence[int],
+    ) -> None: ...
+    def post(self, buffer: Any, items: int, dtype: DType, op: Op) -> Work: ...
+    def install(self, forest: Forest, at: int) -> None: ...
+    @property
+    def posted(self) -> int: ...
+    def check(self) -> None: ...
+    def close(self) -> None: ...
+    def figures(self) -> list[ConnectionFigures]: ...
+
+HELLO_BYTES: int
+ANSWER_BYTES: int
+
+def encode_frame(collective: int, signature: int, chunk: int, is_broadcast: bool) -> bytes: ...
+def decode_frame(data: bytes, /) -> tuple[int, int, int, bool]: ...
+
+class Hello:
+    def __init__(
+        self,
+        version: int = 1,
+        *,
+        channel: int,
+        rank: int,
+        ranks: int,
+        workers: int,
+        job: bytes,
+        plan: int,
+    ) -> None: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def channel(self) -> int: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def workers(self) -> int: ...
+    @property
+    def job(self) -> bytes: ...
+    @property
+    def plan(self) -> int: ...
+    def encode(self) -> bytes: ...
+
+def parse_hello(data: bytes, /) -> Hello | None: ...
+def refusal(theirs: Hello, ours: Hello) -> str: ...
+def encode_answer(reason: str, /) -> bytes: ...
+def parse_answer(data: bytes, /) -> tuple[bool, int] | None: ...
+def encode_message(kind: int, value: int, cause: int, text: str, /) -> bytes: ...
+
+class MessageReader:
+    def feed(self, data: bytes, /) -> list[tuple[int, int, int, bytes]]: ...
+
+def decisive(reports: Sequence[tuple[int, tuple[int, int]]], /) -> tuple[int, int, int]: ...

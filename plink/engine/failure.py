@@ -1,0 +1,19 @@
+"""What an engine fails with."""
+
+from __future__ import annotations
+
+from plink.errors import PlinkError
+
+
+class EngineError(PlinkError):
+    """The ranks cannot go on together; the message names the culprit.
+
+    Args:
+        message: one sentence.
+        rank: the culprit, or None where there is none.
+        hint: what the user can do about it, or None.
+    """
+
+    def __init__(self, message: str, rank: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.rank = rank

@@ -1,0 +1,172 @@
+"""How ranks find and connect each other.
+
+Every rank puts its addresses into the store; rank 0 gathers them and puts out one table, with a
+random name for the job. Then the higher rank of each pair calls the lower one. What is gathered
+once is read once, so a store serves 2 keys a rank, not the square of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import socket
+import time
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import plink.engine._native as core
+from plink.engine.addresses import default_address, listening
+from plink.engine.failure import EngineError
+from plink.engine.options import DEFAULT_WORKERS, Options
+from plink.engine.store import Store
+from plink.errors import WrongUseError
+
+_STEP_MS = 100
+_LONGEST_LIST = 8
+
+# A store serves one engine after the other, each under names of its own.
+_uses: weakref.WeakKeyDictionary[Any, dict[int, int]] = weakref.WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """All ranks are connected.
+
+    Args:
+        mesh: with the connections.
+        workers: of each rank.
+        names: by rank, an address for people.
+    """
+
+    mesh: core.Mesh
+    workers: int
+    names: list[str]
+
+
+def meet(rank: int, ranks: int, store: Store, forest: core.Forest, options: Options) -> Meeting:
+    """Connect this rank with all others.
+
+    Raises:
+        EngineError: not all were there in time, or one does not fit.
+    """
+    deadline = time.monotonic() + options.setup_timeout_s
+    with _listeners(options) as listeners:
+        own = [listener.getsockname()[:2] for listener in listeners]
+        table = _exchange(rank, ranks, store, own, options)
+        workers: int = table["workers"]
+        if options.workers not in (None, workers):
+            raise WrongUseError(
+                f"rank {rank} is to have {options.workers} workers, rank 0 has {workers}"
+            )
+        endpoints = [[(host, port) for host, port in of_rank] for of_rank in table["endpoints"]]
+        try:
+            mesh = core.Mesh(
+                rank,
+                ranks,
+                workers,
+                bytes.fromhex(table["job"]),
+                _agreement(forest, options),
+                [listener.fileno() for listener in listeners],
+                endpoints,
+                options.congestion_control or "",
+            )
+            _connect(mesh, deadline, options)
+        except core.MeshError as error:
+            message, culprit = error.args
+            raise EngineError(message, culprit if culprit >= 0 else None) from None
+        except RuntimeError as error:
+            raise EngineError(f"rank {rank} cannot connect: {error}", rank) from None
+    names = [of_rank[0][0] for of_rank in endpoints]
+    return Meeting(mesh, workers, names)
+
+
+@contextlib.contextmanager
+def _listeners(options: Options) -> Iterator[list[socket.socket]]:
+    addresses = list(options.addresses) or [default_address()]
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(listening(address, options.port, options.congestion_control))
+            for address in addresses
+        ]
+
+
+def _connect(mesh: core.Mesh, deadline: float, options: Options) -> None:
+    # In steps, so that Ctrl-C is heard.
+    while not mesh.step(_STEP_MS):
+        if time.monotonic() > deadline:
+            missing = mesh.missing()
+            raise EngineError(
+                f"{_ranks_text(missing)} could not be connected within "
+                f"{options.setup_timeout_s:g} s",
+                missing[0],
+                "is its process running, and may it be reached on any port?",
+            )
+
+
+def _exchange(
+    rank: int, ranks: int, store: Store, own: list[tuple[str, int]], options: Options
+) -> dict[str, Any]:
+    """The table of rank 0; `own` is where this rank listens."""
+    deadline = time.monotonic() + options.setup_timeout_s
+    prefix = f"plink/{_next_use(store, rank)}"
+    if rank != 0:
+        store.set(f"{prefix}/{rank}", json.dumps(own).encode())
+        try:
+            read = store.get(f"{prefix}/table", deadline - time.monotonic())
+        except TimeoutError:
+            raise EngineError(
+                f"rank 0 did not come to the meeting within {options.setup_timeout_s:g} s", 0
+            ) from None
+        return _checked(json.loads(read))
+    endpoints, missing = [own], []
+    for other in range(1, ranks):
+        try:
+            left_s = max(0.0, deadline - time.monotonic())
+            endpoints.append(json.loads(store.get(f"{prefix}/{other}", left_s)))
+        except TimeoutError:
+            missing.append(other)
+    table: dict[str, Any] = {
+        "job": secrets.token_hex(16),
+        "workers": options.workers or DEFAULT_WORKERS,
+        "endpoints": endpoints,
+        "missing": missing,
+        "seconds": options.setup_timeout_s,
+    }
+    store.set(f"{prefix}/table", json.dumps(table).encode())
+    return _checked(table)
+
+
+def _checked(table: dict[str, Any]) -> dict[str, Any]:
+    missing: list[int] = table["missing"]
+    if missing:
+        raise EngineError(
+            f"{_ranks_text(missing)} did not come to the meeting within {table['seconds']:g} s",
+            missing[0],
+        )
+    return table
+
+
+def _next_use(store: Store, rank: int) -> int:
+    """How many engines this rank has made with this store before."""
+    try:
+        uses = _uses.setdefault(store, {})
+    except TypeError:
+        return 0
+    use = uses.get(rank, 0)
+    uses[rank] = use + 1
+    return use
+
+
+def _agreement(forest: core.Forest, options: Options) -> int:
+    """What ranks must agree on, as one number."""
+    return core.agreement(forest, options.chunk_bytes or 0, options.deterministic)
+
+
+def _ranks_text(ranks: list[int]) -> str:
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    more = "" if len(ranks) <= _LONGEST_LIST else f" and {len(ranks) - _LONGEST_LIST} others"
+    return f"ranks {', '.join(map(str, ranks[:_LONGEST_LIST]))}{more}"

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "part.hpp"
+#include "socket.hpp"
+
+namespace plink::engine {
+
+/// The connection is of no more use: the peer closed it, or it broke.
+struct ConnectionLost : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+constexpr int kMostInFlight = 2;
+
+/// A collective in which a worker has a part now. Its frames stay in `slot` until it is over.
+struct InFlight {
+    Part* part = nullptr;
+    Outbox* outbox = nullptr;
+    int slot = 0;
+};
+
+/// The collectives in flight, oldest first.
+class Flight {
+  public:
+    /// The one that a frame belongs to; none where it has not begun here yet.
+    ///
+    /// Throws std::runtime_error where it is over, or unheard of.
+    virtual const InFlight* find(std::uint16_t collective) const = 0;
+    virtual const InFlight* begin() const = 0;
+    virtual const InFlight* end() const = 0;
+
+  protected:
+    ~Flight() = default;
+};
+
+/// Room for what a worker has received and not yet used.
+struct Staging {
+    static constexpr std::size_t kBytes = std::size_t{512} << 10;
+    std::unique_ptr<std::uint8_t[]> bytes{new std::uint8_t[kBytes]};
+};
+
+/// One TCP connection of a worker to a peer: frames go out, oldest collective first, and come in.
+class Connection {
+  public:
+    Connection(Descriptor socket, int peer);
+
+    const int peer;
+    bool is_readable = false;
+    bool is_writable = false;
+    bool is_hung_up = false;  ///< the peer has sent all it will send
+    bool is_queued = false;   ///< for its worker's attention
+    bool is_lost = false;
+    int fd() const { return socket_.get(); }
+    std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
+    std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
+
+    /// The part in `in_flight` begins: what it sends to this peer from the start is ready.
+    void begin(const InFlight& in_flight);
+    void queue(int slot, std::uint32_t chunk, Phase phase);
+    /// The next frame's collective may have begun: look again.
+    void resume() {
+        is_readable = is_readable || is_paused_;
+        is_paused_ = false;
+    }
+
+    bool can_read() const { return is_readable && !is_paused_ && !is_lost; }
+    bool can_write(const Flight& flight) const;
+
+    /// Receives once. Throws ConnectionLost, or std::runtime_error for what the peer must not send.
+    void read(Staging& staging, const Flight& flight);
+    /// Sends once. Throws ConnectionLost.
+    void write(const Flight& flight);
+
+  private:
+    struct Lane {
+        const std::vector<std::uint32_t>* leaves = nullptr;
+        std::size_t next_leaf = 0;
+        std::vector<Frame> ready;
+        std::size_t next_ready = 0;
+        std::uint32_t unpicked = 0;
+        bool has_next() const { return next_ready < ready.size() || next_leaf < leaves->size(); }
+    };
+    struct Outgoing {
+        std::uint8_t header[kFrameBytes];
+        const std::uint8_t* data;
+        std::size_t size;
+        Part* part;
+        std::uint32_t chunk;
+        Phase phase;
+    };
+
+    void feed(const std::uint8_t* bytes, std::size_t size, const Flight& flight);
+    std::size_t received(ssize_t count);
+    void pick(const Flight& flight);
+    void advance(std::size_t bytes);
+
+    Descriptor socket_;
+    bool is_paused_ = false;
+    InFlight arriving_;
+    std::optional<Arrival> arrival_;
+    std::vector<std::uint8_t> rest_;  ///< received, and not yet used
+    Lane lanes_[kMostInFlight];
+    std::vector<Outgoing> batch_;
+    std::size_t batch_head_ = 0;
+    std::size_t head_sent_ = 0;  ///< bytes of the head's header and payload
+    std::atomic<std::uint64_t> bytes_sent_{0};
+    std::atomic<std::uint64_t> bytes_received_{0};
+};
+
+}  // namespace plink::engine

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "forest.hpp"
+
+namespace plink::engine {
+
+/// How a buffer is cut into chunks, which route takes each and which worker carries it: the same
+/// on every rank.
+struct Deal {
+    std::size_t items;
+    std::size_t item_bytes;
+    std::size_t chunk_items;            ///< of every chunk but the last
+    std::vector<std::uint32_t> route;   ///< by chunk
+    std::vector<std::uint16_t> worker;  ///< by chunk
+
+    std::uint32_t chunks() const { return static_cast<std::uint32_t>(route.size()); }
+    std::size_t offset_bytes(std::uint32_t chunk) const { return chunk * chunk_items * item_bytes; }
+    std::size_t items_of(std::uint32_t chunk) const {
+        return chunk + 1 < chunks() ? chunk_items : items - chunk * chunk_items;
+    }
+    std::size_t bytes_of(std::uint32_t chunk) const { return items_of(chunk) * item_bytes; }
+};
+
+/// `chunk_bytes`: 0 for a size that suits the buffer and the forest.
+Deal make_deal(const Forest& forest, std::size_t items, std::size_t item_bytes,
+               std::size_t chunk_bytes, int workers);
+
+/// The chunk size for a buffer of `size_bytes` dealt to `routes` routes.
+std::size_t suitable_chunk_bytes(std::size_t size_bytes, std::size_t routes);
+
+/// `chunks` in proportion to `weights`, by largest remainder; ties to the lower index.
+std::vector<std::uint32_t> shares(const std::vector<double>& weights, std::uint32_t chunks);
+
+}  // namespace plink::engine

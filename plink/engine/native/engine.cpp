@@ -1,0 +1,194 @@
+#include "engine.hpp"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+
+namespace plink::engine {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// For what was sent last to reach the peers' hosts.
+constexpr auto kLinger = 2s;
+
+void set_figures(int fd, ConnectionFigures& figures) {
+    tcp_info info{};
+    socklen_t size = sizeof(info);
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
+    figures.rtt_us = info.tcpi_rtt;
+    figures.rtt_variation_us = info.tcpi_rttvar;
+    figures.least_rtt_us = info.tcpi_min_rtt;
+    figures.delivery_rate_bytes_s = info.tcpi_delivery_rate;
+    figures.retransmissions = info.tcpi_total_retrans;
+    figures.congestion_window = info.tcpi_snd_cwnd;
+    figures.busy_us = info.tcpi_busy_time;
+    figures.receiver_limited_us = info.tcpi_rwnd_limited;
+    figures.buffer_limited_us = info.tcpi_sndbuf_limited;
+}
+
+}  // namespace
+
+Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
+               std::vector<std::vector<Descriptor>> sockets, std::vector<std::string> names)
+    : rank_(rank), ranks_(ranks), options_(std::move(options)) {
+    const int workers = static_cast<int>(sockets.size()) - 1;
+    plans_[0] = std::make_shared<Plan>(std::move(forest), rank, workers, options_.chunk_bytes);
+    for (const Descriptor& socket : sockets.back()) {
+        if (socket.is_open()) limit_silence(socket.get(), options_.silence_s);
+    }
+    Supervised& supervised = *this;
+    supervisor_ = std::make_unique<Supervisor>(
+        rank, std::move(sockets.back()), std::move(names),
+        SupervisorOptions{options_.silence_s, options_.stall_s}, supervised);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (int worker = 0; worker < workers; ++worker) {
+        for (const Descriptor& socket : sockets[worker]) {
+            if (socket.is_open()) bound_send_buffer(socket.get(), options_.send_buffer_bytes);
+        }
+        const int core =
+            options_.cores.empty()
+                ? -1
+                : options_.cores[static_cast<std::size_t>(worker) % options_.cores.size()];
+        workers_.push_back(std::make_unique<Worker>(worker, rank, std::move(sockets[worker]),
+                                                    options_.in_order, core, *supervisor_));
+    }
+}
+
+Engine::~Engine() { close(); }
+
+void Engine::check_locked() const {
+    if (failure_) throw *failure_;
+    if (is_closed_) throw EngineFailed(rank_, "the engine is closed");
+}
+
+void Engine::check() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    check_locked();
+}
+
+std::shared_ptr<Collective> Engine::post(void* data, std::size_t items, DType dtype, Op op) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    check_locked();
+    Plan& plan = *std::prev(plans_.upper_bound(posted_))->second;
+    auto collective =
+        std::make_shared<Collective>(posted_, plan.schedule(items, dtype), data, op, ranks_);
+    plans_.erase(plans_.begin(), std::prev(plans_.upper_bound(posted_)));
+    signatures_[posted_ % signatures_.size()] = collective->signature;
+    ++posted_;
+    const auto& shares = collective->schedule->shares;
+    const auto has_part = [](const Share& share) { return share.frames_in + share.frames_out > 0; };
+    collective->expect_parts(
+        static_cast<int>(std::count_if(shares.begin(), shares.end(), has_part)));
+    if (collective->status() == Collective::Status::kPending) unfinished_.push_back(collective);
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+        if (!has_part(shares[i])) {
+            workers_[i]->skip(collective->number);
+        } else if (!workers_[i]->post(collective)) {
+            collective->end_part(false);
+        }
+    }
+    if (supervisor_->least_left() <= collective->number) supervisor_->look_again();
+    return collective;
+}
+
+void Engine::install(Forest forest, std::uint64_t at) {
+    if (forest.ranks() != ranks_) {
+        throw std::invalid_argument("the new plan is for " + std::to_string(forest.ranks()) +
+                                    " ranks, this engine has " + std::to_string(ranks_));
+    }
+    auto plan = std::make_shared<Plan>(std::move(forest), rank_, static_cast<int>(workers_.size()),
+                                       options_.chunk_bytes);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    check_locked();
+    if (at < posted_) {
+        throw std::invalid_argument("collective " + std::to_string(at) +
+                                    " has begun; the next is " + std::to_string(posted_));
+    }
+    plans_[at] = std::move(plan);
+}
+
+std::uint64_t Engine::posted() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return posted_;
+}
+
+Pending Engine::pending() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    while (!unfinished_.empty() && unfinished_.front()->status() != Collective::Status::kPending) {
+        unfinished_.pop_front();
+    }
+    const std::uint16_t latest =
+        posted_ > 0 ? signatures_[(posted_ - 1) % signatures_.size()] : std::uint16_t{0};
+    Pending pending{posted_, latest, {}, {}};
+    if (!unfinished_.empty()) {
+        pending.oldest = unfinished_.front()->number;
+        pending.oldest_posted_at = unfinished_.front()->posted_at;
+    }
+    return pending;
+}
+
+std::optional<std::uint16_t> Engine::signature(std::uint64_t collective) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (collective >= posted_ || posted_ - collective > signatures_.size()) return std::nullopt;
+    return signatures_[collective % signatures_.size()];
+}
+
+void Engine::fail(const Report& verdict) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_) failure_.emplace(verdict.culprit, verdict.text);
+    for (const auto& worker : workers_) worker->halt();
+}
+
+void Engine::close() {
+    const Pending left = pending();
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (is_closed_) return;
+        is_closed_ = true;
+    }
+    for (const auto& worker : workers_) worker->stop();
+    supervisor_->leave(left.oldest.value_or(left.posted));
+    bool has_failed;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        has_failed = failure_.has_value();
+    }
+    if (!has_failed) linger();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    workers_.clear();
+}
+
+/// A peer may still be receiving its last chunks: closing a connection with something unread would
+/// make the kernel throw away what it has not sent.
+void Engine::linger() {
+    const auto until = std::chrono::steady_clock::now() + kLinger;
+    for (const auto& worker : workers_) {
+        for (const auto& connection : worker->connections()) {
+            if (!connection || connection->is_lost) continue;
+            wait_until_sent(connection->fd(), until);
+        }
+    }
+}
+
+std::vector<ConnectionFigures> Engine::figures() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<ConnectionFigures> all;
+    for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
+        for (const auto& connection : workers_[worker]->connections()) {
+            if (!connection) continue;
+            ConnectionFigures figures{};
+            figures.peer = connection->peer;
+            figures.worker = static_cast<int>(worker);
+            figures.bytes_sent = connection->bytes_sent();
+            figures.bytes_received = connection->bytes_received();
+            set_figures(connection->fd(), figures);
+            all.push_back(figures);
+        }
+    }
+    return all;
+}
+
+}  // namespace plink::engine

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "collective.hpp"
+#include "supervisor.hpp"
+#include "worker.hpp"
+
+namespace plink::engine {
+
+struct EngineOptions {
+    std::size_t chunk_bytes;  ///< 0 for a size that suits each buffer
+    bool in_order;            ///< add contributions in a fixed order
+    double silence_s;
+    double stall_s;
+    int send_buffer_bytes;   ///< of each connection; 0 for what suits its peer
+    std::vector<int> cores;  ///< by worker, to be pinned to; empty for none
+};
+
+/// The engine has failed for good; `rank` is the culprit's.
+struct EngineFailed : std::runtime_error {
+    EngineFailed(int its_rank, const std::string& text)
+        : std::runtime_error(text), rank(its_rank) {}
+    int rank;
+};
+
+/// What the kernel says of a connection.
+struct ConnectionFigures {
+    int peer;
+    int worker;
+    std::uint64_t bytes_sent;
+    std::uint64_t bytes_received;
+    std::uint32_t rtt_us;
+    std::uint32_t rtt_variation_us;
+    std::uint32_t least_rtt_us;
+    std::uint64_t delivery_rate_bytes_s;
+    std::uint32_t retransmissions;    ///< segments, in all
+    std::uint32_t congestion_window;  ///< segments
+    std::uint64_t busy_us;            ///< with data to send
+    std::uint64_t receiver_limited_us;
+    std::uint64_t buffer_limited_us;
+};
+
+/// One rank: workers that carry data, and a supervisor.
+class Engine final : private Supervised {
+  public:
+    /// `sockets`: by channel (the workers', then control) and rank. `names`: by rank.
+    Engine(int rank, int ranks, EngineOptions options, Forest forest,
+           std::vector<std::vector<Descriptor>> sockets, std::vector<std::string> names);
+    ~Engine();
+
+    /// Begins an all-reduce in place. `data` must stay until it has ended, whatever its end.
+    ///
+    /// Throws EngineFailed.
+    std::shared_ptr<Collective> post(void* data, std::size_t items, DType dtype, Op op);
+    /// From collective `at` on another forest counts. Throws std::invalid_argument where that has
+    /// begun here.
+    void install(Forest forest, std::uint64_t at);
+    /// How many collectives were posted.
+    std::uint64_t posted() const;
+    /// Throws EngineFailed where that is so.
+    void check() const;
+    /// Ends everything; what is pending fails.
+    void close();
+    std::vector<ConnectionFigures> figures() const;
+
+  private:
+    Pending pending() override;
+    std::optional<std::uint16_t> signature(std::uint64_t collective) override;
+    void fail(const Report& verdict) override;
+    void check_locked() const;
+    void linger();
+
+    const int rank_;
+    const int ranks_;
+    const EngineOptions options_;
+    mutable std::mutex mutex_;
+    std::uint64_t posted_ = 0;
+    std::array<std::uint16_t, 256> signatures_{};  ///< of the latest, by number modulo their number
+    std::map<std::uint64_t, std::shared_ptr<Plan>> plans_;  ///< by their first collective
+    std::deque<std::shared_ptr<Collective>> unfinished_;
+    std::optional<EngineFailed> failure_;
+    bool is_closed_ = false;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::unique_ptr<Supervisor> supervisor_;
+};
+
+}  // namespace plink::engine

@@ -1,0 +1,104 @@
+#include "forest.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "bytes.hpp"
+
+namespace plink::engine {
+
+namespace {
+
+/// The root of the tree that `parent` (by rank) describes.
+int checked_root(const std::int32_t* parent, int ranks, const std::string& what) {
+    int root = -1;
+    for (int rank = 0; rank < ranks; ++rank) {
+        if (parent[rank] == -1) {
+            if (root >= 0) throw std::invalid_argument(what + " has two roots");
+            root = rank;
+        } else if (parent[rank] < 0 || parent[rank] >= ranks) {
+            throw std::invalid_argument(what + " has a parent that is no rank");
+        }
+    }
+    if (root < 0) throw std::invalid_argument(what + " has no root");
+    enum : char { kNew, kOnTheWay, kReachesRoot };
+    std::vector<char> state(ranks, kNew);
+    state[root] = kReachesRoot;
+    for (int rank = 0; rank < ranks; ++rank) {
+        int at = rank;
+        while (state[at] == kNew) {
+            state[at] = kOnTheWay;
+            at = parent[at];
+        }
+        if (state[at] == kOnTheWay) throw std::invalid_argument(what + " has a cycle");
+        for (at = rank; state[at] == kOnTheWay; at = parent[at]) state[at] = kReachesRoot;
+    }
+    return root;
+}
+
+}  // namespace
+
+Forest::Forest(int ranks, std::vector<double> weights, std::vector<std::int32_t> reduce_parents,
+               std::vector<std::int32_t> broadcast_parents)
+    : ranks_(ranks),
+      weights_(std::move(weights)),
+      reduce_(std::move(reduce_parents)),
+      broadcast_(std::move(broadcast_parents)) {
+    if (ranks < 1) throw std::invalid_argument("a forest needs a rank");
+    const std::size_t places = weights_.size() * ranks;
+    if (reduce_.size() != places || broadcast_.size() != places) {
+        throw std::invalid_argument("the parents do not fit the weights and ranks");
+    }
+    double sum = 0.0;
+    for (const double weight : weights_) {
+        if (!(weight >= 0.0) || !std::isfinite(weight)) {
+            throw std::invalid_argument("a route's weight is negative or not finite");
+        }
+        sum += weight;
+    }
+    if (!(sum > 0.0) || !std::isfinite(sum)) {
+        throw std::invalid_argument("the weights of the routes have no positive, finite sum");
+    }
+    for (int route = 0; route < routes(); ++route) {
+        const std::string name = " tree of route " + std::to_string(route);
+        const int root = checked_root(&reduce_[at(route, 0)], ranks, "the reduce" + name);
+        if (checked_root(&broadcast_[at(route, 0)], ranks, "the broadcast" + name) != root) {
+            throw std::invalid_argument("the trees of route " + std::to_string(route) +
+                                        " have different roots");
+        }
+        roots_.push_back(root);
+    }
+}
+
+std::uint64_t Forest::digest() const {
+    std::uint64_t hash = mixed(kHashStart, &ranks_, sizeof(ranks_));
+    hash = mixed(hash, weights_.data(), weights_.size() * sizeof(double));
+    hash = mixed(hash, reduce_.data(), reduce_.size() * sizeof(std::int32_t));
+    return mixed(hash, broadcast_.data(), broadcast_.size() * sizeof(std::int32_t));
+}
+
+Places::Places(const Forest& forest, int rank) {
+    for (int route = 0; route < forest.routes(); ++route) {
+        Place place{
+            forest.reduce_parent(route, rank), forest.broadcast_parent(route, rank), {}, {}};
+        for (int other = 0; other < forest.ranks(); ++other) {
+            if (forest.reduce_parent(route, other) == rank) place.reduce_children.push_back(other);
+            if (forest.broadcast_parent(route, other) == rank) {
+                place.broadcast_children.push_back(other);
+            }
+        }
+        most_children_ = std::max(most_children_, static_cast<int>(place.reduce_children.size()));
+        places_.push_back(std::move(place));
+    }
+}
+
+int Places::child_index(int route, int child) const {
+    const std::vector<int>& children = places_[route].reduce_children;
+    const auto found = std::lower_bound(children.begin(), children.end(), child);
+    return found != children.end() && *found == child ? static_cast<int>(found - children.begin())
+                                                      : -1;
+}
+
+}  // namespace plink::engine

@@ -1,0 +1,189 @@
+#include "mesh.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+namespace plink::engine {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// A caller that says nothing is no rank.
+constexpr auto kSayHello = 5s;
+// Callers that have not said who they are, beyond the expected ones.
+constexpr std::size_t kMostStrangers = 64;
+
+std::string text_of(const Endpoint& endpoint) {
+    return endpoint.host + " port " + std::to_string(endpoint.port);
+}
+
+}  // namespace
+
+Mesh::Mesh(const Hello& us, std::vector<Descriptor> listeners,
+           std::vector<std::vector<Endpoint>> endpoints, std::string congestion)
+    : us_(us),
+      listeners_(std::move(listeners)),
+      endpoints_(std::move(endpoints)),
+      congestion_(std::move(congestion)),
+      sockets_(us.workers + 1U) {
+    for (auto& channel : sockets_) channel.resize(us_.ranks);
+    for (std::uint32_t rank = 0; rank < us_.rank; ++rank) {
+        for (int channel = 0; channel <= us_.workers; ++channel) {
+            call(static_cast<int>(rank), channel);
+        }
+    }
+}
+
+void Mesh::fail(const Pending& pending, const std::string& why) const {
+    throw MeshError(pending.rank, "rank " + std::to_string(pending.rank) + " (" +
+                                      text_of(pending.endpoint) + ") " + why);
+}
+
+void Mesh::call(int rank, int channel) {
+    const auto& endpoints = endpoints_[rank];
+    Pending pending{
+        {},    rank, channel,     endpoints[static_cast<std::size_t>(channel) % endpoints.size()],
+        false, "",   Clock::now()};
+    sockaddr_storage address;
+    const socklen_t size = socket_address(pending.endpoint, address);
+    pending.socket =
+        Descriptor(::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!pending.socket.is_open()) fail(pending, "cannot be called: " + text_of(errno));
+    set_up(pending.socket.get(), congestion_);
+    if (::connect(pending.socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 &&
+        errno != EINPROGRESS) {
+        fail(pending, "cannot be reached: " + text_of(errno));
+    }
+    pending_.push_back(std::move(pending));
+}
+
+void Mesh::admit(int listener) {
+    for (;;) {
+        Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (!socket.is_open()) return;
+        const auto strangers = static_cast<std::size_t>(std::count_if(
+            pending_.begin(), pending_.end(), [](const Pending& p) { return p.rank < 0; }));
+        if (strangers > kMostStrangers + us_.ranks * (us_.workers + 1U)) continue;
+        set_up(socket.get(), congestion_);
+        pending_.push_back({std::move(socket), -1, -1, {}, true, "", Clock::now()});
+    }
+}
+
+bool Mesh::step(int milliseconds) {
+    const std::size_t wanted = (us_.ranks - 1U) * (us_.workers + 1U);
+    if (established_ == wanted) return true;
+    std::vector<pollfd> polled;
+    for (const Pending& pending : pending_) {
+        const short events = pending.is_connected ? POLLIN : POLLOUT;
+        polled.push_back({pending.socket.get(), events, 0});
+    }
+    for (const Descriptor& listener : listeners_) polled.push_back({listener.get(), POLLIN, 0});
+    ::poll(polled.data(), polled.size(), milliseconds);
+    std::vector<Pending> unfinished;
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
+        Pending& pending = pending_[i];
+        if (polled[i].revents == 0 || proceed(pending, polled[i].revents)) {
+            const bool is_mute = pending.rank < 0 && Clock::now() - pending.since > kSayHello;
+            if (pending.socket.is_open() && !is_mute) unfinished.push_back(std::move(pending));
+        }
+    }
+    const std::size_t before = pending_.size();
+    pending_ = std::move(unfinished);
+    for (std::size_t i = 0; i < listeners_.size(); ++i) {
+        if (polled[before + i].revents != 0) admit(listeners_[i].get());
+    }
+    return established_ == wanted;
+}
+
+/// Returns whether the hand-shake goes on.
+bool Mesh::proceed(Pending& pending, short) {
+    if (!pending.is_connected) {
+        int error = 0;
+        socklen_t size = sizeof(error);
+        ::getsockopt(pending.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+        if (error != 0) fail(pending, "cannot be reached: " + text_of(error));
+        Hello hello = us_;
+        hello.channel = static_cast<std::uint16_t>(pending.channel);
+        const std::string words = encode(hello);
+        // A new connection has room for so little.
+        if (::send(pending.socket.get(), words.data(), words.size(), MSG_NOSIGNAL) !=
+            static_cast<ssize_t>(words.size())) {
+            fail(pending, "cannot be reached: " + text_of(errno));
+        }
+        pending.is_connected = true;
+        return true;
+    }
+    return pending.rank < 0 ? greet(pending) : listen_to_answer(pending);
+}
+
+/// Reads until `bytes` have been heard; false where the peer will not say so much.
+bool Mesh::hear(Pending& pending, std::size_t bytes) {
+    char buffer[256];
+    while (pending.heard.size() < bytes) {
+        const std::size_t missing = std::min(sizeof(buffer), bytes - pending.heard.size());
+        const ssize_t got = ::recv(pending.socket.get(), buffer, missing, 0);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+        if (got <= 0) return false;
+        pending.heard.append(buffer, static_cast<std::size_t>(got));
+    }
+    return true;
+}
+
+bool Mesh::greet(Pending& pending) {
+    if (!hear(pending, kHelloBytes)) return false;
+    if (pending.heard.size() < kHelloBytes) return true;
+    const auto hello = parse_hello(reinterpret_cast<const std::uint8_t*>(pending.heard.data()));
+    if (!hello) return false;
+    const std::string reason = refusal(*hello, us_);
+    const std::string answer = encode_answer(reason);
+    [[maybe_unused]] const auto sent =
+        ::send(pending.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    if (reason.empty()) {
+        if (sockets_[hello->channel][hello->rank].is_open()) return false;
+        establish(pending, static_cast<int>(hello->rank), hello->channel);
+        return false;
+    }
+    // A caller of this job that does not fit is a mistake of ours; any other is not our business.
+    if (hello->job == us_.job) {
+        throw MeshError(static_cast<int>(hello->rank),
+                        "rank " + std::to_string(hello->rank) + " was refused: " + reason);
+    }
+    return false;
+}
+
+bool Mesh::listen_to_answer(Pending& pending) {
+    if (!hear(pending, kAnswerBytes)) fail(pending, "closed the connection at once");
+    if (pending.heard.size() < kAnswerBytes) return true;
+    const auto answer = parse_answer(reinterpret_cast<const std::uint8_t*>(pending.heard.data()));
+    if (!answer) fail(pending, "does not answer like an engine: is something else on its port?");
+    if (answer->is_welcome) {
+        establish(pending, pending.rank, pending.channel);
+        return false;
+    }
+    const std::size_t whole = kAnswerBytes + answer->reason_bytes;
+    if (hear(pending, whole) && pending.heard.size() < whole) return true;
+    fail(pending, "refused this rank: " + pending.heard.substr(kAnswerBytes));
+}
+
+void Mesh::establish(Pending& pending, int rank, int channel) {
+    sockets_[channel][rank] = std::move(pending.socket);
+    ++established_;
+}
+
+std::vector<int> Mesh::missing() const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < static_cast<int>(us_.ranks); ++rank) {
+        const bool is_whole =
+            std::all_of(sockets_.begin(), sockets_.end(),
+                        [&](const auto& channel) { return channel[rank].is_open(); });
+        if (rank != static_cast<int>(us_.rank) && !is_whole) ranks.push_back(rank);
+    }
+    return ranks;
+}
+
+}  // namespace plink::engine

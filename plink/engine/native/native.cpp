@@ -1,0 +1,226 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include "engine.hpp"
+#include "mesh.hpp"
+#include "wire_bindings.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace plink::engine {
+
+namespace {
+
+// How long a wait goes on before it looks whether the user wants to interrupt it.
+constexpr double kBetweenSignals_s = 0.05;
+
+using Buffer = nb::ndarray<nb::c_contig, nb::device::cpu>;
+using Parents = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+/// An all-reduce and what it writes to.
+struct Work {
+    std::shared_ptr<Collective> collective;
+    Buffer buffer;
+};
+
+std::unique_ptr<Forest> forest_of(int ranks, const std::vector<double>& weights,
+                                  const Parents& reduce, const Parents& broadcast) {
+    for (const Parents* parents : {&reduce, &broadcast}) {
+        if (parents->shape(0) != weights.size() ||
+            parents->shape(1) != static_cast<std::size_t>(ranks)) {
+            throw std::invalid_argument("the parents do not fit the weights and ranks");
+        }
+    }
+    return std::make_unique<Forest>(
+        ranks, weights, std::vector<std::int32_t>(reduce.data(), reduce.data() + reduce.size()),
+        std::vector<std::int32_t>(broadcast.data(), broadcast.data() + broadcast.size()));
+}
+
+Hello hello_of(int rank, int ranks, int workers, const nb::bytes& job, std::uint64_t plan) {
+    Hello hello;
+    if (job.size() != hello.job.size()) throw std::invalid_argument("a job is named by 16 bytes");
+    std::copy(job.c_str(), job.c_str() + job.size(), hello.job.begin());
+    hello.rank = static_cast<std::uint32_t>(rank);
+    hello.ranks = static_cast<std::uint32_t>(ranks);
+    hello.workers = static_cast<std::uint16_t>(workers);
+    hello.plan = plan;
+    return hello;
+}
+
+std::unique_ptr<Mesh> mesh_of(int rank, int ranks, int workers, const nb::bytes& job,
+                              std::uint64_t plan, const std::vector<int>& listeners,
+                              const std::vector<std::vector<std::pair<std::string, int>>>& where,
+                              const std::string& congestion) {
+    std::vector<Descriptor> owned;
+    for (const int listener : listeners) owned.emplace_back(::dup(listener));
+    std::vector<std::vector<Endpoint>> endpoints;
+    for (const auto& of_rank : where) {
+        endpoints.emplace_back();
+        for (const auto& [host, port] : of_rank) {
+            endpoints.back().push_back({host, static_cast<std::uint16_t>(port)});
+        }
+    }
+    return std::make_unique<Mesh>(hello_of(rank, ranks, workers, job, plan), std::move(owned),
+                                  std::move(endpoints), congestion);
+}
+
+bool wait(Work& work, double seconds) {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    for (;;) {
+        const double left = seconds - std::chrono::duration<double>(Clock::now() - begin).count();
+        Collective::Status status;
+        {
+            const nb::gil_scoped_release release;
+            status = work.collective->wait(std::min(kBetweenSignals_s, std::max(0.0, left)));
+        }
+        if (status != Collective::Status::kPending) return true;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (left <= 0.0) return false;
+    }
+}
+
+void register_figures(nb::module_& module) {
+    nb::class_<ConnectionFigures>(module, "ConnectionFigures")
+        .def_ro("peer", &ConnectionFigures::peer)
+        .def_ro("worker", &ConnectionFigures::worker)
+        .def_ro("bytes_sent", &ConnectionFigures::bytes_sent)
+        .def_ro("bytes_received", &ConnectionFigures::bytes_received)
+        .def_ro("rtt_us", &ConnectionFigures::rtt_us)
+        .def_ro("rtt_variation_us", &ConnectionFigures::rtt_variation_us)
+        .def_ro("least_rtt_us", &ConnectionFigures::least_rtt_us)
+        .def_ro("delivery_rate_bytes_s", &ConnectionFigures::delivery_rate_bytes_s)
+        .def_ro("retransmissions", &ConnectionFigures::retransmissions)
+        .def_ro("congestion_window", &ConnectionFigures::congestion_window)
+        .def_ro("busy_us", &ConnectionFigures::busy_us)
+        .def_ro("receiver_limited_us", &ConnectionFigures::receiver_limited_us)
+        .def_ro("buffer_limited_us", &ConnectionFigures::buffer_limited_us);
+}
+
+void register_setting_up(nb::module_& module) {
+    nb::class_<Forest>(module, "Forest")
+        .def(nb::new_(&forest_of), "ranks"_a, "weights"_a, "reduce_parents"_a,
+             "broadcast_parents"_a);
+    module.def(
+        "agreement",
+        [](const Forest& forest, std::uint64_t chunk_bytes, bool in_order) {
+            const std::uint64_t hash = mixed(forest.digest(), &chunk_bytes, sizeof(chunk_bytes));
+            return mixed(hash, &in_order, sizeof(in_order));
+        },
+        "forest"_a, "chunk_bytes"_a, "in_order"_a);
+    nb::class_<Mesh>(module, "Mesh")
+        .def(nb::new_(&mesh_of), "rank"_a, "ranks"_a, "workers"_a, "job"_a, "plan"_a, "listeners"_a,
+             "endpoints"_a, "congestion"_a)
+        .def("step", &Mesh::step, "milliseconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("missing", &Mesh::missing);
+    module.def(
+        "deal",
+        [](const Forest& forest, std::size_t items, std::size_t item_bytes, std::size_t chunk_bytes,
+           int workers) {
+            const Deal deal = make_deal(forest, items, item_bytes, chunk_bytes, workers);
+            return nb::make_tuple(deal.chunk_items, deal.route, deal.worker);
+        },
+        "forest"_a, "items"_a, "item_bytes"_a, "chunk_bytes"_a, "workers"_a);
+    module.def("chunk_bytes", &suitable_chunk_bytes, "size_bytes"_a, "routes"_a);
+}
+
+void register_engine(nb::module_& module) {
+    const nb::call_guard<nb::gil_scoped_release> unlocked;
+    nb::class_<Work>(module, "Work")
+        .def("wait", &wait, "seconds"_a)
+        .def_prop_ro("number", [](const Work& work) { return work.collective->number; })
+        .def_prop_ro("is_over",
+                     [](const Work& work) {
+                         return work.collective->status() != Collective::Status::kPending;
+                     })
+        .def_prop_ro("is_done", [](const Work& work) {
+            return work.collective->status() == Collective::Status::kDone;
+        });
+    nb::class_<Engine>(module, "Engine")
+        .def(
+            "__init__",
+            [](Engine* self, int rank, int ranks, Mesh& mesh, const Forest& forest,
+               std::vector<std::string> names, std::size_t chunk_bytes, bool in_order,
+               double silence_s, double stall_s, int send_buffer_bytes, std::vector<int> cores) {
+                new (self) Engine(rank, ranks,
+                                  EngineOptions{chunk_bytes, in_order, silence_s, stall_s,
+                                                send_buffer_bytes, std::move(cores)},
+                                  forest, mesh.take(), std::move(names));
+            },
+            "rank"_a, "ranks"_a, "mesh"_a, "forest"_a, "names"_a, "chunk_bytes"_a, "in_order"_a,
+            "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "cores"_a)
+        .def(
+            "post",
+            [](Engine& self, Buffer buffer, std::size_t items, DType dtype, Op op) {
+                void* const data = buffer.data();
+                nb::gil_scoped_release release;
+                return Work{self.post(data, items, dtype, op), std::move(buffer)};
+            },
+            "buffer"_a.noconvert(), "items"_a, "dtype"_a, "op"_a)
+        .def(
+            "install",
+            [](Engine& self, const Forest& forest, std::uint64_t at) { self.install(forest, at); },
+            "forest"_a, "at"_a, unlocked)
+        .def_prop_ro("posted", &Engine::posted)
+        .def("check", &Engine::check)
+        .def("close", &Engine::close, unlocked)
+        .def("figures", &Engine::figures);
+    nb::enum_<DType>(module, "DType")
+        .value("float32", DType::kFloat32)
+        .value("float64", DType::kFloat64)
+        .value("float16", DType::kFloat16)
+        .value("bfloat16", DType::kBfloat16)
+        .value("int32", DType::kInt32)
+        .value("int64", DType::kInt64);
+    nb::dict bytes;
+    for (const auto& [name, dtype] :
+         {std::pair{"float32", DType::kFloat32}, std::pair{"float64", DType::kFloat64},
+          std::pair{"float16", DType::kFloat16}, std::pair{"bfloat16", DType::kBfloat16},
+          std::pair{"int32", DType::kInt32}, std::pair{"int64", DType::kInt64}}) {
+        bytes[name] = item_bytes(dtype);
+    }
+    module.attr("DTYPE_BYTES") = bytes;
+    nb::enum_<Op>(module, "Op")
+        .value("sum", Op::kSum)
+        .value("mean", Op::kMean)
+        .value("min", Op::kMin)
+        .value("max", Op::kMax)
+        .value("and_", Op::kAnd);
+}
+
+/// The culprit's rank travels as the exception's second argument.
+template <typename Error>
+void register_error(nb::module_& module, const char* name) {
+    // Never freed: the interpreter may be gone by then.
+    static PyObject* type;
+    type = PyErr_NewException((std::string("plink.engine._native.") + name).c_str(),
+                              PyExc_RuntimeError, nullptr);
+    module.attr(name) = nb::handle(type);
+    nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+        try {
+            std::rethrow_exception(pointer);
+        } catch (const Error& error) {
+            PyErr_SetObject(type, nb::make_tuple(error.what(), error.rank).ptr());
+        }
+    });
+}
+
+}  // namespace
+
+}  // namespace plink::engine
+
+NB_MODULE(_native, module) {
+    module.doc() = "The native engine; use it through plink.engine.";
+    plink::engine::register_error<plink::engine::EngineFailed>(module, "EngineFailedError");
+    plink::engine::register_error<plink::engine::MeshError>(module, "MeshError");
+    plink::engine::register_wire(module);
+    plink::engine::register_figures(module);
+    plink::engine::register_setting_up(module);
+    plink::engine::register_engine(module);
+}

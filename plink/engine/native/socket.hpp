@@ -1,0 +1,78 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace plink::engine {
+
+/// A file descriptor that closes itself.
+class Descriptor {
+  public:
+    Descriptor() = default;
+    explicit Descriptor(int fd) : fd_(fd) {}
+    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        if (this != &other) {
+            reset();
+            fd_ = std::exchange(other.fd_, -1);
+        }
+        return *this;
+    }
+    ~Descriptor() { reset(); }
+
+    int get() const { return fd_; }
+    bool is_open() const { return fd_ >= 0; }
+    void reset();
+
+  private:
+    int fd_ = -1;
+};
+
+/// Wakes a thread that waits in epoll or poll.
+class Alarm {
+  public:
+    Alarm();
+    int fd() const { return event_.get(); }
+    void ring() const;
+    void silence() const;
+
+  private:
+    Descriptor event_;
+};
+
+struct Endpoint {
+    std::string host;  ///< a numeric IPv4 or IPv6 address
+    std::uint16_t port;
+};
+
+/// Throws std::runtime_error where `host` is no numeric address.
+socklen_t socket_address(const Endpoint& endpoint, sockaddr_storage& address);
+
+/// What every TCP connection of an engine gets. An empty `congestion` keeps the system's.
+///
+/// Throws std::runtime_error where this user may not have that congestion control.
+void set_up(int fd, const std::string& congestion);
+
+/// Ends a connection whose peer's host fell silent. Not for connections that a peer may leave
+/// unread: the kernel counts data that wait for room at the receiver as unacknowledged.
+void limit_silence(int fd, double seconds);
+
+/// Bounds what waits in the kernel to be sent or acknowledged. With `bytes` 0, to as much as suits
+/// a peer that is near, by the round trip of the connection's own hand-shake; that to a far peer is
+/// left to the kernel, for it needs more under way.
+///
+/// What is sent soon after it was put into the buffer, and received soon after that, is copied
+/// within the processor's cache, and the kernel uses the same few pages again and again.
+void bound_send_buffer(int fd, int bytes);
+
+/// Waits until the peer's host has all that was sent, the connection broke, or `until`.
+void wait_until_sent(int fd, std::chrono::steady_clock::time_point until);
+
+/// Says what `error` (of errno) means.
+std::string text_of(int error);
+
+}  // namespace plink::engine

@@ -1,0 +1,228 @@
+#include "worker.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace plink::engine {
+
+namespace {
+
+constexpr int kEventsAtOnce = 64;
+// Events are looked for at least every so many turns of attention.
+constexpr int kTurnsBetweenEvents = 8;
+
+}  // namespace
+
+Worker::Worker(int index, int rank, std::vector<Descriptor> sockets, bool in_order, int core,
+               Complaints& complaints)
+    : index_(index),
+      rank_(rank),
+      in_order_(in_order),
+      core_(core),
+      complaints_(complaints),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+    if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + text_of(errno));
+    epoll_event event{};
+    event.events = EPOLLIN;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.fd(), &event);
+    for (int slot = 0; slot < kMostInFlight; ++slot) {
+        outboxes_[slot].worker = this;
+        outboxes_[slot].slot = slot;
+    }
+    for (std::size_t peer = 0; peer < sockets.size(); ++peer) {
+        connections_.push_back(nullptr);
+        if (!sockets[peer].is_open()) continue;
+        connections_.back() =
+            std::make_unique<Connection>(std::move(sockets[peer]), static_cast<int>(peer));
+        event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+        event.data.ptr = connections_.back().get();
+        ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connections_.back()->fd(), &event);
+    }
+    thread_ = std::thread([this] { run(); });
+}
+
+Worker::~Worker() { stop(); }
+
+bool Worker::post(std::shared_ptr<Collective> collective) {
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (is_stopped_) return false;
+        announced_ = collective->number + 1;
+        posted_.push_back(std::move(collective));
+    }
+    alarm_.ring();
+    return true;
+}
+
+void Worker::skip(std::uint64_t collective) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    announced_ = collective + 1;
+}
+
+void Worker::halt() {
+    must_stop_ = true;
+    alarm_.ring();
+}
+
+void Worker::stop() {
+    halt();
+    if (thread_.joinable()) thread_.join();
+}
+
+void Worker::SlotOutbox::send(int peer, std::uint32_t chunk, Phase phase) {
+    Connection& connection = *worker->connections_[peer];
+    connection.queue(slot, chunk, phase);
+    worker->attend_later(connection);
+}
+
+const InFlight* Worker::find(std::uint16_t collective) const {
+    for (const InFlight& in_flight : *this) {
+        if (static_cast<std::uint16_t>(in_flight.part->collective()->number) == collective) {
+            return &in_flight;
+        }
+    }
+    std::uint64_t next;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        next = posted_.empty() ? announced_ : posted_.front()->number;
+    }
+    if (static_cast<std::int16_t>(collective - static_cast<std::uint16_t>(next)) < 0) {
+        throw std::runtime_error("it sent a frame of collective " + std::to_string(collective) +
+                                 ", which is over");
+    }
+    return nullptr;
+}
+
+void Worker::run() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    if (core_ >= 0) {
+        cpu_set_t cores;
+        CPU_ZERO(&cores);
+        CPU_SET(core_, &cores);
+        pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores);
+    }
+    while (!must_stop_.load(std::memory_order_relaxed)) {
+        watch(waiting_.empty() ? -1 : 0);
+        for (int turn = 0; turn < kTurnsBetweenEvents && !waiting_.empty(); ++turn) {
+            Connection& connection = *waiting_.front();
+            waiting_.pop_front();
+            connection.is_queued = false;
+            attend(connection);
+            retire();
+        }
+    }
+    give_up();
+}
+
+void Worker::watch(int milliseconds) {
+    epoll_event events[kEventsAtOnce];
+    const int count = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, milliseconds);
+    for (int i = 0; i < count; ++i) {
+        auto* connection = static_cast<Connection*>(events[i].data.ptr);
+        if (connection == nullptr) {
+            alarm_.silence();
+            begin_posted();
+            continue;
+        }
+        const std::uint32_t what = events[i].events;
+        const std::uint32_t ends = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+        if (what & ends) connection->is_hung_up = true;
+        if (what & (EPOLLIN | ends)) connection->is_readable = true;
+        if (what & (EPOLLOUT | EPOLLERR)) connection->is_writable = true;
+        attend_later(*connection);
+    }
+}
+
+void Worker::attend_later(Connection& connection) {
+    if (connection.is_queued) return;
+    if (!connection.can_read() && !connection.can_write(*this)) return;
+    connection.is_queued = true;
+    waiting_.push_back(&connection);
+}
+
+void Worker::attend(Connection& connection) {
+    try {
+        if (connection.can_read()) connection.read(staging_, *this);
+        if (connection.can_write(*this)) connection.write(*this);
+    } catch (const ConnectionLost& lost) {
+        drop(connection, Cause::kLost, lost.what());
+    } catch (const Mismatch& mismatch) {
+        drop(connection, Cause::kMismatch, mismatch.what());
+    } catch (const std::runtime_error& error) {
+        drop(connection, Cause::kProtocol, error.what());
+    }
+    attend_later(connection);
+}
+
+void Worker::drop(Connection& connection, Cause cause, const char* what) {
+    connection.is_lost = true;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.fd(), nullptr);
+    complaints_.complain(cause, connection.peer, what);
+}
+
+/// Ends what is over, and begins what waited for its place.
+void Worker::retire() {
+    bool has_room = false;
+    for (int i = 0; i < in_flight_count_;) {
+        if (!in_flight_[i].part->is_over()) {
+            ++i;
+            continue;
+        }
+        std::unique_ptr<Part> part = std::move(parts_[in_flight_[i].slot]);
+        std::move(in_flight_.begin() + i + 1, in_flight_.begin() + in_flight_count_,
+                  in_flight_.begin() + i);
+        --in_flight_count_;
+        has_room = true;
+        part->collective()->end_part(true);
+    }
+    if (has_room) begin_posted();
+}
+
+void Worker::begin_posted() {
+    bool has_begun = false;
+    while (in_flight_count_ < kMostInFlight) {
+        std::shared_ptr<Collective> collective;
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (posted_.empty()) break;
+            collective = std::move(posted_.front());
+            posted_.pop_front();
+        }
+        const int slot = parts_[0] ? 1 : 0;
+        parts_[slot] = std::make_unique<Part>(std::move(collective), index_, in_order_);
+        in_flight_[in_flight_count_++] = {parts_[slot].get(), &outboxes_[slot], slot};
+        for (const auto& connection : connections_) {
+            if (connection) connection->begin(in_flight_[in_flight_count_ - 1]);
+        }
+        has_begun = true;
+    }
+    if (!has_begun) return;
+    // Every rank begins with another peer, so that not all of them send to the same one first.
+    const std::size_t ranks = connections_.size();
+    for (std::size_t step = 1; step < ranks; ++step) {
+        Connection& connection = *connections_[(rank_ + step) % ranks];
+        connection.resume();
+        attend_later(connection);
+    }
+}
+
+void Worker::give_up() {
+    std::deque<std::shared_ptr<Collective>> posted;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        is_stopped_ = true;
+        posted.swap(posted_);
+    }
+    for (const InFlight& in_flight : *this) in_flight.part->collective()->end_part(false);
+    for (const auto& collective : posted) collective->end_part(false);
+    in_flight_count_ = 0;
+}
+
+}  // namespace plink::engine

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "connection.hpp"
+#include "control.hpp"
+
+namespace plink::engine {
+
+/// Who is told of it.
+class Complaints {
+  public:
+    virtual void complain(Cause cause, int peer, const std::string& what) = 0;
+
+  protected:
+    ~Complaints() = default;
+};
+
+/// One thread with one connection to every peer. It carries its chunks of every collective.
+class Worker final : private Flight {
+  public:
+    /// `sockets`: by rank, connected and non-blocking; none for this rank. `core`: to run on, or
+    /// -1 for any.
+    Worker(int index, int rank, std::vector<Descriptor> sockets, bool in_order, int core,
+           Complaints& complaints);
+    ~Worker();
+
+    /// False where the worker has stopped. Collectives are posted in ascending order.
+    bool post(std::shared_ptr<Collective> collective);
+    /// This worker has no part in that collective.
+    void skip(std::uint64_t collective);
+    /// Makes the thread end, and its parts in collectives without a result.
+    void halt();
+    /// Waits until it has.
+    void stop();
+
+    const std::vector<std::unique_ptr<Connection>>& connections() const { return connections_; }
+
+  private:
+    /// Puts frames of one collective on this worker's connections.
+    struct SlotOutbox final : Outbox {
+        Worker* worker = nullptr;
+        int slot = 0;
+        void send(int peer, std::uint32_t chunk, Phase phase) override;
+    };
+
+    const InFlight* find(std::uint16_t collective) const override;
+    const InFlight* begin() const override { return in_flight_.data(); }
+    const InFlight* end() const override { return in_flight_.data() + in_flight_count_; }
+
+    void run();
+    void watch(int milliseconds);
+    void begin_posted();
+    void attend(Connection& connection);
+    void attend_later(Connection& connection);
+    void drop(Connection& connection, Cause cause, const char* what);
+    void retire();
+    void give_up();
+
+    int index_;
+    int rank_;
+    bool in_order_;
+    int core_;
+    Complaints& complaints_;
+    Descriptor epoll_;
+    Alarm alarm_;
+    std::vector<std::unique_ptr<Connection>> connections_;  ///< by rank, null for this one
+    std::deque<Connection*> waiting_;                       ///< for attention
+    Staging staging_;
+
+    std::array<InFlight, kMostInFlight> in_flight_;
+    std::array<std::unique_ptr<Part>, kMostInFlight> parts_;  ///< by slot
+    std::array<SlotOutbox, kMostInFlight> outboxes_;          ///< by slot
+    int in_flight_count_ = 0;
+
+    mutable std::mutex mutex_;
+    std::deque<std::shared_ptr<Collective>> posted_;
+    std::uint64_t announced_ = 0;  ///< collectives below this number were posted or skipped
+    bool is_stopped_ = false;
+    std::atomic<bool> must_stop_{false};
+    std::thread thread_;
+};
+
+}  // namespace plink::engine

@@ -1,0 +1,70 @@
+"""How an engine runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plink.errors import WrongUseError
+
+DEFAULT_WORKERS = 2
+MOST_WORKERS = 64
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of an engine. Those marked * must be the same on every rank, which is verified.
+
+    Args:
+        workers: * threads that carry data, each with a connection to every peer; None for rank
+            0's default, 2.
+        chunk_bytes: * None for a size that suits buffer and plan.
+        deterministic: * contributions are added in a fixed order, so that a run that is repeated
+            has the same results bit for bit. (All ranks have the same results in any case.)
+        addresses: numeric addresses on which to listen, each of another interface; connections
+            are spread over them. Empty for the address of the default route.
+        port: on which to listen, 0 for any.
+        congestion_control: of TCP, such as `reno`; None for the system's.
+        send_buffer_bytes: of each connection (the kernel doubles it); None for 256 KB where the
+            peer's host is within 500 µs, else the kernel's own tuning.
+        cores: for the workers to be pinned to, in turn; None for the cores of this process where
+            there are no more of them than workers, else no pinning; () for none.
+        setup_timeout_s: for all ranks to be there.
+        silence_timeout_s: a peer of which nothing is heard for so long, while a collective is
+            pending, is given up.
+        stall_timeout_s: so is one that does not join a collective.
+    """
+
+    workers: int | None = None
+    chunk_bytes: int | None = None
+    deterministic: bool = False
+    addresses: Sequence[str] = ()
+    port: int = 0
+    congestion_control: str | None = None
+    send_buffer_bytes: int | None = None
+    cores: Sequence[int] | None = None
+    setup_timeout_s: float = 60.0
+    silence_timeout_s: float = 30.0
+    stall_timeout_s: float = 1800.0
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
+            raise WrongUseError(f"an engine has 1 to {MOST_WORKERS} workers, not {self.workers}")
+        if self.chunk_bytes is not None and self.chunk_bytes < 1:
+            raise WrongUseError(f"a chunk has at least one byte, not {self.chunk_bytes}")
+        if self.send_buffer_bytes is not None and not 1 <= self.send_buffer_bytes < 2**30:
+            raise WrongUseError(f"a send buffer cannot have {self.send_buffer_bytes} bytes")
+        for name in ("setup_timeout_s", "silence_timeout_s", "stall_timeout_s"):
+            seconds = getattr(self, name)
+            if not 0.0 < seconds < 1e6:
+                raise WrongUseError(f"{name} is {seconds}, not between 0 and a million seconds")
+
+    def pinned_cores(self, workers: int) -> list[int]:
+        """The cores that the workers are pinned to, in turn."""
+        if self.cores is not None:
+            return list(self.cores)
+        # With no more cores than workers there is no better place to move to; with more, several
+        # engines of one host must not all crowd on the first ones.
+        own = sorted(os.sched_getaffinity(0))
+        return own if len(own) <= workers else []

@@ -1,0 +1,82 @@
+"""What an engine's connections did so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import plink.engine._native as core
+
+
+@dataclass(frozen=True)
+class ConnectionStatistics:
+    """One connection; all but the bytes are the kernel's figures (TCP_INFO, tcp(7)).
+
+    Args:
+        peer: the rank at the other end.
+        worker: the index of the worker that has it, the same at both ends.
+        bytes_sent, bytes_received: frames and payload.
+        rtt_us, rtt_variation_us: smoothed round-trip time, and its mean deviation.
+        least_rtt_us: the least one seen.
+        delivery_rate_bytes_s: the latest at which the peer's host acknowledged.
+        retransmissions: segments sent again, in all.
+        congestion_window: in segments.
+        busy_us: during which there was something to send; of it `receiver_limited_us` without room
+            at the receiver and `buffer_limited_us` without room in the send buffer.
+    """
+
+    peer: int
+    worker: int
+    bytes_sent: int
+    bytes_received: int
+    rtt_us: int
+    rtt_variation_us: int
+    least_rtt_us: int
+    delivery_rate_bytes_s: int
+    retransmissions: int
+    congestion_window: int
+    busy_us: int
+    receiver_limited_us: int
+    buffer_limited_us: int
+
+
+@dataclass(frozen=True)
+class PeerStatistics:
+    """Bytes to and from one rank, over all connections."""
+
+    peer: int
+    bytes_sent: int
+    bytes_received: int
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of one rank.
+
+    Args:
+        collectives: how many were posted.
+        peers: by ascending rank.
+        connections: by worker, then rank.
+    """
+
+    collectives: int
+    peers: Sequence[PeerStatistics]
+    connections: Sequence[ConnectionStatistics]
+
+
+def statistics_of(collectives: int, figures: Iterable[core.ConnectionFigures]) -> Statistics:
+    """What the native engine's figures say."""
+    names = ConnectionStatistics.__dataclass_fields__
+    connections = [
+        ConnectionStatistics(**{name: getattr(figure, name) for name in names})
+        for figure in figures
+    ]
+    peers = [
+        PeerStatistics(
+            peer,
+            sum(one.bytes_sent for one in connections if one.peer == peer),
+            sum(one.bytes_received for one in connections if one.peer == peer),
+        )
+        for peer in sorted({one.peer for one in connections})
+    ]
+    return Statistics(collectives, peers, connections)

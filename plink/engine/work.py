@@ -1,0 +1,42 @@
+"""One all-reduce under way."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import plink.engine._native as core
+from plink.engine.failure import EngineError
+
+
+class _Failable(Protocol):
+    def check(self) -> None: ...
+
+
+class Work:
+    """Made by `Engine.allreduce`. Its array must not be touched before it has ended."""
+
+    def __init__(self, native: core.Work, engine: _Failable) -> None:
+        self._native = native
+        self._engine = engine
+
+    @property
+    def number(self) -> int:
+        """Of the collective: 0 for the engine's first."""
+        return self._native.number
+
+    def done(self) -> bool:
+        """Whether it has ended, well or not; `wait` then returns or raises at once."""
+        return self._native.is_over
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Returns when the array holds the result. Ctrl-C interrupts it, not the all-reduce.
+
+        Raises:
+            EngineError: the engine failed; it names the culprit.
+            TimeoutError: not within `timeout_s`. The all-reduce goes on.
+        """
+        if not self._native.wait(float("inf") if timeout_s is None else timeout_s):
+            raise TimeoutError(f"collective {self.number} has not ended within {timeout_s:g} s")
+        if not self._native.is_done:
+            self._engine.check()
+            raise EngineError(f"collective {self.number} was not completed")

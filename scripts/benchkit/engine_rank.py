@@ -1,0 +1,100 @@
+"""One rank of scripts/bench-engine: the engine and Gloo in turn, in one process.
+
+A JSON object on standard input says what to do; one on standard output what was measured.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from plink.bench.workers.gloo_allreduce import interface_of
+from plink.engine import C10dStore, Engine, Forest, Options
+
+TIMEOUT = datetime.timedelta(seconds=120)
+# Small whole numbers, which float32 adds up exactly.
+PERIOD = 1009
+
+
+def main() -> None:
+    """Meet the others, measure, tell."""
+    task = json.loads(sys.stdin.readline())
+    rank, ranks = task["rank"], task["ranks"]
+    os.environ["GLOO_SOCKET_IFNAME"] = interface_of(task["address"])
+    torch.set_num_threads(1)
+    store = dist.TCPStore(task["master"], task["port"], ranks, rank == 0, TIMEOUT)
+    runs: dict[str, Callable[[np.ndarray[Any, Any]], None]] = {}
+    engines = []
+    for name, plan in task["plans"].items():
+        forest = Forest(*(np.array(plan[part]) for part in ("weights", "reduce", "broadcast")))
+        options = Options(addresses=(task["address"],), **plan["options"])
+        store_of_plan = C10dStore(dist.PrefixStore(name, store))
+        engine = Engine(rank, ranks, store_of_plan, forest, options)
+        engines.append(engine)
+        runs[name] = lambda array, engine=engine: engine.allreduce(array).wait()
+    groups = []
+    for name, order in task["gloo"].items():
+        place = order.index(rank)
+        group = dist.ProcessGroupGloo(dist.PrefixStore(name, store), place, ranks, TIMEOUT)
+        groups.append(group)
+        runs[name] = lambda array, group=group: group.allreduce([torch.from_numpy(array)]).wait()
+    meet = groups[0] if groups else None
+    measured = measure(task, runs, engines, meet)
+    for engine in engines:
+        engine.close()
+    print(json.dumps(measured))
+
+
+def measure(
+    task: dict[str, Any],
+    runs: dict[str, Callable[[np.ndarray[Any, Any]], None]],
+    engines: list[Engine],
+    meet: Any,
+) -> dict[str, Any]:
+    """Seconds per repetition and CPU seconds in all, by run; every result is checked."""
+    rank, ranks = task["rank"], task["ranks"]
+    pattern = (np.arange(task["items"]) % PERIOD).astype(np.float32)
+    expected = pattern * ranks + ranks * (ranks + 1) // 2
+    array = np.empty_like(pattern)
+    one = np.zeros(1, dtype=np.float32)
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    cpu_s = dict.fromkeys(runs, 0.0)
+    for repetition in range(task["warmups"] + task["repetitions"]):
+        for name, run in runs.items():
+            np.add(pattern, rank + 1, out=array)
+            if meet is not None:
+                meet.barrier().wait()
+            else:
+                engines[0].allreduce(one).wait()
+            used = cpu_seconds()
+            began = time.perf_counter()
+            for _ in range(task["in_a_row"]):
+                run(array)
+            took = (time.perf_counter() - began) / task["in_a_row"]
+            used = cpu_seconds() - used
+            if task["in_a_row"] == 1 and not np.array_equal(array, expected):
+                raise SystemExit(f"{name}: a wrong sum on rank {rank}")
+            if repetition >= task["warmups"]:
+                seconds[name].append(took)
+                cpu_s[name] += used
+    return {"seconds": seconds, "cpu_s": cpu_s}
+
+
+def cpu_seconds() -> float:
+    """Of all threads of this process."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    main()

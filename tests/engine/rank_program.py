@@ -1,0 +1,50 @@
+"""A process that is one rank: it reduces again and again, and says what that ended with.
+
+A JSON object on standard input says who it is; each line on standard output is a JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+from forests import binary_tree, chains, stars
+
+from plink.engine import DirectoryStore, Engine, EngineError, Options
+
+KINDS = {"stars": stars, "chains": chains, "binary tree": binary_tree}
+
+
+def say(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+def main() -> None:
+    task = json.loads(sys.stdin.readline())
+    rank, ranks = task["rank"], task["ranks"]
+    options = Options(**task["options"])
+    store = DirectoryStore(task["store"])
+    try:
+        with Engine(rank, ranks, store, KINDS[task["kind"]](ranks), options) as engine:
+            reduce_for_ever(engine, task["items"])
+    except EngineError as error:
+        say(event="failed", rank=error.rank, message=str(error))
+
+
+def reduce_for_ever(engine: Engine, items: int) -> None:
+    array = np.empty(items, dtype=np.float32)
+    sum_of_ranks = engine.ranks * (engine.ranks + 1) / 2
+    while True:
+        array.fill(engine.rank + 1)
+        engine.allreduce(array).wait()
+        if not np.all(array == sum_of_ranks):
+            say(event="wrong sum")
+            return
+        if engine.next_collective == 3:
+            say(event="running")
+
+
+if __name__ == "__main__":
+    main()

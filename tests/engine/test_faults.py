@@ -1,0 +1,117 @@
+"""Whatever goes wrong with a rank, all others end, and all blame the same one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.forests import binary_tree, chains, stars
+from engine.group import group
+from engine.processes import running_ranks
+from plink.engine import Engine, EngineError
+
+WAIT_S = 30.0
+
+
+@pytest.mark.parametrize("kind", ["stars", "chains", "binary tree"])
+def test_a_killed_rank_is_named_by_all_others(kind: str, tmp_path: Path) -> None:
+    with running_ranks(kind, 4, tmp_path) as ranks:
+        ranks[2].process.kill()
+        words = [rank.hear() for rank in ranks if rank is not ranks[2]]
+    assert [word["event"] for word in words] == ["failed"] * 3
+    assert {word["rank"] for word in words} == {2}
+    assert len({word["message"] for word in words}) == 1
+    assert "rank 2 (127.0.0.1) is lost" in words[0]["message"]
+
+
+def test_a_stopped_rank_is_named_by_all_others(tmp_path: Path) -> None:
+    with running_ranks("chains", 4, tmp_path, silence_timeout_s=1.5) as ranks:
+        ranks[1].process.send_signal(signal.SIGSTOP)
+        words = [rank.hear() for rank in ranks if rank is not ranks[1]]
+        assert {word["rank"] for word in words} == {1}
+        assert "rank 1 (127.0.0.1) has been silent for 1.5 s" in words[0]["message"]
+        # Once it goes on, it learns what became of it.
+        ranks[1].process.send_signal(signal.SIGCONT)
+        assert ranks[1].hear()["event"] == "failed"
+
+
+def outcome(engine: Engine, items: int, op: str = "sum") -> str:
+    try:
+        engine.allreduce(np.ones(items, dtype=np.float32), op).wait(WAIT_S)
+    except EngineError as error:
+        return f"{error.rank}: {error}"
+    return "done"
+
+
+@pytest.mark.parametrize("op", ["sum", "max"])
+def test_another_length_or_operation_is_no_wrong_sum(op: str) -> None:
+    with group(stars(3)) as ranks:
+        items = 1001 if op == "sum" else 1000
+        outcomes = ranks.on_all(
+            lambda e: outcome(e, items, op) if e.rank == 1 else outcome(e, 1000)
+        )
+    assert len(set(outcomes)) == 1
+    assert "called another collective: its collective 0 has another length, type" in outcomes[0]
+
+
+def test_a_plan_that_only_one_rank_installs_is_noticed() -> None:
+    """Here every rank waits for another one, and no frame shows it."""
+    with group(stars(3), silence_timeout_s=2.0) as ranks:
+        ranks.engines[2].install(chains(3), 0)
+        outcomes = ranks.on_all(lambda engine: outcome(engine, 1000))
+    assert len(set(outcomes)) == 1
+    assert "another length, type, operation or plan" in outcomes[0]
+
+
+def test_a_rank_that_leaves_is_named_and_what_it_took_part_in_ends_well() -> None:
+    with group(binary_tree(4)) as ranks:
+        assert ranks.on_all(lambda engine: outcome(engine, 100_000)) == ["done"] * 4
+        ranks.engines[3].close()
+        outcomes = ranks.on_all(lambda e: outcome(e, 10) if e.rank != 3 else "")
+    assert len(set(outcomes)) == 2
+    assert outcomes[0] == "3: rank 3 (127.0.0.1) closed its engine before collective 1"
+
+
+def test_a_rank_that_never_joins_is_named() -> None:
+    with group(stars(3), stall_timeout_s=0.5) as ranks:
+        outcomes = ranks.on_all(lambda e: outcome(e, 1000) if e.rank != 1 else "")
+        assert outcomes[0] == outcomes[2]
+        assert outcomes[0] == "1: rank 1 (127.0.0.1) has not joined collective 0 for 0.5 s"
+
+
+def test_after_a_failure_everything_fails_and_a_new_engine_works() -> None:
+    with group(stars(2)) as ranks:
+        ranks.on_all(lambda engine: outcome(engine, 10 + engine.rank))
+        message = outcome(ranks.engines[0], 10)
+        assert "another collective" in message
+        with pytest.raises(EngineError, match="another collective"):
+            ranks.engines[0].check()
+    with group(stars(2)) as ranks:
+        assert ranks.on_all(lambda engine: outcome(engine, 10)) == ["done"] * 2
+
+
+def test_closing_ends_what_is_pending() -> None:
+    with group(stars(2)) as ranks:
+        work = ranks.engines[0].allreduce(np.ones(1000))
+        ranks.engines[0].close()
+        with pytest.raises(EngineError, match="closed"):
+            work.wait(WAIT_S)
+        with pytest.raises(EngineError, match="closed"):
+            ranks.engines[0].allreduce(np.ones(1000))
+        with pytest.raises(EngineError, match=r"rank 0 .* closed its engine before collective 0"):
+            ranks.engines[1].allreduce(np.ones(1000)).wait(WAIT_S)
+
+
+def test_a_wait_can_be_interrupted() -> None:
+    with group(stars(2)) as ranks:
+        work = ranks.engines[0].allreduce(np.ones(10))
+        interrupt = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
+        interrupt.start()
+        with pytest.raises(KeyboardInterrupt):
+            work.wait()
+        ranks.engines[1].allreduce(np.ones(10)).wait(WAIT_S)
+        work.wait(WAIT_S)
