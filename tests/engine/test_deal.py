@@ -68,5 +68,5 @@ def test_every_rank_deals_alike(seed: int, items: int) -> None:
 def test_chunks_suit_the_buffer(size_bytes: int, routes: int) -> None:
     chunk = _native.chunk_bytes(size_bytes, routes)
     assert 1 <= chunk <= 256 * 1024
-    if size_bytes >= routes * 16 * 256 * 1024:
+    if size_bytes >= routes * 32 * 256 * 1024:
         assert chunk == 256 * 1024

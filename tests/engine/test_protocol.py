@@ -21,6 +21,7 @@ from plink.engine import DirectoryStore, Engine, EngineError, _native
 # Four chunks: 0 and 2 have rank 0 as their root, 1 and 3 rank 1.
 ITEMS = 256
 OPTIONS = replace(QUICK, workers=1, chunk_bytes=256)
+ABORT = 3
 PAYLOAD = np.full(64, 2.0, dtype=np.float32).tobytes()
 
 
@@ -44,6 +45,16 @@ class Fake:
     def send(self, chunk: int, *, is_broadcast: bool = False, payload: bytes = PAYLOAD) -> None:
         frame = _native.encode_frame(0, self.signature, chunk, is_broadcast)
         self.data.sendall(frame + payload)
+
+    def agree(self) -> None:
+        """Say what rank 0 says of a failure, for it waits for the other's word."""
+        with self.control.makefile("rb") as heard:
+            while True:
+                header = heard.read(12)
+                text = heard.read(int.from_bytes(header[2:4], "little"))
+                if header[0] == ABORT:
+                    self.control.sendall(header + text)
+                    return
 
     def begin(self) -> None:
         """Rank 0 calls; it sends what rank 1 is the root of, from which its signature is learnt."""
@@ -80,7 +91,9 @@ def fake(tmp_path: Path) -> Iterator[Fake]:
         yield Fake(*connections, engine, np.ones(ITEMS, dtype=np.float32))
 
 
-def failure_of(fake: Fake) -> str:
+def failure_of(fake: Fake, *, agrees: bool = True) -> str:
+    if agrees:
+        fake.agree()
     with pytest.raises(EngineError) as failed:
         fake.work.wait(20)
     assert failed.value.rank == 1
@@ -151,7 +164,7 @@ def test_half_a_frame_and_the_end(fake: Fake) -> None:
     fake.send(0, payload=PAYLOAD[:100])
     fake.data.close()
     fake.control.close()
-    assert "rank 1 (127.0.0.1) is lost" in failure_of(fake)
+    assert "rank 1 (127.0.0.1) is lost" in failure_of(fake, agrees=False)
 
 
 def test_only_a_data_connection_breaks(fake: Fake) -> None:
@@ -166,10 +179,10 @@ def test_only_a_data_connection_breaks(fake: Fake) -> None:
 def test_noise_on_the_control_connection(fake: Fake, noise: bytes) -> None:
     fake.begin()
     fake.control.sendall(noise)
-    assert "rank 1 (127.0.0.1) broke the protocol: it" in failure_of(fake)
+    assert "rank 1 (127.0.0.1) broke the protocol: it" in failure_of(fake, agrees=False)
 
 
 def test_what_another_rank_reports_is_believed(fake: Fake) -> None:
     fake.begin()
     fake.control.sendall(_native.encode_message(3, 1, 0, "rank 1 is about to end"))
-    assert failure_of(fake) == "rank 1 is about to end"
+    assert failure_of(fake, agrees=False) == "rank 1 is about to end"

@@ -19,10 +19,7 @@ namespace plink::engine {
 
 namespace {
 
-// A gigabyte a second needs a megabyte under way to a peer that is a millisecond away.
 constexpr std::uint32_t kNear_us = 500;
-// The kernel doubles it, for its own overhead.
-constexpr int kNearSendBufferBytes = 256 << 10;
 
 }  // namespace
 
@@ -88,14 +85,13 @@ void limit_silence(int fd, double seconds) {
 }
 
 void bound_send_buffer(int fd, int bytes) {
-    if (bytes == 0) {
-        tcp_info info{};
-        socklen_t size = sizeof(info);
-        if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
-        if (info.tcpi_rtt > kNear_us) return;
-        bytes = kNearSendBufferBytes;
-    }
     ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+bool is_near(int fd) {
+    tcp_info info{};
+    socklen_t size = sizeof(info);
+    return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt <= kNear_us;
 }
 
 void wait_until_sent(int fd, std::chrono::steady_clock::time_point until) {

@@ -61,13 +61,11 @@ void set_up(int fd, const std::string& congestion);
 /// unread: the kernel counts data that wait for room at the receiver as unacknowledged.
 void limit_silence(int fd, double seconds);
 
-/// Bounds what waits in the kernel to be sent or acknowledged. With `bytes` 0, to as much as suits
-/// a peer that is near, by the round trip of the connection's own hand-shake; that to a far peer is
-/// left to the kernel, for it needs more under way.
-///
-/// What is sent soon after it was put into the buffer, and received soon after that, is copied
-/// within the processor's cache, and the kernel uses the same few pages again and again.
+/// Bounds what waits in the kernel to be sent or acknowledged.
 void bound_send_buffer(int fd, int bytes);
+
+/// Whether the round trip of a new connection's hand-shake says that the peer's host is near.
+bool is_near(int fd);
 
 /// Waits until the peer's host has all that was sent, the connection broke, or `until`.
 void wait_until_sent(int fd, std::chrono::steady_clock::time_point until);
