@@ -21,9 +21,10 @@ from probes.errors import HostError, ProbesError
 # name: (module, one-line help). The help stands here so that listing imports no command.
 COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
-    "show": ("plink.cli.show", "Look at a cluster or an order file."),
+    "show": ("plink.cli.show", "Look at a cluster, an order or a plan file."),
     "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
+    "plan": ("plink.cli.plan", "Plan an aggregation that follows the network."),
     "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
     "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),
     "run": ("plink.cli.run_", "Start a job over SSH on the hosts in an order."),

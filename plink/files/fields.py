@@ -129,6 +129,22 @@ class Fields:
                 )
         return [float(value) for value in values]
 
+    def integers(self, name: str, size: int, low: int, high: int) -> list[int]:
+        """`size` whole numbers between `low` and `high`."""
+        values = self.values.get(name)
+        if not isinstance(values, list):
+            raise self.error(name, f"{size} whole numbers")
+        if len(values) != size:
+            message = f"{self.place}: {name} has {len(values)} numbers, expected {size}"
+            raise WrongUseError(message)
+        for index, value in enumerate(values):
+            if type(value) is not int or not low <= value <= high:
+                raise WrongUseError(
+                    f"{self.place}: {name}[{index}] is {brief(value)}, "
+                    f"expected a whole number from {low} to {high}"
+                )
+        return values
+
     def flag(self, name: str) -> bool:
         """True or false; false where the field is absent."""
         value = self.values.get(name, False)

@@ -10,12 +10,14 @@ import click
 from plink.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files import order as order_file
+from plink.files import plan as plan_file
 from plink.files.rtt import readings_at
 from plink.ordering.doubts import doubt
 from plink.view.bandwidth import bandwidth_to_json
 from plink.view.order import print_order
 from plink.view.page import print_cluster
 from plink.view.paper import paper
+from plink.view.plan_page import plan_to_json, print_plan_page
 from plink.view.ranks import print_ranks
 from plink.view.routes import routes_to_json
 from plink.view.summary import summarise, to_json
@@ -42,11 +44,15 @@ def show(path: str, *, percentile: float | None, width: int | None, as_json: boo
         if percentile is not None:
             raise WrongUseError(f"{source}: --percentile is for cluster files")
         _show_order(order_file.from_json(data, source), width, as_json)
+    elif found == plan_file.FORMAT:
+        if percentile is not None:
+            raise WrongUseError(f"{source}: --percentile is for cluster files")
+        _show_plan(plan_file.from_json(data, source), width, as_json)
     else:
         named = f"a {document.brief(found)} file" if isinstance(found, str) else "no plink file"
         raise WrongUseError(
             f"{source}: is {named}",
-            "plink show takes cluster and order files",
+            "plink show takes cluster, order and plan files",
         )
 
 
@@ -74,6 +80,13 @@ def _show_order(found: order_file.Order, width: int | None, as_json: bool) -> No
     sceptical = doubt(found)
     if sceptical:
         click.echo(f"note: {sceptical}", err=True)
+
+
+def _show_plan(found: plan_file.Plan, width: int | None, as_json: bool) -> None:
+    if as_json:
+        _print_json(plan_to_json(found))
+    else:
+        print_plan_page(paper(width).console, found)
 
 
 def _print_json(data: Mapping[str, Any]) -> None:

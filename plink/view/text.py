@@ -33,6 +33,21 @@ def bandwidth_text(gbit_s: float) -> str:
     return f"{scaled:.{decimals}f} {unit}"
 
 
+def bytes_text(size_bytes: float) -> str:
+    """A number of bytes with three digits and the unit that suits it: `37.5 MB`.
+
+    Args:
+        size_bytes: not negative.
+    """
+    scaled, unit = size_bytes, "B"
+    for larger in ("KB", "MB", "GB", "TB"):
+        if scaled < 999.5:
+            break
+        scaled, unit = scaled / 1000.0, larger
+    decimals = 0 if unit == "B" or scaled >= 99.95 else 1 if scaled >= 9.995 else 2
+    return f"{scaled:.{decimals}f} {unit}"
+
+
 def share_text(share: float) -> str:
     """A share of 1 in percent: `3.2 %`, and never `0 %` for something that is there."""
     percent = 100.0 * share

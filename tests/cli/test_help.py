@@ -125,7 +125,7 @@ def test_a_number_is_finite(
 
 
 def test_every_command_with_floats_is_tested() -> None:
-    assert {name for name, _ in float_options()} == set(COMMANDS) - {"predict", "run"}
+    assert {name for name, _ in float_options()} == set(COMMANDS) - {"plan", "predict", "run"}
 
 
 def test_python_m_plink(tmp_path: Path) -> None:

@@ -57,11 +57,24 @@ def test_a_file_with_everything_needs_no_assumption():
     assert network.uplink_receive_bytes_s == pytest.approx(np.array([2, 4]) * GBIT)
 
 
-def test_hosts_share_what_their_group_can_do_where_no_transfer_was_measured():
+def test_hosts_share_what_their_group_can_do_and_what_is_unknown_is_taken_for_the_median():
     known = uplinks(Uplink("r1", 1.0, 1.0, hosts_gbit_s=8.0), Uplink("r2", 1.0, 1.0))
     found = network_of(Cluster(HOSTS, WHOLE_RTT, groups=GROUPS, uplinks=known))
-    assert found.network.send_bytes_s / GBIT == pytest.approx([4, np.inf, 4, np.inf])
-    assert found.assumptions == ["links taken for unlimited, since not known: b, d"]
+    assert found.network.send_bytes_s / GBIT == pytest.approx([4, 4, 4, 4])
+    assert found.assumptions == ["links not known, taken for the median of the others: b, d"]
+
+
+def test_a_link_measured_in_one_direction_is_taken_to_carry_as_much_in_the_other():
+    measured = bandwidth([[NAN, 3, NAN, NAN], [NAN] * 4, [NAN, 2, NAN, 5], [NAN] * 4])
+    network = network_of(Cluster(HOSTS, WHOLE_RTT, bandwidth=measured)).network
+    assert network.send_bytes_s / GBIT == pytest.approx([3, 3, 5, 5])
+    assert network.receive_bytes_s / GBIT == pytest.approx([3, 3, 5, 5])
+
+
+def test_what_no_host_is_known_to_carry_may_be_given():
+    found = network_of(Cluster(HOSTS, WHOLE_RTT), unknown_gbit_s=10.0)
+    assert found.network.send_bytes_s / GBIT == pytest.approx([10, 10, 10, 10])
+    assert found.assumptions[0] == "no host's link is known: they are taken for 10.0 Gbit/s"
 
 
 def test_nothing_known_is_said():

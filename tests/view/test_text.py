@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.view.text import counted, options_text, printable, rtt_text, share_text, time_text
+from plink.view.text import (
+    bytes_text,
+    counted,
+    options_text,
+    printable,
+    rtt_text,
+    share_text,
+    time_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +37,21 @@ def test_a_time_is_right_to_three_digits(rtt_us: float) -> None:
     number, unit = rtt_text(rtt_us).split()
     scale = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}[unit]
     assert float(number) * scale == pytest.approx(rtt_us, rel=0.006)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0.0, "0 B"),
+        (999.0, "999 B"),
+        (999.6, "1.00 KB"),
+        (37.5e6, "37.5 MB"),
+        (1.24e9, "1.24 GB"),
+        (5e15, "5000 TB"),
+    ],
+)
+def test_bytes(size_bytes: float, text: str) -> None:
+    assert bytes_text(size_bytes) == text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""From a cluster to a plan of aggregation."""

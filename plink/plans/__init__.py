@@ -1,0 +1,1 @@
+"""Plans of aggregation as weighted forests. A process that trains imports this, so numpy only."""

@@ -1,0 +1,130 @@
+"""Replaying a forest with symbols for numbers: what it computes, and whether it ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from plink.plans.forest import NO_PARENT, Forest
+
+_SHOWN = 6
+
+
+class BrokenForestError(ValueError):
+    """A forest that does not add up every rank's numbers once and give the sum to all."""
+
+
+def check(forest: Forest) -> None:
+    """Replay every route: each rank waits for its children, adds, and sends to its parent.
+
+    At the end the root has every rank's contribution once, and the way back gives it to all.
+
+    Raises:
+        BrokenForestError: naming route and rank, both counted from 0.
+    """
+    shape = forest.reduce_parents.shape
+    if len(shape) != 2 or forest.weights.shape != shape[:1] or not all(shape):
+        raise BrokenForestError("weights and trees are not of the same routes and ranks")
+    if forest.broadcast_parents.shape != shape:
+        raise BrokenForestError("the trees of reduction and broadcast have different shapes")
+    for route, weight in enumerate(forest.weights.tolist()):
+        if not math.isfinite(weight) or weight < 0.0:
+            raise BrokenForestError(
+                f"route {route}: its weight is {weight:g}, expected a finite number from 0"
+            )
+    if not 0.0 < sum(forest.weights.tolist()) < math.inf:
+        raise BrokenForestError("the weights sum up to nothing, or beyond all bounds")
+    trees = zip(forest.reduce_parents.tolist(), forest.broadcast_parents.tolist(), strict=True)
+    for route, (up, down) in enumerate(trees):
+        _check_route(route, up, down)
+
+
+def _check_route(route: int, up: Sequence[int], down: Sequence[int]) -> None:
+    root = _root(f"route {route}: the reduction tree", up)
+    other = _root(f"route {route}: the broadcast tree", down)
+    if root != other:
+        raise BrokenForestError(
+            f"route {route}: the sum arrives at rank {root}, but rank {other} sends it out"
+        )
+    _replay_reduction(route, up, root)
+    _replay_broadcast(route, down, root)
+
+
+def _root(tree: str, parents: Sequence[int]) -> int:
+    ranks = len(parents)
+    for rank, parent in enumerate(parents):
+        if not NO_PARENT <= parent < ranks:
+            raise BrokenForestError(
+                f"{tree} has {parent} for the parent of rank {rank}, expected -1 to {ranks - 1}"
+            )
+        if parent == rank:
+            raise BrokenForestError(f"{tree} makes rank {rank} its own parent")
+    roots = [rank for rank, parent in enumerate(parents) if parent == NO_PARENT]
+    if not roots:
+        raise BrokenForestError(f"{tree} has no root")
+    if len(roots) > 1:
+        raise BrokenForestError(f"{tree} has {len(roots)} roots: ranks {_listed(roots)}")
+    return roots[0]
+
+
+def _replay_reduction(route: int, parents: Sequence[int], root: int) -> None:
+    """Contributions are bits, so that one that is counted twice is seen."""
+    held = [1 << rank for rank in range(len(parents))]
+    awaited = [0] * len(parents)
+    for parent in parents:
+        if parent != NO_PARENT:
+            awaited[parent] += 1
+    ready = [rank for rank, count in enumerate(awaited) if count == 0]
+    while ready:
+        rank = ready.pop()
+        parent = parents[rank]
+        if parent == NO_PARENT:
+            continue
+        if held[parent] & held[rank]:
+            raise BrokenForestError(f"route {route}: rank {parent} counts a contribution twice")
+        held[parent] |= held[rank]
+        awaited[parent] -= 1
+        if awaited[parent] == 0:
+            ready.append(parent)
+    missing = [rank for rank in range(len(parents)) if not held[root] >> rank & 1]
+    if missing:
+        raise BrokenForestError(
+            f"route {route}: the contribution of rank {missing[0]} never arrives at rank {root}: "
+            f"{_cycle(parents, missing[0])} wait for each other"
+        )
+
+
+def _replay_broadcast(route: int, parents: Sequence[int], root: int) -> None:
+    children: list[list[int]] = [[] for _ in parents]
+    for rank, parent in enumerate(parents):
+        if parent != NO_PARENT:
+            children[parent].append(rank)
+    has_result = [False] * len(parents)
+    waiting = [root]
+    while waiting:
+        rank = waiting.pop()
+        has_result[rank] = True
+        waiting += children[rank]
+    if not all(has_result):
+        rank = has_result.index(False)
+        raise BrokenForestError(
+            f"route {route}: the result never arrives at rank {rank}: "
+            f"{_cycle(parents, rank)} wait for each other"
+        )
+
+
+def _cycle(parents: Sequence[int], rank: int) -> str:
+    """The ranks of the cycle to which the way from a rank leads."""
+    seen: list[int] = []
+    while rank not in seen:
+        seen.append(rank)
+        rank = parents[rank]
+    return f"ranks {_listed(sorted(seen[seen.index(rank) :]))}"
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    more = f" and {len(ranks) - _SHOWN} more" if len(ranks) > _SHOWN else ""
+    shown = [str(rank) for rank in ranks[:_SHOWN]]
+    if more or len(shown) < 2:
+        return ", ".join(shown) + more
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,75 @@
+"""A plan's heart: routes, each with a weight, a reduction tree and a broadcast tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Weights = npt.NDArray[np.float64]
+Parents = npt.NDArray[np.int32]
+
+# The parent of a root.
+NO_PARENT = -1
+
+
+@dataclass(frozen=True)
+class Forest:
+    """R routes over P ranks. Chunks of a buffer are dealt to routes in proportion to weight.
+
+    Args:
+        weights: (R,) not negative, with a positive sum.
+        reduce_parents: (R, P) to whom each rank sends its sum; -1 at the root.
+        broadcast_parents: (R, P) from whom each rank gets the result; -1 at the same root.
+    """
+
+    weights: Weights
+    reduce_parents: Parents
+    broadcast_parents: Parents
+
+    @property
+    def routes(self) -> int:
+        """How many there are."""
+        return len(self.weights)
+
+    @property
+    def ranks(self) -> int:
+        """How many there are."""
+        return int(self.reduce_parents.shape[1])
+
+    @property
+    def shares(self) -> Weights:
+        """(R,) the share of the buffer that each route carries."""
+        shares: Weights = self.weights / self.weights.sum()
+        return shares
+
+
+def make_forest(
+    weights: npt.ArrayLike, reduce_parents: npt.ArrayLike, broadcast_parents: npt.ArrayLike
+) -> Forest:
+    """A forest from anything that numpy takes for such arrays. It may still be broken (`check`).
+
+    Raises:
+        ValueError: shapes that do not fit each other, no route, no rank, parents that are no whole
+            numbers of 32 bits.
+    """
+    weight = np.ascontiguousarray(weights, dtype=np.float64)
+    if weight.ndim != 1 or not len(weight):
+        raise ValueError(f"weights have shape {weight.shape}, expected (R,) for at least one route")
+    up, down = _parents(reduce_parents, "reduce"), _parents(broadcast_parents, "broadcast")
+    if up.ndim != 2 or up.shape[0] != len(weight) or not up.shape[1]:
+        raise ValueError(f"reduce_parents have shape {up.shape}, expected ({len(weight)}, ranks)")
+    if down.shape != up.shape:
+        raise ValueError(f"broadcast_parents have shape {down.shape}, expected {up.shape}")
+    return Forest(weight, up, down)
+
+
+def _parents(values: npt.ArrayLike, name: str) -> Parents:
+    given = np.asarray(values)
+    if given.dtype.kind not in "iu":
+        raise ValueError(f"{name}_parents are no whole numbers")
+    limits = np.iinfo(np.int32)
+    if given.size and (given.min() < limits.min or given.max() > limits.max):
+        raise ValueError(f"{name}_parents are beyond 32 bits")
+    return np.ascontiguousarray(given, dtype=np.int32)

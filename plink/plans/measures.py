@@ -1,0 +1,108 @@
+"""What a forest costs whatever the network: rounds, and bytes (Luo 2020, Table 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.plans.forest import NO_PARENT, Forest, Parents
+
+Bytes = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Of an allreduce of one buffer.
+
+    Args:
+        rounds: messages that the longest way from a rank to the root and on to a rank takes.
+        wire_bytes: what hosts send to each other.
+        cross_group_bytes: of those, what goes from a group to another.
+        sent_bytes, received_bytes: (P,) of every rank, also within its host.
+        balance: what the busiest rank sends and receives, as a multiple of the mean; 1 is even.
+    """
+
+    rounds: int
+    wire_bytes: float
+    cross_group_bytes: float
+    sent_bytes: Bytes
+    received_bytes: Bytes
+    balance: float
+
+
+def measure(
+    forest: Forest,
+    size_bytes: float,
+    *,
+    group_of: Sequence[int] | None = None,
+    host_of: Sequence[int] | None = None,
+) -> Measures:
+    """Measure a forest that `check` lets pass.
+
+    Args:
+        forest: of P ranks.
+        size_bytes: of the buffer.
+        group_of: (P,) the group of each rank; None for one group.
+        host_of: (P,) the host of each rank; None for a host each.
+
+    Raises:
+        ValueError: not a group and a host for each rank.
+    """
+    ranks = forest.ranks
+    group = _places(group_of, np.zeros(ranks, dtype=np.intp), "group_of")
+    host = _places(host_of, np.arange(ranks), "host_of")
+    between = bytes_between(forest, size_bytes)
+    is_on_wire = host[:, None] != host[None, :]
+    crosses = is_on_wire & (group[:, None] != group[None, :])
+    sent, received = between.sum(axis=1), between.sum(axis=0)
+    busy = sent + received
+    return Measures(
+        rounds=_rounds(forest),
+        wire_bytes=float(between[is_on_wire].sum()),
+        cross_group_bytes=float(between[crosses].sum()),
+        sent_bytes=sent,
+        received_bytes=received,
+        balance=float(busy.max() / busy.mean()) if busy.any() else 1.0,
+    )
+
+
+def bytes_between(forest: Forest, size_bytes: float) -> Bytes:
+    """(P, P) what each rank (row) sends to each other (column) in one allreduce."""
+    total = np.zeros((forest.ranks, forest.ranks))
+    share = size_bytes * forest.shares
+    route, child = np.nonzero(forest.reduce_parents != NO_PARENT)
+    np.add.at(total, (child, forest.reduce_parents[route, child]), share[route])
+    route, child = np.nonzero(forest.broadcast_parents != NO_PARENT)
+    np.add.at(total, (forest.broadcast_parents[route, child], child), share[route])
+    return total
+
+
+def _rounds(forest: Forest) -> int:
+    is_used = forest.weights > 0.0
+    up, down = _depths(forest.reduce_parents), _depths(forest.broadcast_parents)
+    return int((up.max(axis=1) + down.max(axis=1))[is_used].max())
+
+
+def _depths(parents: Parents) -> npt.NDArray[np.intp]:
+    """(R, P) edges from every rank to its root, by steps that double."""
+    is_root = parents == NO_PARENT
+    depth = np.where(is_root, 0, 1)
+    above = np.where(is_root, np.arange(parents.shape[1]), parents)
+    for _ in range(int(parents.shape[1]).bit_length()):
+        depth = depth + np.take_along_axis(depth, above, axis=1)
+        above = np.take_along_axis(above, above, axis=1)
+    return depth
+
+
+def _places(
+    given: Sequence[int] | None, otherwise: npt.NDArray[np.intp], name: str
+) -> npt.NDArray[np.intp]:
+    if given is None:
+        return otherwise
+    places = np.asarray(given, dtype=np.intp)
+    if places.shape != otherwise.shape:
+        raise ValueError(f"{name} has shape {places.shape}, expected {otherwise.shape}")
+    return places

@@ -1,0 +1,72 @@
+"""Many trees over the same members at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from solvers.forests.routes import Indices
+
+
+def depths(parents: Indices) -> Indices:
+    """(R, P) edges from every member to its root, by steps that double."""
+    is_root = parents < 0
+    depth = np.where(is_root, 0, 1)
+    above = np.where(is_root, np.arange(parents.shape[1]), parents)
+    for _ in range(int(parents.shape[1]).bit_length()):
+        depth = depth + np.take_along_axis(depth, above, axis=1)
+        above = np.take_along_axis(above, above, axis=1)
+    return depth
+
+
+def levels(depth: Indices) -> Sequence[tuple[Indices, Indices]]:
+    """Routes and members, (F,) each, of every depth, roots first."""
+    by_depth = np.argsort(depth, axis=None, kind="stable")
+    ends = np.cumsum(np.bincount(depth.ravel()))[:-1]
+    route, member = np.unravel_index(by_depth, depth.shape)
+    return list(zip(np.split(route, ends), np.split(member, ends), strict=True))
+
+
+def heights(parents: Indices) -> Indices:
+    """(R, P) edges between every member and the farthest one below it."""
+    height = np.zeros(parents.shape, dtype=np.intp)
+    for route, member in reversed(levels(depths(parents))[1:]):
+        above = parents[route, member]
+        np.maximum.at(height, (route, above), height[route, member] + 1)
+    return height
+
+
+def children(parents: Indices) -> Indices:
+    """(R, P) how many each member has."""
+    count = np.zeros(parents.shape, dtype=np.intp)
+    route, member = np.nonzero(parents >= 0)
+    np.add.at(count, (route, parents[route, member]), 1)
+    return count
+
+
+def messages_on_the_way(up: Indices, down: Indices) -> Indices:
+    """(R,) messages that are handled one after the other, from the first to the last result.
+
+    A member takes its children's messages one by one and sends them the result one by one.
+
+    Args:
+        up, down: (R, P) parents in the reduction and broadcast trees.
+    """
+    arrived = np.zeros(up.shape, dtype=np.intp)
+    count = children(up)
+    for route, member in reversed(levels(depths(up))):
+        arrived[route, member] += count[route, member]
+        above = up[route, member]
+        is_sent = above >= 0
+        sent = arrived[route, member] + 1
+        np.maximum.at(arrived, (route[is_sent], above[is_sent]), sent[is_sent])
+    delivered = np.zeros(down.shape, dtype=np.intp)
+    is_root = down < 0
+    delivered[is_root] = arrived[is_root]
+    count = children(down)
+    for route, member in levels(depths(down))[1:]:
+        above = down[route, member]
+        delivered[route, member] = delivered[route, above] + count[route, above] + 1
+    last: Indices = delivered.max(axis=1)
+    return last

@@ -1,0 +1,123 @@
+"""`plink plan`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from planning.clusters import rack_cluster
+from plink.cli import run
+from plink.files import cluster as cluster_file
+from plink.files import document
+from plink.files import plan as plan_file
+from plink.files.cluster import Unreachable
+from support.plink_command import plink
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    cluster_file.write("c.json", rack_cluster([4, 4, 4, 4], uplink_gbit_s=0.2))
+    return tmp_path
+
+
+def test_the_installed_command_plans_from_end_to_end(folder: Path) -> None:
+    text = Path("c.json").read_text()
+    done = plink("plan", "-", "--size", "20MB", "-o", folder / "p.json", text=text)
+    assert (done.code, done.stderr) == (0, "")
+    assert [" ".join(line.split()) for line in done.stdout.splitlines()] == [
+        "standard input: 20 MB on 16 hosts in 4 groups",
+        "",
+        "kind predicted of the bound between groups on the wire rounds",
+        "2lha 1.20 s 1.00 x 120 MB 600 MB 4",
+        "ring 1.50 s 1.25 x 150 MB 600 MB 30",
+        "tree 2.40 s 2.00 x 200 MB 600 MB 8",
+        "flat 4.80 s 4.00 x 480 MB 600 MB 2",
+        "bound 1.20 s",
+        "",
+        "2lha: predicted to take 1.20 s, ring, the next best, 1.25 times that",
+    ]
+    plan, _ = plan_file.read(str(folder / "p.json"))
+    assert plan.made_from == document.digest((folder / "c.json").read_bytes())
+    assert (plan.kind, plan.forest.ranks, plan.forest.routes) == ("2lha", 16, 16)
+    assert [rank.host for rank in plan.ranks] == [f"n{number:02}" for number in range(16)]
+    assert plan.ranks[2].address == "10.0.0.3"
+
+
+def test_a_kind_may_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "c.json", "--kind", "flat", "--ranks-per-host", "2", "-o", "p.json"]) == 0
+    said = capsys.readouterr()
+    assert "16 hosts in 4 groups, 32 ranks" in said.out
+    assert "flat: as asked for, predicted to take" in said.out
+    plan, _ = plan_file.read("p.json")
+    assert (plan.kind, plan.forest.ranks, plan.size_bytes) == ("flat", 32, 100_000_000)
+
+
+def test_json_holds_what_programs_need(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "c.json", "--json", "--size", "20MB", "--seed", "5"]) == 0
+    said = capsys.readouterr()
+    data = json.loads(said.out)
+    assert (data["kind"], data["seed"], data["size_bytes"]) == ("2lha", 5, 20_000_000)
+    assert (data["hosts"], data["ranks"], data["groups"], data["routes"]) == (16, 16, 4, 16)
+    by_kind = {each["kind"]: each for each in data["candidates"]}
+    assert set(by_kind) == {"2lha", "flat", "ring", "tree"}
+    assert by_kind["2lha"]["rounds"] == 4
+    assert by_kind["2lha"]["cross_group_bytes"] == pytest.approx(120e6)
+    assert by_kind["2lha"]["time_s"] >= data["bound_s"] == pytest.approx(1.2)
+    assert data["refused"] == []
+    assert data["made_from"].startswith("sha256:")
+
+
+def test_a_plan_on_standard_output_leaves_the_table_on_standard_error(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    assert run(["plan", "c.json", "-o", "-"]) == 0
+    said = capfdbinary.readouterr()
+    assert plan_file.parse(said.out, "plan").kind == "2lha"
+    assert b"predicted to take" in said.err
+
+
+def test_what_is_assumed_and_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    known = rack_cluster([3], has_groups=False)
+    missing = Unreachable("gone", "no route to host")
+    cluster_file.write("c.json", type(known)(known.hosts, known.rtt, unreachable=[missing]))
+    assert run(["plan", "c.json", "-o", "p.json"]) == 3
+    said = capsys.readouterr()
+    assert "no 2lha: no groups of near hosts are known" in said.out
+    assert "note: no host's link is known: they are taken for 10.0 Gbit/s" in said.err
+    assert "warning: gone was unreachable and gets no rank" in said.err
+    assert plan_file.read("p.json")[0].forest.ranks == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["p.json"], "error: p.json: No such file or directory"),
+        (["c.json", "--kind", "star"], "error: invalid value for '--kind'"),
+        (["c.json", "--size", "0"], "error: --size '0' is not a whole number of bytes above 0"),
+        (["c.json", "--ranks-per-host", "0"], "error: invalid value for '--ranks-per-host'"),
+        (["c.json", "-o", "c.json"], "error: c.json: is the input, too"),
+        (["c.json", "-o", "no/p.json"], "error: no/p.json: there is no folder"),
+        (["c.json", "-o", "-", "--json"], "error: --json and the plan both want standard output"),
+        (["c.json", "--ranks-per-host", "4096"], "error: 65536 ranks are too many for a plan"),
+    ],
+)
+def test_wrong_use_is_one_sentence(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(said)
+
+
+def test_a_hierarchy_without_groups_is_refused_with_a_hint(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cluster_file.write("c.json", rack_cluster([5], has_groups=False))
+    assert run(["plan", "c.json", "--kind", "2lha"]) == 2
+    said = capsys.readouterr().err
+    assert "there is no plan of kind 2lha: no groups of near hosts are known" in said
+    assert "hint: plink group --method linkage" in said

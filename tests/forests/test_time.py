@@ -1,0 +1,212 @@
+"""Times and bounds of forests, on networks whose times are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contention.instances import networks
+from forests.instances import busiest_link, forest_of, racks
+from plans.strategies import forests
+from plink.plans.measures import bytes_between
+from solvers.collectives import trees as one_tree
+from solvers.collectives.rings import ring_table
+from solvers.contention.network import make_network
+from solvers.contention.time import Clock
+from solvers.forests.bound import lower_bound_s
+from solvers.forests.double_tree import double_tree
+from solvers.forests.flat import flat
+from solvers.forests.groups import with_every_host_grouped
+from solvers.forests.ring import ring
+from solvers.forests.routes import Routes, make_routes
+from solvers.forests.table import forest_table
+from solvers.forests.time import LEAST_CHUNK_BYTES, MESSAGE_S, dealt, time_s
+from solvers.forests.trees import depths, heights, messages_on_the_way
+from solvers.forests.two_level import two_level
+
+S = 20e6
+B = 50e6
+
+
+def two_level_of(network):
+    return two_level(network.group_of, network.send_bytes_s, network.uplink_send_bytes_s)
+
+
+def time_of(routes: Routes, network) -> float:
+    return time_s(routes, range(network.hosts), network, S)
+
+
+def handled_s(routes: Routes) -> float:
+    up, down = routes.reduce_parents.astype(int), routes.broadcast_parents.astype(int)
+    return MESSAGE_S * int(messages_on_the_way(up, down).max())
+
+
+@pytest.mark.parametrize("hosts", [2, 5, 16])
+def test_flat_and_ring_meet_the_bound_where_nothing_is_oversubscribed(hosts):
+    network = make_network(hosts, send_bytes_s=B, receive_bytes_s=B)
+    least_s = 2 * S * (1 - 1 / hosts) / B
+    assert lower_bound_s(network, S) == pytest.approx(least_s)
+    for routes in (flat(network.send_bytes_s), ring(range(hosts))):
+        assert time_of(routes, network) == pytest.approx(least_s + handled_s(routes))
+
+
+@pytest.mark.parametrize(("count", "hosts"), [(4, 4), (8, 4), (3, 2)])
+def test_two_levels_gain_what_they_can_where_uplinks_limit(count, hosts):
+    network = racks([hosts] * count, host=B, uplink=B / 4)
+    ranks = count * hosts
+    two, around = two_level_of(network), ring(range(ranks))
+    fast_s = 2 * S * (1 - 1 / count) / (B / 4)
+    slow_s = 2 * S * (1 - 1 / ranks) / (B / 4)
+    assert lower_bound_s(network, S) == pytest.approx(fast_s)
+    assert time_of(two, network) == pytest.approx(fast_s + handled_s(two))
+    assert time_of(around, network) == pytest.approx(slow_s + handled_s(around))
+    assert slow_s / fast_s == pytest.approx((1 - 1 / ranks) / (1 - 1 / count))
+
+
+@pytest.mark.parametrize("uplink", [B, B / 2, 4 * B])
+def test_racks_of_4_4_2_1_are_no_slower_than_their_ring(uplink):
+    network = racks([4, 4, 2, 1], host=B, uplink=uplink, latency=20e-6)
+    two, around = two_level_of(network), ring(range(11))
+    assert time_of(two, network) <= time_of(around, network)
+    carried_s = time_of(two, network) - handled_s(two) - 4 * 20e-6
+    assert carried_s == pytest.approx(lower_bound_s(network, S))
+
+
+def test_latency_is_waited_for_once_a_round():
+    network = racks([4, 4], latency=1.0, host=np.inf, uplink=np.inf)
+    for routes, rounds in (
+        (two_level_of(network), 4),
+        (flat(np.ones(8)), 2),
+        (ring(range(8)), 14),
+    ):
+        assert time_of(routes, network) == pytest.approx(rounds + handled_s(routes))
+
+
+def test_a_ring_takes_what_the_ring_of_a_library_takes():
+    network = racks([3, 3], host=B, uplink=B / 2, latency=1e-3)
+    order = [0, 3, 1, 4, 2, 5]
+    table = ring_table(6, int(S), is_pipelined=True)
+    known_s = Clock(table, network).time_s(order)
+    routes = ring(order)
+    assert time_of(routes, network) == pytest.approx(known_s + handled_s(routes), rel=1e-6)
+
+
+def test_ranks_handle_messages_one_after_the_other():
+    star = flat(np.ones(4))
+    up = star.reduce_parents.astype(int)
+    # A child sends; the root takes 3 and sends 3; the last child takes its own.
+    assert messages_on_the_way(up, up).tolist() == [1 + 3 + 3 + 1] * 4
+    chain = ring(range(4))
+    found = messages_on_the_way(
+        chain.reduce_parents.astype(int), chain.broadcast_parents.astype(int)
+    )
+    assert found.tolist() == [2 * 3 * 2] * 4
+    network = racks([4, 4, 4, 4], host=np.inf, uplink=np.inf)
+    two = two_level_of(network)
+    # Up: send, 3 taken, send, 3 taken (those of the GM's own group came before) with 3 more.
+    found = messages_on_the_way(two.reduce_parents.astype(int), two.broadcast_parents.astype(int))
+    assert found.max() == (1 + 3 + 1 + 6) + (6 + 1 + 3 + 1)
+
+
+def test_a_small_buffer_takes_one_route_and_two_levels_are_quicker_than_a_star():
+    network = racks([4, 4, 4, 4], host=B, uplink=B, latency=20e-6)
+    two, star = two_level_of(network), flat(network.send_bytes_s)
+    for routes in (two, star):
+        assert len(dealt(routes, LEAST_CHUNK_BYTES).weights) == 1
+        assert len(dealt(routes, 3 * LEAST_CHUNK_BYTES).weights) == 3
+        assert dealt(routes, S) is routes
+    quick_s, slow_s = (
+        time_s(routes, range(16), network, LEAST_CHUNK_BYTES / 2) for routes in (two, star)
+    )
+    assert 2 * quick_s < slow_s
+
+
+def test_few_chunks_go_to_routes_by_largest_remainder():
+    tree = [[-1, 0, 0, 0], [1, -1, 1, 1], [2, 2, -1, 2], [3, 3, 3, -1]]
+    routes = make_routes([0.1, 0.55, 0.3, 0.05], tree)
+    for chunks, weights, used in (
+        (1, [1.0], [1]),
+        (2, [1 / 2, 1 / 2], [1, 2]),
+        # 0.3, 1.65, 0.9 and 0.15 chunks.
+        (3, [2 / 3, 1 / 3], [1, 2]),
+    ):
+        found = dealt(routes, chunks * LEAST_CHUNK_BYTES)
+        assert found.weights == pytest.approx(weights)
+        assert found.reduce_parents.tolist() == [tree[route] for route in used]
+
+
+def test_ranks_of_a_host_exchange_data_for_free():
+    network = make_network(2, latency_s=[[0, 1], [1, 0]], send_bytes_s=1.0, receive_bytes_s=1.0)
+    star = make_routes([1.0], [[-1, 0, 0, 0]])
+    one_host = time_s(star, [0, 0, 0, 0], network, 8.0)
+    assert one_host == pytest.approx(MESSAGE_S * 8)
+    # Three messages of 8 bytes to host 0, a second each way of latency; nothing else.
+    assert time_s(star, [0, 1, 1, 1], network, 8.0) == pytest.approx(2 + 24 + MESSAGE_S * 8)
+
+
+@given(networks(6), st.data())
+@settings(max_examples=30)
+def test_no_forest_beats_the_bound_and_links_are_as_in_a_sum(network, data):
+    groups = with_every_host_grouped(network)
+    links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
+    uplinks = np.minimum(groups.uplink_send_bytes_s, groups.uplink_receive_bytes_s)
+    order = data.draw(st.permutations(range(6)))
+    weights = data.draw(st.lists(st.floats(0.1, 1.0), min_size=6, max_size=6))
+    around = ring(order)
+    for routes in (
+        flat(links),
+        around,
+        make_routes(weights, around.reduce_parents, around.broadcast_parents),
+        double_tree(order),
+        two_level(groups.group_of, links, uplinks),
+    ):
+        busiest = S * busiest_link(routes, network)
+        assert lower_bound_s(network, S) <= busiest * (1.0 + 1e-9)
+        assert Clock(forest_table(routes, S), make_silent(network)).time_s(range(6)) == (
+            pytest.approx(busiest)
+        )
+
+
+def make_silent(network):
+    """The network without latencies."""
+    return make_network(
+        network.hosts,
+        send_bytes_s=network.send_bytes_s,
+        receive_bytes_s=network.receive_bytes_s,
+        group_of=network.group_of,
+        uplink_send_bytes_s=network.uplink_send_bytes_s,
+        uplink_receive_bytes_s=network.uplink_receive_bytes_s,
+    )
+
+
+def test_one_host_needs_no_time():
+    assert lower_bound_s(make_network(1, send_bytes_s=1.0), S) == 0.0
+
+
+def test_hosts_without_a_group_are_groups():
+    network = make_network(
+        4, group_of=[-1, 2, -1, 2], uplink_send_bytes_s=[1, 2, 3], uplink_receive_bytes_s=[4, 5, 6]
+    )
+    found = with_every_host_grouped(network)
+    assert found.group_of.tolist() == [1, 0, 2, 0]
+    assert found.uplink_send_bytes_s.tolist() == [3, np.inf, np.inf]
+    assert found.uplink_receive_bytes_s.tolist() == [6, np.inf, np.inf]
+
+
+@given(forests())
+@settings(max_examples=30)
+def test_many_trees_at_once_are_as_deep_and_high_as_one_by_one(forest):
+    parents = forest.reduce_parents.astype(np.intp)
+    assert depths(parents).tolist() == [one_tree.depths(tree).tolist() for tree in parents]
+    assert heights(parents).tolist() == [one_tree.heights(tree).tolist() for tree in parents]
+
+
+@given(forests())
+@settings(max_examples=30)
+def test_a_table_holds_the_bytes_of_the_forest(forest):
+    routes = Routes(forest.shares, forest.reduce_parents, forest.broadcast_parents)
+    table = forest_table(routes, 100.0)
+    assert table.bytes_between() == pytest.approx(bytes_between(forest, 100.0))
+    assert forest_of(routes).ranks == table.ranks

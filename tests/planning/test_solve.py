@@ -1,0 +1,153 @@
+"""From a cluster to a plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from planning.clusters import rack_cluster
+from plink.errors import WrongUseError
+from plink.files.cluster import Cluster, Host
+from plink.planning.kinds import KINDS, build
+from plink.planning.solve import Planned, Task, solve_plan
+from plink.plans.check import check
+from plink.plans.measures import measure
+from solvers.contention.network import make_network
+
+S = 20_000_000
+
+
+def plan(cluster: Cluster, kind: str = "auto", **options) -> Planned:
+    found = solve_plan(cluster, "sha256:0", Task(kind, **{"size_bytes": S, **options}))
+    for candidate in found.candidates:
+        check(candidate.forest)
+    return found
+
+
+def times(found: Planned) -> dict[str, float]:
+    return {predicted.kind: predicted.time_s for predicted in found.plan.predicted}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "uplink_gbit_s", "ring_ms", "two_level_ms"),
+    [
+        ([4, 4, 4, 4], 0.4, 750.0, 750.0),
+        ([4, 4, 4, 4], 0.2, 1500.0, 1200.0),
+        ([8, 8, 8, 8], 0.2, 1550.0, 1200.0),
+        ([4, 4, 2, 1], 0.4, 727.3, 727.3),
+        ([4, 4, 2, 1], 0.2, 1454.5, 1200.0),
+    ],
+)
+def test_racks_are_predicted_to_take_what_their_links_allow(
+    sizes, uplink_gbit_s, ring_ms, two_level_ms
+):
+    found = plan(rack_cluster(sizes, uplink_gbit_s=uplink_gbit_s))
+    assert found.plan.kind == "2lha"
+    assert times(found)["ring"] * 1e3 == pytest.approx(ring_ms, rel=2e-3)
+    assert times(found)["2lha"] * 1e3 == pytest.approx(two_level_ms, rel=2e-3)
+    assert times(found)["2lha"] <= times(found)["ring"]
+    assert found.plan.bound_s == pytest.approx(two_level_ms / 1e3, rel=1e-3)
+    assert min(times(found).values()) >= found.plan.bound_s
+    assert found.plan.assumptions == []
+
+
+def test_small_buffers_are_quickest_where_few_messages_wait_for_each_other():
+    found = plan(rack_cluster([4, 4, 4, 4]), size_bytes=4096)
+    assert 2 * times(found)["2lha"] < times(found)["flat"]
+    assert found.chosen.time_s == min(times(found).values())
+
+
+def test_groups_are_found_where_the_file_has_none():
+    found = plan(rack_cluster([4, 4, 4, 4], has_groups=False), "2lha")
+    racks = rack_cluster([4, 4, 4, 4]).groups
+    assert {frozenset(group.hosts) for group in found.plan.groups} == {
+        frozenset(rack.hosts) for rack in racks
+    }
+    assert found.chosen.measures.cross_group_bytes == pytest.approx(2 * 3 * S)
+    assert found.plan.assumptions == [
+        "no host's link is known: they are taken for 10.0 Gbit/s",
+        "uplinks taken for unlimited, since not known: g1, g2, g3, g4",
+    ]
+
+
+def test_without_groups_there_is_no_hierarchy():
+    alike = rack_cluster([6], has_groups=False)
+    found = plan(alike)
+    assert [each.kind for each in found.candidates] == ["flat", "ring", "tree"]
+    assert [vars(refused) for refused in found.refused] == [
+        {"kind": "2lha", "reason": "no groups of near hosts are known"}
+    ]
+    assert found.plan.kind == "flat"
+    with pytest.raises(WrongUseError, match="no plan of kind 2lha: no groups") as caught:
+        plan(alike, "2lha")
+    assert "plink group --method linkage" in (caught.value.hint or "")
+
+
+def test_one_group_of_all_hosts_is_no_hierarchy_either():
+    with pytest.raises(WrongUseError, match="all hosts are in one group"):
+        plan(rack_cluster([6]), "2lha")
+
+
+def test_hosts_without_any_measurement_still_get_a_plan():
+    bare = Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2"), Host("c", "10.0.0.3")])
+    found = plan(bare)
+    assert found.plan.kind == "flat"
+    assert "no round-trip times are known" in found.plan.assumptions[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_several_ranks_on_a_host_put_no_more_on_the_wire(kind):
+    single = plan(rack_cluster([3, 2]), kind)
+    several = plan(rack_cluster([3, 2], slots=4), kind)
+    given = plan(rack_cluster([3, 2]), kind, ranks_per_host=4)
+    assert len(several.plan.ranks) == len(given.plan.ranks) == 20
+    assert several.plan.host_of == np.repeat(range(5), 4).tolist()
+    assert [rank.host for rank in several.plan.ranks][3:5] == ["n00", "n01"]
+    for found in (several, given):
+        assert found.chosen.measures.wire_bytes == pytest.approx(single.chosen.measures.wire_bytes)
+        assert found.chosen.measures.rounds == single.chosen.measures.rounds + 2
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_one_host_has_every_plan_but_a_hierarchy(ranks):
+    one = Cluster([Host("a", "10.0.0.1", slots=ranks)])
+    found = plan(one)
+    assert {each.kind for each in found.candidates} == {"flat", "ring", "tree"}
+    assert found.chosen.measures.wire_bytes == 0.0
+    assert found.plan.bound_s == 0.0
+
+
+def test_two_hosts():
+    assert plan(Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")])).plan.forest.ranks == 2
+
+
+def test_too_many_ranks_are_refused():
+    with pytest.raises(WrongUseError, match="5500 ranks are too many"):
+        plan(rack_cluster([4, 4, 3]), ranks_per_host=500)
+
+
+def test_the_same_seed_gives_the_same_plan():
+    first, second = (plan(rack_cluster([5, 4, 3]), "ring", seed=7) for _ in range(2))
+    assert (first.plan.forest.reduce_parents == second.plan.forest.reduce_parents).all()
+    assert first.plan.seed == 7
+
+
+def test_a_ring_leaves_each_group_once():
+    found = plan(rack_cluster([4, 4, 4, 4], seed=3), "ring")
+    crossing = measure(found.plan.forest, 1.0, group_of=found.plan.group_of).cross_group_bytes
+    assert crossing == pytest.approx(2 * 4 * (1 - 1 / 16))
+
+
+def test_measures_count_hosts_without_a_group_as_groups():
+    cluster = rack_cluster([3, 2])
+    fewer = replace(cluster, groups=cluster.groups[:1], uplinks=None)
+    found = plan(fewer, "2lha")
+    assert len(set(found.plan.group_of)) == 3
+    assert found.chosen.measures.cross_group_bytes == pytest.approx(2 * 2 * S)
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match="no kind 'star'"):
+        build("star", make_network(2), [0, 1], np.arange(2))
