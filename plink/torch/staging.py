@@ -116,7 +116,7 @@ class AcceleratorStage:
 
 def _joined(tensors: Sequence[Tensor]) -> Tensor:
     """All elements in one dimension: a view of a single contiguous tensor, else a copy."""
-    flat = [tensor.detach().resolve_neg().reshape(-1) for tensor in tensors]
+    flat = [tensor.detach().resolve_neg().reshape(-1).contiguous() for tensor in tensors]
     return flat[0] if len(flat) == 1 else torch.cat(flat)
 
 
