@@ -107,13 +107,12 @@ def failed_future(say: Any, rank: int) -> str:
 
 def late_peer(say: Any, rank: int) -> str:
     """Rank 1 does not join; `wait` has its own timeout, and the group's ends the all-reduce."""
+    world = dist.group.WORLD
+    assert world is not None
     if rank == 1:
-        # As long as rank 0 is there.
-        try:
-            dist.recv(torch.ones(1), 0)
-        except RuntimeError:
-            dist.destroy_process_group()
-            return ""
+        world.get_group_store().wait(["over"], datetime.timedelta(seconds=60))
+        dist.destroy_process_group()
+        return ""
     work = dist.all_reduce(torch.ones(1000), async_op=True)
     try:
         work.wait(datetime.timedelta(seconds=0.1))
@@ -122,6 +121,7 @@ def late_peer(say: Any, rank: int) -> str:
     try:
         work.wait()
     except dist.DistBackendError as error:
+        world.get_group_store().set("over", "")
         dist.destroy_process_group()
         return str(error)
     return "no error"
