@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from torch.distributed import DistBackendError, PrefixStore, ProcessGroupGloo, Store
+from torch.distributed import DistBackendError, ProcessGroupGloo
+from torch.distributed.distributed_c10d import PrefixStore, Store
 
 from plink.engine import C10dStore, Engine, Options
 from plink.errors import PlinkError, WrongUseError
@@ -55,14 +56,21 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     rank, ranks, timeout = asked.group_rank, asked.group_size, asked.timeout
     interfaces, addresses = group_addresses(asked.store, os.environ)
     options = _completed(options, addresses, timeout)
-    gloo = _gloo(store, rank, ranks, timeout, interfaces, options.addresses[0])
+    gloo = _gloo(
+        store,
+        rank,
+        ranks,
+        timeout=timeout,
+        interfaces=interfaces,
+        address=options.addresses[0],
+    )
     engine = None
     if ranks > 1:
         meeting = C10dStore(store)
         # PyTorch hands over no ranks for the group of all of them.
         is_part = bool(asked.global_ranks_in_group)
         plan = os.environ.get(PLAN_VARIABLE) or None
-        forest = agreed_forest(meeting, rank, ranks, plan, is_part, options)
+        forest = agreed_forest(meeting, rank, ranks, plan, is_part=is_part, options=options)
         engine = Engine(rank, ranks, meeting, forest, options)
     return PlinkGroup(store, rank, ranks, gloo, engine)
 
@@ -80,9 +88,9 @@ def _completed(options: Options, addresses: list[str], timeout: timedelta) -> Op
 
 
 def _gloo(
-    store: Store, rank: int, ranks: int, timeout: timedelta, interfaces: list[str], address: str
+    store: Store, rank: int, ranks: int, *, timeout: timedelta, interfaces: list[str], address: str
 ) -> ProcessGroupGloo:
-    options = ProcessGroupGloo._Options()
+    options = ProcessGroupGloo._Options()  # type: ignore[attr-defined]
     # Pairs are connected when they first talk: most jobs need few of them beside the engine.
     options._devices = [
         ProcessGroupGloo.create_device(interface=interface, lazy_init=True)

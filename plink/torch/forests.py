@@ -25,7 +25,7 @@ def flat(ranks: int) -> Forest:
 
 
 def agreed_forest(
-    store: Store, rank: int, ranks: int, plan: str | None, is_part: bool, options: Options
+    store: Store, rank: int, ranks: int, plan: str | None, *, is_part: bool, options: Options
 ) -> Forest:
     """The forest of rank 0's plan, with ranks as they are here; flat without a plan.
 
@@ -43,7 +43,9 @@ def agreed_forest(
     deadline = time.monotonic() + options.setup_timeout_s
     if rank == 0:
         try:
-            forest = _decided(store, ranks, plan, is_part, deadline, options)
+            forest = _decided(
+                store, ranks, plan, is_part=is_part, deadline=deadline, options=options
+            )
         except (WrongUseError, EngineError) as error:
             store.set("forest", _packed({"error": str(error)}))
             raise
@@ -62,7 +64,7 @@ def agreed_forest(
 
 
 def _decided(
-    store: Store, ranks: int, path: str | None, is_part: bool, deadline: float, options: Options
+    store: Store, ranks: int, path: str | None, *, is_part: bool, deadline: float, options: Options
 ) -> Forest:
     if path is None:
         return flat(ranks)
@@ -90,9 +92,7 @@ def _own_addresses(options: Options) -> list[str]:
     return list(dict.fromkeys([*options.addresses, *others]))
 
 
-def _heard(
-    store: Store, key: str, rank: int, deadline: float, options: Options
-) -> dict[str, Any]:
+def _heard(store: Store, key: str, rank: int, deadline: float, options: Options) -> dict[str, Any]:
     try:
         value = store.get(key, max(0.001, deadline - time.monotonic()))
     except TimeoutError:

@@ -17,8 +17,8 @@ from torch.distributed import (
     ProcessGroup,
     ProcessGroupGloo,
     ReduceOp,
-    Store,
 )
+from torch.distributed.distributed_c10d import Store
 
 from plink.engine import Engine, Statistics
 from plink.engine import Work as EngineWork
@@ -60,9 +60,9 @@ class PlinkGroup(ProcessGroup):
         self, store: Store, rank: int, ranks: int, gloo: ProcessGroupGloo, engine: Engine | None
     ) -> None:
         # With the store it could not be subclassed: that constructor makes no object for Python.
-        super().__init__(rank, ranks)
+        super().__init__(rank, ranks)  # type: ignore[call-arg]
         self._store = store
-        self._gloo = gloo
+        self._gloo: Any = gloo
         self._engine = engine
         self._poster = Errands("plink-poster")
         self._herald = Errands("plink-herald")
@@ -153,11 +153,11 @@ class PlinkGroup(ProcessGroup):
         if device.type == "cpu":
             return HostStage(tensors)
         if device not in self._streams:
-            self._streams[device] = torch.cuda.Stream(device)
+            self._streams[device] = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         return AcceleratorStage(tensors, torch.cuda, self._streams[device])
 
 
-def engine_op(tensors: Sequence[Tensor], opts: AllreduceOptions) -> str | None:
+def engine_op(tensors: Sequence[Tensor], opts: Any) -> str | None:
     """What the engine calls it; None if it cannot, which is so on all ranks or on none."""
     first = tensors[0]
     op = _OPS.get(opts.reduceOp.op)

@@ -37,10 +37,10 @@ def match(planned: Sequence[PlanRank], places: Sequence[Place]) -> list[int]:
     if len(planned) != len(places):
         raise WrongUseError(f"is for {len(planned)} ranks, there are {len(places)}")
     free: dict[str, list[int]] = {}
-    for index, rank in enumerate(planned):
-        free.setdefault(rank.host, []).append(index)
+    for index, one in enumerate(planned):
+        free.setdefault(one.host, []).append(index)
     slots = {host: len(indices) for host, indices in free.items()}
-    by_address = {rank.address: rank.host for rank in planned}
+    by_address = {one.address: one.host for one in planned}
     found = []
     for rank, place in enumerate(places):
         host = _host_of(place, slots.keys(), by_address)
@@ -67,9 +67,7 @@ def placed(forest: Forest, planned_rank: Sequence[int]) -> Forest:
         of_job = parents[:, ahead]
         return np.where(of_job < 0, np.int32(-1), back[of_job])
 
-    return Forest(
-        forest.weights, renamed(forest.reduce_parents), renamed(forest.broadcast_parents)
-    )
+    return Forest(forest.weights, renamed(forest.reduce_parents), renamed(forest.broadcast_parents))
 
 
 def _host_of(place: Place, hosts: object, by_address: dict[str, str]) -> str | None:

@@ -81,7 +81,7 @@ class AcceleratorStage:
         self._tensors = tensors
         self._runtime = runtime
         self._stream = stream
-        self.devices = [tensors[0].device]
+        self.devices: Sequence[torch.device] = (tensors[0].device,)
         # What the caller has queued so far computes the tensors.
         stream.wait_stream(runtime.current_stream(tensors[0].device))
         with runtime.stream(stream):
@@ -124,5 +124,5 @@ def _parts(tensors: Sequence[Tensor], host: Tensor) -> list[tuple[Tensor, Tensor
     sizes = [tensor.numel() for tensor in tensors]
     return [
         (tensor.detach(), part.view(tensor.shape))
-        for tensor, part in zip(tensors, host.split(sizes), strict=True)
+        for tensor, part in zip(tensors, torch.split(host, sizes), strict=True)
     ]

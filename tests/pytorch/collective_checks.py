@@ -83,9 +83,7 @@ def scatter(group: dist.ProcessGroup, rank: int, ranks: int) -> Tensor:
 def all_to_all_single(group: dist.ProcessGroup, rank: int, ranks: int) -> Tensor:
     sent = [i + 1 for i in range(ranks)]
     received = torch.empty((rank + 1) * ranks)
-    dist.all_to_all_single(
-        received, _own(rank, sum(sent)), [rank + 1] * ranks, sent, group=group
-    )
+    dist.all_to_all_single(received, _own(rank, sum(sent)), [rank + 1] * ranks, sent, group=group)
     return received
 
 

@@ -70,7 +70,10 @@ def staged(say: Any, rank: int) -> list[float]:
     def stage(tensors: list[Tensor]) -> Any:
         if not isinstance(tensors[0], RemoteTensor):
             return direct(tensors)
-        return AcceleratorStage(tensors, runtime, Stream(runtime.said), pinned=False)
+        late = AcceleratorStage(tensors, runtime, Stream(runtime.said), pinned=False)
+        # A future knows the CPU by no device.
+        late.devices = ()
+        return late
 
     group._stage = stage
     works, tensors = [], []

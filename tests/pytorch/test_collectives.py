@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from pytorch import collective_checks as checks
 from pytorch.processes import results
 

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plans.strategies import forests
-from pytorch import work_checks as checks
-from pytorch.processes import results
 
+from plans.strategies import forests
 from plink.engine import Forest
 from plink.errors import WrongUseError
 from plink.files import plan as plan_file
@@ -21,6 +19,8 @@ from plink.plans.forest import Forest as PlanForest
 from plink.plans.forest import make_forest
 from plink.torch.forests import flat
 from plink.torch.placement import Place, match, placed
+from pytorch import work_checks as checks
+from pytorch.processes import results
 
 # 0 - 1 - 2: the ends have nothing to say to each other.
 LINE = make_forest([1.0], [[-1, 0, 1]], [[-1, 0, 1]])

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
+
+from plink.torch.staging import AcceleratorStage
 from pytorch import staging_checks as checks
 from pytorch.processes import results
 from pytorch.staging_checks import RemoteTensor, Runtime, Stream
-
-from plink.torch.staging import AcceleratorStage
 
 
 def test_an_accelerators_tensor_goes_to_the_host_and_back() -> None:
