@@ -81,9 +81,10 @@ class AcceleratorStage:
         self._tensors = tensors
         self._runtime = runtime
         self._stream = stream
-        self.devices: Sequence[torch.device] = (tensors[0].device,)
+        self._device = tensors[0].device
+        self.devices: Sequence[torch.device] = (self._device,)
         # What the caller has queued so far computes the tensors.
-        stream.wait_stream(runtime.current_stream(tensors[0].device))
+        stream.wait_stream(runtime.current_stream(self._device))
         with runtime.stream(stream):
             flat = _joined(tensors)
             self.host = torch.empty(flat.shape, dtype=flat.dtype, pin_memory=pinned)
@@ -106,7 +107,7 @@ class AcceleratorStage:
 
     def join(self) -> None:
         """The caller's stream waits, the caller does not."""
-        self._runtime.current_stream(self.devices[0]).wait_event(self._copied)
+        self._runtime.current_stream(self._device).wait_event(self._copied)
 
     def arrival(self) -> contextlib.AbstractContextManager[Any]:
         """A future records an event on the current stream."""

@@ -19,7 +19,8 @@ GROUP_TIMEOUT_S = 40.0
 Check = Callable[..., Any]
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["numpy", "torch.distributed", "torch.nn.parallel", "plink.torch"])
+# The last is imported by DistributedDataParallel when it is first used.
+_context.set_forkserver_preload(["plink.torch", "torch.nn.parallel", "torch._dynamo"])
 
 
 class Rank:
