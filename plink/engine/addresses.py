@@ -24,15 +24,16 @@ def default_address() -> str:
         return address
 
 
-def listening(address: str, port: int) -> socket.socket:
+def listening(address: str, port: int, congestion_control: str | None) -> socket.socket:
     """A socket that listens.
 
     Args:
         address: a numeric one of this host.
         port: 0 for any that is free.
+        congestion_control: of the connections that it accepts; None for the system's.
 
     Raises:
-        WrongUseError: no numeric address.
+        WrongUseError: no numeric address, or no such congestion control.
         EngineError: the address is not this host's, or the port is taken.
     """
     try:
@@ -40,6 +41,16 @@ def listening(address: str, port: int) -> socket.socket:
     except ValueError:
         raise WrongUseError(f"{address} is no numeric address") from None
     listener = socket.socket(socket.AF_INET if version == 4 else socket.AF_INET6)
+    if congestion_control is not None:
+        try:
+            name = congestion_control.encode()
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name)
+        except OSError as error:
+            listener.close()
+            raise WrongUseError(
+                f"no TCP congestion control {congestion_control} here: {error.strerror}",
+                "see /proc/sys/net/ipv4/tcp_allowed_congestion_control",
+            ) from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plink.engine import _native
+import plink.engine._native as core
 from plink.engine.failure import EngineError
 from plink.engine.forest import Forest
 from plink.engine.meeting import Meeting, meet
@@ -18,13 +18,13 @@ from plink.engine.store import Store
 from plink.engine.work import Work
 from plink.errors import WrongUseError
 
-_DTYPES = {name: getattr(_native.DType, name) for name in _native.DTYPE_BYTES}
+_DTYPES = {name: getattr(core.DType, name) for name in core.DTYPE_BYTES}
 _OPS = {
-    "sum": _native.Op.sum,
-    "mean": _native.Op.mean,
-    "min": _native.Op.min,
-    "max": _native.Op.max,
-    "and": _native.Op.and_,
+    "sum": core.Op.sum,
+    "mean": core.Op.mean,
+    "min": core.Op.min,
+    "max": core.Op.max,
+    "and": core.Op.and_,
 }
 
 
@@ -58,8 +58,7 @@ class Engine:
         self.rank = rank
         self.ranks = ranks
         meeting: Meeting = meet(rank, ranks, store, native_forest, options)
-        self._pending: deque[_native.Work] = deque()
-        self._native = _native.Engine(
+        self._native = core.Engine(
             rank,
             ranks,
             meeting.mesh,
@@ -69,8 +68,11 @@ class Engine:
             options.deterministic,
             options.silence_timeout_s,
             options.stall_timeout_s,
+            options.send_buffer_bytes or 0,
             options.pinned_cores(meeting.workers),
         )
+        # After the engine, so that it has ended when an unclosed one's arrays are let go.
+        self._pending: deque[core.Work] = deque()
 
     def allreduce(self, array: Any, op: str = "sum", dtype: str | None = None) -> Work:
         """Begin to reduce `array` over all ranks, in place; every rank gets the same bytes.
@@ -92,11 +94,11 @@ class Engine:
         items, native_dtype = _shape_of(array, dtype)
         if op not in _OPS:
             raise WrongUseError(f"no operation is called {op}", f"there are {', '.join(_OPS)}")
-        if op == "and" and native_dtype not in (_native.DType.int32, _native.DType.int64):
+        if op == "and" and native_dtype not in (core.DType.int32, core.DType.int64):
             raise WrongUseError("the operation 'and' is for whole numbers")
         try:
             work = self._native.post(array, items, native_dtype, _OPS[op])
-        except _native.EngineFailed as error:
+        except core.EngineFailedError as error:
             raise _translated(error) from None
         except TypeError:
             raise WrongUseError(
@@ -124,7 +126,7 @@ class Engine:
         """
         try:
             self._native.install(forest.native(), at_collective)
-        except _native.EngineFailed as error:
+        except core.EngineFailedError as error:
             raise _translated(error) from None
         except ValueError as error:
             raise WrongUseError(f"the plan cannot be installed: {error}") from None
@@ -141,7 +143,7 @@ class Engine:
         """
         try:
             self._native.check()
-        except _native.EngineFailed as error:
+        except core.EngineFailedError as error:
             raise _translated(error) from None
 
     def close(self) -> None:
@@ -161,19 +163,19 @@ class Engine:
         self.close()
 
 
-def _shape_of(array: Any, dtype: str | None) -> tuple[int, _native.DType]:
+def _shape_of(array: Any, dtype: str | None) -> tuple[int, core.DType]:
     """Items and type of a buffer."""
     if not hasattr(array, "dtype") or not hasattr(array, "nbytes"):
         array = np.asarray(array)
     name = dtype or str(array.dtype).removeprefix("torch.")
     if name not in _DTYPES:
         raise WrongUseError(f"no all-reduce of {name}", f"there are {', '.join(_DTYPES)}")
-    size_bytes, rest = divmod(array.nbytes, _native.DTYPE_BYTES[name])
+    size_bytes, rest = divmod(array.nbytes, core.DTYPE_BYTES[name])
     if rest:
         raise WrongUseError(f"{array.nbytes} bytes are no whole number of {name}")
     return size_bytes, _DTYPES[name]
 
 
-def _translated(error: _native.EngineFailed) -> EngineError:
+def _translated(error: core.EngineFailedError) -> EngineError:
     message, rank = error.args
     return EngineError(message, rank)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.engine import _native
+import plink.engine._native as core
 from plink.errors import WrongUseError
 
 
@@ -30,7 +30,7 @@ class Forest:
         """How many ranks the trees span."""
         return int(np.shape(self.reduce_parents)[-1])
 
-    def native(self) -> _native.Forest:
+    def native(self) -> core.Forest:
         """The same, checked.
 
         Raises:
@@ -44,6 +44,6 @@ class Forest:
             raise WrongUseError("a forest's parents are two arrays of routes by ranks")
         weights = np.asarray(self.weights, dtype=np.float64).tolist()
         try:
-            return _native.Forest(self.ranks, weights, reduce, broadcast)
+            return core.Forest(self.ranks, weights, reduce, broadcast)
         except ValueError as error:
             raise WrongUseError(f"the plan cannot be used: {error}") from None

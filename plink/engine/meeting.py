@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from plink.engine import _native
+import plink.engine._native as core
 from plink.engine.addresses import default_address, listening
 from plink.engine.failure import EngineError
 from plink.engine.options import DEFAULT_WORKERS, Options
@@ -41,14 +41,12 @@ class Meeting:
         names: by rank, an address for people.
     """
 
-    mesh: _native.Mesh
+    mesh: core.Mesh
     workers: int
     names: list[str]
 
 
-def meet(
-    rank: int, ranks: int, store: Store, forest: _native.Forest, options: Options
-) -> Meeting:
+def meet(rank: int, ranks: int, store: Store, forest: core.Forest, options: Options) -> Meeting:
     """Connect this rank with all others.
 
     Raises:
@@ -56,7 +54,8 @@ def meet(
     """
     deadline = time.monotonic() + options.setup_timeout_s
     with _listeners(options) as listeners:
-        table = _exchange(rank, ranks, store, listeners, options, deadline)
+        own = [listener.getsockname()[:2] for listener in listeners]
+        table = _exchange(rank, ranks, store, own, options)
         workers: int = table["workers"]
         if options.workers not in (None, workers):
             raise WrongUseError(
@@ -64,7 +63,7 @@ def meet(
             )
         endpoints = [[(host, port) for host, port in of_rank] for of_rank in table["endpoints"]]
         try:
-            mesh = _native.Mesh(
+            mesh = core.Mesh(
                 rank,
                 ranks,
                 workers,
@@ -75,7 +74,7 @@ def meet(
                 options.congestion_control or "",
             )
             _connect(mesh, deadline, options)
-        except _native.MeshError as error:
+        except core.MeshError as error:
             message, culprit = error.args
             raise EngineError(message, culprit if culprit >= 0 else None) from None
         except RuntimeError as error:
@@ -88,10 +87,13 @@ def meet(
 def _listeners(options: Options) -> Iterator[list[socket.socket]]:
     addresses = list(options.addresses) or [default_address()]
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(listening(address, options.port)) for address in addresses]
+        yield [
+            stack.enter_context(listening(address, options.port, options.congestion_control))
+            for address in addresses
+        ]
 
 
-def _connect(mesh: _native.Mesh, deadline: float, options: Options) -> None:
+def _connect(mesh: core.Mesh, deadline: float, options: Options) -> None:
     # In steps, so that Ctrl-C is heard.
     while not mesh.step(_STEP_MS):
         if time.monotonic() > deadline:
@@ -105,25 +107,20 @@ def _connect(mesh: _native.Mesh, deadline: float, options: Options) -> None:
 
 
 def _exchange(
-    rank: int,
-    ranks: int,
-    store: Store,
-    listeners: list[socket.socket],
-    options: Options,
-    deadline: float,
+    rank: int, ranks: int, store: Store, own: list[tuple[str, int]], options: Options
 ) -> dict[str, Any]:
-    """The table of rank 0."""
+    """The table of rank 0; `own` is where this rank listens."""
+    deadline = time.monotonic() + options.setup_timeout_s
     prefix = f"plink/{_next_use(store, rank)}"
-    own = [listener.getsockname()[:2] for listener in listeners]
     if rank != 0:
         store.set(f"{prefix}/{rank}", json.dumps(own).encode())
         try:
-            table = store.get(f"{prefix}/table", deadline - time.monotonic())
+            read = store.get(f"{prefix}/table", deadline - time.monotonic())
         except TimeoutError:
             raise EngineError(
                 f"rank 0 did not come to the meeting within {options.setup_timeout_s:g} s", 0
             ) from None
-        return _checked(json.loads(table))
+        return _checked(json.loads(read))
     endpoints, missing = [own], []
     for other in range(1, ranks):
         try:
@@ -131,7 +128,7 @@ def _exchange(
             endpoints.append(json.loads(store.get(f"{prefix}/{other}", left_s)))
         except TimeoutError:
             missing.append(other)
-    table = {
+    table: dict[str, Any] = {
         "job": secrets.token_hex(16),
         "workers": options.workers or DEFAULT_WORKERS,
         "endpoints": endpoints,
@@ -163,9 +160,9 @@ def _next_use(store: Store, rank: int) -> int:
     return use
 
 
-def _agreement(forest: _native.Forest, options: Options) -> int:
+def _agreement(forest: core.Forest, options: Options) -> int:
     """What ranks must agree on, as one number."""
-    return _native.agreement(forest, options.chunk_bytes or 0, options.deterministic)
+    return core.agreement(forest, options.chunk_bytes or 0, options.deterministic)
 
 
 def _ranks_text(ranks: list[int]) -> str:

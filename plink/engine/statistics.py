@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from plink.engine import _native
+import plink.engine._native as core
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Statistics:
     connections: Sequence[ConnectionStatistics]
 
 
-def statistics_of(collectives: int, figures: Iterable[_native.ConnectionFigures]) -> Statistics:
+def statistics_of(collectives: int, figures: Iterable[core.ConnectionFigures]) -> Statistics:
     """What the native engine's figures say."""
     names = ConnectionStatistics.__dataclass_fields__
     connections = [

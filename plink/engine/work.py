@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from plink.engine import _native
+import plink.engine._native as core
+from plink.engine.failure import EngineError
 
 
 class _Failable(Protocol):
@@ -14,7 +15,7 @@ class _Failable(Protocol):
 class Work:
     """Made by `Engine.allreduce`. Its array must not be touched before it has ended."""
 
-    def __init__(self, native: _native.Work, engine: _Failable) -> None:
+    def __init__(self, native: core.Work, engine: _Failable) -> None:
         self._native = native
         self._engine = engine
 
@@ -38,3 +39,4 @@ class Work:
             raise TimeoutError(f"collective {self.number} has not ended within {timeout_s:g} s")
         if not self._native.is_done:
             self._engine.check()
+            raise EngineError(f"collective {self.number} was not completed")

@@ -37,7 +37,7 @@ def main() -> None:
     engines = []
     for name, plan in task["plans"].items():
         forest = Forest(*(np.array(plan[part]) for part in ("weights", "reduce", "broadcast")))
-        options = Options(addresses=(task["address"],), **task["options"])
+        options = Options(addresses=(task["address"],), **plan["options"])
         store_of_plan = C10dStore(dist.PrefixStore(name, store))
         engine = Engine(rank, ranks, store_of_plan, forest, options)
         engines.append(engine)
@@ -49,7 +49,7 @@ def main() -> None:
         groups.append(group)
         runs[name] = lambda array, group=group: group.allreduce([torch.from_numpy(array)]).wait()
     meet = groups[0] if groups else None
-    measured = measure(task, rank, ranks, runs, engines, meet)
+    measured = measure(task, runs, engines, meet)
     for engine in engines:
         engine.close()
     print(json.dumps(measured))
@@ -57,13 +57,12 @@ def main() -> None:
 
 def measure(
     task: dict[str, Any],
-    rank: int,
-    ranks: int,
     runs: dict[str, Callable[[np.ndarray[Any, Any]], None]],
     engines: list[Engine],
     meet: Any,
 ) -> dict[str, Any]:
     """Seconds per repetition and CPU seconds in all, by run; every result is checked."""
+    rank, ranks = task["rank"], task["ranks"]
     pattern = (np.arange(task["items"]) % PERIOD).astype(np.float32)
     expected = pattern * ranks + ranks * (ranks + 1) // 2
     array = np.empty_like(pattern)

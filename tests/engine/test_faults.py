@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import signal
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+
 from engine.forests import binary_tree, chains, stars
 from engine.group import group
 from engine.processes import running_ranks
-
 from plink.engine import Engine, EngineError
 
 WAIT_S = 30.0
@@ -101,5 +102,16 @@ def test_closing_ends_what_is_pending() -> None:
             work.wait(WAIT_S)
         with pytest.raises(EngineError, match="closed"):
             ranks.engines[0].allreduce(np.ones(1000))
-        with pytest.raises(EngineError, match="rank 0 .* closed its engine before collective 0"):
+        with pytest.raises(EngineError, match=r"rank 0 .* closed its engine before collective 0"):
             ranks.engines[1].allreduce(np.ones(1000)).wait(WAIT_S)
+
+
+def test_a_wait_can_be_interrupted() -> None:
+    with group(stars(2)) as ranks:
+        work = ranks.engines[0].allreduce(np.ones(10))
+        interrupt = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
+        interrupt.start()
+        with pytest.raises(KeyboardInterrupt):
+            work.wait()
+        ranks.engines[1].allreduce(np.ones(10)).wait(WAIT_S)
+        work.wait(WAIT_S)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from engine.forests import binary_tree, chains, random_forest, stars
-from engine.group import group
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engine.forests import binary_tree, chains, random_forest, stars
+from engine.group import group
 from plink.engine import Engine, Forest, Work, _native
 
 Array = npt.NDArray[np.generic]
@@ -55,34 +55,30 @@ def test_every_type_and_operation_at_every_kind_of_length(name: str) -> None:
         for dtype, op, items in cases:
             arrays = contributions(forest.ranks, items, dtype)
             expected = reduced(arrays, op)
-            ranks.on_all(lambda e, arrays=arrays, op=op: e.allreduce(arrays[e.rank], op).wait(WAIT_S))
+            ranks.on_all(
+                lambda e, arrays=arrays, op=op: e.allreduce(arrays[e.rank], op).wait(WAIT_S)
+            )
             for array in arrays:
                 np.testing.assert_array_equal(array, expected, f"{op} of {items} {dtype}")
 
 
-@given(
-    seed=st.integers(0, 1000),
-    ranks=st.integers(1, 6),
-    routes=st.integers(1, 5),
-    items=st.integers(0, 3000),
-    chunk_bytes=st.integers(1, 9000),
-    workers=st.integers(1, 3),
-    deterministic=st.booleans(),
+FORESTS_OF_ANY_SHAPE = st.builds(
+    random_forest, st.integers(0, 1000), st.integers(1, 6), st.integers(1, 5)
 )
+OPTIONS = st.fixed_dictionaries(
+    {
+        "chunk_bytes": st.integers(1, 9000),
+        "workers": st.integers(1, 3),
+        "deterministic": st.booleans(),
+    }
+)
+
+
+@given(FORESTS_OF_ANY_SHAPE, st.integers(0, 3000), OPTIONS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_any_forest_adds_up(
-    seed: int,
-    ranks: int,
-    routes: int,
-    items: int,
-    chunk_bytes: int,
-    workers: int,
-    deterministic: bool,
-) -> None:
-    arrays = contributions(ranks, items, "int64", seed)
+def test_any_forest_adds_up(forest: Forest, items: int, options: dict[str, object]) -> None:
+    arrays = contributions(forest.ranks, items, "int64")
     expected = reduced(arrays, "sum")
-    forest = random_forest(seed, ranks, routes)
-    options = {"chunk_bytes": chunk_bytes, "workers": workers, "deterministic": deterministic}
     with group(forest, **options) as them:
         them.on_all(lambda engine: engine.allreduce(arrays[engine.rank]).wait(WAIT_S))
     for array in arrays:
@@ -176,7 +172,9 @@ def test_what_is_no_number_stays_in_minimum_and_maximum() -> None:
     arrays = [np.array([rank, np.nan if rank == 1 else 0.0]) for rank in range(3)]
     with group(chains(3)) as ranks:
         for op in ("min", "max"):
-            ranks.on_all(lambda engine, op=op: engine.allreduce(arrays[engine.rank], op).wait(WAIT_S))
+            ranks.on_all(
+                lambda engine, op=op: engine.allreduce(arrays[engine.rank], op).wait(WAIT_S)
+            )
             assert all(np.isnan(array[1]) for array in arrays)
 
 

@@ -14,9 +14,9 @@ constexpr std::size_t kAlignedItems = 64;
 constexpr std::size_t kMostChunks = 0x7fffffffU;
 
 constexpr std::size_t kSmallestChunkBytes = std::size_t{8} << 10;
-constexpr std::size_t kLeastChunkBytes = std::size_t{64} << 10;
+constexpr std::size_t kLeastChunkBytes = std::size_t{32} << 10;
 constexpr std::size_t kMostChunkBytes = std::size_t{256} << 10;
-constexpr std::size_t kChunksOfARoute = 16;
+constexpr std::size_t kChunksOfARoute = 32;
 
 std::size_t rounded_up(std::size_t value, std::size_t step) {
     return (value + step - 1) / step * step;

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <set>
 
 namespace plink::engine {
 
@@ -13,6 +14,28 @@ using namespace std::chrono_literals;
 
 // For what was sent last to reach the peers' hosts.
 constexpr auto kLinger = 2s;
+
+// Of all connections that a rank sends on. The kernel doubles it, for its own overhead; that is
+// about what the cache next to a core holds.
+constexpr int kSendBuffersBytes = 512 << 10;
+constexpr int kLeastSendBufferBytes = 32 << 10;
+constexpr int kMostSendBufferBytes = 256 << 10;
+
+/// What is received soon after it was put into a send buffer is copied within the processor's
+/// cache, and the kernel uses the same few pages again and again; and what is completed meanwhile
+/// does not wait behind much that nobody waits for yet.
+int near_send_buffer_bytes(const Forest& forest, int rank, int workers) {
+    std::set<int> receivers;
+    const Places places(forest, rank);
+    for (int route = 0; route < forest.routes(); ++route) {
+        const Places::Place& place = places.in(route);
+        receivers.insert(place.reduce_parent);
+        receivers.insert(place.broadcast_children.begin(), place.broadcast_children.end());
+    }
+    receivers.erase(-1);
+    const int connections = std::max(1, static_cast<int>(receivers.size()) * workers);
+    return std::clamp(kSendBuffersBytes / connections, kLeastSendBufferBytes, kMostSendBufferBytes);
+}
 
 void set_figures(int fd, ConnectionFigures& figures) {
     tcp_info info{};
@@ -35,6 +58,7 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
                std::vector<std::vector<Descriptor>> sockets, std::vector<std::string> names)
     : rank_(rank), ranks_(ranks), options_(std::move(options)) {
     const int workers = static_cast<int>(sockets.size()) - 1;
+    const int near_bytes = near_send_buffer_bytes(forest, rank, workers);
     plans_[0] = std::make_shared<Plan>(std::move(forest), rank, workers, options_.chunk_bytes);
     for (const Descriptor& socket : sockets.back()) {
         if (socket.is_open()) limit_silence(socket.get(), options_.silence_s);
@@ -45,6 +69,13 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
         SupervisorOptions{options_.silence_s, options_.stall_s}, supervised);
     const std::lock_guard<std::mutex> lock(mutex_);
     for (int worker = 0; worker < workers; ++worker) {
+        for (const Descriptor& socket : sockets[worker]) {
+            if (!socket.is_open()) continue;
+            const int bytes = options_.send_buffer_bytes;
+            if (bytes != 0 || is_near(socket.get())) {
+                bound_send_buffer(socket.get(), bytes != 0 ? bytes : near_bytes);
+            }
+        }
         const int core =
             options_.cores.empty()
                 ? -1

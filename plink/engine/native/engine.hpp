@@ -21,6 +21,7 @@ struct EngineOptions {
     bool in_order;            ///< add contributions in a fixed order
     double silence_s;
     double stall_s;
+    int send_buffer_bytes;   ///< of each connection; 0 for what suits its peer
     std::vector<int> cores;  ///< by worker, to be pinned to; empty for none
 };
 

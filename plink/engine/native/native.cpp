@@ -8,6 +8,7 @@
 
 #include "engine.hpp"
 #include "mesh.hpp"
+#include "wire_bindings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -146,14 +147,14 @@ void register_engine(nb::module_& module) {
             "__init__",
             [](Engine* self, int rank, int ranks, Mesh& mesh, const Forest& forest,
                std::vector<std::string> names, std::size_t chunk_bytes, bool in_order,
-               double silence_s, double stall_s, std::vector<int> cores) {
-                new (self) Engine(
-                    rank, ranks,
-                    EngineOptions{chunk_bytes, in_order, silence_s, stall_s, std::move(cores)},
-                    forest, mesh.take(), std::move(names));
+               double silence_s, double stall_s, int send_buffer_bytes, std::vector<int> cores) {
+                new (self) Engine(rank, ranks,
+                                  EngineOptions{chunk_bytes, in_order, silence_s, stall_s,
+                                                send_buffer_bytes, std::move(cores)},
+                                  forest, mesh.take(), std::move(names));
             },
             "rank"_a, "ranks"_a, "mesh"_a, "forest"_a, "names"_a, "chunk_bytes"_a, "in_order"_a,
-            "silence_s"_a, "stall_s"_a, "cores"_a)
+            "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "cores"_a)
         .def(
             "post",
             [](Engine& self, Buffer buffer, std::size_t items, DType dtype, Op op) {
@@ -161,7 +162,7 @@ void register_engine(nb::module_& module) {
                 nb::gil_scoped_release release;
                 return Work{self.post(data, items, dtype, op), std::move(buffer)};
             },
-            "buffer"_a, "items"_a, "dtype"_a, "op"_a)
+            "buffer"_a.noconvert(), "items"_a, "dtype"_a, "op"_a)
         .def(
             "install",
             [](Engine& self, const Forest& forest, std::uint64_t at) { self.install(forest, at); },
@@ -216,8 +217,9 @@ void register_error(nb::module_& module, const char* name) {
 
 NB_MODULE(_native, module) {
     module.doc() = "The native engine; use it through plink.engine.";
-    plink::engine::register_error<plink::engine::EngineFailed>(module, "EngineFailed");
+    plink::engine::register_error<plink::engine::EngineFailed>(module, "EngineFailedError");
     plink::engine::register_error<plink::engine::MeshError>(module, "MeshError");
+    plink::engine::register_wire(module);
     plink::engine::register_figures(module);
     plink::engine::register_setting_up(module);
     plink::engine::register_engine(module);

@@ -17,6 +17,12 @@
 
 namespace plink::engine {
 
+namespace {
+
+constexpr std::uint32_t kNear_us = 500;
+
+}  // namespace
+
 void Descriptor::reset() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
@@ -76,6 +82,16 @@ void limit_silence(int fd, double seconds) {
     ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
     ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
     ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
+}
+
+void bound_send_buffer(int fd, int bytes) {
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+bool is_near(int fd) {
+    tcp_info info{};
+    socklen_t size = sizeof(info);
+    return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt <= kNear_us;
 }
 
 void wait_until_sent(int fd, std::chrono::steady_clock::time_point until) {

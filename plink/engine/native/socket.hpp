@@ -61,6 +61,12 @@ void set_up(int fd, const std::string& congestion);
 /// unread: the kernel counts data that wait for room at the receiver as unacknowledged.
 void limit_silence(int fd, double seconds);
 
+/// Bounds what waits in the kernel to be sent or acknowledged.
+void bound_send_buffer(int fd, int bytes);
+
+/// Whether the round trip of a new connection's hand-shake says that the peer's host is near.
+bool is_near(int fd);
+
 /// Waits until the peer's host has all that was sent, the connection broke, or `until`.
 void wait_until_sent(int fd, std::chrono::steady_clock::time_point until);
 

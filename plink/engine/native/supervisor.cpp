@@ -15,9 +15,9 @@ using Clock = Supervisor::Clock;
 using namespace std::chrono_literals;
 
 // For ranks that saw a failure to tell each other.
-constexpr auto kSettling = 500ms;
+constexpr auto kSettling = 2s;
 // For the control connection to explain why a data connection ended.
-constexpr auto kExplaining = 500ms;
+constexpr auto kExplaining = 2s;
 // For the last words to reach the peers' hosts.
 constexpr auto kFarewell = 1000ms;
 constexpr double kShortestBeat_s = 0.05;
@@ -172,8 +172,8 @@ void Supervisor::hear_beat(int rank, std::uint64_t value) {
     if (posted == 0) return;
     const auto ours = supervised_.signature(posted - 1);
     if (!ours || *ours == value >> kPostedBits) return;
-    report(Cause::kMismatch, rank, name(rank) + " called another collective: " +
-                                       mismatch_text(posted - 1));
+    report(Cause::kMismatch, rank,
+           name(rank) + " called another collective: " + mismatch_text(posted - 1));
 }
 
 void Supervisor::say(int rank, const Message& message) {
@@ -291,38 +291,39 @@ void Supervisor::judge_stall(Clock::time_point now, const Pending& pending) {
 }
 
 void Supervisor::report(Cause cause, int culprit, const std::string& text) {
-    for (const Report& known : reports_) {
-        if (known.reporter == rank_ && known.culprit == culprit && known.cause == cause) return;
-    }
     add({cause, culprit, rank_, text});
 }
 
-/// What this rank reports itself, all are told; so is the first that it hears from another.
+/// A rank's first report is its vote, and no other counts: all must come to one verdict from the
+/// same votes. Who has seen nothing itself passes on what it hears first.
 void Supervisor::add(Report its) {
     const bool is_first = reports_.empty();
-    if (is_first) settled_by_ = Clock::now() + kSettling;
-    if (!is_first && its.reporter != rank_) {
-        reports_.push_back(std::move(its));
-        return;
-    }
-    if (its.reporter != rank_) reports_.push_back(its);
-    its.reporter = rank_;
+    const auto is_by_the_same = [&its](const Report& known) {
+        return known.reporter == its.reporter;
+    };
+    if (std::any_of(reports_.begin(), reports_.end(), is_by_the_same)) return;
     reports_.push_back(its);
+    if (!is_first) return;
+    settled_by_ = Clock::now() + kSettling;
+    if (its.reporter != rank_) {
+        its.reporter = rank_;
+        reports_.push_back(its);
+    }
     say_to_all(
         {Message::Kind::kAbort, static_cast<std::uint64_t>(its.culprit), its.cause, its.text});
 }
 
 void Supervisor::settle(Clock::time_point now) {
     if (reports_.empty() || has_settled_) return;
-    const auto is_accused = [this](std::size_t rank) {
+    const auto is_silent = [this](std::size_t rank) {
         return std::any_of(reports_.begin(), reports_.end(), [rank](const Report& report) {
-            return report.culprit == static_cast<int>(rank);
+            return report.cause == Cause::kSilent && report.culprit == static_cast<int>(rank);
         });
     };
     bool all_known = true;
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         const Peer& peer = peers_[rank];
-        if (peer.is_open && !peer.has_reported && !peer.left && !is_accused(rank)) {
+        if (peer.is_open && !peer.has_reported && !peer.left && !is_silent(rank)) {
             all_known = false;
         }
     }

@@ -16,9 +16,9 @@ namespace plink::engine {
 
 /// What is under way on this rank.
 struct Pending {
-    std::uint64_t posted = 0;              ///< collectives so far
-    std::uint16_t latest_signature = 0;    ///< of the one posted last
-    std::optional<std::uint64_t> oldest;   ///< that has not ended
+    std::uint64_t posted = 0;             ///< collectives so far
+    std::uint16_t latest_signature = 0;   ///< of the one posted last
+    std::optional<std::uint64_t> oldest;  ///< that has not ended
     std::chrono::steady_clock::time_point oldest_posted_at{};
 };
 
@@ -44,7 +44,7 @@ struct SupervisorOptions {
 /// who is not, and comes to one verdict with the other ranks.
 ///
 /// The verdict: whoever learns of a failure tells all others, once, and waits until each of them
-/// has told its own, has gone, or half a second has passed; of all reports the `decisive` one
+/// has told its own, has gone, or two seconds have passed; of all reports the `decisive` one
 /// counts. So ranks that saw different things of one failure name the same culprit.
 class Supervisor final : public Complaints {
   public:

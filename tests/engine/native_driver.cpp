@@ -1,0 +1,160 @@
+// Ranks as threads of one process, for sanitizers (scripts/check-native): engines that reduce,
+// change plans, fail and close. Ends with 0 where every sum was right and every failure was told.
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "engine.hpp"
+#include "mesh.hpp"
+
+namespace {
+
+using namespace plink::engine;
+
+constexpr int kRanks = 4;
+constexpr int kWorkers = 2;
+constexpr double kPatience_s = 60.0;
+
+#define CHECK(condition)                                                         \
+    do {                                                                         \
+        if (!(condition)) {                                                      \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+            std::abort();                                                        \
+        }                                                                        \
+    } while (false)
+
+Forest random_forest(unsigned seed) {
+    std::mt19937 random(seed);
+    const int routes = 1 + static_cast<int>(random() % 4);
+    std::vector<double> weights;
+    std::vector<std::int32_t> parents[2];
+    for (int route = 0; route < routes; ++route) {
+        weights.push_back(1.0 + random() % 3);
+        const int root = static_cast<int>(random() % kRanks);
+        for (auto& of_phase : parents) {
+            std::vector<int> placed{root};
+            std::vector<std::int32_t> tree(kRanks, -1);
+            for (int step = 1; step < kRanks; ++step) {
+                const int rank = (root + step) % kRanks;
+                tree[rank] = placed[random() % placed.size()];
+                placed.push_back(rank);
+            }
+            of_phase.insert(of_phase.end(), tree.begin(), tree.end());
+        }
+    }
+    return Forest(kRanks, weights, parents[0], parents[1]);
+}
+
+Descriptor listener(Endpoint& endpoint) {
+    Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    sockaddr_storage storage;
+    socklen_t size = socket_address({"127.0.0.1", 0}, storage);
+    auto* address = reinterpret_cast<sockaddr*>(&storage);
+    CHECK(::bind(socket.get(), address, size) == 0);
+    CHECK(::listen(socket.get(), 64) == 0);
+    CHECK(::getsockname(socket.get(), address, &size) == 0);
+    endpoint = {"127.0.0.1", ntohs(reinterpret_cast<sockaddr_in*>(address)->sin_port)};
+    return socket;
+}
+
+template <typename Action>
+void on_all(const Action& action) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < kRanks; ++rank) threads.emplace_back([&, rank] { action(rank); });
+    for (std::thread& thread : threads) thread.join();
+}
+
+std::vector<std::unique_ptr<Engine>> connected(bool in_order) {
+    std::vector<Descriptor> listeners;
+    std::vector<std::vector<Endpoint>> endpoints(kRanks, std::vector<Endpoint>(1));
+    for (auto& of_rank : endpoints) listeners.push_back(listener(of_rank[0]));
+    std::vector<std::unique_ptr<Engine>> engines(kRanks);
+    on_all([&](int rank) {
+        Hello hello;
+        hello.rank = static_cast<std::uint32_t>(rank);
+        hello.ranks = kRanks;
+        hello.workers = kWorkers;
+        std::vector<Descriptor> own;
+        own.push_back(std::move(listeners[rank]));
+        Mesh mesh(hello, std::move(own), endpoints, "");
+        while (!mesh.step(100)) {
+        }
+        engines[rank] = std::make_unique<Engine>(
+            rank, kRanks, EngineOptions{2048, in_order, 5.0, 50.0, 0, {}}, random_forest(1),
+            mesh.take(), std::vector<std::string>(kRanks, "127.0.0.1"));
+    });
+    return engines;
+}
+
+void reduce_and_change_plans(bool in_order) {
+    auto engines = connected(in_order);
+    on_all([&](int rank) {
+        std::mt19937 random(7);
+        std::vector<std::vector<double>> buffers;
+        std::vector<std::shared_ptr<Collective>> works;
+        for (unsigned number = 0; number < 40; ++number) {
+            if (number % 5 == 0) engines[rank]->install(random_forest(number), number);
+            buffers.emplace_back(random() % 5000, rank + 1.0);
+        }
+        for (auto& buffer : buffers) {
+            works.push_back(
+                engines[rank]->post(buffer.data(), buffer.size(), DType::kFloat64, Op::kSum));
+            if (works.size() % 7 == 0) engines[rank]->figures();
+        }
+        for (const auto& work : works) {
+            CHECK(work->wait(kPatience_s) == Collective::Status::kDone);
+        }
+        for (const auto& buffer : buffers) {
+            for (const double value : buffer) CHECK(value == kRanks * (kRanks + 1) / 2);
+        }
+    });
+    on_all([&](int rank) { engines[rank]->close(); });
+}
+
+/// Rank 1 closes with collectives under way; all others must hear of it.
+void leave_in_the_middle() {
+    auto engines = connected(false);
+    on_all([&](int rank) {
+        std::vector<double> buffer(50'000, 1.0);
+        std::vector<std::vector<double>> buffers(6, buffer);
+        std::vector<std::shared_ptr<Collective>> works;
+        try {
+            for (auto& one : buffers) {
+                works.push_back(
+                    engines[rank]->post(one.data(), one.size(), DType::kFloat64, Op::kSum));
+                if (rank == 1 && works.size() == 3) break;
+            }
+        } catch (const EngineFailed&) {
+        }
+        if (rank == 1) engines[rank]->close();
+        bool has_failed = rank == 1;
+        for (const auto& work : works) {
+            const auto status = work->wait(kPatience_s);
+            CHECK(status != Collective::Status::kPending);
+            if (status == Collective::Status::kFailed) has_failed = true;
+        }
+        CHECK(has_failed || works.size() < buffers.size());
+        if (rank != 1) {
+            try {
+                engines[rank]->check();
+                CHECK(false);
+            } catch (const EngineFailed& failed) {
+                CHECK(failed.rank == 1);
+            }
+        }
+    });
+    on_all([&](int rank) { engines[rank]->close(); });
+}
+
+}  // namespace
+
+int main() {
+    for (const bool in_order : {false, true}) reduce_and_change_plans(in_order);
+    for (int repetition = 0; repetition < 5; ++repetition) leave_in_the_middle();
+    std::puts("all sums right, all failures told");
+}

@@ -1,0 +1,72 @@
+"""How buffers are cut and dealt."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.forests import random_forest, stars
+from plink.engine import Forest, _native
+
+
+def weighted(weights: list[float]) -> Forest:
+    parents = np.full((len(weights), 2), -1, dtype=np.int32)
+    parents[:, 1] = 0
+    return Forest(np.array(weights), parents, parents)
+
+
+@given(
+    st.lists(st.floats(0.0, 100.0), min_size=1, max_size=9),
+    st.integers(1, 200_000),
+    st.integers(1, 100_000),
+    st.integers(1, 4),
+)
+def test_routes_take_chunks_in_proportion_to_weight(
+    weights: list[float], items: int, chunk_bytes: int, workers: int
+) -> None:
+    weights[0] += 1.0
+    chunk_items, routes, of_worker = _native.deal(
+        weighted(weights).native(), items, 4, chunk_bytes, workers
+    )
+    chunks = len(routes)
+    assert (chunks - 1) * chunk_items < items <= chunks * chunk_items
+    share = np.array(weights) / sum(weights) * chunks
+    dealt = np.bincount(routes, minlength=len(weights))
+    assert np.all(np.abs(dealt - share) < 1.0 + 1e-9 * chunks)
+    assert np.all(dealt[np.array(weights) == 0.0] == 0)
+    assert set(of_worker) <= set(range(workers))
+
+
+@given(st.integers(1, 9), st.integers(1, 60), st.integers(1, 4))
+def test_every_prefix_of_the_chunks_is_dealt_evenly(
+    ranks: int, chunks_of_route: int, workers: int
+) -> None:
+    """So that all routes, and all workers, are busy at all times."""
+    forest = stars(ranks)
+    chunks = ranks * chunks_of_route
+    _, routes, of_worker = _native.deal(forest.native(), 64 * chunks, 4, 256, workers)
+    assert len(routes) == chunks
+    counts = np.zeros(ranks, dtype=int)
+    for route in routes:
+        counts[route] += 1
+        assert counts.max() - counts.min() <= 1
+    for route in range(ranks):
+        carried = np.bincount(
+            [w for w, r in zip(of_worker, routes, strict=True) if r == route], minlength=workers
+        )
+        assert carried.max() - carried.min() <= 1
+
+
+@given(st.integers(0, 1000), st.integers(0, 100_000))
+def test_every_rank_deals_alike(seed: int, items: int) -> None:
+    first = _native.deal(random_forest(seed, 4, 3).native(), items, 8, 0, 2)
+    assert first == _native.deal(random_forest(seed, 4, 3).native(), items, 8, 0, 2)
+
+
+@given(st.integers(1, 2**40), st.integers(1, 512))
+def test_chunks_suit_the_buffer(size_bytes: int, routes: int) -> None:
+    chunk = _native.chunk_bytes(size_bytes, routes)
+    assert 1 <= chunk <= 256 * 1024
+    if size_bytes >= routes * 32 * 256 * 1024:
+        assert chunk == 256 * 1024
