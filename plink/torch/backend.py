@@ -1,0 +1,100 @@
+"""How a group is made from what `init_process_group` and `new_group` hand over."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from torch.distributed import DistBackendError, ProcessGroupGloo
+from torch.distributed.distributed_c10d import PrefixStore, Store
+
+from plink.engine import C10dStore, Engine, Options
+from plink.errors import PlinkError, WrongUseError
+from plink.torch.addresses import group_addresses
+from plink.torch.forests import agreed_forest
+from plink.torch.group import PlinkGroup
+
+NAME = "plink"
+
+PLAN_VARIABLE = "PLINK_PLAN"
+CONGESTION_VARIABLE = "PLINK_CONGESTION_CONTROL"
+
+# The engine's own limit.
+_LONGEST_TIMEOUT_S = 999_999.0
+
+# A store may outlive a group: what a second group of the same name puts there has other keys.
+_times_made: Counter[str] = Counter()
+
+
+def create(asked: Any, options: Options | None) -> PlinkGroup:
+    """A process group, connected.
+
+    Args:
+        asked: the `_DistributedBackendOptions` of PyTorch.
+        options: what the caller gave as `pg_options`; None for the defaults.
+
+    Raises:
+        DistBackendError: the ranks could not be connected, or the plan is none for them.
+    """
+    store = PrefixStore(f"plink/{_times_made[asked.group_id]}", asked.store)
+    _times_made[asked.group_id] += 1
+    try:
+        if not isinstance(options, Options | None):
+            raise WrongUseError(
+                f"pg_options are {type(options).__name__}, expected plink.engine.Options"
+            )
+        return _create(asked, store, options or Options())
+    except PlinkError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        raise DistBackendError(f"plink: {error}{hint}") from None
+
+
+def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
+    rank, ranks, timeout = asked.group_rank, asked.group_size, asked.timeout
+    interfaces, addresses = group_addresses(asked.store, os.environ)
+    options = _completed(options, addresses, timeout)
+    gloo = _gloo(
+        store,
+        rank,
+        ranks,
+        timeout=timeout,
+        interfaces=interfaces,
+        address=options.addresses[0],
+    )
+    engine = None
+    if ranks > 1:
+        meeting = C10dStore(store)
+        # PyTorch hands over no ranks for the group of all of them.
+        is_part = bool(asked.global_ranks_in_group)
+        plan = os.environ.get(PLAN_VARIABLE) or None
+        forest = agreed_forest(meeting, rank, ranks, plan, is_part=is_part, options=options)
+        engine = Engine(rank, ranks, meeting, forest, options)
+    return PlinkGroup(store, rank, ranks, gloo, engine)
+
+
+def _completed(options: Options, addresses: list[str], timeout: timedelta) -> Options:
+    timeout_s = min(timeout.total_seconds(), _LONGEST_TIMEOUT_S)
+    return replace(
+        options,
+        addresses=options.addresses or addresses,
+        congestion_control=options.congestion_control or os.environ.get(CONGESTION_VARIABLE),
+        setup_timeout_s=timeout_s,
+        stall_timeout_s=timeout_s,
+        silence_timeout_s=min(options.silence_timeout_s, timeout_s),
+    )
+
+
+def _gloo(
+    store: Store, rank: int, ranks: int, *, timeout: timedelta, interfaces: list[str], address: str
+) -> ProcessGroupGloo:
+    options = ProcessGroupGloo._Options()  # type: ignore[attr-defined]
+    # Pairs are connected when they first talk: most jobs need few of them beside the engine.
+    options._devices = [
+        ProcessGroupGloo.create_device(interface=interface, lazy_init=True)
+        for interface in interfaces
+    ] or [ProcessGroupGloo.create_device(hostname=address, lazy_init=True)]
+    options._timeout = timeout
+    return ProcessGroupGloo(PrefixStore("gloo", store), rank, ranks, options)

@@ -1,0 +1,115 @@
+"""Which forest a group aggregates along: rank 0 decides, the others take its word."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+import zlib
+from typing import Any
+
+import numpy as np
+
+from plink.engine import EngineError, Forest, Options, Store
+from plink.errors import WrongUseError
+from plink.files import plan as plan_file
+from plink.torch.addresses import host_addresses
+from plink.torch.placement import Place, match, placed
+
+
+def flat(ranks: int) -> Forest:
+    """A star for every rank: each is the server of its share."""
+    parents = np.tile(np.arange(ranks, dtype=np.int32)[:, None], (1, ranks))
+    np.fill_diagonal(parents, -1)
+    return Forest(np.ones(ranks), parents, parents)
+
+
+def agreed_forest(
+    store: Store, rank: int, ranks: int, plan: str | None, *, is_part: bool, options: Options
+) -> Forest:
+    """The forest of rank 0's plan, with ranks as they are here; flat without a plan.
+
+    Args:
+        store: where the ranks meet.
+        plan: path of the plan file; that of rank 0 counts.
+        is_part: the group need not have all ranks of the job: a plan for others is no error then,
+            and the group is flat.
+        options: how long to wait, and at which addresses this rank listens.
+
+    Raises:
+        WrongUseError: the plan cannot be read or is for other ranks; on every rank.
+        EngineError: a rank did not come.
+    """
+    deadline = time.monotonic() + options.setup_timeout_s
+    if rank == 0:
+        try:
+            forest = _decided(
+                store, ranks, plan, is_part=is_part, deadline=deadline, options=options
+            )
+        except (WrongUseError, EngineError) as error:
+            store.set("forest", _packed({"error": str(error)}))
+            raise
+        store.set("forest", _packed(_to_json(forest)))
+        return forest
+    place = {"name": socket.gethostname(), "addresses": _own_addresses(options)}
+    store.set(f"place/{rank}", _packed(place))
+    decided = _heard(store, "forest", 0, deadline, options)
+    if "error" in decided:
+        raise WrongUseError(decided["error"])
+    return Forest(
+        np.array(decided["weights"]),
+        np.array(decided["reduce"], dtype=np.int32),
+        np.array(decided["broadcast"], dtype=np.int32),
+    )
+
+
+def _decided(
+    store: Store, ranks: int, path: str | None, *, is_part: bool, deadline: float, options: Options
+) -> Forest:
+    if path is None:
+        return flat(ranks)
+    plan, _ = plan_file.read(path)
+    if is_part and len(plan.ranks) != ranks:
+        return flat(ranks)
+    places = [Place(socket.gethostname(), _own_addresses(options))]
+    for other in range(1, ranks):
+        heard = _heard(store, f"place/{other}", other, deadline, options)
+        places.append(Place(heard["name"], heard["addresses"]))
+    try:
+        planned_rank = match(plan.ranks, places)
+    except WrongUseError as error:
+        if is_part:
+            return flat(ranks)
+        raise WrongUseError(f"the plan {path} {error}") from None
+    of_plan = plan.forest
+    return placed(
+        Forest(of_plan.weights, of_plan.reduce_parents, of_plan.broadcast_parents), planned_rank
+    )
+
+
+def _own_addresses(options: Options) -> list[str]:
+    others = [address for addresses in host_addresses().values() for address in addresses]
+    return list(dict.fromkeys([*options.addresses, *others]))
+
+
+def _heard(store: Store, key: str, rank: int, deadline: float, options: Options) -> dict[str, Any]:
+    try:
+        value = store.get(key, max(0.001, deadline - time.monotonic()))
+    except TimeoutError:
+        raise EngineError(
+            f"rank {rank} did not come to the meeting within {options.setup_timeout_s:g} s", rank
+        ) from None
+    heard: dict[str, Any] = json.loads(zlib.decompress(value))
+    return heard
+
+
+def _packed(value: dict[str, Any]) -> bytes:
+    return zlib.compress(json.dumps(value).encode())
+
+
+def _to_json(forest: Forest) -> dict[str, Any]:
+    return {
+        "weights": forest.weights.tolist(),
+        "reduce": forest.reduce_parents.tolist(),
+        "broadcast": forest.broadcast_parents.tolist(),
+    }

@@ -1,0 +1,192 @@
+"""The process group: all-reduce by the engine, all else by Gloo."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import weakref
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed import (
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    ProcessGroup,
+    ProcessGroupGloo,
+    ReduceOp,
+)
+from torch.distributed.distributed_c10d import Store
+
+from plink.engine import Engine, Statistics
+from plink.engine import Work as EngineWork
+from plink.errors import PlinkError
+from plink.torch.staging import AcceleratorStage, HostStage, Stage
+from plink.torch.work import NO_TIMEOUT, Errands, Reduction
+
+# A backend for others would need their streams.
+DEVICES = ("cpu", "cuda")
+
+_FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+_INTEGERS = (torch.int32, torch.int64)
+_OPS = {
+    ReduceOp.SUM: "sum",
+    ReduceOp.AVG: "mean",
+    ReduceOp.MIN: "min",
+    ReduceOp.MAX: "max",
+    ReduceOp.BAND: "and",
+}
+
+_open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
+
+
+class PlinkGroup(ProcessGroup):
+    """Made by `init_process_group("plink")` and `new_group`.
+
+    What is not defined here PyTorch hands to the Gloo group, which is registered as the backend of
+    all devices.
+
+    Args:
+        store: PyTorch's, with keys of this group alone.
+        rank: in the group.
+        ranks: of the group.
+        gloo: over the same ranks.
+        engine: over the same ranks; None where there is one rank.
+    """
+
+    def __init__(
+        self, store: Store, rank: int, ranks: int, gloo: ProcessGroupGloo, engine: Engine | None
+    ) -> None:
+        # With the store it could not be subclassed: that constructor makes no object for Python.
+        super().__init__(rank, ranks)  # type: ignore[call-arg]
+        self._store = store
+        self._gloo: Any = gloo
+        self._engine = engine
+        self._poster = Errands("plink-poster")
+        self._herald = Errands("plink-herald")
+        self._streams: dict[torch.device, Any] = {}
+        self._set_default_backend(ProcessGroup.BackendType.GLOO)
+        for device in DEVICES:
+            self._register_backend(torch.device(device), ProcessGroup.BackendType.GLOO, gloo)
+        _open.add(self)
+
+    def getBackendName(self) -> str:  # noqa: N802 - PyTorch's
+        """The name under which it is registered."""
+        return "plink"
+
+    def get_group_store(self) -> Store:
+        """With keys of this group alone."""
+        return self._store
+
+    def allreduce(
+        self,
+        tensors: Tensor | list[Tensor],
+        opts: Any = ReduceOp.SUM,
+        timeout: timedelta | None = None,
+    ) -> Any:
+        """Reduce one tensor in place; a type or operation that the engine lacks, by Gloo.
+
+        Args:
+            tensors: one.
+            opts: `AllreduceOptions`, or the operation.
+            timeout: of the work's `wait`.
+        """
+        tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+        opts = _options(AllreduceOptions, opts)
+        if timeout is not None:
+            opts.timeout = timeout
+        op = engine_op(tensors, opts)
+        if op is None or len(tensors) != 1:
+            return self._gloo.allreduce(tensors, opts)
+        return self._reduce(tensors, op, opts.timeout)
+
+    def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = ReduceOp.SUM) -> Any:
+        """Reduce tensors of one type in place, as one buffer."""
+        opts = _options(AllreduceCoalescedOptions, opts)
+        op = engine_op(tensors, opts)
+        if op is None:
+            return self._gloo.allreduce_coalesced(tensors, opts)
+        return self._reduce(tensors, op, opts.timeout)
+
+    def statistics(self) -> Statistics | None:
+        """Of the engine; None where there is one rank, or after the end."""
+        return None if self._engine is None else self._engine.statistics()
+
+    def shutdown(self) -> None:
+        """End the engine and its threads: `destroy_process_group` calls it."""
+        self._end()
+        super().shutdown()
+
+    def abort(self) -> None:
+        """As `shutdown`; what is pending fails, here and on the ranks that wait for it."""
+        self._end()
+        super().abort()
+
+    def _end(self) -> None:
+        _open.discard(self)
+        if self._engine is not None:
+            self._engine.close()
+        self._poster.end()
+        self._herald.end()
+
+    def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
+        stage, engine = self._stage(tensors), self._engine
+        work = Reduction(tensors, stage, self._herald, max(timeout, NO_TIMEOUT))
+
+        def begin(host: Tensor) -> EngineWork | None:
+            if engine is None:
+                return None
+            dtype = str(host.dtype).removeprefix("torch.")
+            return engine.allreduce(host.view(torch.uint8).numpy(), op, dtype)
+
+        # The engine's collectives are numbered as they come, the same on all ranks.
+        if stage.is_ready and self._poster.idle:
+            work.post(begin)
+        else:
+            self._poster.put(lambda: work.post(begin))
+        return work
+
+    def _stage(self, tensors: list[Tensor]) -> Stage:
+        device = tensors[0].device
+        if device.type == "cpu":
+            return HostStage(tensors)
+        if device not in self._streams:
+            self._streams[device] = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        return AcceleratorStage(tensors, torch.cuda, self._streams[device])
+
+
+def engine_op(tensors: Sequence[Tensor], opts: Any) -> str | None:
+    """What the engine calls it; None if it cannot, which is so on all ranks or on none."""
+    first = tensors[0]
+    op = _OPS.get(opts.reduceOp.op)
+    if op is None or first.device.type not in DEVICES:
+        return None
+    if any(
+        tensor.layout != torch.strided
+        or tensor.dtype != first.dtype
+        or tensor.device != first.device
+        for tensor in tensors
+    ):
+        return None
+    if first.dtype in _INTEGERS or (first.dtype in _FLOATS and op != "and"):
+        return op
+    return None
+
+
+def _options(kind: type[Any], given: Any) -> Any:
+    """Options, where the caller gave them or the operation alone."""
+    if hasattr(given, "reduceOp"):
+        return given
+    options = kind()
+    options.reduceOp = given
+    return options
+
+
+@atexit.register
+def _close_all() -> None:
+    # Before the interpreter ends: a thread that comes back from native code later would abort it.
+    for group in list(_open):
+        with contextlib.suppress(PlinkError):
+            group._end()

@@ -1,0 +1,110 @@
+"""Ranks that are processes with PyTorch, forked from a server that has imported it once."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import multiprocessing
+import os
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+END_TIMEOUT_S = 60.0
+GROUP_TIMEOUT_S = 40.0
+
+Check = Callable[..., Any]
+
+_context = multiprocessing.get_context("forkserver")
+# The last is imported by DistributedDataParallel when it is first used.
+_context.set_forkserver_preload(["plink.torch", "torch.nn.parallel", "torch._dynamo"])
+
+
+class Rank:
+    """One process, and what it says: results, in the order of its checks, or how it failed."""
+
+    def __init__(self, process: ForkServerProcess, ear: Connection) -> None:
+        self.process = process
+        self._ear = ear
+
+    def hear(self) -> Any:
+        """What the check said or returned."""
+        assert self._ear.poll(END_TIMEOUT_S), "the rank says nothing"
+        kind, value = self._ear.recv()
+        assert kind == "result", value
+        return value
+
+    def end(self) -> None:
+        """Whatever its state."""
+        self.process.kill()
+        self.process.join()
+
+
+@contextlib.contextmanager
+def running(
+    check: Check,
+    ranks: int,
+    folder: Path,
+    *arguments: Any,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = GROUP_TIMEOUT_S,
+    **options: Any,
+) -> Iterator[list[Rank]]:
+    """Processes that run `check(say, rank, *arguments)` in a group, and are ended in any case."""
+    task = {
+        "store": str(folder / "store"),
+        "ranks": ranks,
+        "environment": {"PLINK_SOCKET_IFNAME": "lo", **(environment or {})},
+        "timeout_s": timeout_s,
+        "options": options,
+    }
+    with contextlib.ExitStack() as stack:
+        them = []
+        for rank in range(ranks):
+            ear, mouth = _context.Pipe(duplex=False)
+            process = _context.Process(target=_run, args=(mouth, rank, task, check, arguments))
+            process.start()
+            mouth.close()
+            them.append(Rank(process, ear))
+            stack.callback(them[-1].end)
+        yield them
+
+
+def results(check: Check, ranks: int, folder: Path, *arguments: Any, **options: Any) -> list[Any]:
+    """What `check` returns on each rank."""
+    with running(check, ranks, folder, *arguments, **options) as them:
+        return [rank.hear() for rank in them]
+
+
+def _run(
+    mouth: Connection, rank: int, task: dict[str, Any], check: Check, arguments: tuple[Any, ...]
+) -> None:
+    import torch
+    import torch.distributed as dist
+
+    import plink.torch  # noqa: F401
+
+    os.environ.update(task["environment"])
+    torch.set_num_threads(1)
+    try:
+        dist.init_process_group(
+            "plink",
+            init_method=f"file://{task['store']}",
+            rank=rank,
+            world_size=task["ranks"],
+            timeout=datetime.timedelta(seconds=task["timeout_s"]),
+            **task["options"],
+        )
+        result = check(lambda value: mouth.send(("result", value)), rank, *arguments)
+        # Nobody leaves while another one still needs it.
+        if dist.is_initialized():
+            dist.barrier()
+            dist.destroy_process_group()
+        mouth.send(("result", result))
+    except dist.DistBackendError as error:
+        mouth.send(("result", f"DistBackendError: {error}"))
+    except BaseException:
+        mouth.send(("failure", traceback.format_exc()))

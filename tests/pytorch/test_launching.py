@@ -1,0 +1,56 @@
+"""The environments that launchers make, and which addresses a group takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from plink.errors import WrongUseError
+from plink.torch.addresses import group_addresses, host_addresses
+
+PROGRAM = Path(__file__).with_name("work_checks.py")
+END_TIMEOUT_S = 60
+
+
+def test_torchrun() -> None:
+    """Its agent keeps the store, and each rank learns who it is from the environment."""
+    result = subprocess.run(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
+            *("--local-addr", "127.0.0.1", "--nproc-per-node", "2", str(PROGRAM)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=END_TIMEOUT_S,
+        cwd="/",
+        check=False,
+    )
+    assert result.stdout.count("sum 3 of 2") == 2, result.stderr
+
+
+def test_interfaces_that_the_user_names() -> None:
+    store = SimpleNamespace(host="192.0.2.7")
+    for variable in ("PLINK_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"):
+        assert group_addresses(store, {variable: "lo"}) == (["lo"], ["127.0.0.1"])
+    assert group_addresses(store, {"PLINK_SOCKET_IFNAME": "lo", "GLOO_SOCKET_IFNAME": "x"})[0] == [
+        "lo"
+    ]
+    with pytest.raises(WrongUseError, match="GLOO_SOCKET_IFNAME names x, which has no address"):
+        group_addresses(store, {"GLOO_SOCKET_IFNAME": "x"})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.0.1.1"])
+def test_a_master_on_loopback_is_reached_by_loopback(host: str) -> None:
+    prefixed = SimpleNamespace(underlying_store=SimpleNamespace(host=host))
+    names, addresses = group_addresses(prefixed, {})
+    assert names == []
+    assert addresses[0].startswith("127.")
+
+
+def test_without_a_master_any_address_of_the_host_is_taken() -> None:
+    _, addresses = group_addresses(SimpleNamespace(), {})
+    assert addresses[0] in {one for them in host_addresses().values() for one in them}

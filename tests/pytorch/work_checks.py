@@ -1,0 +1,217 @@
+"""Run on every rank: works in flight, futures, groups, faults and training."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from plink.engine import Options
+
+
+def many_in_flight(say: Any, rank: int) -> bool:
+    """Works that nobody keeps, of tensors that nobody keeps; waited for in any order."""
+    ranks = dist.get_world_size()
+    tensors = [torch.full((1000 * i + 1,), rank + i, dtype=torch.int64) for i in range(20)]
+    works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
+    futures = [work.get_future() for work in works[::3]]
+    for _ in range(5):
+        dist.all_reduce(torch.ones(5000), async_op=True)
+    for work in reversed(works):
+        assert work.wait()
+        assert work.is_completed()
+        assert work.is_success()
+        assert work.exception() is None
+    for i, tensor in enumerate(tensors):
+        assert torch.all(tensor == sum(range(ranks)) + ranks * i)
+        assert works[i].result()[0] is tensor
+    chained = futures[0].then(lambda future: future.value()[0] * 2)
+    assert chained.wait().item() == 2 * tensors[0].item()
+    return all(future.done() or bool(future.wait()) for future in futures)
+
+
+def sub_groups(say: Any, rank: int) -> list[float]:
+    """Two overlapping groups, one of a single rank, and one by the device's name."""
+    sums = []
+    for members in ([0, 2], [1, 2], [1], [0, 1, 2]):
+        group = dist.new_group(members, pg_options=Options(deterministic=True))
+        tensor = torch.tensor([rank + 1.0])
+        if rank in members:
+            assert dist.get_backend(group) == "plink"
+            dist.all_reduce(tensor, group=group)
+            dist.barrier(group=group)
+            dist.destroy_process_group(group)
+        sums.append(tensor.item())
+    named = dist.new_group(backend="cpu:plink")
+    dist.all_reduce(torch.ones(3), group=named)
+    return sums
+
+
+def again(say: Any, rank: int) -> list[float]:
+    """Destroyed and made again, on the same store."""
+    sums = []
+    for _ in range(2):
+        tensor = torch.ones(2)
+        dist.all_reduce(tensor)
+        sums.append(tensor.sum().item())
+        world = dist.group.WORLD
+        assert world is not None
+        ranks, store = dist.get_world_size(), world.get_group_store()
+        dist.destroy_process_group()
+        dist.init_process_group("plink", store=store, rank=rank, world_size=ranks)
+    return sums
+
+
+def lost_peer(say: Any, rank: int, in_ddp: bool) -> str:
+    tensor = torch.ones(100_000)
+    dist.all_reduce(tensor)
+    if not in_ddp:
+        say("running")
+        while True:
+            dist.all_reduce(tensor)
+    model = DistributedDataParallel(nn.Linear(50, 50))
+    model(torch.ones(2, 50)).sum().backward()
+    say("running")
+    while True:
+        try:
+            model(torch.ones(2, 50)).sum().backward()
+        except RuntimeError as error:
+            # The process group can be left behind, and what is asked of it later fails too.
+            try:
+                dist.all_reduce(tensor)
+            except dist.DistBackendError as later:
+                dist.destroy_process_group()
+                return f"{type(error).__name__}: {error} / {later}"
+
+
+def failed_future(say: Any, rank: int) -> str:
+    """Rank 1 leaves at once; a work that waits for it fails in its future too."""
+    if rank == 1:
+        dist.destroy_process_group()
+        return ""
+    work = dist.all_reduce(torch.ones(1000), async_op=True)
+    try:
+        work.get_future().wait()
+    except RuntimeError as error:
+        assert isinstance(work.exception(), dist.DistBackendError)
+        assert not work.is_success()
+        dist.destroy_process_group()
+        return str(error)
+    return "no error"
+
+
+def late_peer(say: Any, rank: int) -> str:
+    """Rank 1 does not join; `wait` has its own timeout, and the group's ends the all-reduce."""
+    world = dist.group.WORLD
+    assert world is not None
+    if rank == 1:
+        world.get_group_store().wait(["over"], datetime.timedelta(seconds=60))
+        dist.destroy_process_group()
+        return ""
+    work = dist.all_reduce(torch.ones(1000), async_op=True)
+    try:
+        work.wait(datetime.timedelta(seconds=0.1))
+    except dist.DistBackendError as error:
+        assert "has not ended within 0.1 s" in str(error)  # noqa: PT017
+    try:
+        work.wait()
+    except dist.DistBackendError as error:
+        world.get_group_store().set("over", "")
+        dist.destroy_process_group()
+        return str(error)
+    return "no error"
+
+
+def _model() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(288, 400)
+    )
+
+
+def _trained(group: dist.ProcessGroup, rank: int, **options: Any) -> tuple[list[float], Tensor]:
+    model = DistributedDataParallel(
+        _model(), process_group=group, bucket_cap_mb=0.01, broadcast_buffers=True, **options
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    chance = torch.Generator().manual_seed(rank)
+    losses = []
+    for _ in range(4):
+        optimizer.zero_grad()
+        loss = model(torch.randn(5, 1, 8, 8, generator=chance)).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    gradients = torch.cat([one.grad.flatten() for one in model.parameters()])  # type: ignore[union-attr]
+    return losses, gradients
+
+
+def training(say: Any, rank: int) -> list[bool]:
+    """Two ranks: a sum of two is the same in either order, so nothing may differ."""
+    world, gloo = dist.group.WORLD, dist.new_group(backend="gloo")
+    assert world is not None
+    same = []
+    for options in (
+        {},
+        {"gradient_as_bucket_view": True},
+        {"find_unused_parameters": True},
+        {"gradient_as_bucket_view": True, "static_graph": True},
+    ):
+        ours, theirs = (_trained(group, rank, **options) for group in (world, gloo))
+        same.append(ours[0] == theirs[0] and torch.equal(ours[1], theirs[1]))
+    return same
+
+
+def hooked_training(say: Any, rank: int) -> bool:
+    """A communication hook that works on the future."""
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    gradients = []
+    for backend in ("plink", "gloo"):
+        group = dist.new_group(backend=backend)
+        model = DistributedDataParallel(nn.Linear(30, 3), process_group=group)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.fill_(0.5)
+        model.register_comm_hook(group, default_hooks.fp16_compress_hook)
+        model(torch.full((2, 30), rank + 1.0)).sum().backward()
+        gradients.append([one.grad for one in model.parameters()])
+    return all(map(torch.equal, *gradients))  # type: ignore[arg-type]
+
+
+def reduced(say: Any, rank: int) -> float:
+    tensor = torch.full((40_000,), rank + 1.0)
+    dist.all_reduce(tensor)
+    assert torch.all(tensor == tensor[0])
+    return tensor[0].item()
+
+
+def bytes_sent(say: Any, rank: int) -> dict[int, bool]:
+    """By peer whether this rank has sent payload there, of a whole group and of one of two."""
+    tensor = torch.ones(100_000)
+    dist.all_reduce(tensor)
+    dist.barrier()
+    pair = dist.new_group([0, 1])
+    if rank < 2:
+        dist.all_reduce(torch.ones(10), group=pair)
+    world: Any = dist.group.WORLD
+    return {peer.peer: peer.bytes_sent > 10_000 for peer in world.statistics().peers}
+
+
+def launched() -> None:
+    """What a launcher's own environment starts."""
+    import plink.torch  # noqa: F401
+
+    os.environ.setdefault("PLINK_SOCKET_IFNAME", "lo")
+    dist.init_process_group("plink")
+    print(f"sum {reduced(None, dist.get_rank()):g} of {dist.get_world_size()}", flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    launched()
