@@ -19,6 +19,8 @@ _MAX_NAMES = 32
 _MAX_LEGEND = 16
 # More lines are thin and through each other.
 _MANY = 64
+# The opacity of a host without a rank.
+_LEFT_OUT = 0.3
 
 
 def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) -> Figure:
@@ -144,13 +146,16 @@ def _marks(
         "text": [subject.labels[host] for host in hosts],
         "textposition": [_beside(places[host]) for host in hosts],
         "textfont": {"size": 10},
-        "customdata": [rank_of[host] for host in hosts],
+        "customdata": [
+            f"place {rank_of[host]}" if host in rank_of else "left out" for host in hosts
+        ],
         "marker": {
             "color": group_colour(subject.shade_of[group]),
             "symbol": group_symbol(subject.shade_of[group]),
+            "opacity": [1.0 if host in rank_of else _LEFT_OUT for host in hosts],
             "size": 10 if has_names else max(4, min(8, 1600 // len(places))),
         },
-        "hovertemplate": "%{text}, place %{customdata}<extra>%{fullData.name}</extra>",
+        "hovertemplate": "%{text}, %{customdata}<extra>%{fullData.name}</extra>",
     }
 
 

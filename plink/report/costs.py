@@ -10,6 +10,7 @@ from plink.report.colours import BETWEEN, NO_GROUP_COLOUR, WITHIN
 from plink.report.parts import INK, LINE, Figure, Paragraph, Part, Section, plotly_text, rounded
 from plink.report.subject import NamedOrder, Subject
 from plink.size import format_size
+from plink.view.order import has_bound, hosts_text
 from plink.view.text import rtt_text, share_text
 
 # For the texts behind the bars.
@@ -41,8 +42,9 @@ def cost_bars(named: NamedOrder, name: str) -> Figure:
         ("given order", order.cost_given_us, NO_GROUP_COLOUR),
         ("random order (median)", order.cost_random_us, NO_GROUP_COLOUR),
         ("plink's order", order.cost_us, WITHIN),
-        ("lower bound", order.lower_bound_us, "rgba(0, 0, 0, 0)"),
     ]
+    if has_bound(order):
+        rows.append(("lower bound", order.lower_bound_us, "rgba(0, 0, 0, 0)"))
     labels = [label for label, _, _ in rows]
     scale, unit = _unit(max(cost for _, cost, _ in rows))
     trace: dict[str, Any] = {
@@ -55,7 +57,7 @@ def cost_bars(named: NamedOrder, name: str) -> Figure:
         "cliponaxis": False,
         "marker": {
             "color": [colour for _, _, colour in rows],
-            "line": {"color": INK, "width": [0, 0, 0, 1.5]},
+            "line": {"color": INK, "width": [0, 0, 0, 1.5][: len(rows)]},
         },
         "hovertemplate": "%{y}: %{text}<extra></extra>",
     }
@@ -85,9 +87,7 @@ def cost_bars(named: NamedOrder, name: str) -> Figure:
             "bargap": 0.35,
         },
         260,
-        "Shorter is better; shares are of a random order's cost. No order is cheaper than the "
-        "lower bound (dotted): what lies between it and plink's order is all that could still be "
-        "saved.",
+        "Shorter is better; shares are of a random order's cost. " + _about_bound(order),
         "predicted costs: " + ", ".join(f"{label} {rtt_text(cost)}" for label, cost, _ in rows),
     )
 
@@ -102,12 +102,22 @@ def _said(named: NamedOrder) -> str:
     most = share_text(order.gap)
     limit = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
     gap = f"{limit} of its cost could still be saved" if order.gap else "no order is cheaper"
+    gap = gap if has_bound(order) else "no lower bound is known"
     against = f"{share_text(order.cost_us / order.cost_random_us)} of a random order's cost"
     share = against if order.cost_random_us else "as much as any"
     return (
-        f"{named.source}: {order.algorithm} on {len(order.hosts)} hosts; cost is {cost}. "
+        f"{named.source}: {order.algorithm} on {hosts_text(order)}; cost is {cost}. "
         f"plink's order costs {share}; {gap}. Gain found again on other readings: "
         f"{confirmation(order)}."
+    )
+
+
+def _about_bound(order: Order) -> str:
+    if not has_bound(order):
+        return "How cheap an order could be is not known."
+    return (
+        "No order is cheaper than the lower bound (dotted): what lies between it and plink's "
+        "order is all that could still be saved."
     )
 
 

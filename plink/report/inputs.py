@@ -53,20 +53,22 @@ def read_subject(paths: Sequence[str]) -> Subject:
 
 
 def _check_made_from(named: NamedOrder, cluster: Cluster, source: str, digest: str) -> None:
-    if named.order.made_from == digest and sorted(named.order.names) == sorted(cluster.names):
+    if named.order.made_from == digest and sorted(named.order.given) == sorted(cluster.names):
         return
     file = document.argument(source)
     algorithm = named.order.algorithm
+    ranks = f" --ranks {named.order.ranks}" if named.order.unused else ""
     raise WrongUseError(
         f"{named.source} was not made from {source} as it is now",
-        f"plink order {file} --algo {algorithm} -o {document.argument(named.source)} makes it anew",
+        f"plink order {file} --algo {algorithm}{ranks} -o {document.argument(named.source)} "
+        "makes it anew",
     )
 
 
 def _check_same(orders: Sequence[NamedOrder]) -> None:
     first = orders[0]
     for other in orders[1:]:
-        same_hosts = sorted(other.order.names) == sorted(first.order.names)
+        same_hosts = sorted(other.order.given) == sorted(first.order.given)
         if other.order.made_from != first.order.made_from or not same_hosts:
             raise WrongUseError(
                 f"{first.source} and {other.source} were not made from the same cluster file",

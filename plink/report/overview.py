@@ -13,6 +13,7 @@ from plink.report.parts import Paragraph, Part, Section, Steps, Table
 from plink.report.subject import NamedOrder, Subject
 from plink.view.facts import how
 from plink.view.next_steps import next_steps
+from plink.view.order import has_bound
 from plink.view.text import counted, rtt_text, share_text
 
 
@@ -79,13 +80,11 @@ def facts_of(subject: Subject) -> list[tuple[str, str]]:
 
 def _gained(named: NamedOrder) -> str:
     order = named.order
-    cost, bound = (
+    cost, least = (
         share_text(part / order.cost_random_us) for part in (order.cost_us, order.lower_bound_us)
     )
-    return (
-        f"{named.source}: {order.algorithm}, {cost} of a random order's predicted cost, lower "
-        f"bound {bound}"
-    )
+    bound = f"lower bound {least}" if has_bound(order) else "no lower bound known"
+    return f"{named.source}: {order.algorithm}, {cost} of a random order's predicted cost, {bound}"
 
 
 def _found_by(named: NamedOrder) -> str:

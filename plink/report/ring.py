@@ -19,14 +19,15 @@ def ring_section(subject: Subject) -> Section | None:
     if len(subject.names) < _LEAST_HOSTS:
         return None
     parts: list[Part] = []
-    given = list(range(len(subject.names)))
     if not subject.orders:
+        given = list(range(len(subject.names)))
         parts.append(Paragraph(f"No order was given to this report. {_crossings(subject, given)}"))
         parts.append(rings(subject, [("given order", given)], "ring"))
     for number, named in enumerate(subject.orders):
         ranks = [subject.place_of[name] for name in named.order.names]
         parts.append(Paragraph(_compared(subject, named, ranks)))
-        pair = [("given order", given), ("plink's order", ranks)]
+        # Where hosts are left out, the given order is that of the first.
+        pair = [("given order", list(range(len(ranks)))), ("plink's order", ranks)]
         parts += [
             rings(subject, pair, f"ring-{number}"),
             hop_bars(subject, named, ranks, f"hops-{number}"),
@@ -46,11 +47,13 @@ def _compared(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str:
     if not subject.groups:
         return f"{named.source}: {_crossings(subject, ranks)}"
     given = leaving(subject, range(len(ranks)))
-    alone = int((subject.group_of == NO_GROUP).sum())
-    least = len(subject.groups) + alone if len(subject.groups) + alone > 1 else 0
+    of_hosts = subject.group_of[list(ranks)]
+    alone = int((of_hosts == NO_GROUP).sum())
+    groups = len(set(of_hosts.tolist()) - {NO_GROUP})
+    least = groups + alone if groups + alone > 1 else 0
     lone = f" and {counted(alone, 'host')} of none" if alone else ""
     return (
         f"{named.source}: {leaving(subject, ranks)} of {len(ranks)} hops lead from one group to "
         f"another; in the given order {given} do. A ring over "
-        f"{counted(len(subject.groups), 'group')}{lone} has at least {least}."
+        f"{counted(groups, 'group')}{lone} has at least {least}."
     )

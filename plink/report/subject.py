@@ -89,7 +89,8 @@ class Subject:
         if self.distances is not None:
             near = seriate(self.distances.matrix_us)
         elif self.orders:
-            near = [self.place_of[name] for name in self.orders[0].order.names]
+            order = self.orders[0].order
+            near = [self.place_of[host.name] for host in (*order.hosts, *order.unused)]
         else:
             near = list(range(len(self.names)))
         place = np.empty(len(near))

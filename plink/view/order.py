@@ -22,7 +22,7 @@ _WIDE = 58
 
 def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
     """Print what an order costs, and `with_hosts` who comes when, in a few lines."""
-    console.print(Text(f"{printable(order.algorithm)} order of {_hosts(order)}", style="bold"))
+    console.print(Text(f"{printable(order.algorithm)} order of {hosts_text(order)}", style="bold"))
     if len(order.hosts) == 1:
         return
     console.print(Text(_what(order), style="dim"))
@@ -33,7 +33,8 @@ def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> N
     console.print(facts.table(_facts(order, with_hosts=with_hosts)))
 
 
-def _hosts(order: Order) -> str:
+def hosts_text(order: Order) -> str:
+    """How many hosts it has, of how many where some are left out, and how many ranks."""
     hosts = len(order.hosts)
     text = counted(hosts, "host")
     if order.unused:
@@ -78,13 +79,13 @@ def _costs(order: Order, width: int) -> Table:
             _share(cost_us, order.cost_given_us),
             rtt_text(cost_us / len(order.hosts)),
         )
-        if label == "lower bound" and not _has_bound(order):
+        if label == "lower bound" and not has_bound(order):
             cells = ("none known", "", "", "")
         table.add_row(label, *cells[: len(titles)], style=style)
     return table
 
 
-def _has_bound(order: Order) -> bool:
+def has_bound(order: Order) -> bool:
     """Whether the bound says more than that costs are not negative."""
     return order.lower_bound_us > 0.0 or order.cost_us == 0.0
 
@@ -107,7 +108,7 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     most = share_text(order.gap)
     limit = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
     gap = f"{limit} could still be saved" if order.gap else optimal
-    gap = gap if _has_bound(order) else "not known"
+    gap = gap if has_bound(order) else "not known"
     filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
     rows: list[facts.Fact] = [
         ("gap", [gap]),

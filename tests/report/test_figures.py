@@ -137,6 +137,30 @@ def test_costs_are_those_of_the_order():
     assert figure.layout["shapes"][0]["x0"] == figure.traces[0]["x"][3]
 
 
+def test_a_bound_that_is_not_known_is_not_drawn():
+    order = replace(ordered(racks(SIZES)), lower_bound_us=0.0)
+    named = subject(racks(SIZES), order).orders[0]
+    figure = cost_bars(named, "costs")
+    assert figure.layout["shapes"] == []
+    assert "lower bound" not in figure.traces[0]["y"]
+
+
+def test_a_host_that_is_left_out_is_drawn_pale_and_says_so():
+    about = subject(racks(SIZES), ordered(racks(SIZES)))
+    figure = rings(about, [("plink's", list(range(11)))], "ring")
+    said = {
+        name: (place, opacity)
+        for trace in figure.traces
+        if trace["mode"] == "markers+text"
+        for name, place, opacity in zip(
+            trace["text"], trace["customdata"], trace["marker"]["opacity"], strict=True
+        )
+    }
+    assert said["h10"] == ("place 10", 1.0)
+    assert said["h11"][0] == "left out"
+    assert said["h11"][1] < 1.0
+
+
 def test_hops_that_leave_a_group_are_told_apart():
     about = subject(racks(SIZES), ordered(racks(SIZES)))
     ranks = [about.place_of[name] for name in about.orders[0].order.names]

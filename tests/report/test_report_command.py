@@ -37,9 +37,9 @@ def write(found: cluster.Cluster, name: str = "c.json") -> None:
     cluster.write(name, found)
 
 
-def write_order(name: str = "o.json", source: str = "c.json") -> None:
+def write_order(name: str = "o.json", source: str = "c.json", ranks: int | None = None) -> None:
     found, made_from = cluster.read(source)
-    order.write(name, solve_order(found, made_from, Task(time_limit_s=0.2)))
+    order.write(name, solve_order(found, made_from, Task(time_limit_s=0.2, ranks=ranks)))
 
 
 def visible(page: str) -> str:
@@ -128,6 +128,26 @@ def test_an_order_alone_is_a_report_too() -> None:
     page = visible(report("o.json"))
     assert "2 of 8 hops lead from one group to another" in page
     assert "plink order o.json --format openmpi -o hostfile" in page
+
+
+@pytest.mark.parametrize("files", [["c.json", "o.json"], ["o.json"]])
+def test_an_order_may_leave_hosts_out(files: list[str]) -> None:
+    needs_plotly()
+    write(racks([4, 4, 4]))
+    write_order(ranks=8)
+    page = visible(report(*files))
+    assert "ring on 8 of 12 hosts" in page
+    assert "2 of 8 hops lead from one group to another" in page
+    assert "A ring over 2 groups has at least 2" in page
+
+
+def test_how_to_make_an_order_anew_keeps_its_ranks(capsys: pytest.CaptureFixture[str]) -> None:
+    needs_plotly()
+    write(racks([4, 4]))
+    write_order(ranks=6)
+    write(racks([4, 4], seed=2))
+    assert run(["report", "c.json", "o.json", "-o", "r.html"]) == 2
+    assert "plink order c.json --algo ring --ranks 6 -o o.json" in capsys.readouterr().err
 
 
 def test_a_cluster_without_measurements_says_what_to_do() -> None:
