@@ -56,14 +56,6 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     rank, ranks, timeout = asked.group_rank, asked.group_size, asked.timeout
     interfaces, addresses = group_addresses(asked.store, os.environ)
     options = _completed(options, addresses, timeout)
-    gloo = _gloo(
-        store,
-        rank,
-        ranks,
-        timeout=timeout,
-        interfaces=interfaces,
-        address=options.addresses[0],
-    )
     engine = None
     if ranks > 1:
         meeting = C10dStore(store)
@@ -72,6 +64,15 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         plan = os.environ.get(PLAN_VARIABLE) or None
         forest = agreed_forest(meeting, rank, ranks, plan, is_part=is_part, options=options)
         engine = Engine(rank, ranks, meeting, forest, options)
+    # After the engine, which names a rank that does not come.
+    gloo = _gloo(
+        store,
+        rank,
+        ranks,
+        timeout=timeout,
+        interfaces=interfaces,
+        address=options.addresses[0],
+    )
     return PlinkGroup(store, rank, ranks, gloo, engine)
 
 
