@@ -56,14 +56,6 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     rank, ranks, timeout = asked.group_rank, asked.group_size, asked.timeout
     interfaces, addresses = group_addresses(asked.store, os.environ)
     options = _completed(options, addresses, timeout)
-    gloo = _gloo(
-        store,
-        rank,
-        ranks,
-        timeout=timeout,
-        interfaces=interfaces,
-        address=options.addresses[0],
-    )
     engine = None
     if ranks > 1:
         meeting = C10dStore(store)
@@ -72,6 +64,15 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         plan = os.environ.get(PLAN_VARIABLE) or None
         forest = agreed_forest(meeting, rank, ranks, plan, is_part=is_part, options=options)
         engine = Engine(rank, ranks, meeting, forest, options)
+    # After the engine, which names a rank that does not come.
+    gloo = _gloo(
+        store,
+        rank,
+        ranks,
+        timeout=timeout,
+        interfaces=interfaces,
+        address=options.addresses[0],
+    )
     return PlinkGroup(store, rank, ranks, gloo, engine)
 
 
@@ -91,10 +92,9 @@ def _gloo(
     store: Store, rank: int, ranks: int, *, timeout: timedelta, interfaces: list[str], address: str
 ) -> ProcessGroupGloo:
     options = ProcessGroupGloo._Options()  # type: ignore[attr-defined]
-    # Pairs are connected when they first talk: most jobs need few of them beside the engine.
+    # Connected at once: made at the first message, connections have hung.
     options._devices = [
-        ProcessGroupGloo.create_device(interface=interface, lazy_init=True)
-        for interface in interfaces
-    ] or [ProcessGroupGloo.create_device(hostname=address, lazy_init=True)]
+        ProcessGroupGloo.create_device(interface=interface) for interface in interfaces
+    ] or [ProcessGroupGloo.create_device(hostname=address)]
     options._timeout = timeout
     return ProcessGroupGloo(PrefixStore("gloo", store), rank, ranks, options)
