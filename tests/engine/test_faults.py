@@ -14,6 +14,8 @@ from engine.group import group
 from engine.processes import running_ranks
 from plink.engine import Engine, EngineError
 
+pytestmark = pytest.mark.timing
+
 WAIT_S = 30.0
 
 

@@ -18,6 +18,8 @@ from engine.forests import stars
 from engine.group import QUICK
 from plink.engine import DirectoryStore, Engine, EngineError, _native
 
+pytestmark = pytest.mark.timing
+
 # Four chunks: 0 and 2 have rank 0 as their root, 1 and 3 rank 1.
 ITEMS = 256
 OPTIONS = replace(QUICK, workers=1, chunk_bytes=256)

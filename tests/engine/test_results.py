@@ -12,6 +12,8 @@ from engine.forests import binary_tree, chains, random_forest, stars
 from engine.group import group
 from plink.engine import Engine, Forest, Work, _native
 
+pytestmark = pytest.mark.timing
+
 Array = npt.NDArray[np.generic]
 
 FORESTS = {

@@ -19,6 +19,8 @@ from engine.group import QUICK, group
 from plink.engine import C10dStore, DirectoryStore, Engine, EngineError, Forest, Options, _native
 from plink.errors import PlinkError, WrongUseError
 
+pytestmark = pytest.mark.timing
+
 
 def outcomes(makers: list[Callable[[], Engine]]) -> list[str]:
     """What comes of engines that are made at the same time."""

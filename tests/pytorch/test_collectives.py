@@ -9,6 +9,8 @@ import pytest
 from pytorch import collective_checks as checks
 from pytorch.processes import results
 
+pytestmark = pytest.mark.timing
+
 RANKS = 3
 
 

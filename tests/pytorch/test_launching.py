@@ -12,6 +12,8 @@ import pytest
 from plink.errors import WrongUseError
 from plink.torch.addresses import group_addresses, host_addresses
 
+pytestmark = pytest.mark.timing
+
 PROGRAM = Path(__file__).with_name("work_checks.py")
 END_TIMEOUT_S = 60
 

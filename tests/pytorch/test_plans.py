@@ -22,6 +22,8 @@ from plink.torch.placement import Place, match, placed
 from pytorch import work_checks as checks
 from pytorch.processes import results
 
+pytestmark = pytest.mark.timing
+
 # 0 - 1 - 2: the ends have nothing to say to each other.
 LINE = make_forest([1.0], [[-1, 0, 1]], [[-1, 0, 1]])
 

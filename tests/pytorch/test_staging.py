@@ -12,6 +12,8 @@ from pytorch import staging_checks as checks
 from pytorch.processes import results
 from pytorch.staging_checks import RemoteTensor, Runtime, Stream
 
+pytestmark = pytest.mark.timing
+
 
 def test_an_accelerators_tensor_goes_to_the_host_and_back() -> None:
     runtime = Runtime()

@@ -9,6 +9,8 @@ import pytest
 from pytorch import work_checks as checks
 from pytorch.processes import results, running
 
+pytestmark = pytest.mark.timing
+
 
 def test_many_works_in_flight(tmp_path: Path) -> None:
     assert results(checks.many_in_flight, 3, tmp_path) == [True] * 3
