@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import PrefixStore, TCPStore
 
 from plink.bench.workers.gloo_allreduce import interface_of
 from plink.engine import C10dStore, Engine, Forest, Options
@@ -32,27 +33,42 @@ def main() -> None:
     rank, ranks = task["rank"], task["ranks"]
     os.environ["GLOO_SOCKET_IFNAME"] = interface_of(task["address"])
     torch.set_num_threads(1)
-    store = dist.TCPStore(task["master"], task["port"], ranks, rank == 0, TIMEOUT)
+    store = TCPStore(task["master"], task["port"], ranks, rank == 0, TIMEOUT)
     runs: dict[str, Callable[[np.ndarray[Any, Any]], None]] = {}
     engines = []
     for name, plan in task["plans"].items():
         forest = Forest(*(np.array(plan[part]) for part in ("weights", "reduce", "broadcast")))
         options = Options(addresses=(task["address"],), **plan["options"])
-        store_of_plan = C10dStore(dist.PrefixStore(name, store))
+        store_of_plan = C10dStore(PrefixStore(name, store))
         engine = Engine(rank, ranks, store_of_plan, forest, options)
         engines.append(engine)
-        runs[name] = lambda array, engine=engine: engine.allreduce(array).wait()
+        runs[name] = by_engine(engine)
     groups = []
     for name, order in task["gloo"].items():
         place = order.index(rank)
-        group = dist.ProcessGroupGloo(dist.PrefixStore(name, store), place, ranks, TIMEOUT)
+        # PyTorch's stubs do not say that it is a ProcessGroup.
+        group: Any = dist.ProcessGroupGloo(PrefixStore(name, store), place, ranks, TIMEOUT)
         groups.append(group)
-        runs[name] = lambda array, group=group: group.allreduce([torch.from_numpy(array)]).wait()
+        runs[name] = by_gloo(group)
     meet = groups[0] if groups else None
     measured = measure(task, runs, engines, meet)
     for engine in engines:
         engine.close()
     print(json.dumps(measured))
+
+
+def by_engine(engine: Engine) -> Callable[[np.ndarray[Any, Any]], None]:
+    """An allreduce by the engine."""
+    return lambda array: engine.allreduce(array).wait()
+
+
+def by_gloo(group: dist.ProcessGroup) -> Callable[[np.ndarray[Any, Any]], None]:
+    """An allreduce by Gloo."""
+
+    def allreduce(array: np.ndarray[Any, Any]) -> None:
+        group.allreduce([torch.from_numpy(array)]).wait()
+
+    return allreduce
 
 
 def measure(

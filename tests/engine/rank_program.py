@@ -10,8 +10,8 @@ import sys
 from typing import Any
 
 import numpy as np
-from forests import binary_tree, chains, stars
 
+from forests import binary_tree, chains, stars
 from plink.engine import DirectoryStore, Engine, EngineError, Options
 
 KINDS = {"stars": stars, "chains": chains, "binary tree": binary_tree}
