@@ -60,8 +60,7 @@ def run(request: Request) -> None:
             on_progress=status.update if console.is_terminal else None,
         )
     if request.algorithms and not found.rows:
-        name, reason = found.refused[0]
-        raise WrongUseError(f"{name}: {reason}")
+        raise WrongUseError(found.refused[0][1])
     if request.objective == "contention" and not found.has_times:
         raise WrongUseError(
             f"{document.label(request.cluster or request.file)}: holds no bandwidths",

@@ -129,7 +129,7 @@ def test_not_enough_slots_is_one_sentence(
         "hint: --slots 3 gives every host as many as that takes\n"
     )
     assert run(["order", "c.json", "--ranks", "11", "--algo", "halving-doubling"]) == 2
-    assert "a power of two of ranks, not 11" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith("error: halving-doubling needs a power of two")
     assert run(["order", "c.json", "--ranks", "8", "--prove", "1"]) == 2
     assert "no exact engine proves a choice of hosts" in capsys.readouterr().err
 
