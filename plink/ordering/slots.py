@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from plink.errors import WrongUseError
 from plink.files.cluster import Host
+from plink.files.order import Order
 from plink.view.text import counted
 from solvers.collectives.algorithm import Algorithm
 from solvers.slots.filling import Filling
@@ -40,6 +41,24 @@ def modelled(algorithm: Algorithm, filling: Filling) -> Filling:
     Raises:
         WrongUseError: its peers are hosts, and orders differ in how many they use.
     """
+def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
+    """How many ranks each of a cluster's hosts could have taken when an order was made of them.
+
+    An order has ranks in place of the slots of hosts that it uses, which may be fewer; those that
+    it left out show whether the cluster's slots counted, or one number for all.
+    """
+    ranks_on = {host.name: host.slots for host in order.hosts}
+    left = {host.name: host.slots for host in order.unused}
+    if not left:
+        return [ranks_on[host.name] for host in hosts]
+    is_own = all(host.slots == left.get(host.name, host.slots) for host in hosts)
+    same = max(left.values())
+    return [
+        max(host.slots if is_own else left.get(host.name, same), ranks_on.get(host.name, 1))
+        for host in hosts
+    ]
+
+
     if not algorithm.is_over_hosts:
         return filling
     if not (filling.is_even or filling.takes_all_hosts):
