@@ -190,7 +190,7 @@ def _read_at(percentile: float | None, hosts: Cluster, source: str) -> Cluster:
 
 def _write(request: Request, order: Order) -> None:
     if request.format_name is not None:
-        text = launchers.render(request.format_name, order.ranked, order.groups)
+        text = launchers.render(request.format_name, order.ranked, order.groups, order.unused)
         document.write_bytes(request.output or document.STANDARD_STREAM, text.encode())
     elif request.output is not None:
         order_file.write(request.output, order)
