@@ -13,6 +13,9 @@ from plink.view.text import counted
 from solvers.collectives.algorithm import Algorithm
 from solvers.slots.filling import Filling
 
+# What --slots takes.
+MAX_SLOTS = 65536
+
 
 def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
     """The hosts, each with so many slots; with their own for None."""
@@ -27,20 +30,17 @@ def filling_of(hosts: Sequence[Host], ranks: int | None) -> Filling:
     """
     slots = [host.slots for host in hosts]
     if ranks is not None and ranks > sum(slots):
+        needed = -(-ranks // len(hosts))
         raise WrongUseError(
             f"{counted(ranks, 'rank')} on {counted(len(hosts), 'host')} with "
             f"{counted(sum(slots), 'slot')} in all: there are not enough",
-            f"--slots {-(-ranks // len(hosts))} gives every host as many as that takes",
+            f"--slots {needed} gives every host as many as that takes"
+            if needed <= MAX_SLOTS
+            else None,
         )
     return Filling(slots, sum(slots) if ranks is None else ranks)
 
 
-def modelled(algorithm: Algorithm, filling: Filling) -> Filling:
-    """The filling that an algorithm's peers are placed by: ranks, or hosts with one peer each.
-
-    Raises:
-        WrongUseError: its peers are hosts, and orders differ in how many they use.
-    """
 def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
     """How many ranks each of a cluster's hosts could have taken when an order was made of them.
 
@@ -59,6 +59,12 @@ def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
     ]
 
 
+def modelled(algorithm: Algorithm, filling: Filling) -> Filling:
+    """The filling that an algorithm's peers are placed by: ranks, or hosts with one peer each.
+
+    Raises:
+        WrongUseError: its peers are hosts, and orders differ in how many they use.
+    """
     if not algorithm.is_over_hosts:
         return filling
     if not (filling.is_even or filling.takes_all_hosts):
