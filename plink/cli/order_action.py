@@ -131,10 +131,16 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
     content = document.read_bytes(request.file)
     data = document.parse(content, source)
     if data.get("format") == order_file.FORMAT:
+        order = _with_slots(order_file.from_json(data, source), request.slots)
+        if request.ranks not in (None, order.ranks):
+            raise WrongUseError(
+                f"{source}: the order has {counted(order.ranks, 'rank')}, not {request.ranks}",
+                "plink order CLUSTER --ranks makes one for them",
+            )
         if request.given_options:
             verb = "has" if len(request.given_options) == 1 else "have"
             note(f"nothing is searched: {', '.join(request.given_options)} {verb} no effect")
-        return _with_slots(order_file.from_json(data, source), request.slots), ()
+        return order, ()
     hosts = _read_at(request.percentile, cluster.from_json(data, source), source)
     if request.format_name is not None and request.ranks is None:
         # What cannot be written in this order cannot in any: it is refused before the search.
@@ -190,7 +196,7 @@ def _read_at(percentile: float | None, hosts: Cluster, source: str) -> Cluster:
 
 def _write(request: Request, order: Order) -> None:
     if request.format_name is not None:
-        text = launchers.render(request.format_name, order.ranked, order.groups)
+        text = launchers.render(request.format_name, order.ranked, order.groups, order.unused)
         document.write_bytes(request.output or document.STANDARD_STREAM, text.encode())
     elif request.output is not None:
         order_file.write(request.output, order)

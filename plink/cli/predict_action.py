@@ -18,7 +18,7 @@ from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.forecast import Orders, forecast, to_json
-from plink.ordering.slots import filling_of
+from plink.ordering.slots import filling_of, slots_of
 from plink.size import parse_size
 from plink.view.forecast import print_forecast
 from plink.view.paper import paper
@@ -60,8 +60,7 @@ def run(request: Request) -> None:
             on_progress=status.update if console.is_terminal else None,
         )
     if request.algorithms and not found.rows:
-        name, reason = found.refused[0]
-        raise WrongUseError(f"{name}: {reason}")
+        raise WrongUseError(found.refused[0][1])
     if request.objective == "contention" and not found.has_times:
         raise WrongUseError(
             f"{document.label(request.cluster or request.file)}: holds no bandwidths",
@@ -96,10 +95,8 @@ def _read(request: Request) -> tuple[Cluster, Orders]:
     hosts = as_permutation([host.name for host in everyone], cluster.names, source)
     if order.made_from not in (None, digest):
         note(f"{source} was not made from {request.cluster} as it is now")
-    slots = {place: host.slots for place, host in zip(hosts, everyone, strict=True)}
-    by_place = [slots[place] for place in range(len(hosts))]
     placement = [hosts[host] for host in _host_of_rank(order)]
-    return cluster, Orders(source, placement, Filling(by_place, order.ranks))
+    return cluster, Orders(source, placement, Filling(slots_of(order, cluster.hosts), order.ranks))
 
 
 def _host_of_rank(order: Order) -> Sequence[int]:

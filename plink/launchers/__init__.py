@@ -51,20 +51,23 @@ def described() -> dict[str, str]:
     return orders | {name: found.about for name, found in TOPOLOGIES.items()}
 
 
-def render(name: str, ranked: Sequence[Host], groups: Sequence[Group]) -> str:
+def render(
+    name: str, ranked: Sequence[Host], groups: Sequence[Group], unused: Sequence[Host] = ()
+) -> str:
     """The text of a file in the format `name`.
 
     Args:
         name: of a format or a topology.
         ranked: the hosts in rank order, with as many slots as ranks in a row.
         groups: of near hosts; empty where they are not known.
+        unused: hosts without a rank, which have their places in a topology all the same.
 
     Raises:
         KeyError: there is no such format.
         WrongUseError: what reads the file cannot take a host, or there are no groups for it.
     """
     if name in TOPOLOGIES:
-        return TOPOLOGIES[name].render(in_rank_order(ranked, groups, "Slurm"))
+        return TOPOLOGIES[name].render(in_rank_order([*ranked, *unused], groups, "Slurm"))
     check_adjacent(ranked, FORMATS[name])
     return FORMATS[name].render(ranked)
 

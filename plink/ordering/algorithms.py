@@ -22,7 +22,7 @@ def algorithm_for(name: str, filling: Filling) -> Algorithm:
     ranks = modelled(found, filling).ranks
     refusal = found.refusal(ranks)
     if refusal is not None:
-        raise WrongUseError(f"{name}: {refusal}", _alternative(name, ranks))
+        raise WrongUseError(refusal, _alternative(name, ranks))
     return found
 
 

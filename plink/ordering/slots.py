@@ -8,9 +8,13 @@ from dataclasses import dataclass, replace
 
 from plink.errors import WrongUseError
 from plink.files.cluster import Host
+from plink.files.order import Order
 from plink.view.text import counted
 from solvers.collectives.algorithm import Algorithm
 from solvers.slots.filling import Filling
+
+# What --slots takes.
+MAX_SLOTS = 65536
 
 
 def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
@@ -26,12 +30,33 @@ def filling_of(hosts: Sequence[Host], ranks: int | None) -> Filling:
     """
     slots = [host.slots for host in hosts]
     if ranks is not None and ranks > sum(slots):
+        needed = -(-ranks // len(hosts))
         raise WrongUseError(
             f"{counted(ranks, 'rank')} on {counted(len(hosts), 'host')} with "
             f"{counted(sum(slots), 'slot')} in all: there are not enough",
-            f"--slots {-(-ranks // len(hosts))} gives every host as many as that takes",
+            f"--slots {needed} gives every host as many as that takes"
+            if needed <= MAX_SLOTS
+            else None,
         )
     return Filling(slots, sum(slots) if ranks is None else ranks)
+
+
+def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
+    """How many ranks each of a cluster's hosts could have taken when an order was made of them.
+
+    An order has ranks in place of the slots of hosts that it uses, which may be fewer; those that
+    it left out show whether the cluster's slots counted, or one number for all.
+    """
+    ranks_on = {host.name: host.slots for host in order.hosts}
+    left = {host.name: host.slots for host in order.unused}
+    if not left:
+        return [ranks_on[host.name] for host in hosts]
+    is_own = all(host.slots == left.get(host.name, host.slots) for host in hosts)
+    same = max(left.values())
+    return [
+        max(host.slots if is_own else left.get(host.name, same), ranks_on.get(host.name, 1))
+        for host in hosts
+    ]
 
 
 def modelled(algorithm: Algorithm, filling: Filling) -> Filling:

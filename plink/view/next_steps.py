@@ -126,12 +126,13 @@ def _grouping(cluster: Cluster, file: str) -> list[Step]:
 def _ordering(file: str, order_file: str, order: Order) -> list[Step]:
     if len(order.hosts) < 2:
         return []
+    bench = f"plink bench {file}{_ranks(order)} --orders given,{order_file},random:5"
     doubtful = doubt(order)
     if doubtful is not None:
         return [
             Step(
                 f"the gain of {order_file} is in doubt: measure whether it is real",
-                f"plink bench {file} --orders given,{order_file},random:5",
+                bench,
             )
         ]
     return [
@@ -145,6 +146,14 @@ def _ordering(file: str, order_file: str, order: Order) -> list[Step]:
         ),
         Step(
             "measure what it gains",
-            f"plink bench {file} --orders given,{order_file},random:5",
+            bench,
         ),
     ]
+
+
+def _ranks(order: Order) -> str:
+    """What tells `plink bench` how many ranks an order has, where hosts are left out."""
+    if not order.unused:
+        return ""
+    slots = max(host.slots for host in (*order.hosts, *order.unused))
+    return f" --ranks {order.ranks}" + (f" --slots {slots}" if slots > 1 else "")

@@ -16,6 +16,7 @@ from plink.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
+from plink.ordering.slots import slots_of
 from plink.ordering.solve import Task, solve_order
 
 QUICK_S = 0.2
@@ -129,7 +130,7 @@ def test_not_enough_slots_is_one_sentence(
         "hint: --slots 3 gives every host as many as that takes\n"
     )
     assert run(["order", "c.json", "--ranks", "11", "--algo", "halving-doubling"]) == 2
-    assert "a power of two of ranks, not 11" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith("error: halving-doubling needs a power of two")
     assert run(["order", "c.json", "--ranks", "8", "--prove", "1"]) == 2
     assert "no exact engine proves a choice of hosts" in capsys.readouterr().err
 
@@ -175,6 +176,31 @@ def test_an_order_keeps_the_ranks_that_it_was_made_for(
     assert "--ranks has no effect" in capsys.readouterr().err
     assert run(["order", "o.json", "--slots", "2"]) == 2
     assert "made for 8 ranks, and --slots makes it 16 ranks" in capsys.readouterr().err
+    assert run(["order", "o.json", "--ranks", "4", "--format", "mpich", "-o", "file"]) == 2
+    assert capsys.readouterr().err.startswith("error: o.json: the order has 8 ranks, not 4\n")
+    assert not Path("file").exists()
+
+
+def test_a_topology_has_hosts_without_ranks_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    cluster.write("c.json", with_uplinks(racks_of_four(), 4))
+    assert run(["order", "c.json", "--ranks", "4", "--format", "slurm-block"]) == 0
+    assert "BlockSizes=4" in capsys.readouterr().out
+
+
+def test_slots_are_known_that_hosts_had_before_ranks_took_them():
+    found = racks([4, 4, 4], seed=3)[0]
+    order = solve_order(found, None, Task(ranks=7, slots=2, time_limit_s=QUICK_S))
+    assert order.hosts[-1].slots == 1
+    assert slots_of(order, found.hosts) == [2] * 12
+    own = uneven([3, 3], [2, 4])
+    order = solve_order(own, None, Task(ranks=7, time_limit_s=QUICK_S))
+    assert sum(host.slots for host in order.hosts) == 7
+    assert slots_of(order, own.hosts) == [host.slots for host in own.hosts]
+    order = solve_order(found, None, Task(slots=3, time_limit_s=QUICK_S))
+    assert slots_of(order, found.hosts) == [3] * 12
 
 
 def test_ranks_that_are_apart_are_read_and_written(tmp_path: Path):

@@ -139,6 +139,7 @@ def test_an_order_may_leave_hosts_out(files: list[str]) -> None:
     assert "ring on 8 of 12 hosts" in page
     assert "2 of 8 hops lead from one group to another" in page
     assert "A ring over 2 groups has at least 2" in page
+    assert " --ranks 8 --orders given,o.json,random:5" in page
 
 
 def test_how_to_make_an_order_anew_keeps_its_ranks(capsys: pytest.CaptureFixture[str]) -> None:
