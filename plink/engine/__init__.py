@@ -3,16 +3,17 @@
     with Engine(rank, ranks, DirectoryStore("/shared/job-17"), forest) as engine:
         engine.allreduce(gradients, op="mean").wait()
 
-It imports nothing of plink but its errors, and of others numpy only: what trains starts fast.
+Of plink it imports the errors and the forests of plans only, of others numpy: what trains starts
+fast.
 """
 
 from plink.engine.engine import Engine
 from plink.engine.failure import EngineError
-from plink.engine.forest import Forest
 from plink.engine.options import Options
 from plink.engine.statistics import ConnectionStatistics, PeerStatistics, Statistics
 from plink.engine.store import C10dStore, DirectoryStore, Store
 from plink.engine.work import Work
+from plink.plans.forest import Forest
 
 __all__ = [
     "C10dStore",

@@ -10,13 +10,14 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.engine.failure import EngineError
-from plink.engine.forest import Forest
+from plink.engine.forest import native
 from plink.engine.meeting import Meeting, meet
 from plink.engine.options import Options
 from plink.engine.statistics import Statistics, statistics_of
 from plink.engine.store import Store
 from plink.engine.work import Work
 from plink.errors import WrongUseError
+from plink.plans.forest import Forest
 
 _DTYPES = {name: getattr(core.DType, name) for name in core.DTYPE_BYTES}
 _OPS = {
@@ -52,7 +53,7 @@ class Engine:
         options = options or Options()
         if not 0 <= rank < ranks:
             raise WrongUseError(f"there is no rank {rank} among {ranks}")
-        native_forest = forest.native()
+        native_forest = native(forest)
         if forest.ranks != ranks:
             raise WrongUseError(f"the plan is for {forest.ranks} ranks, there are {ranks}")
         self.rank = rank
@@ -125,7 +126,7 @@ class Engine:
             EngineError: the engine has failed.
         """
         try:
-            self._native.install(forest.native(), at_collective)
+            self._native.install(native(forest), at_collective)
         except core.EngineFailedError as error:
             raise _translated(error) from None
         except ValueError as error:

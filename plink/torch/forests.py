@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from plink.engine import EngineError, Forest, Options, Store
+from plink.engine import EngineError, Options, Store
 from plink.errors import WrongUseError
 from plink.files import plan as plan_file
+from plink.plans.forest import Forest
 from plink.torch.addresses import host_addresses
 from plink.torch.placement import Place, match, placed
 
@@ -81,10 +82,7 @@ def _decided(
         if is_part:
             return flat(ranks)
         raise WrongUseError(f"the plan {path} {error}") from None
-    of_plan = plan.forest
-    return placed(
-        Forest(of_plan.weights, of_plan.reduce_parents, of_plan.broadcast_parents), planned_rank
-    )
+    return placed(plan.forest, planned_rank)
 
 
 def _own_addresses(options: Options) -> list[str]:

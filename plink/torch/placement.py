@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.engine import Forest
 from plink.errors import WrongUseError
 from plink.files.plan import PlanRank
+from plink.plans.forest import Forest
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from engine.forests import random_forest, stars
 from plink.engine import Forest, _native
+from plink.engine.forest import native
+from solvers.forests.time import LEAST_CHUNK_BYTES
 
 
 def weighted(weights: list[float]) -> Forest:
@@ -27,7 +29,7 @@ def test_routes_take_chunks_in_proportion_to_weight(
 ) -> None:
     weights[0] += 1.0
     chunk_items, routes, of_worker = _native.deal(
-        weighted(weights).native(), items, 4, chunk_bytes, workers
+        native(weighted(weights)), items, 4, chunk_bytes, workers
     )
     chunks = len(routes)
     assert (chunks - 1) * chunk_items < items <= chunks * chunk_items
@@ -45,7 +47,7 @@ def test_every_prefix_of_the_chunks_is_dealt_evenly(
     """So that all routes, and all workers, are busy at all times."""
     forest = stars(ranks)
     chunks = ranks * chunks_of_route
-    _, routes, of_worker = _native.deal(forest.native(), 64 * chunks, 4, 256, workers)
+    _, routes, of_worker = _native.deal(native(forest), 64 * chunks, 4, 256, workers)
     assert len(routes) == chunks
     counts = np.zeros(ranks, dtype=int)
     for route in routes:
@@ -60,8 +62,8 @@ def test_every_prefix_of_the_chunks_is_dealt_evenly(
 
 @given(st.integers(0, 1000), st.integers(0, 100_000))
 def test_every_rank_deals_alike(seed: int, items: int) -> None:
-    first = _native.deal(random_forest(seed, 4, 3).native(), items, 8, 0, 2)
-    assert first == _native.deal(random_forest(seed, 4, 3).native(), items, 8, 0, 2)
+    first = _native.deal(native(random_forest(seed, 4, 3)), items, 8, 0, 2)
+    assert first == _native.deal(native(random_forest(seed, 4, 3)), items, 8, 0, 2)
 
 
 @given(st.integers(1, 2**40), st.integers(1, 512))
@@ -70,3 +72,10 @@ def test_chunks_suit_the_buffer(size_bytes: int, routes: int) -> None:
     assert 1 <= chunk <= 256 * 1024
     if size_bytes >= routes * 32 * 256 * 1024:
         assert chunk == 256 * 1024
+
+
+@given(st.integers(1, 512))
+def test_the_smallest_chunk_is_the_one_that_times_are_predicted_with(routes: int) -> None:
+    assert _native.chunk_bytes(1, routes) == LEAST_CHUNK_BYTES
+    assert _native.chunk_bytes(routes * LEAST_CHUNK_BYTES, routes) == LEAST_CHUNK_BYTES
+    assert _native.chunk_bytes(routes * (LEAST_CHUNK_BYTES + 1), routes) > LEAST_CHUNK_BYTES

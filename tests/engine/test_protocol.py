@@ -17,6 +17,7 @@ import pytest
 from engine.forests import stars
 from engine.group import QUICK
 from plink.engine import DirectoryStore, Engine, EngineError, _native
+from plink.engine.forest import native
 
 pytestmark = pytest.mark.timing
 
@@ -83,7 +84,7 @@ def fake(tmp_path: Path) -> Iterator[Fake]:
                 ranks=2,
                 workers=1,
                 job=bytes.fromhex(table["job"]),
-                plan=_native.agreement(stars(2).native(), 256, False),
+                plan=_native.agreement(native(stars(2)), 256, False),
             )
             connection.sendall(hello.encode())
             answer = connection.recv(_native.ANSWER_BYTES)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.forests import binary_tree, chains, random_forest, stars
 from engine.group import group
 from plink.engine import Engine, Forest, Work, _native
+from plink.engine.forest import native
 
 pytestmark = pytest.mark.timing
 
@@ -141,7 +142,7 @@ def narrowed(values: npt.NDArray[np.float32], dtype: str) -> npt.NDArray[np.uint
 
 def routes_of_items(forest: Forest, items: int) -> npt.NDArray[np.int64]:
     """Of 2-byte items, dealt in chunks of the default size."""
-    chunk_items, routes, _ = _native.deal(forest.native(), items, 2, 0, 2)
+    chunk_items, routes, _ = _native.deal(native(forest), items, 2, 0, 2)
     return np.repeat(np.array(routes), chunk_items)[:items]
 
 
@@ -245,5 +246,5 @@ def test_plans_change_at_the_agreed_collective(ahead: int) -> None:
 
 def routes_of_chunks(forest: Forest, items: int) -> list[int]:
     """Of 8-byte items in chunks of 4096 bytes."""
-    routes: list[int] = _native.deal(forest.native(), items, 8, 4096, 2)[1]
+    routes: list[int] = _native.deal(native(forest), items, 8, 4096, 2)[1]
     return routes

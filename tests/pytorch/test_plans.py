@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plans.strategies import forests
-from plink.engine import Forest
+from plink.engine.forest import native
 from plink.errors import WrongUseError
 from plink.files import plan as plan_file
 from plink.files.plan import Plan, PlanRank
-from plink.plans.forest import Forest as PlanForest
-from plink.plans.forest import make_forest
+from plink.plans.forest import Forest, make_forest
 from plink.torch.forests import flat
 from plink.torch.placement import Place, match, placed
 from pytorch import work_checks as checks
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.timing
 LINE = make_forest([1.0], [[-1, 0, 1]], [[-1, 0, 1]])
 
 
-def written(folder: Path, forest: PlanForest, host: str | None = None) -> dict[str, str]:
+def written(folder: Path, forest: Forest, host: str | None = None) -> dict[str, str]:
     """The environment with a plan for ranks on this host."""
     ranks = [PlanRank(host or socket.gethostname(), "192.0.2.1")] * forest.ranks
     path = str(folder / "plan.json")
@@ -91,12 +90,11 @@ def test_a_host_with_more_ranks_than_planned_is_refused() -> None:
 
 
 @given(forests(), st.randoms(use_true_random=False))
-def test_placing_renames_ranks_and_nothing_else(forest: PlanForest, chance: object) -> None:
+def test_placing_renames_ranks_and_nothing_else(forest: Forest, chance: object) -> None:
     order = list(range(forest.ranks))
     chance.shuffle(order)  # type: ignore[attr-defined]
-    given_forest = Forest(forest.weights, forest.reduce_parents, forest.broadcast_parents)
-    result = placed(given_forest, order)
-    result.native()
+    result = placed(forest, order)
+    native(result)
     for old, new in (
         (forest.reduce_parents, result.reduce_parents),
         (forest.broadcast_parents, result.broadcast_parents),
@@ -109,4 +107,4 @@ def test_placing_renames_ranks_and_nothing_else(forest: PlanForest, chance: obje
 def test_flat_is_a_star_for_every_rank() -> None:
     forest = flat(3)
     assert np.array_equal(forest.reduce_parents, [[-1, 0, 0], [1, -1, 1], [2, 2, -1]])
-    forest.native()
+    native(forest)

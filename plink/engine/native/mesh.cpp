@@ -13,6 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// For another connection to the same rank to explain why one broke.
+constexpr auto kExplaining = 2s;
 // A caller that says nothing is no rank.
 constexpr auto kSayHello = 5s;
 // Callers that have not said who they are, beyond the expected ones.
@@ -40,8 +42,27 @@ Mesh::Mesh(const Hello& us, std::vector<Descriptor> listeners,
 }
 
 void Mesh::fail(const Pending& pending, const std::string& why) const {
-    throw MeshError(pending.rank, "rank " + std::to_string(pending.rank) + " (" +
-                                      text_of(pending.endpoint) + ") " + why);
+    throw failure(pending, why);
+}
+
+MeshError Mesh::failure(const Pending& pending, const std::string& why) const {
+    return {pending.rank,
+            "rank " + std::to_string(pending.rank) + " (" + text_of(pending.endpoint) + ") " + why};
+}
+
+/// Who refuses us says why on one connection only, and closes all.
+void Mesh::lose(const Pending& pending, const std::string& why) {
+    if (lost_) return;
+    lost_ = failure(pending, why);
+    lost_at_ = Clock::now();
+}
+
+void Mesh::judge_lost() const {
+    if (!lost_) return;
+    const bool may_be_explained =
+        std::any_of(pending_.begin(), pending_.end(),
+                    [this](const Pending& p) { return p.rank == lost_->rank; });
+    if (!may_be_explained || Clock::now() > lost_at_ + kExplaining) throw *lost_;
 }
 
 void Mesh::call(int rank, int channel) {
@@ -94,6 +115,7 @@ bool Mesh::step(int milliseconds) {
     }
     const std::size_t before = pending_.size();
     pending_ = std::move(unfinished);
+    judge_lost();
     for (std::size_t i = 0; i < listeners_.size(); ++i) {
         if (polled[before + i].revents != 0) admit(listeners_[i].get());
     }
@@ -106,14 +128,18 @@ bool Mesh::proceed(Pending& pending, short) {
         int error = 0;
         socklen_t size = sizeof(error);
         ::getsockopt(pending.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-        if (error != 0) fail(pending, "cannot be reached: " + text_of(error));
+        if (error != 0) {
+            lose(pending, "cannot be reached: " + text_of(error));
+            return false;
+        }
         Hello hello = us_;
         hello.channel = static_cast<std::uint16_t>(pending.channel);
         const std::string words = encode(hello);
         // A new connection has room for so little.
         if (::send(pending.socket.get(), words.data(), words.size(), MSG_NOSIGNAL) !=
             static_cast<ssize_t>(words.size())) {
-            fail(pending, "cannot be reached: " + text_of(errno));
+            lose(pending, "cannot be reached: " + text_of(errno));
+            return false;
         }
         pending.is_connected = true;
         return true;
@@ -157,7 +183,10 @@ bool Mesh::greet(Pending& pending) {
 }
 
 bool Mesh::listen_to_answer(Pending& pending) {
-    if (!hear(pending, kAnswerBytes)) fail(pending, "closed the connection at once");
+    if (!hear(pending, kAnswerBytes)) {
+        lose(pending, "closed the connection at once");
+        return false;
+    }
     if (pending.heard.size() < kAnswerBytes) return true;
     const auto answer = parse_answer(reinterpret_cast<const std::uint8_t*>(pending.heard.data()));
     if (!answer) fail(pending, "does not answer like an engine: is something else on its port?");

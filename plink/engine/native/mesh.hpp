@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -54,6 +55,9 @@ class Mesh {
     bool greet(Pending& pending);
     bool listen_to_answer(Pending& pending);
     void establish(Pending& pending, int rank, int channel);
+    void lose(const Pending& pending, const std::string& why);
+    void judge_lost() const;
+    MeshError failure(const Pending& pending, const std::string& why) const;
     [[noreturn]] void fail(const Pending& pending, const std::string& why) const;
 
     Hello us_;
@@ -63,6 +67,8 @@ class Mesh {
     std::vector<Pending> pending_;
     std::vector<std::vector<Descriptor>> sockets_;  ///< by channel and rank
     std::size_t established_ = 0;
+    std::optional<MeshError> lost_;  ///< the first connection that broke
+    Clock::time_point lost_at_{};
 };
 
 }  // namespace plink::engine

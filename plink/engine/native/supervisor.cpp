@@ -15,7 +15,7 @@ using Clock = Supervisor::Clock;
 using namespace std::chrono_literals;
 
 // For ranks that saw a failure to tell each other.
-constexpr auto kSettling = 2s;
+constexpr auto kSettling = 5s;
 // For the control connection to explain why a data connection ended.
 constexpr auto kExplaining = 2s;
 // For the last words to reach the peers' hosts.
@@ -275,7 +275,12 @@ void Supervisor::judge_silence(Clock::time_point now, const Pending&) {
 }
 
 void Supervisor::judge_stall(Clock::time_point now, const Pending& pending) {
-    if (now - pending.oldest_posted_at < in_clock(options_.stall_s)) return;
+    const auto since = pending.oldest_posted_at + in_clock(options_.stall_s);
+    if (now < since) return;
+    // What a peer said before that time may be true no more. If it says nothing, it is silent.
+    for (const Peer& peer : peers_) {
+        if (peer.is_open && !peer.left && peer.heard_at < since) return;
+    }
     const std::string collective = "collective " + std::to_string(*pending.oldest);
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         const Peer& peer = peers_[rank];

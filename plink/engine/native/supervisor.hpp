@@ -44,7 +44,7 @@ struct SupervisorOptions {
 /// who is not, and comes to one verdict with the other ranks.
 ///
 /// The verdict: whoever learns of a failure tells all others, once, and waits until each of them
-/// has told its own, has gone, or two seconds have passed; of all reports the `decisive` one
+/// has told its own, has gone, or five seconds have passed; of all reports the `decisive` one
 /// counts. So ranks that saw different things of one failure name the same culprit.
 class Supervisor final : public Complaints {
   public:
