@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -42,11 +42,23 @@ _OPS = {
 _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
 
 
+def _by_gloo(name: str) -> Callable[..., Any]:
+    def collective(self: PlinkGroup, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._plain, name)(*args, **kwargs)
+
+    collective.__name__ = name
+    collective.__doc__ = f"As `ProcessGroup.{name}`, by Gloo."
+    return collective
+
+
 class PlinkGroup(ProcessGroup):
     """Made by `init_process_group("plink")` and `new_group`.
 
-    What is not defined here PyTorch hands to the Gloo group, which is registered as the backend of
-    all devices.
+    All but all-reduce is for Gloo, the backend of all devices. PyTorch's own class would hand it
+    over, but some collectives of a subclass it begins (`PyProcessGroup.hpp`) with Python's global
+    lock held: they then wait for Gloo's queue, which is locked by a thread of Gloo's while that
+    frees a tensor, for which it waits for the global lock. So these collectives are begun by a
+    second group, of PyTorch's class itself, which gives the global lock up.
 
     Args:
         store: PyTorch's, with keys of this group alone.
@@ -62,14 +74,15 @@ class PlinkGroup(ProcessGroup):
         # With the store it could not be subclassed: that constructor makes no object for Python.
         super().__init__(rank, ranks)  # type: ignore[call-arg]
         self._store = store
-        self._gloo: Any = gloo
+        self._plain: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
         self._engine = engine
         self._poster = Errands("plink-poster")
         self._herald = Errands("plink-herald")
         self._streams: dict[torch.device, Any] = {}
-        self._set_default_backend(ProcessGroup.BackendType.GLOO)
-        for device in DEVICES:
-            self._register_backend(torch.device(device), ProcessGroup.BackendType.GLOO, gloo)
+        for group in (self, self._plain):
+            group._set_default_backend(ProcessGroup.BackendType.GLOO)
+            for device in DEVICES:
+                group._register_backend(torch.device(device), ProcessGroup.BackendType.GLOO, gloo)
         _open.add(self)
 
     def getBackendName(self) -> str:  # noqa: N802 - PyTorch's
@@ -79,6 +92,19 @@ class PlinkGroup(ProcessGroup):
     def get_group_store(self) -> Store:
         """With keys of this group alone."""
         return self._store
+
+    all_gather_single_coalesced = _by_gloo("all_gather_single_coalesced")
+    all_to_all_single = _by_gloo("all_to_all_single")
+    allgather = _by_gloo("allgather")
+    allgather_into_tensor_coalesced = _by_gloo("allgather_into_tensor_coalesced")
+    alltoall_base = _by_gloo("alltoall_base")
+    barrier = _by_gloo("barrier")
+    broadcast = _by_gloo("broadcast")
+    recv = _by_gloo("recv")
+    reduce_scatter = _by_gloo("reduce_scatter")
+    reduce_scatter_single_coalesced = _by_gloo("reduce_scatter_single_coalesced")
+    reduce_scatter_tensor_coalesced = _by_gloo("reduce_scatter_tensor_coalesced")
+    send = _by_gloo("send")
 
     def allreduce(
         self,
@@ -99,7 +125,7 @@ class PlinkGroup(ProcessGroup):
             opts.timeout = timeout
         op = engine_op(tensors, opts)
         if op is None or len(tensors) != 1:
-            return self._gloo.allreduce(tensors, opts)
+            return self._plain.allreduce(tensors, opts)
         return self._reduce(tensors, op, opts.timeout)
 
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = ReduceOp.SUM) -> Any:
@@ -107,7 +133,7 @@ class PlinkGroup(ProcessGroup):
         opts = _options(AllreduceCoalescedOptions, opts)
         op = engine_op(tensors, opts)
         if op is None:
-            return self._gloo.allreduce_coalesced(tensors, opts)
+            return self._plain.allreduce_coalesced(tensors, opts)
         return self._reduce(tensors, op, opts.timeout)
 
     def statistics(self) -> Statistics | None:

@@ -217,6 +217,42 @@ def every_collective(say: Any, rank: int) -> list[str]:
     ]
 
 
+def in_quick_succession(say: Any, rank: int) -> bool:
+    """Each begun while a thread of Gloo's frees the tensor of the one before."""
+    ranks = dist.get_world_size()
+    one, two = torch.ones(1), torch.ones(ranks)
+
+    def gather_coalesced() -> None:
+        with dist._coalescing_manager():
+            dist.all_gather_into_tensor(two, one)
+
+    def scatter_coalesced() -> None:
+        with dist._coalescing_manager():
+            dist.reduce_scatter_tensor(one, two)
+
+    begun: tuple[Callable[[], Any], ...] = (
+        lambda: dist.broadcast(one, 0),
+        lambda: dist.reduce(one, 0),
+        lambda: dist.all_gather([one] * ranks, one),
+        lambda: dist.all_gather_into_tensor(two, one),
+        lambda: dist.reduce_scatter(one, [one] * ranks),
+        lambda: dist.reduce_scatter_tensor(one, two),
+        lambda: dist.gather(one, None if rank else [one] * ranks),
+        lambda: dist.scatter(one, None if rank else [one] * ranks),
+        lambda: dist.all_to_all_single(two, two.clone()),
+        lambda: dist.all_reduce(one, ReduceOp.PRODUCT),
+        lambda: dist.recv(one, 0) if rank else dist.send(one, 1),
+        dist.barrier,
+        gather_coalesced,
+        scatter_coalesced,
+    )
+    for begin in begun:
+        for _ in range(40):
+            dist.broadcast(torch.ones(5), 0)
+            begin()
+    return True
+
+
 def every_type_and_operation(say: Any, rank: int) -> list[str]:
     gloo = dist.new_group(backend="gloo")
     different = []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import torch
 
+from plink.torch import PlinkGroup
 from pytorch import collective_checks as checks
 from pytorch.processes import results
 
@@ -21,3 +24,17 @@ def test_results_are_gloos(check: object, tmp_path: Path) -> None:
 
 def test_averages(tmp_path: Path) -> None:
     assert results(checks.averages, RANKS, tmp_path) == [[[2] * 5] * 5] * RANKS
+
+
+def test_one_collective_after_the_other_does_not_hang(tmp_path: Path) -> None:
+    assert results(checks.in_quick_succession, 2, tmp_path) == [True] * 2
+
+
+def test_plink_begins_what_pytorch_begins_with_the_global_lock_held() -> None:
+    header = Path(torch.__file__).parent / "include/torch/csrc/distributed/c10d/PyProcessGroup.hpp"
+    text = re.sub(r"//.*|/\*.*?\*/", "", header.read_text())
+    names = re.findall(r"WORK_OVERRIDE\(\s*ProcessGroup,\s*(\w+)", text)
+    names += re.findall(
+        r'get_override\(\s*static_cast<const ProcessGroup\*>\(this\),\s*"(\w+)"', text
+    )
+    assert {"broadcast", "alltoall_base"} <= set(names) <= set(vars(PlinkGroup))
