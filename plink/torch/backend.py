@@ -92,10 +92,10 @@ def _gloo(
     store: Store, rank: int, ranks: int, *, timeout: timedelta, interfaces: list[str], address: str
 ) -> ProcessGroupGloo:
     options = ProcessGroupGloo._Options()  # type: ignore[attr-defined]
-    # Pairs are connected when they first talk: most jobs need few of them beside the engine.
+    # Connected at once: of a rank that is lost before a pair connects, Gloo tells only after five
+    # times the timeout.
     options._devices = [
-        ProcessGroupGloo.create_device(interface=interface, lazy_init=True)
-        for interface in interfaces
-    ] or [ProcessGroupGloo.create_device(hostname=address, lazy_init=True)]
+        ProcessGroupGloo.create_device(interface=interface) for interface in interfaces
+    ] or [ProcessGroupGloo.create_device(hostname=address)]
     options._timeout = timeout
     return ProcessGroupGloo(PrefixStore("gloo", store), rank, ranks, options)
