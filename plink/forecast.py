@@ -12,7 +12,7 @@ from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.network import network_of
 from plink.ordering.slots import modelled
-from plink.prediction import Cost, Predictor
+from plink.prediction import Cost, Predictor, known_distance_us
 from solvers.collectives.algorithm import Algorithm
 from solvers.slots.filling import Filling
 
@@ -84,7 +84,7 @@ def forecast(
         seed: decides the random orders.
         on_progress: called with the name of each algorithm that is begun.
     """
-    network = network_of(cluster)
+    network, distance_us = network_of(cluster), known_distance_us(cluster)
     filling = orders.filling
     given = filling.placement(range(filling.hosts))
     rng = np.random.default_rng(seed)
@@ -98,7 +98,9 @@ def forecast(
         if on_progress is not None:
             on_progress(algorithm.name)
         ranks = modelled(algorithm, filling).ranks
-        predictor = Predictor(algorithm, ranks, size_bytes, cluster=cluster, network=network)
+        predictor = Predictor(
+            algorithm, ranks, size_bytes, distance_us=distance_us, network=network
+        )
         rows.append(
             Row(
                 algorithm.name,

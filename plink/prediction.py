@@ -40,7 +40,7 @@ class Predictor:
         algorithm: one that takes so many ranks.
         ranks: how many; hosts where the algorithm runs over these.
         size_bytes: the buffer of each.
-        cluster: the hosts, and what was measured between them.
+        distance_us: (hosts, hosts) between them (`known_distance_us`); None where none is known.
         network: what the cluster says of the network (`plink.network.network_of`).
     """
 
@@ -50,13 +50,13 @@ class Predictor:
         ranks: int,
         size_bytes: int,
         *,
-        cluster: Cluster,
+        distance_us: Matrix | None,
         network: KnownNetwork,
     ) -> None:
         self.table = algorithm.table(ranks, size_bytes)
         self._form = algorithm.form(ranks)
         self._is_over_hosts = algorithm.is_over_hosts
-        self._distance_us = _distance_us(cluster)
+        self._distance_us = distance_us
         self._clock = Clock(self.table, network.network) if network.has_rates else None
 
     def cost(self, hosts: Hosts) -> Cost:
@@ -71,7 +71,8 @@ class Predictor:
         )
 
 
-def _distance_us(cluster: Cluster) -> Matrix | None:
+def known_distance_us(cluster: Cluster) -> Matrix | None:
+    """The distances between a cluster's hosts (`plink.distance`); None where none was measured."""
     try:
         return distances(cluster).matrix_us
     except WrongUseError:  # nothing was measured

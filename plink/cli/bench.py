@@ -9,6 +9,7 @@ import click
 from plink.bench.algorithms import ALL_ALGORITHMS
 from plink.cli.progress import StageProgress
 from plink.cli.sections import SectionedCommand
+from plink.cli.seed_option import with_seed_option
 from plink.cli.ssh_options import with_ssh_options
 from plink.cli.types import FiniteRange
 
@@ -85,13 +86,7 @@ CORRELATED_ORDERS = "spread:12"
     show_default=True,
     help="Untimed allreduces before them.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, (1 << 63) - 1),
-    default=0,
-    show_default=True,
-    help="Of the random orders, plink's search and the sequence of launches.",
-)
+@with_seed_option("Of the random orders, plink's search and the sequence of launches.")
 @click.option(
     "--time-limit",
     "time_limit_s",

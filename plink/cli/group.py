@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from plink.cli.seed_option import with_seed_option
 from plink.cli.types import FiniteRange
 
 
@@ -37,13 +38,7 @@ from plink.cli.types import FiniteRange
     metavar="FILE",
     help="Where hosts really stand, a line row1/rack3: HOSTS each; say how well that was found.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, (1 << 63) - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the random choices.",
-)
+@with_seed_option()
 @click.option("--json", "as_json", is_flag=True, help="Print groups and capacities as JSON.")
 def command(**options: Any) -> int:
     """Find the groups of hosts that are near each other, and write them into the cluster file.

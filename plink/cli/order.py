@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from plink.cli.format_option import CommandWithFormats, with_format_option
+from plink.cli.seed_option import with_seed_option
 from plink.cli.types import FiniteRange
 
 _OF_THE_SEARCH = {
@@ -101,13 +102,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     show_default=True,
     help="Seconds to search.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, (1 << 63) - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the random choices.",
-)
+@with_seed_option()
 @click.option(
     "--prove",
     "prove_s",

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from plink.cli.seed_option import with_seed_option
+
 
 @click.command(epilog="Example: plink plan cluster.json --size 20MB -o plan.json")
 @click.argument("file", metavar="CLUSTER")
@@ -30,13 +32,7 @@ import click
     type=click.IntRange(1, 1 << 12),
     help="Ranks on every host (default: the file's slots).",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, (1 << 63) - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the random choices.",
-)
+@with_seed_option()
 @click.option("--json", "as_json", is_flag=True, help="Print all kinds' predictions as JSON.")
 def command(**options: Any) -> int:
     """Plan an aggregation that follows the network, and write the plan for plink's engine.

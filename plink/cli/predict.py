@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from plink.cli.seed_option import with_seed_option
+
 
 @click.command(
     epilog="Example: plink predict order.json --cluster cluster.json --size 20MB --algo gloo-ring",
@@ -30,13 +32,7 @@ import click
     type=click.Choice(["latency", "contention"]),
     help="Which cost to compare (default: contention where bandwidths are known).",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, (1 << 63) - 1),
-    default=0,
-    show_default=True,
-    help="Of the random orders to compare with.",
-)
+@with_seed_option("Of the random orders to compare with.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(**options: Any) -> None:
     """Predict what algorithms take in an order, in the given one and in random ones.

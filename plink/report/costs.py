@@ -10,7 +10,7 @@ from plink.report.colours import BETWEEN, NO_GROUP_COLOUR, WITHIN
 from plink.report.parts import INK, LINE, Figure, Paragraph, Part, Section, plotly_text, rounded
 from plink.report.subject import NamedOrder, Subject
 from plink.size import format_size
-from plink.view.order import has_bound, hosts_text
+from plink.view.order import has_bound, hosts_text, savings_text
 from plink.view.text import rtt_text, share_text
 
 # For the texts behind the bars.
@@ -99,9 +99,8 @@ def _said(named: NamedOrder) -> str:
         if order.size_bytes is None
         else f"the time for {format_size(order.size_bytes)} where flows share links"
     )
-    most = share_text(order.gap)
-    limit = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
-    gap = f"{limit} of its cost could still be saved" if order.gap else "no order is cheaper"
+    saved = f"{savings_text(order)} of its cost could still be saved"
+    gap = saved if order.gap else "no order is cheaper"
     gap = gap if has_bound(order) else "no lower bound is known"
     against = f"{share_text(order.cost_us / order.cost_random_us)} of a random order's cost"
     share = against if order.cost_random_us else "as much as any"

@@ -90,6 +90,12 @@ def has_bound(order: Order) -> bool:
     return order.lower_bound_us > 0.0 or order.cost_us == 0.0
 
 
+def savings_text(order: Order) -> str:
+    """At most which share of the cost could still be saved, by the bound."""
+    most = share_text(order.gap)
+    return f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
+
+
 def _share(cost_us: float, other_us: float) -> str:
     return share_text(cost_us / other_us) if other_us else ""
 
@@ -105,9 +111,7 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     hosts = len(order.hosts) + len(order.unused)
     pairs = hosts * (hosts - 1) // 2
     optimal = "none: no order is cheaper"
-    most = share_text(order.gap)
-    limit = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
-    gap = f"{limit} could still be saved" if order.gap else optimal
+    gap = f"{savings_text(order)} could still be saved" if order.gap else optimal
     gap = gap if has_bound(order) else "not known"
     filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
     rows: list[facts.Fact] = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plink.network import network_of
-from plink.prediction import Predictor
+from plink.prediction import Predictor, known_distance_us
 from prediction.clusters import rack_cluster
 from solvers.collectives.registry import find
 
@@ -14,7 +14,9 @@ from solvers.collectives.registry import find
 def predictor(name, cluster, size_bytes=10_000_000):
     network = network_of(cluster)
     ranks = len(cluster.hosts)
-    return Predictor(find(name), ranks, size_bytes, cluster=cluster, network=network)
+    return Predictor(
+        find(name), ranks, size_bytes, distance_us=known_distance_us(cluster), network=network
+    )
 
 
 def test_a_gloo_ring_over_racks_takes_as_long_as_its_crossings_say():
