@@ -9,7 +9,7 @@ from plink.bench.clients import mpich, openmpi
 from plink.bench.clients.base import Client
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.clients.mpi import MpiClient, find_tools
-from plink.bench.request import BenchRequest, outlook
+from plink.bench.request import BenchRequest
 from plink.bench.result import BenchResult, Prediction, Setting, make_result
 from plink.bench.run import run_rounds
 from plink.distance import distances
@@ -77,8 +77,7 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
 
 
 def _predict(request: BenchRequest, progress: Progress) -> Prediction:
-    ranks = len(request.orders[0].order)
-    ahead = outlook(request.cluster, request.client, request.workload, ranks)
+    ahead = request.ahead
     costs = [ahead.predictor.cost(entry.order) for entry in request.orders]
     if ahead.network.has_rates:
         for assumption in ahead.network.assumptions:

@@ -30,16 +30,34 @@ _MAX_LAUNCH_S = 86_400.0
 
 
 @dataclass(frozen=True)
+class Outlook:
+    """What is predicted for any order of a bench, and from what.
+
+    Args:
+        algorithm: the client's, by its full name.
+        size_bytes: of each rank's buffer.
+        predictor: of its costs.
+        network: what is known of the hosts.
+    """
+
+    algorithm: str
+    size_bytes: int
+    predictor: Predictor
+    network: KnownNetwork
+
+
+@dataclass(frozen=True)
 class BenchRequest:
     """A bench.
 
     Args:
-        cluster: the hosts, and what orders are predicted from.
+        cluster: the hosts, and what was measured between them.
         source: what messages call the cluster file.
         made_from: its hash.
         client: `gloo`, `openmpi` or `mpich`.
         workload: what every launch runs.
         orders: the orders to compare.
+        ahead: what is predicted for them.
         slots: ranks on a host at most.
         rounds: how often each is launched.
         seed: decides the sequence of launches.
@@ -54,6 +72,7 @@ class BenchRequest:
     client: str
     workload: Workload
     orders: Sequence[NamedOrder]
+    ahead: Outlook
     rounds: int
     seed: int
     slots: int = 1
@@ -95,23 +114,6 @@ def check_workload(workload: Workload, ranks: int) -> None:
             f"{count} allreduces of up to {workload.timeout_s:g} s, and a day is the limit",
             "lower --repetitions, --warmups or --timeout; --rounds gives more repetitions, too",
         )
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What is predicted for any order of a bench, and from what.
-
-    Args:
-        algorithm: the client's, by its full name.
-        size_bytes: of each rank's buffer.
-        predictor: of its costs.
-        network: what is known of the hosts.
-    """
-
-    algorithm: str
-    size_bytes: int
-    predictor: Predictor
-    network: KnownNetwork
 
 
 def outlook(cluster: Cluster, client: str, workload: Workload, ranks: int | None = None) -> Outlook:

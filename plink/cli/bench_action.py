@@ -89,11 +89,12 @@ def _request(values: dict[str, Any]) -> BenchRequest:
     filling = filling_of(with_slots(cluster.hosts, slots), values["ranks"])
     check_workload(workload, filling.ranks)
     seed = values["seed"]
+    ahead = outlook(cluster, values["client"], workload, filling.ranks)
     orders = read_orders(
         values["orders"],
         cluster,
         made_from,
-        outlook(cluster, values["client"], workload, filling.ranks),
+        ahead,
         seed=seed,
         time_limit_s=values["time_limit_s"],
         filling=filling,
@@ -110,6 +111,7 @@ def _request(values: dict[str, Any]) -> BenchRequest:
         client=values["client"],
         workload=workload,
         orders=orders,
+        ahead=ahead,
         rounds=values["rounds"],
         seed=seed,
         slots=slots,

@@ -13,7 +13,7 @@ from plink.bench.bench import BenchRun, bench
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.orders import NamedOrder
-from plink.bench.request import BenchRequest
+from plink.bench.request import BenchRequest, outlook
 from plink.bench.result import to_json
 from plink.errors import PlinkError, WrongUseError
 from plink.files.cluster import Cluster, Host
@@ -32,13 +32,15 @@ def request_of(rtt_us: Any = None, client: str = "gloo") -> BenchRequest:
     if rtt_us is not None:
         counts = np.full((3, 3), 5)
         rtt = RttMeasurement({10.0: np.array(rtt_us, float)}, 10.0, counts, 0 * counts, tool="echo")
+    cluster, workload = Cluster(HOSTS, rtt), Workload("ring", 4000, 0, 1)
     return BenchRequest(
-        cluster=Cluster(HOSTS, rtt),
+        cluster=cluster,
         source="cluster.json",
         made_from="hash",
         client=client,
-        workload=Workload("ring", 4000, 0, 1),
+        workload=workload,
         orders=[NamedOrder("given", (0, 1, 2)), NamedOrder("random-1", (2, 1, 0))],
+        ahead=outlook(cluster, client, workload),
         rounds=2,
         seed=1,
         tools=MpiTools(mpicc="no-such-mpicc"),
