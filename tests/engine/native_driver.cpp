@@ -69,7 +69,7 @@ void on_all(const Action& action) {
     for (std::thread& thread : threads) thread.join();
 }
 
-std::vector<std::unique_ptr<Engine>> connected(bool in_order) {
+std::vector<std::unique_ptr<Engine>> connected(bool in_order, std::size_t chunk_bytes = 2048) {
     std::vector<Descriptor> listeners;
     std::vector<std::vector<Endpoint>> endpoints(kRanks, std::vector<Endpoint>(1));
     for (auto& of_rank : endpoints) listeners.push_back(listener(of_rank[0]));
@@ -85,7 +85,7 @@ std::vector<std::unique_ptr<Engine>> connected(bool in_order) {
         while (!mesh.step(100)) {
         }
         engines[rank] = std::make_unique<Engine>(
-            rank, kRanks, EngineOptions{2048, in_order, 5.0, 50.0, 0, {}}, random_forest(1),
+            rank, kRanks, EngineOptions{chunk_bytes, in_order, 5.0, 50.0, 0, {}}, random_forest(1),
             mesh.take(), std::vector<std::string>(kRanks, "127.0.0.1"));
     });
     return engines;
@@ -114,6 +114,55 @@ void reduce_and_change_plans(bool in_order) {
         }
     });
     on_all([&](int rank) { engines[rank]->close(); });
+}
+
+/// Small ones, which whoever waits for them carries on: at once, late, impatiently, two at a time,
+/// and with a second thread that waits too.
+void wait_for_small_ones() {
+    auto engines = connected(false, 0);
+    on_all([&](int rank) {
+        Engine& engine = *engines[rank];
+        std::mt19937 random(rank);
+        for (unsigned number = 0; number < 300; ++number) {
+            const std::size_t items = 1 + number * 97 % 8000;
+            std::vector<double> one(items, rank + 1.0), other(items, rank + 1.0);
+            const auto first = engine.post(one.data(), items, DType::kFloat64, Op::kSum);
+            const auto second = number % 3 == 0
+                                    ? engine.post(other.data(), items, DType::kFloat64, Op::kSum)
+                                    : first;
+            if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+            if (random() % 8 == 0) first->wait(1e-5);
+            std::thread waiting;
+            if (random() % 8 == 0) waiting = std::thread([&] { second->wait(kPatience_s); });
+            CHECK(second->wait(kPatience_s) == Collective::Status::kDone);
+            CHECK(first->wait(kPatience_s) == Collective::Status::kDone);
+            if (waiting.joinable()) waiting.join();
+            CHECK(one.back() == kRanks * (kRanks + 1) / 2);
+            CHECK(second == first || other.front() == kRanks * (kRanks + 1) / 2);
+        }
+    });
+    on_all([&](int rank) { engines[rank]->close(); });
+}
+
+/// Rank 1 closes with small collectives under way.
+void leave_small_ones() {
+    auto engines = connected(false, 0);
+    on_all([&](int rank) {
+        std::vector<double> buffer(100, 1.0);
+        bool has_failed = rank == 1;
+        try {
+            for (int number = 0; number < (rank == 1 ? 7 : 20); ++number) {
+                const auto work =
+                    engines[rank]->post(buffer.data(), buffer.size(), DType::kFloat64, Op::kSum);
+                if (work->wait(kPatience_s) == Collective::Status::kFailed) has_failed = true;
+            }
+        } catch (const EngineFailed& failed) {
+            CHECK(failed.rank == 1);
+            has_failed = true;
+        }
+        CHECK(has_failed);
+        engines[rank]->close();
+    });
 }
 
 /// Rank 1 closes with collectives under way; all others must hear of it.
@@ -155,6 +204,8 @@ void leave_in_the_middle() {
 
 int main() {
     for (const bool in_order : {false, true}) reduce_and_change_plans(in_order);
+    wait_for_small_ones();
     for (int repetition = 0; repetition < 5; ++repetition) leave_in_the_middle();
+    for (int repetition = 0; repetition < 5; ++repetition) leave_small_ones();
     std::puts("all sums right, all failures told");
 }
