@@ -91,9 +91,8 @@ bool Mesh::call_locally(int rank, int channel) {
 
 void Mesh::call_remotely(int rank, int channel) {
     const auto& endpoints = endpoints_[rank];
-    Pending pending{
-        {},    rank, channel,     endpoints[static_cast<std::size_t>(channel) % endpoints.size()],
-        false, "",   Clock::now()};
+    const auto place = static_cast<std::size_t>(channel) % endpoints.size();
+    Pending pending{{}, rank, channel, endpoints[place], false, "", Clock::now()};
     sockaddr_storage address;
     const socklen_t size = socket_address(pending.endpoint, address);
     pending.socket =

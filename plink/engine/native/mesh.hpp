@@ -55,9 +55,9 @@ class Mesh {
         bool is_connected;
         std::string heard;
         Clock::time_point since;
-        bool is_local;
-        std::unique_ptr<SharedMemory> memory;  ///< made by this rank
-        Descriptor handle;                     ///< of memory: to be sent, or received
+        bool is_local = false;                   ///< by a Unix socket
+        std::unique_ptr<SharedMemory> memory{};  ///< that goes with it
+        Descriptor handle{};                     ///< of memory: to be sent, or received
     };
 
     void call(int rank, int channel);

@@ -89,8 +89,8 @@ SharedMemory::SharedMemory(Descriptor memory, std::size_t capacity_bytes, bool i
     : memory_(std::move(memory)),
       capacity_(capacity_bytes),
       bell_(bell),
-      in_(memory_, capacity_, is_maker ? 0 : 1),
-      out_(memory_, capacity_, is_maker ? 1 : 0) {
+      in_(memory_, capacity_, is_maker ? 1 : 0),
+      out_(memory_, capacity_, is_maker ? 0 : 1) {
     static_assert(sizeof(Marks) <= kMarksBytes);
     static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 }
