@@ -48,8 +48,10 @@ class Mesh:
         job: bytes,
         plan: int,
         listeners: Sequence[int],
+        local_listener: int,
         endpoints: Sequence[Sequence[tuple[str, int]]],
         congestion: str,
+        memory_bytes: int,
     ) -> None: ...
     def step(self, milliseconds: int) -> bool: ...
     def missing(self) -> list[int]: ...

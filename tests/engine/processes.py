@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from support.netns import Namespace
+
 PROGRAM = Path(__file__).with_name("rank_program.py")
 END_TIMEOUT_S = 30
 
@@ -18,9 +20,10 @@ END_TIMEOUT_S = 30
 class Rank:
     """One process."""
 
-    def __init__(self, task: dict[str, Any]) -> None:
+    def __init__(self, task: dict[str, Any], host: Namespace | None = None) -> None:
+        argv = [sys.executable, str(PROGRAM)]
         self.process = subprocess.Popen(
-            [sys.executable, str(PROGRAM)],
+            host.command(argv) if host else argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -50,10 +50,12 @@ Hello hello_of(int rank, int ranks, int workers, const nb::bytes& job, std::uint
 
 std::unique_ptr<Mesh> mesh_of(int rank, int ranks, int workers, const nb::bytes& job,
                               std::uint64_t plan, const std::vector<int>& listeners,
+                              int local_listener,
                               const std::vector<std::vector<std::pair<std::string, int>>>& where,
-                              const std::string& congestion) {
-    std::vector<Descriptor> owned;
-    for (const int listener : listeners) owned.emplace_back(::dup(listener));
+                              const std::string& congestion, std::size_t memory_bytes) {
+    Listeners owned;
+    for (const int listener : listeners) owned.tcp.emplace_back(::dup(listener));
+    if (local_listener >= 0) owned.local = Descriptor(::dup(local_listener));
     std::vector<std::vector<Endpoint>> endpoints;
     for (const auto& of_rank : where) {
         endpoints.emplace_back();
@@ -62,7 +64,7 @@ std::unique_ptr<Mesh> mesh_of(int rank, int ranks, int workers, const nb::bytes&
         }
     }
     return std::make_unique<Mesh>(hello_of(rank, ranks, workers, job, plan), std::move(owned),
-                                  std::move(endpoints), congestion);
+                                  std::move(endpoints), congestion, memory_bytes);
 }
 
 /// Whether it was done; none where it has not ended within `seconds`.
@@ -86,6 +88,7 @@ void register_figures(nb::module_& module) {
     nb::class_<ConnectionFigures>(module, "ConnectionFigures")
         .def_ro("peer", &ConnectionFigures::peer)
         .def_ro("worker", &ConnectionFigures::worker)
+        .def_ro("is_shared_memory", &ConnectionFigures::is_shared_memory)
         .def_ro("bytes_sent", &ConnectionFigures::bytes_sent)
         .def_ro("bytes_received", &ConnectionFigures::bytes_received)
         .def_ro("rtt_us", &ConnectionFigures::rtt_us)
@@ -112,7 +115,7 @@ void register_setting_up(nb::module_& module) {
         "forest"_a, "chunk_bytes"_a, "in_order"_a);
     nb::class_<Mesh>(module, "Mesh")
         .def(nb::new_(&mesh_of), "rank"_a, "ranks"_a, "workers"_a, "job"_a, "plan"_a, "listeners"_a,
-             "endpoints"_a, "congestion"_a)
+             "local_listener"_a, "endpoints"_a, "congestion"_a, "memory_bytes"_a)
         .def("step", &Mesh::step, "milliseconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("missing", &Mesh::missing);
     module.def(

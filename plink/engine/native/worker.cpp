@@ -21,7 +21,7 @@ constexpr auto kUntilWaitedFor = std::chrono::microseconds(100);
 
 }  // namespace
 
-Worker::Worker(int index, int rank, std::vector<Descriptor> sockets, bool in_order, int core,
+Worker::Worker(int index, int rank, std::vector<Line> lines, bool in_order, int core,
                Complaints& complaints)
     : index_(index),
       rank_(rank),
@@ -37,12 +37,12 @@ Worker::Worker(int index, int rank, std::vector<Descriptor> sockets, bool in_ord
         outboxes_[slot].worker = this;
         outboxes_[slot].slot = slot;
     }
-    for (std::size_t peer = 0; peer < sockets.size(); ++peer) {
+    for (std::size_t peer = 0; peer < lines.size(); ++peer) {
         connections_.push_back(nullptr);
-        if (!sockets[peer].is_open()) continue;
+        if (!lines[peer].socket.is_open()) continue;
         connections_.back() =
-            std::make_unique<Connection>(std::move(sockets[peer]), static_cast<int>(peer));
-        event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+            std::make_unique<Connection>(std::move(lines[peer]), static_cast<int>(peer));
+        event.events = connections_.back()->watched();
         event.data.ptr = connections_.back().get();
         ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connections_.back()->fd(), &event);
     }
@@ -196,11 +196,7 @@ bool Worker::watch(int milliseconds) {
             begin_posted();
             continue;
         }
-        const std::uint32_t what = events[i].events;
-        const std::uint32_t ends = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
-        if (what & ends) connection->is_hung_up = true;
-        if (what & (EPOLLIN | ends)) connection->is_readable = true;
-        if (what & (EPOLLOUT | EPOLLERR)) connection->is_writable = true;
+        connection->notice(events[i].events);
         attend_later(*connection);
     }
     return true;

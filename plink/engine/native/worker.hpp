@@ -32,9 +32,9 @@ class Complaints {
 /// under way nobody does.
 class Worker final : public Carrier, private Flight {
   public:
-    /// `sockets`: by rank, connected and non-blocking; none for this rank. `core`: to run on, or
-    /// -1 for any.
-    Worker(int index, int rank, std::vector<Descriptor> sockets, bool in_order, int core,
+    /// `lines`: by rank, connected and non-blocking; none for this rank. `core`: to run on, or -1
+    /// for any.
+    Worker(int index, int rank, std::vector<Line> lines, bool in_order, int core,
            Complaints& complaints);
     ~Worker();
 
