@@ -6,10 +6,14 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
+from soakkit.ranks import END
+
 # A judgement on memory needs this many engines; the first tenth is what the rest is held to.
 _LEAST_ENGINES = 20
 _MORE_MEMORY = 1.25
 _MORE_MEMORY_KB = 32 << 10
+# A rank that fails says so, and ends with 1.
+_GOOD_OR_TOLD = (0, 1)
 
 
 @dataclass
@@ -41,6 +45,8 @@ class Watch:
             self._hear_closed(rank, said)
         elif said["event"] == "failed":
             self.problems.append(f"rank {rank}: {said['what']}")
+        elif said["event"] == END and said["code"] not in _GOOD_OR_TOLD:
+            self.problems.append(f"rank {rank}: its process ended with {said['code']}")
 
     def _hear_round(self, rank: int, said: dict[str, Any]) -> None:
         first, digests = said["first"], said["digests"]

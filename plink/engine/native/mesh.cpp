@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <iterator>
 
+#include "text.hpp"
+
 namespace plink::engine {
 
 namespace {
@@ -196,7 +198,7 @@ bool Mesh::listen_to_answer(Pending& pending) {
     }
     const std::size_t whole = kAnswerBytes + answer->reason_bytes;
     if (hear(pending, whole) && pending.heard.size() < whole) return true;
-    fail(pending, "refused this rank: " + pending.heard.substr(kAnswerBytes));
+    fail(pending, "refused this rank: " + printable(pending.heard.substr(kAnswerBytes)));
 }
 
 void Mesh::establish(Pending& pending, int rank, int channel) {
