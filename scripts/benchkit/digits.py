@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 TRAINING_IMAGES = 1440
 CLASSES = 10
-LEARNING_RATE, MOMENTUM = 0.05, 0.9
+LEARNING_RATE, MOMENTUM = 0.1, 0.9
 
 
 @dataclass(frozen=True)
