@@ -21,9 +21,9 @@ CORRELATED_ORDERS = "spread:12"
 
 @click.command(
     cls=SectionedCommand,
-    epilog="Examples: plink bench cluster.json --client gloo --size 20MB "
-    "--orders given,plink,random:5; "
-    "plink bench cluster.json --client engine,gloo --size 4,4KB,20MB",
+    epilog="Example: plink bench cluster.json --client gloo --size 20MB "
+    "--orders given,plink,random:5. Example: plink bench cluster.json --client engine,gloo "
+    "--size 4,4KB,20MB",
 )
 @click.argument("file", metavar="CLUSTER")
 @click.option(

@@ -14,7 +14,6 @@ from plink.bench.comparison.compare import compare
 from plink.bench.comparison.making import Wanted, make_cases
 from plink.bench.comparison.plot import plot
 from plink.bench.comparison.request import ENGINE, ComparisonRequest, ways_of
-from plink.bench.comparison.result import Comparison, to_json
 from plink.bench.comparison.table import render
 from plink.bench.request import check_workload
 from plink.cli.progress import StageProgress
@@ -22,6 +21,7 @@ from plink.cli.ssh_options import take_ssh_options
 from plink.errors import PartialResultError, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
+from plink.files.comparison import Comparison, to_json
 from plink.network import network_of
 from plink.ordering.slots import filling_of, with_slots
 from plink.size import parse_size

@@ -14,10 +14,11 @@ from plink.bench.clients.gloo import GlooClient
 from plink.bench.clients.mpi import FoundTools, MpiClient, find_tools
 from plink.bench.clients.workers import START_LIMIT_S
 from plink.bench.comparison.request import ENGINE, Case, ComparisonRequest
-from plink.bench.comparison.result import Comparison, Setting, make_comparison
+from plink.bench.comparison.rows import make_comparison
 from plink.bench.hosts import reach_all, refuse_failures
 from plink.bench.run import run_in_turn
 from plink.errors import PlinkError
+from plink.files.comparison import ClientRecord, Comparison, Setting
 from plink.interrupts import ignored_interrupts
 from plink.progress import Progress
 from plink.remote.hosts import RemoteHost, describe, seats
@@ -77,10 +78,11 @@ def compare(request: ComparisonRequest, progress: Progress) -> ComparisonRun:
         hosts = describe(request.cluster.hosts, reached)
         runners = _runners(request, hosts, tools)
         progress.stage("starting", len(runners))
-        facts = {}
+        clients = {}
         for name, runner in runners.items():
             s.callback(_close, runner.client)
-            facts[name] = runner.client.start()
+            facts = runner.client.start()
+            clients[name] = ClientRecord(facts.versions, facts.settings)
             progress.step()
         progress.stage("measuring", request.rounds * len(cases))
         outcome = run_in_turn(
@@ -91,7 +93,7 @@ def compare(request: ComparisonRequest, progress: Progress) -> ComparisonRun:
             progress.step,
         )
     setting = Setting(
-        facts=facts,
+        clients=clients,
         warmups=cases[0].workload.warmups,
         repetitions=cases[0].workload.repetitions,
         rounds=request.rounds,

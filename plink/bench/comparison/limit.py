@@ -9,9 +9,6 @@ import numpy as np
 from solvers.contention.network import Network, make_network
 from solvers.forests.bound import lower_bound_s
 
-HOSTS = "hosts"
-UPLINKS = "uplinks"
-
 # Where the two bounds are this near to each other, hosts' links are named.
 _EQUAL = 1.001
 
@@ -48,4 +45,4 @@ def limit_of(network: Network, size_bytes: int) -> Limit | None:
         uplink_receive_bytes_s=np.full(network.groups, np.inf),
     )
     is_by_uplinks = whole_s > _EQUAL * lower_bound_s(alone, size_bytes)
-    return Limit(whole_s, UPLINKS if is_by_uplinks else HOSTS)
+    return Limit(whole_s, "uplinks" if is_by_uplinks else "hosts")

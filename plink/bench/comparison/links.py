@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.bench.clients.base import Traffic
+from plink.files.comparison import LinkBytes, Links
 from plink.files.groups import Group
 from plink.planning.kinds import as_routes
 from plink.plans.forest import Forest, make_forest
@@ -16,31 +16,6 @@ from plink.plans.measures import bytes_between
 from solvers.forests.time import dealt
 
 Bytes = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class LinkBytes:
-    """Bytes of one allreduce over one link: a host's to the network, or a group's to the others.
-
-    Args:
-        name: of the host or group.
-        sent_bytes, received_bytes: the mean over repetitions, with the frames' headers.
-        plan_sent_bytes, plan_received_bytes: what the plan says, of the payload alone.
-    """
-
-    name: str
-    sent_bytes: float
-    received_bytes: float
-    plan_sent_bytes: float
-    plan_received_bytes: float
-
-
-@dataclass(frozen=True)
-class Links:
-    """Of every host, and of every group."""
-
-    hosts: Sequence[LinkBytes]
-    groups: Sequence[LinkBytes]
 
 
 def links_of(
@@ -83,7 +58,7 @@ def links_of(
 
 
 def planned_bytes(forest: Forest, size_bytes: int) -> Bytes:
-    """(P, P) what a plan lets each rank (row) send to each other, in the routes that a size uses."""
+    """(P, P) what a plan lets each rank (row) send to each other, by the routes of that size."""
     used = dealt(as_routes(forest), size_bytes)
     return bytes_between(
         make_forest(used.weights, used.reduce_parents, used.broadcast_parents), size_bytes

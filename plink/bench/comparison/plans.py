@@ -14,7 +14,7 @@ from plink.files.plan import Plan
 from plink.network import network_of
 from plink.planning.candidates import Candidate, asked_for, best
 from plink.planning.kinds import KINDS, as_routes
-from plink.planning.solve import USUAL_LINK_GBIT_S, Task, solve_plan
+from plink.planning.solve import Task, solve_plan
 from plink.plans.forest import Forest
 from plink.view.text import counted
 from solvers.forests.time import time_s
@@ -33,7 +33,7 @@ class EnginePlan:
         forest: over the ranks.
         hosts: (P,) the host of each rank, by its place in the cluster file.
         groups: of near hosts, which the plan was made for.
-        predicted_s: of one allreduce.
+        predicted_s: of one allreduce; None where nothing is known of what links carry.
     """
 
     label: str
@@ -41,11 +41,17 @@ class EnginePlan:
     forest: Forest
     hosts: Sequence[int]
     groups: Sequence[Group]
-    predicted_s: float
+    predicted_s: float | None
 
 
 def plans_of_kinds(
-    kinds: Sequence[str], cluster: Cluster, made_from: str, slots: int, size_bytes: int, seed: int
+    kinds: Sequence[str],
+    cluster: Cluster,
+    made_from: str,
+    *,
+    slots: int,
+    size_bytes: int,
+    seed: int,
 ) -> list[EnginePlan]:
     """A plan of each kind for a size, ranks numbered as `plink plan` does.
 
@@ -58,6 +64,7 @@ def plans_of_kinds(
             raise WrongUseError(f"there is no plan of kind {refused.kind}: {refused.reason}")
     place_of = {name: place for place, name in enumerate(cluster.names)}
     hosts = [place_of[rank.host] for rank in found.plan.ranks]
+    has_rates = network_of(cluster).has_rates
     plans = []
     for kind in kinds:
         chosen = _chosen(kind, found.candidates)
@@ -68,7 +75,7 @@ def plans_of_kinds(
                 forest=chosen.forest,
                 hosts=hosts,
                 groups=found.plan.groups,
-                predicted_s=chosen.time_s,
+                predicted_s=chosen.time_s if has_rates else None,
             )
         )
     return plans
@@ -82,14 +89,15 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, size_bytes: int) -> 
     """
     plan, _ = plan_file.read(path)
     hosts = _hosts_of(plan, path, cluster, slots)
-    known = network_of(_grouped(cluster, plan.groups), unknown_gbit_s=USUAL_LINK_GBIT_S)
+    known = network_of(_grouped(cluster, plan.groups))
+    predicted_s = time_s(as_routes(plan.forest), hosts, known.network, size_bytes)
     return EnginePlan(
         label=PurePath(path).name.split(".")[0] or path,
         kind=plan.kind,
         forest=plan.forest,
         hosts=hosts,
         groups=plan.groups,
-        predicted_s=time_s(as_routes(plan.forest), hosts, known.network, size_bytes),
+        predicted_s=predicted_s if known.has_rates else None,
     )
 
 

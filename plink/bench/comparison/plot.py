@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from plink.bench.comparison.result import Comparison, Row
 from plink.bench.comparison.table import label_of
+from plink.files.comparison import Comparison, Row
 from plink.size import format_size
 from plink.view.text import rtt_text
 
@@ -32,10 +32,11 @@ def plot(result: Comparison) -> str:
         kind_of_auto = f"{row.client} {row.algorithm}"
         name = kind_of_auto if row.algorithm == "auto" else label_of(row)
         series.setdefault(name, []).append(row)
-    times = [value for row in rows for value in (row.min_s, row.max_s)] + list(limits.values())
-    scale = _Scale([row.size_bytes for row in rows], times)
+    times = [value for row in rows for value in (row.min_s, row.max_s, row.predicted_s) if value]
+    scale = _Scale([row.size_bytes for row in rows], [*times, *limits.values()])
     parts = [scale.frame()]
-    for number, (name, own) in enumerate(series.items()):
+    for number, (name, unsorted) in enumerate(series.items()):
+        own = sorted(unsorted, key=lambda row: row.size_bytes)
         colour = _COLOURS[number % len(_COLOURS)]
         parts += _measured(name, own, colour, scale)
         predicted = [(row.size_bytes, row.predicted_s) for row in own if row.predicted_s]
@@ -44,8 +45,7 @@ def plot(result: Comparison) -> str:
     if limits:
         points = sorted(limits.items())
         parts += [scale.line(points, _LIMIT_COLOUR), *_dots("limit", points, _LIMIT_COLOUR, scale)]
-        parts.append(_legend(len(series), "limit of the links", _LIMIT_COLOUR))
-    parts.append(_legend(len(series) + 2, "dashed: predicted", "#888888"))
+        parts.append(_legend(len(series), "limit of the links; dashed: predicted", _LIMIT_COLOUR))
     width, height = _LEFT + _WIDTH + _LEGEND, _TOP + _HEIGHT + _BOTTOM
     heading = f"allreduce on {len(result.setting.congestion_control)} hosts"
     return "\n".join(
@@ -94,9 +94,7 @@ class _Scale:
     def line(self, points: Sequence[Point], colour: str, *, is_dashed: bool = False) -> str:
         if len(points) < 2:
             return ""
-        low, high = self.y_ends
-        inside = [(x, y) for x, y in sorted(points) if low <= math.log10(y) <= high]
-        path = " ".join(f"{self.x(size):.1f},{self.y(seconds):.1f}" for size, seconds in inside)
+        path = " ".join(f"{self.x(size):.1f},{self.y(seconds):.1f}" for size, seconds in points)
         dashes = ' stroke-dasharray="4 3"' if is_dashed else ""
         return f'<polyline points="{path}" fill="none" stroke="{colour}"{dashes}/>'
 

@@ -9,10 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plink.bench.comparison.links import LinkBytes
-from plink.bench.comparison.result import Comparison, Row
+from plink.files.comparison import Comparison, LinkBytes, Row
 from plink.size import format_size
-from plink.view.text import bytes_text, counted, printable, rtt_text, share_text
+from plink.view.text import bytes_text, counted, printable, rtt_text
 
 # Of less data, CPU seconds for a gigabyte say nothing.
 _LEAST_CPU_BYTES = 1_000_000
@@ -69,8 +68,8 @@ def _cells(row: Row) -> list[str]:
         _seconds(row.median_s),
         _seconds(row.min_s),
         _seconds(row.max_s),
-        f"{row.bus_mbit:.3g}" if row.bus_mbit < 1000 else f"{row.bus_mbit:.0f}",
-        "-" if share is None else share_text(share),
+        f"{row.bus_mbit:.2f}" if row.bus_mbit < 10.0 else f"{row.bus_mbit:.0f}",
+        "-" if share is None else "< 1 %" if share < 0.01 else f"{100.0 * share:.0f} %",
         _seconds(row.predicted_s),
         f"{row.cpu_s_per_gb:.2f}" if has_cpu else "-",
     ]
@@ -123,15 +122,18 @@ def _closing(result: Comparison) -> str:
     compared = max(1, result.rounds_done)
     repetitions = counted(compared * setting.repetitions, "repetition")
     versions = dict(
-        version for facts in setting.facts.values() for version in list(facts.versions.items())[:1]
+        version
+        for facts in setting.clients.values()
+        for version in list(facts.versions.items())[:1]
     )
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     ran = f"{repetitions} each in {counted(compared, 'round')}, seed {setting.seed}"
     return "\n".join(
         [
             f"{ran}, TCP {printable(control)}; {printable(named)}",
-            "A repetition takes as long as its slowest rank; bus is in Mbit/s, limit the share of",
-            "what links allow, CPU in seconds for a GB and rank; links are the busiest ones",
+            "A repetition takes as long as its slowest rank. Bus: Mbit/s. Limit: the least",
+            "time that links allow, over the median. CPU: seconds for a GB and rank. Links:",
+            "the busiest one.",
             *_unfinished(result),
         ]
     )
