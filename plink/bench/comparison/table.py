@@ -143,11 +143,9 @@ def _unfinished(result: Comparison) -> list[str]:
     if result.stopped is None:
         return []
     asked = counted(result.setting.rounds, "round")
-    if result.rounds_done == 0:
-        compared = "compared is what ran of the first"
-    else:
-        compared = f"compared are the {counted(result.rounds_done, 'whole round')}"
-    return [f"Stopped early, {asked} were asked for: {compared}"]
+    done = result.rounds_done
+    compared = f"so much is compared: {counted(done, 'round')}" if done else "the first is compared"
+    return [f"Stopped early, asked for were {asked}; {compared}"]
 
 
 def _seconds(seconds: float | None) -> str:
