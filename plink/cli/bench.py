@@ -122,7 +122,8 @@ def command(**options: Any) -> int:
     the times with what the cluster file predicts. Ctrl-C prints what was measured so far.
     """
     clients = clients_in(options["client"])
-    if clients == ["engine"] or len(clients) > 1 or "," in options["size"]:
+    has_several = len(clients) > 1 or "," in options["size"] + (options["algo"] or "")
+    if has_several or clients == ["engine"]:
         from plink.cli import bench_comparison_action  # noqa: PLC0415  numpy and paramiko
 
         return bench_comparison_action.run_command(options, clients, StageProgress())

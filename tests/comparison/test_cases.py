@@ -184,6 +184,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
         (["--client", "openmpi,mpich", "--python", "x"], "--python is not for --client openmpi"),
         (["--client", "engine,nccl"], "--client 'nccl' is none of engine, gloo, openmpi, mpich"),
         (["--client", "gloo,gloo"], "--client names one twice"),
+        (["--client", "mpich", "--algo", "ring,x"], "mpich cannot be told to run x"),
         (["--client", "gloo", "--size", "4,4 B"], "--size asks for a size twice"),
         (["--client", "engine", "--size", "4,6"], "--size 6 B is no whole number of float32"),
         (["--client", "engine", "-o", "{}"], "is the input, too"),
