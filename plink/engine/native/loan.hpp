@@ -42,8 +42,8 @@ struct Work {
 class LentEngine {
   public:
     LentEngine(int rank, int ranks, EngineOptions options, const Forest& forest,
-               std::vector<std::vector<Descriptor>> sockets, std::vector<std::string> names)
-        : engine(rank, ranks, std::move(options), forest, std::move(sockets), std::move(names)) {}
+               std::vector<std::vector<Line>> lines, std::vector<std::string> names)
+        : engine(rank, ranks, std::move(options), forest, std::move(lines), std::move(names)) {}
 
     /// Begins an all-reduce of what `memory` keeps. Throws EngineFailed.
     Work post(std::shared_ptr<void> memory, void* data, std::size_t items, DType dtype, Op op);
