@@ -12,7 +12,7 @@ import pytest
 from engine.processes import begin_again, running_ranks
 from support.lab import Lab
 
-pytestmark = pytest.mark.timing
+pytestmark = pytest.mark.lab
 
 
 @contextmanager

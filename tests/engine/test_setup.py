@@ -18,6 +18,7 @@ import pytest
 from engine.forests import binary_tree, chains, stars
 from engine.group import QUICK, group
 from plink.engine import C10dStore, DirectoryStore, Engine, EngineError, Forest, Options, _native
+from plink.engine.table import pack_endpoints
 from plink.errors import PlinkError, WrongUseError
 
 pytestmark = pytest.mark.timing
@@ -254,6 +255,21 @@ def test_a_rank_that_closes_every_connection_is_named(tmp_path: Path) -> None:
         (said,) = waiting.result()
     assert said.startswith("rank 0 (127.0.0.1 port ")
     assert said.endswith("closed the connection at once")
+
+
+def test_a_rank_that_dies_once_it_was_at_the_meeting_is_named_by_all(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    hasty = replace(QUICK, setup_timeout_s=1.0)
+
+    def culprit(rank: int) -> int | None:
+        with pytest.raises(EngineError, match=r"ranks? 1[ ,]") as failed:
+            Engine(rank, 3, store, stars(3), hasty)
+        return failed.value.rank
+
+    with socket.socket() as port_of_nobody, ThreadPoolExecutor(2) as threads:
+        port_of_nobody.bind(("127.0.0.1", 0))
+        store.set("plink/0/1", pack_endpoints([port_of_nobody.getsockname()]))
+        assert list(threads.map(culprit, (0, 2))) == [1, 1]
 
 
 def test_a_port_with_something_else_on_it(tmp_path: Path) -> None:

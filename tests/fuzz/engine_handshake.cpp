@@ -114,7 +114,7 @@ void answer(const std::string& words, std::size_t cut) {
     socklen_t size = sizeof(address);
     FUZZ_CHECK(::bind(listener.get(), any, size) == 0 && ::listen(listener.get(), 8) == 0);
     ::getsockname(listener.get(), any, &size);
-    Mesh mesh(ours(1, 2), {}, {{{"127.0.0.1", ntohs(address.sin_port)}}, {}}, "");
+    Mesh mesh(ours(1, 2), {}, {{{"127.0.0.1", ntohs(address.sin_port)}}, {{"127.0.0.1", 1}}}, "");
     try {
         step(mesh);
         for (const auto& part : {words.substr(0, cut), words.substr(cut)}) {
