@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from benchkit.orders import TCP_SHARE
-from benchkit.training_runs import GIVEN, ORDERED, VARIANTS, Trained
 
 ITEM_BYTES = 4
+GIVEN, ORDERED, PLINK = "Gloo as given", "Gloo in plink's order", "plink"
+VARIANTS = (GIVEN, ORDERED, PLINK)
 
 HEADER = (
     "network",
     "gradient, MB (tensors, buckets)",
     "over",
     "iteration, s (least, median, most)",
+    "rounds",
     "iterations a second",
     f"{GIVEN} / this",
     f"{ORDERED} / this",
@@ -26,6 +28,16 @@ HEADER = (
     "between racks, MB",
     "cores busy",
 )
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One way's figures, an iteration: seconds, CPU seconds of all ranks, bytes between racks."""
+
+    seconds: float
+    cpu_s: float
+    crossing_bytes: float
+
 
 Round = Mapping[str, Trained]
 
@@ -134,6 +146,7 @@ def table_rows(
                 f"{gradient_mb:.1f} ({tensors}, {len(bucket_items)})",
                 name,
                 f"{min(seconds):.3f} / {median_s[name]:.3f} / {max(seconds):.3f}",
+                str(len(seconds)),
                 f"{1 / median_s[name]:.3f}",
                 f"{median_s[GIVEN] / median_s[name]:.2f}",
                 f"{median_s[ORDERED] / median_s[name]:.2f}",

@@ -15,6 +15,7 @@ from typing import Any
 
 from benchkit.gradients import Bucket
 from benchkit.lab import BenchLab
+from benchkit.training_rounds import GIVEN, ORDERED, Trained
 from labkit.holder import PROGRAM
 from labkit.namespaces import inside
 from labkit.wiring import UP_PORT, namespace
@@ -22,8 +23,6 @@ from plink.files import order as order_file
 from plink.files import plan as plan_file
 
 PORT = 29400
-GIVEN, ORDERED, PLINK = "Gloo as given", "Gloo in plink's order", "plink"
-VARIANTS = (GIVEN, ORDERED, PLINK)
 _PROGRAM = Path(__file__).with_name("training_rank.py")
 
 
@@ -35,15 +34,6 @@ class Prepared:
     ordered: Sequence[str]
     plan: Path
     kind: str
-
-
-@dataclass(frozen=True)
-class Trained:
-    """One way's figures, an iteration: seconds, CPU seconds of all ranks, bytes between racks."""
-
-    seconds: float
-    cpu_s: float
-    crossing_bytes: float
 
 
 def prepare(lab: BenchLab, size_bytes: int, keep: Path | None) -> Prepared:

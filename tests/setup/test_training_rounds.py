@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from benchkit.training_rounds import HEADER, hold_to, kept_rounds, limit_s, table_rows
-from benchkit.training_runs import GIVEN, ORDERED, PLINK, Trained
+from benchkit.training_rounds import (
+    GIVEN,
+    HEADER,
+    ORDERED,
+    PLINK,
+    Trained,
+    hold_to,
+    kept_rounds,
+    limit_s,
+    table_rows,
+)
 
 
 def round_of(given_s: float, ordered_s: float, plink_s: float) -> dict[str, Trained]:
@@ -55,6 +64,7 @@ def test_a_row_has_medians_ratios_and_the_share_of_the_limit() -> None:
         "gradient, MB (tensors, buckets)": "4.0 (32, 2)",
         "over": "plink",
         "iteration, s (least, median, most)": "1.000 / 2.000 / 2.500",
+        "rounds": "3",
         "iterations a second": "0.500",
         f"{GIVEN} / this": "4.00",
         f"{ORDERED} / this": "2.00",
