@@ -16,6 +16,7 @@ from plink.engine import C10dStore, Engine, Options
 from plink.errors import PlinkError, WrongUseError
 from plink.torch.addresses import group_addresses
 from plink.torch.forests import agreed_forest
+from plink.torch.gloo_store import EngineStore
 from plink.torch.group import PlinkGroup
 
 NAME = "plink"
@@ -66,16 +67,17 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         plan = os.environ.get(PLAN_VARIABLE) or None
         forest = agreed_forest(meeting, rank, ranks, plan, is_part=is_part, options=options)
         engine = Engine(rank, ranks, meeting, forest, options)
-    # After the engine, which names a rank that does not come.
+    # After the engine, which names a rank that does not come, and by which the ranks of Gloo meet.
+    meeting_place = PrefixStore("gloo", store) if engine is None else EngineStore(engine)
     gloo = _gloo(
-        store,
+        meeting_place,
         rank,
         ranks,
         timeout=timeout,
         interfaces=interfaces,
         address=options.addresses[0],
     )
-    return PlinkGroup(store, rank, ranks, gloo, engine)
+    return PlinkGroup(store, rank, ranks, gloo, engine, meeting_place)
 
 
 def _completed(options: Options, addresses: list[str], timeout: timedelta) -> Options:
@@ -108,4 +110,4 @@ def _gloo(
         ProcessGroupGloo.create_device(interface=interface) for interface in interfaces
     ] or [ProcessGroupGloo.create_device(hostname=address)]
     options._timeout = timeout
-    return ProcessGroupGloo(PrefixStore("gloo", store), rank, ranks, options)
+    return ProcessGroupGloo(store, rank, ranks, options)

@@ -66,14 +66,22 @@ class PlinkGroup(ProcessGroup):
         ranks: of the group.
         gloo: over the same ranks.
         engine: over the same ranks; None where there is one rank.
+        gloo_store: in which Gloo met. Kept, for Gloo does not keep what is written in Python.
     """
 
     def __init__(
-        self, store: Store, rank: int, ranks: int, gloo: ProcessGroupGloo, engine: Engine | None
+        self,
+        store: Store,
+        rank: int,
+        ranks: int,
+        gloo: ProcessGroupGloo,
+        engine: Engine | None,
+        gloo_store: Store,
     ) -> None:
         # With the store it could not be subclassed: that constructor makes no object for Python.
         super().__init__(rank, ranks)  # type: ignore[call-arg]
         self._store = store
+        self._gloo_store = gloo_store
         self._plain: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
         self._engine = engine
         self._poster = Errands("plink-poster")
