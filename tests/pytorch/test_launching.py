@@ -11,6 +11,8 @@ import pytest
 
 from plink.errors import WrongUseError
 from plink.torch.addresses import group_addresses, host_addresses
+from pytorch import work_checks
+from pytorch.processes import results
 
 pytestmark = pytest.mark.timing
 
@@ -56,3 +58,15 @@ def test_a_master_on_loopback_is_reached_by_loopback(host: str) -> None:
 def test_without_a_master_any_address_of_the_host_is_taken() -> None:
     _, addresses = group_addresses(SimpleNamespace(), {})
     assert addresses[0] in {one for them in host_addresses().values() for one in them}
+
+
+def test_memory_is_shared_unless_the_environment_says_not_to(tmp_path: Path) -> None:
+    check = work_checks.with_whom_memory_is_shared
+    said = {}
+    for word in ("1", "0", "no"):
+        folder = tmp_path / word
+        folder.mkdir()
+        said[word] = results(check, 2, folder, environment={"PLINK_SHARED_MEMORY": word})
+    assert said["1"] == [[1], [0]]
+    assert said["0"] == [[], []]
+    assert "PLINK_SHARED_MEMORY is no, expected 0 or 1" in said["no"][0]

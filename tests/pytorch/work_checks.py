@@ -52,6 +52,11 @@ def sub_groups(say: Any, rank: int) -> list[float]:
     return sums
 
 
+def with_whom_memory_is_shared(say: Any, rank: int) -> list[int]:
+    world: Any = dist.group.WORLD
+    return sorted({one.peer for one in world.statistics().connections if one.is_shared_memory})
+
+
 def again(say: Any, rank: int) -> list[float]:
     """Destroyed and made again, on the same store."""
     sums = []
