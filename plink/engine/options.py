@@ -26,8 +26,8 @@ class Options:
             are spread over them. Empty for the address of the default route.
         port: on which to listen, 0 for any.
         congestion_control: of TCP, such as `reno`; None for the system's.
-        send_buffer_bytes: of each connection (the kernel doubles it); None for 512 KB over all that
-            the plan sends on, 32 to 256 KB each, where the peer's host is within 500 µs, and the
+        send_buffer_bytes: of each connection (the kernel doubles it); None for 256 KB over all that
+            the plan sends on, 16 to 256 KB each, where the peer's host is within 500 µs, and the
             kernel's own tuning elsewhere.
         cores: for the workers to be pinned to, in turn; None for the cores of this process where
             there are no more of them than workers, else no pinning; () for none.
