@@ -99,7 +99,7 @@ def solve_plan(
     for kind in KINDS:
         if kind not in {each.kind for each in refused}:
             tell(kind)
-            candidates.append(_candidate(kind, network, order, host_of, task.size_bytes))
+            candidates.append(candidate(kind, network, order, host_of, task.size_bytes))
     choice = best(candidates) if task.kind == "auto" else asked_for(task.kind, candidates)
     hosts = [cluster.hosts[host] for host in host_of.tolist()]
     plan = Plan(
@@ -136,9 +136,15 @@ def _refuse(kind: str, refused: Sequence[Refused]) -> None:
             )
 
 
-def _candidate(
+def candidate(
     kind: str, network: Network, order: list[int], host_of: Indices, size_bytes: int
 ) -> Candidate:
+    """The plan of a kind that the network does not refuse, and what is predicted of it.
+
+    Args:
+        kind, network, order, host_of: as `plink.planning.kinds.build` has them.
+        size_bytes: of the buffer.
+    """
     forest = build(kind, network, order, host_of)
     group_of = with_every_host_grouped(network).group_of[host_of]
     return Candidate(

@@ -1,4 +1,4 @@
-"""The plans that scripts/bench-engine compares, as JSON has them."""
+"""The plans that scripts/bench-engine compares, and the limit of the lab's network."""
 
 from __future__ import annotations
 
@@ -7,40 +7,58 @@ from typing import Any
 
 import numpy as np
 
+from plink.plans.forest import Forest
+from plink.planning.candidates import best
+from plink.planning.kinds import KINDS, refusal
+from plink.planning.solve import candidate
+from solvers.contention.network import Network, make_network
+from solvers.forests.bound import lower_bound_s
 from solvers.forests.flat import flat as flat_routes
 from solvers.forests.inside_hosts import inside_hosts
 
 Plan = dict[str, Any]
 
-
-def flat(ranks: int) -> Plan:
-    """A star for each rank."""
-    parents = [[-1 if rank == root else root for rank in range(ranks)] for root in range(ranks)]
-    return {"weights": [1.0] * ranks, "reduce": parents, "broadcast": parents}
+# What a frame of Ethernet carries of a TCP stream with timestamps; the lab's rates count all of it.
+EFFICIENCY = 1448 / 1514
 
 
-def ring(ranks: int) -> Plan:
-    """A chain for each rank, all along one ring."""
-    roots = range(ranks)
-    reduce = [[-1 if r == root else (r + 1) % ranks for r in range(ranks)] for root in roots]
-    broadcast = [[-1 if r == root else (r - 1) % ranks for r in range(ranks)] for root in roots]
-    return {"weights": [1.0] * ranks, "reduce": reduce, "broadcast": broadcast}
+def lab_network(
+    rack_of: Sequence[int], host_bits_s: float | None, uplink_bits_s: float | None
+) -> Network:
+    """The lab's network, a host for each rank. None for a rate that is not limited."""
+    racks = max(rack_of) + 1
+    host = np.inf if host_bits_s is None else host_bits_s / 8
+    uplink = np.inf if uplink_bits_s is None else uplink_bits_s / 8
+    return make_network(
+        len(rack_of),
+        send_bytes_s=host,
+        receive_bytes_s=host,
+        group_of=rack_of,
+        uplink_send_bytes_s=[uplink] * racks,
+        uplink_receive_bytes_s=[uplink] * racks,
+    )
 
 
-def two_level(groups: Sequence[Sequence[int]]) -> Plan:
-    """A tree for each rank: in the other groups one master gathers for it (Luo 2020, §4.1.2)."""
-    ranks = sum(map(len, groups))
-    trees = []
-    for home in groups:
-        for index, root in enumerate(home):
-            parents = [-1] * ranks
-            for group in groups:
-                master = root if group is home else group[index % len(group)]
-                for rank in group:
-                    parents[rank] = root if rank == master else master
-            parents[root] = -1
-            trees.append(parents)
-    return {"weights": [1.0] * ranks, "reduce": trees, "broadcast": trees}
+def limit_s(network: Network, size_bytes: int) -> float:
+    """What no all-reduce over TCP can beat; 0 where nothing is limited."""
+    return lower_bound_s(network, size_bytes) / EFFICIENCY
+
+
+def plan(kind: str, network: Network, size_bytes: int) -> tuple[str, Plan]:
+    """What `plink plan --kind` makes of the network, and its kind, which `auto` chooses."""
+    hosts = list(range(network.hosts))
+    kinds = [kind] if kind != "auto" else [each for each in KINDS if not refusal(each, network)]
+    chosen = best([candidate(each, network, hosts, np.array(hosts), size_bytes) for each in kinds])
+    return chosen.candidate.kind, as_json(chosen.candidate.forest)
+
+
+def as_json(forest: Forest) -> Plan:
+    """A forest as the ranks are told of it."""
+    return {
+        "weights": forest.shares.tolist(),
+        "reduce": forest.reduce_parents.tolist(),
+        "broadcast": forest.broadcast_parents.tolist(),
+    }
 
 
 def flat_over_hosts(hosts: Sequence[str]) -> Plan:

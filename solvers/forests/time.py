@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from solvers.contention.network import Network
 from solvers.contention.time import Clock
-from solvers.forests.routes import Indices, Routes, make_routes
+from solvers.forests.routes import Floats, Indices, Routes, make_routes
 from solvers.forests.table import forest_table
-from solvers.forests.trees import messages_on_the_way
+from solvers.forests.trees import messages_on_the_way, seconds_on_the_way
 
-# A buffer is not cut into smaller pieces than this: messages would take the time then, not bytes.
+# How the engine cuts a buffer. Never into smaller pieces than this: messages would take the time
+# then, not bytes.
 LEAST_CHUNK_BYTES = 8 * 1024
+# Into smaller ones than this only where routes would go empty.
+_USUAL_LEAST_BYTES = 32 * 1024
+_MOST_CHUNK_BYTES = 256 * 1024
+_CHUNKS_OF_A_ROUTE = 32
 
 # What a processor needs to hand a message to the kernel, or to take one from it: the overhead o of
 # LogP (Culler et al. 1993).
@@ -26,11 +32,12 @@ def time_s(
 ) -> float:
     """The time in seconds of one allreduce.
 
-    The sum of three. All chunks are under way together, so that the link that takes longest for all
+    The sum of four. All chunks are under way together, so that the link that takes longest for all
     bytes that cross it decides. The first chunk's way up and down adds the greatest latency of each
-    round (`solvers.contention.time`). And on that way ranks handle messages one after the other: a
-    root with many children waits for each of them, which is what the time of a small buffer is made
-    of.
+    round (`solvers.contention.time`). On that way ranks handle messages one after the other: a root
+    with many children waits for each of them, which is what the time of a small buffer is made of.
+    And the chunk itself has to cross one link after the other, while the busiest link, at the begin
+    or the end, has nothing to do: the fill of a pipeline, short where chunks are small.
 
     Args:
         routes: over ranks.
@@ -42,9 +49,59 @@ def time_s(
         ValueError: not a host for each rank.
     """
     used = dealt(routes, size_bytes)
-    carried_s = Clock(forest_table(used, size_bytes), network).time_s(np.asarray(host_of))
+    hosts = np.asarray(host_of, dtype=np.intp)
+    carried_s = Clock(forest_table(used, size_bytes), network).time_s(hosts)
     up, down = used.reduce_parents.astype(np.intp), used.broadcast_parents.astype(np.intp)
-    return carried_s + MESSAGE_S * int(messages_on_the_way(up, down).max())
+    handled_s = MESSAGE_S * int(messages_on_the_way(up, down).max())
+    return carried_s + handled_s + fill_s(used, hosts, network, size_bytes)
+
+
+def fill_s(routes: Routes, host_of: Indices, network: Network, size_bytes: float) -> float:
+    """How much longer one chunk is on its way than the busiest link needs for its share of it.
+
+    Args:
+        routes: over ranks, all of them in use.
+        host_of: (P,) the host of each rank.
+        network: the hosts and links.
+        size_bytes: of the buffer.
+    """
+    if not size_bytes:
+        return 0.0
+    count = len(routes.weights)
+    size_of_chunk = min(chunk_bytes(size_bytes, count), size_bytes)
+    up, down = routes.reduce_parents.astype(np.intp), routes.broadcast_parents.astype(np.intp)
+    up_s, down_s = (_edge_s(each, host_of, network, size_of_chunk) for each in (up, down))
+    way_s = float(seconds_on_the_way(up, up_s, down, down_s).max())
+    silent = replace(network, latency_s=np.zeros_like(network.latency_s))
+    busiest_s = Clock(forest_table(routes, size_bytes), silent).time_s(host_of)
+    chunks_of_route = max(1.0, size_bytes / (count * size_of_chunk))
+    return max(0.0, way_s - busiest_s / chunks_of_route)
+
+
+def chunk_bytes(size_bytes: float, routes: int) -> float:
+    """The chunks into which the engine cuts a buffer for so many routes."""
+    usual = min(
+        max(size_bytes / (routes * _CHUNKS_OF_A_ROUTE), _USUAL_LEAST_BYTES), _MOST_CHUNK_BYTES
+    )
+    return min(usual, max(LEAST_CHUNK_BYTES, size_bytes / routes))
+
+
+def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: float) -> Floats:
+    """(R, P) what a chunk takes between a rank and its parent, alone on the slowest link there."""
+    below, above = host_of, host_of[np.maximum(parents, 0)]
+    own, theirs = network.group_of[below], network.group_of[above]
+    rate = np.minimum(
+        np.minimum(network.send_bytes_s, network.receive_bytes_s)[below],
+        np.minimum(network.send_bytes_s, network.receive_bytes_s)[above],
+    )
+    if network.groups:
+        uplinks = np.append(
+            np.minimum(network.uplink_send_bytes_s, network.uplink_receive_bytes_s), np.inf
+        )
+        between = np.minimum(uplinks[own], uplinks[theirs])
+        rate = np.where(own == theirs, rate, np.minimum(rate, between))
+    seconds: Floats = np.where((parents < 0) | (below == above), 0.0, size_bytes / rate)
+    return seconds
 
 
 def dealt(routes: Routes, size_bytes: float) -> Routes:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers.forests.routes import Indices
+from solvers.forests.routes import Floats, Indices
 
 
 def depths(parents: Indices) -> Indices:
@@ -70,3 +70,39 @@ def messages_on_the_way(up: Indices, down: Indices) -> Indices:
         delivered[route, member] = delivered[route, above] + count[route, above] + 1
     last: Indices = delivered.max(axis=1)
     return last
+
+
+def seconds_on_the_way(up: Indices, up_s: Floats, down: Indices, down_s: Floats) -> Floats:
+    """(R,) from the first contribution to the last result, of messages that take their time.
+
+    What a member gets from its children comes over its link one after the other, and so goes what
+    it sends them.
+
+    Args:
+        up, down: (R, P) parents in the reduction and broadcast trees.
+        up_s, down_s: (R, P) what the message between a member and its parent takes; 0 at roots.
+    """
+    arrived = np.zeros(up.shape)
+    taken = _of_children(up, up_s)
+    for route, member in reversed(levels(depths(up))):
+        arrived[route, member] += taken[route, member]
+        above = up[route, member]
+        is_sent = above >= 0
+        np.maximum.at(
+            arrived, (route[is_sent], above[is_sent]), arrived[route[is_sent], member[is_sent]]
+        )
+    delivered = np.where(down < 0, arrived, 0.0)
+    given = _of_children(down, down_s)
+    for route, member in levels(depths(down))[1:]:
+        above = down[route, member]
+        delivered[route, member] = delivered[route, above] + given[route, above]
+    last: Floats = delivered.max(axis=1)
+    return last
+
+
+def _of_children(parents: Indices, edge_s: Floats) -> Floats:
+    """(R, P) the sum over the edges to each member's children."""
+    total = np.zeros(parents.shape)
+    route, member = np.nonzero(parents >= 0)
+    np.add.at(total, (route, parents[route, member]), edge_s[route, member])
+    return total

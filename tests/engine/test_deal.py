@@ -10,6 +10,7 @@ from engine.forests import random_forest, stars
 from plink.engine import Forest, _native
 from plink.engine.forest import native
 from solvers.forests.time import LEAST_CHUNK_BYTES
+from solvers.forests.time import chunk_bytes as predicted_chunk_bytes
 
 
 def weighted(weights: list[float]) -> Forest:
@@ -72,6 +73,12 @@ def test_chunks_suit_the_buffer(size_bytes: int, routes: int) -> None:
     assert 1 <= chunk <= 256 * 1024
     if size_bytes >= routes * 32 * 256 * 1024:
         assert chunk == 256 * 1024
+
+
+@given(st.integers(1, 2**40), st.integers(1, 512))
+def test_times_are_predicted_with_the_chunks_that_there_are(size_bytes: int, routes: int) -> None:
+    chunk = _native.chunk_bytes(size_bytes, routes)
+    assert chunk <= predicted_chunk_bytes(size_bytes, routes) < chunk + 1
 
 
 @given(st.integers(1, 512))

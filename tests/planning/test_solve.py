@@ -57,7 +57,7 @@ def test_racks_are_predicted_to_take_what_their_links_allow(
 
 def test_small_buffers_are_quickest_where_few_messages_wait_for_each_other():
     found = plan(rack_cluster([4, 4, 4, 4]), size_bytes=4096)
-    assert 2 * times(found)["2lha"] < times(found)["flat"]
+    assert 1.5 * times(found)["2lha"] < times(found)["flat"]
     assert found.chosen.time_s == min(times(found).values())
 
 

@@ -45,13 +45,25 @@ void Connection::begin(const InFlight& in_flight) {
     Lane& lane = lanes_[in_flight.slot];
     lane.leaves = &share.leaves[peer];
     lane.next_leaf = 0;
-    lane.ready.clear();
-    lane.next_ready = 0;
+    lane.ready = {};
     lane.unpicked = share.sends[peer];
 }
 
 void Connection::queue(int slot, std::uint32_t chunk, Phase phase) {
-    lanes_[slot].ready.push_back({0, 0, chunk, phase});
+    lanes_[slot].ready.emplace(chunk, phase);
+}
+
+Connection::Ready Connection::Lane::take() {
+    if (next_leaf < leaves->size()) {
+        const Ready leaf{(*leaves)[next_leaf], Phase::kReduce};
+        if (ready.empty() || leaf < ready.top()) {
+            ++next_leaf;
+            return leaf;
+        }
+    }
+    const Ready first = ready.top();
+    ready.pop();
+    return first;
 }
 
 bool Connection::can_write(const Flight& flight) const {
@@ -152,8 +164,8 @@ std::size_t Connection::feed(const std::uint8_t* bytes, std::size_t size, const 
     return used;
 }
 
-/// Fills the batch. What is complete goes before what was there from the start: it is what others
-/// wait for, and it is still in the cache.
+/// Fills the batch with what is ready, low chunks first: all ranks are about the same few, so that
+/// none waits long for its children, and what has come far is still in the cache.
 void Connection::pick(const Flight& flight) {
     if (batch_head_ == batch_.size() || batch_head_ >= kMostFramesAtOnce) {
         batch_.erase(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(batch_head_));
@@ -167,20 +179,18 @@ void Connection::pick(const Flight& flight) {
             if (batch_.size() - batch_head_ >= kMostFramesAtOnce || bytes >= kMostBytesAtOnce) {
                 return;
             }
-            const Frame next = lane.next_ready < lane.ready.size()
-                                   ? lane.ready[lane.next_ready++]
-                                   : Frame{0, 0, (*lane.leaves)[lane.next_leaf++], Phase::kReduce};
+            const auto [chunk, phase] = lane.take();
             --lane.unpicked;
             const Collective& collective = *in_flight.part->collective();
             Outgoing out{{},
-                         collective.at(next.chunk),
-                         collective.schedule->deal.bytes_of(next.chunk),
+                         collective.at(chunk),
+                         collective.schedule->deal.bytes_of(chunk),
                          in_flight.part,
-                         next.chunk,
-                         next.phase};
-            encode({static_cast<std::uint16_t>(collective.number), collective.signature, next.chunk,
-                    next.phase},
-                   out.header);
+                         chunk,
+                         phase};
+            encode(
+                {static_cast<std::uint16_t>(collective.number), collective.signature, chunk, phase},
+                out.header);
             bytes += out.size;
             batch_.push_back(out);
         }

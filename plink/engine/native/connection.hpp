@@ -2,9 +2,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "line.hpp"
@@ -86,13 +89,16 @@ class Connection {
     void write(const Flight& flight);
 
   private:
+    /// What is to be sent: the chunk's number, and which way.
+    using Ready = std::pair<std::uint32_t, Phase>;
     struct Lane {
         const std::vector<std::uint32_t>* leaves = nullptr;
         std::size_t next_leaf = 0;
-        std::vector<Frame> ready;
-        std::size_t next_ready = 0;
+        std::priority_queue<Ready, std::vector<Ready>, std::greater<Ready>> ready;
         std::uint32_t unpicked = 0;
-        bool has_next() const { return next_ready < ready.size() || next_leaf < leaves->size(); }
+        bool has_next() const { return !ready.empty() || next_leaf < leaves->size(); }
+        /// The frame of the lowest chunk.
+        Ready take();
     };
     struct Outgoing {
         std::uint8_t header[kFrameBytes];

@@ -16,9 +16,10 @@ using namespace std::chrono_literals;
 constexpr auto kLinger = 2s;
 
 // Of all connections that a rank sends on. The kernel doubles it, for its own overhead; that is
-// about what the cache next to a core holds.
-constexpr int kSendBuffersBytes = 512 << 10;
-constexpr int kLeastSendBufferBytes = 32 << 10;
+// half of what the cache next to a core holds, and what many ranks have under way at once fits into
+// the queue of an uplink that they share.
+constexpr int kSendBuffersBytes = 256 << 10;
+constexpr int kLeastSendBufferBytes = 16 << 10;
 constexpr int kMostSendBufferBytes = 256 << 10;
 
 /// What is received soon after it was put into a send buffer is copied within the processor's
