@@ -1,0 +1,160 @@
+"""Finetune: move masters from the host with the most blame to the one with the least.
+
+Blame is gamma times time and beta times load, both as multiples of the hosts' mean (Luo 2020,
+§4.2.3). Where this departs from the paper:
+
+- load is a multiple of the mean; the paper's (l - min) / (max - min) is 1 for the busiest host even
+  where all are equal but for noise, so that moving would never end;
+- a host that has nothing left to give is passed over, and where one such host is the slowest by far,
+  nothing is moved at all: it would gain nothing;
+- where the least blamed host is in another group, a GM goes there; if there is none, or only two
+  groups, in which it matters not which has the GM, an LM goes to the least blamed of its group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plink.tuning.bandwidth import Belief
+from plink.tuning.masters import Layout, Masters, normalised
+from plink.tuning.options import TunerOptions
+from plink.tuning.readings import Flags
+from plink.tuning.window import Floats, Window, merged
+
+# Who is so near to the slowest has a part in how long it takes.
+_NEAR_SLOWEST = 0.9
+
+# A difference is none within so many deviations.
+_DEVIATIONS = 4.0
+
+# Below this share a host is a master of nothing.
+_NOTHING = 1e-6
+
+
+@dataclass(frozen=True)
+class Move:
+    """One step of Finetune.
+
+    Args:
+        masters: after it.
+        giver, taker: hosts.
+        doublings: how often the step was doubled, since the same host kept the blame.
+        ratio: of the giver's blame to the taker's.
+    """
+
+    masters: Masters
+    giver: int
+    taker: int
+    doublings: int
+    ratio: float
+
+
+def host_times_s(window: Window, belief: Belief, layout: Layout) -> Floats:
+    """(H,) how long each host needs: its greatest round trip, and bytes through its slower link.
+
+    A host whose group's uplink takes longer needs as long as that.
+    """
+    busy = belief.readings.busy_s
+    hosts = layout.hosts
+    # A host whose flows are all explained elsewhere needs what these take.
+    own = busy[: 2 * hosts].reshape(2, -1).max(axis=0)
+    flows_s = np.maximum(window.busy_s.max(axis=1), window.busy_s.max(axis=0))
+    own = np.where(own > 0.0, own, flows_s)
+    slow = np.divide(
+        window.sent_bytes.sum(axis=1) + window.sent_bytes.sum(axis=0),
+        2.0 * belief.hosts_bytes_s(layout),
+    )
+    times = np.maximum(own, slow)
+    if layout.groups > 1:
+        of_groups = busy[2 * hosts :].reshape(2, -1).max(axis=0)
+        times = np.maximum(times, of_groups[layout.group_of])
+    seconds: Floats = window.rtt_s.max(axis=1) + times
+    return seconds
+
+
+def blames(times_s: Floats, window: Window, options: TunerOptions) -> Floats:
+    """(H,) of each host."""
+    loads = window.sent_bytes.sum(axis=1) + window.sent_bytes.sum(axis=0)
+    blame: Floats = (
+        options.blame_time_weight * times_s / times_s.mean()
+        + options.blame_load_weight * loads / loads.mean()
+    )
+    return blame
+
+
+def next_move(
+    masters: Masters,
+    windows: Sequence[Window],
+    belief: Belief,
+    layout: Layout,
+    options: TunerOptions,
+    *,
+    last: Move | None = None,
+    held: Sequence[int] = (),
+) -> Move | None:
+    """The next move, or None where there is none to be made.
+
+    Args:
+        masters: now.
+        windows: what was measured under them.
+        belief: what links carry, by these windows.
+        layout: hosts and groups.
+        options: weights, ratio and step.
+        last: the move before, if it has just been made.
+        held: hosts that neither give nor take for now.
+    """
+    window = merged(windows)
+    times_s = host_times_s(window, belief, layout)
+    blame = blames(times_s, window, options)
+    is_free = np.ones(layout.hosts, dtype=bool)
+    is_free[list(held)] = False
+    gives = is_free & (masters.of_hosts > _NOTHING) & (times_s >= _NEAR_SLOWEST * times_s.max())
+    giver = _most(blame, gives)
+    if giver is None:
+        return None
+    takes = is_free.copy()
+    takes[giver] = False
+    in_group = layout.group_of == layout.group_of[giver]
+    if layout.groups < 3 or masters.of_groups[layout.group_of[giver]] <= _NOTHING:
+        takes &= in_group
+    taker = _most(-blame, takes)
+    least = max(options.blame_ratio, 1.0 + _DEVIATIONS * _noise(windows))
+    if taker is None or blame[giver] <= least * blame[taker]:
+        return None
+    doublings = last.doublings + 1 if last is not None and last.giver == giver else 0
+    moved = _moved(masters, layout, giver, taker, options.step_share * 2.0**doublings)
+    return Move(moved, giver, taker, doublings, float(blame[giver] / blame[taker]))
+
+
+def _most(values: Floats, among: Flags) -> int | None:
+    return int(np.argmax(np.where(among, values, -np.inf))) if among.any() else None
+
+
+def _noise(windows: Sequence[Window]) -> float:
+    """By how much hosts' busy times differ from window to window, as a share, after merging."""
+    busy_s = np.array([window.busy_s.sum(axis=axis) for window in windows for axis in (0, 1)])
+    busy_s = busy_s.reshape(len(windows), -1)
+    middle = np.median(busy_s, axis=0)
+    is_used = middle > 0.0
+    if len(windows) < 2 or not is_used.any():
+        return 0.0
+    spread = np.abs(busy_s - middle)[:, is_used] / middle[is_used]
+    return float(np.sqrt((np.median(spread, axis=0) ** 2).mean()))
+
+
+def _moved(masters: Masters, layout: Layout, giver: int, taker: int, step: float) -> Masters:
+    """A step is a multiple of what a host, or a group, has on average."""
+    of_groups, of_hosts = masters.of_groups.copy(), masters.of_hosts.copy()
+    source, target = layout.group_of[giver], layout.group_of[taker]
+    if source == target:
+        share = min(step / layout.sizes[source], of_hosts[giver])
+        of_hosts[giver] -= share
+        of_hosts[taker] += share
+    else:
+        share = min(step / layout.groups, of_groups[source])
+        of_groups[source] -= share
+        of_groups[target] += share
+    return normalised(of_groups, of_hosts, layout)

@@ -1,0 +1,319 @@
+"""The tuner: windows in, decisions out. It has no clock, no network and no chance.
+
+It learns what iterations take and what links carry, then watches. A sudden change of the iteration
+time, or links that lastingly promise a better plan, are answered by Quicktune. Every new plan is on
+trial: it is rolled back if iterations are slower with it, and followed by Finetune if they are not.
+When there is nothing left to move, learning begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from plink.plans.forest import Forest
+from plink.tuning.bandwidth import Belief, believe, first_belief, reading_noise
+from plink.tuning.decision import Action, Decision
+from plink.tuning.finetune import Move, next_move
+from plink.tuning.masters import Masters, forest_of, layout_of, masters_of
+from plink.tuning.memory import Memory
+from plink.tuning.options import TunerOptions
+from plink.tuning.quicktune import link_s, quicktune
+from plink.tuning.trigger import Baseline, change, is_sudden, learn
+from plink.tuning.window import Floats, Window, merged
+
+# Rates of links are alike within so many deviations of their readings.
+_NOISE_MULTIPLE = 4.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A plan that has to show that it is no worse.
+
+    Args:
+        before: the masters to go back to.
+        before_s: what an iteration took with them.
+        promised: the share of it that is to be saved.
+        move: the step of Finetune that made it; None for Quicktune.
+    """
+
+    before: Masters
+    before_s: float
+    promised: float = 0.0
+    move: Move | None = None
+
+
+class Tuner:
+    """Of one job.
+
+    Args:
+        forest: of the plan in force.
+        host_of: (P,) the host of each rank, 0 to H-1.
+        group_of: (P,) the group of each rank.
+        size_bytes: of the buffer in an iteration.
+        options: how it decides.
+
+    Raises:
+        NoMastersError: the plan is neither flat nor of two levels.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        host_of: Sequence[int],
+        group_of: Sequence[int],
+        size_bytes: float,
+        options: TunerOptions | None = None,
+    ) -> None:
+        self.options = options or TunerOptions()
+        self.layout = layout_of(forest, host_of, group_of)
+        self.home = masters_of(forest, self.layout)
+        self.masters = self.home
+        self.plan = 0
+        self.size_bytes = size_bytes
+        self.memory = Memory()
+        self.belief: Belief | None = None
+        self.baseline: Baseline | None = None
+        self.recent: list[Window] = []
+        self.trial: Trial | None = None
+        self.moves = 0
+        self.asked: frozenset[int] = frozenset()
+
+    def decide(self, now_s: float, window: Window) -> Decision:
+        """What to do after another window.
+
+        Args:
+            now_s: of any clock that does not go back.
+            window: measured under the plan in force; one of another plan is ignored.
+        """
+        if window.plan != self.plan:
+            return self._wait(f"a window of plan {window.plan}, {self.plan} is in force")
+        if not len(window.iteration_s) or not window.busy_s.any():
+            return self._wait("a window in which nothing was sent")
+        self.recent = [*self.recent, window][-self._kept() :]
+        if self.trial is not None:
+            return self._judge(now_s, self.trial)
+        if self.baseline is None:
+            return self._learn()
+        return self._watch(now_s, self.baseline)
+
+    def _kept(self) -> int:
+        options = self.options
+        return max(
+            options.confirming_windows, options.trial_windows, 2 * options.learning_windows
+        )
+
+    def _learn(self) -> Decision:
+        needed = self.options.learning_windows
+        if len(self.recent) < needed:
+            return self._wait(f"learning, {len(self.recent)} of {needed} windows")
+        self.baseline = learn([window.median_s for window in self.recent])
+        self.belief = self._believed(self.recent)
+        noise = _NOISE_MULTIPLE * reading_noise(self.recent, self.layout)
+        self.options = replace(self.options, alike=max(self.options.alike, noise))
+        return self._wait(
+            f"learned: an iteration takes {self.baseline.median_s:.4g} s, "
+            f"give or take {100 * self.baseline.deviation:.1f} %"
+        )
+
+    def _watch(self, now_s: float, baseline: Baseline) -> Decision:
+        if is_sudden(baseline, [each.median_s for each in self.recent], self.options):
+            return self._react(now_s, baseline)
+        lasting = self.options.learning_windows
+        later, earlier = self.recent[-lasting:], self.recent[-2 * lasting : -lasting]
+        median_s = merged(later).median_s
+        changed = f"iterations take {100 * change(baseline, median_s):+.1f} %"
+        if len(earlier) == lasting:
+            belief = self._believed(later)
+            masters = self._quicktuned(now_s, belief)
+            # Windows that did not suggest this plan have to promise as much of it.
+            if self._is_better(now_s, masters, belief, median_s) and self._is_better(
+                now_s, masters, self._believed(earlier), merged(earlier).median_s
+            ):
+                return self._quicktune(now_s, masters, belief, median_s, changed)
+        return self._wait(changed)
+
+    def _react(self, now_s: float, baseline: Baseline) -> Decision:
+        """To a sudden change."""
+        windows = self.recent[-self.options.confirming_windows :]
+        median_s = merged(windows).median_s
+        changed = f"iterations take {100 * change(baseline, median_s):+.1f} %"
+        belief = self._believed(windows)
+        masters = self._quicktuned(now_s, belief)
+        if self._is_better(now_s, masters, belief, median_s):
+            return self._quicktune(now_s, masters, belief, median_s, changed)
+        return self._resign(belief, changed, median_s)
+
+    def _is_better(
+        self, now_s: float, masters: Masters, belief: Belief, iteration_s: float
+    ) -> bool:
+        is_home = masters is self.home
+        least = self.options.least_gain_home if is_home else self.options.least_gain
+        return self._gain(now_s, masters, belief, iteration_s) >= least
+
+    def _quicktune(
+        self, now_s: float, masters: Masters, belief: Belief, median_s: float, changed: str
+    ) -> Decision:
+        gain = self._gain(now_s, masters, belief, median_s)
+        self.belief = belief
+        is_home = masters is self.home
+        trial = Trial(self.masters, median_s, 0.0 if is_home else gain)
+        reason = (
+            f"{changed}, {self._slow(belief)}: {'the first plan' if is_home else 'new shares'}, "
+            f"{100 * gain:.0f} % less expected"
+        )
+        return self._install(now_s, trial, masters, Action.QUICKTUNE, reason)
+
+    def _was_promised(self, now_s: float, masters: Masters) -> bool:
+        """Whether windows that did not suggest a plan promise as much of it."""
+        confirming = self.options.confirming_windows
+        earlier = self.recent[-2 * confirming : -confirming]
+        if len(earlier) < confirming:
+            return False
+        gain = self._gain(now_s, masters, self._believed(earlier), merged(earlier).median_s)
+        return gain >= self._least_gain(masters)
+
+    def _resign(self, belief: Belief, changed: str, median_s: float) -> Decision:
+        """Iterations have changed, and no plan would help: this is what they take now."""
+        self._settle(belief, median_s)
+        hosts = {host for flow in belief.slow_flows for host in flow}
+        if hosts and not hosts <= self.asked:
+            self.asked = frozenset(hosts)
+            flows = ", ".join(f"{sender} to {receiver}" for sender, receiver in belief.slow_flows)
+            reason = f"{changed}, flows are slow whose hosts are not ({flows}): to be probed again"
+            return Decision(
+                Action.REPROBE, reason, self.plan, self.masters, hosts=sorted(hosts)
+            )
+        return self._wait(f"{changed}, and no plan would change that")
+
+    def _judge(self, now_s: float, trial: Trial) -> Decision:
+        needed = self.options.trial_windows
+        if len(self.recent) < needed:
+            return self._wait(f"on trial, {len(self.recent)} of {needed} windows")
+        window = merged(self.recent)
+        worse = window.median_s / trial.before_s - 1.0
+        belief = self._believed(self.recent)
+        if worse > self.options.sudden_change:
+            # So much is rarely a plan's doing: the network may have changed again meanwhile.
+            masters = self._quicktuned(now_s, belief)
+            if self._is_better(now_s, masters, belief, window.median_s):
+                changed = f"iterations take {100 * worse:+.1f} %"
+                return self._quicktune(now_s, masters, belief, window.median_s, changed)
+        allowed = max(self.options.worse, 3.0 * self._deviation)
+        if worse > allowed or worse > allowed - self.options.least_kept * trial.promised:
+            return self._roll_back(now_s, trial, worse)
+        changed = f"kept: iterations take {100 * worse:+.1f} %"
+        move = self._finetuned(now_s, belief, trial.move)
+        if move is None:
+            self._settle(belief, window.median_s)
+            return self._wait(f"{changed}, nothing left to move")
+        self.belief = belief
+        self.moves += 1
+        reason = (
+            f"{changed}; host {move.giver} has {move.ratio:.2f} times the blame of host "
+            f"{move.taker} and hands it masters"
+        )
+        trial = Trial(self.masters, window.median_s, move=move)
+        return self._install(now_s, trial, move.masters, Action.FINETUNE, reason)
+
+    def _roll_back(self, now_s: float, trial: Trial, worse: float) -> Decision:
+        rates = self._hosts_bytes_s()
+        failure = self.memory.failed(now_s, self.masters, rates, self.layout, self.options)
+        reason = (
+            f"iterations take {100 * worse:+.1f} % with this plan, which promised "
+            f"{-100 * trial.promised:+.1f} % and is left alone for {failure.until_s - now_s:.0f} s"
+        )
+        self.baseline = Baseline(trial.before_s, self._deviation)
+        return self._install(now_s, None, trial.before, Action.ROLL_BACK, reason)
+
+    @property
+    def _deviation(self) -> float:
+        """Of an iteration time by chance, as a share of it."""
+        return 0.0 if self.baseline is None else self.baseline.deviation
+
+    def _quicktuned(self, now_s: float, belief: Belief) -> Masters:
+        """The masters that links call for, or those of now where these failed lately."""
+        most = self._trusted(now_s)
+        masters = quicktune(belief, self.layout, self.home, self.options, most)
+        rates = belief.hosts_bytes_s(self.layout)
+        is_left_alone = self.memory.is_left_alone(now_s, masters, rates, self.layout)
+        return self.masters if is_left_alone else masters
+
+    def _gain(self, now_s: float, masters: Masters, belief: Belief, iteration_s: float) -> float:
+        """What masters promise, as a share of the iteration."""
+        if masters is self.masters:
+            return 0.0
+        most = self._trusted(now_s)
+        now, then = (
+            link_s(each, belief, self.layout, self.options, most) for each in (self.masters, masters)
+        )
+        return self.size_bytes * (now - then) / iteration_s
+
+    def _finetuned(self, now_s: float, belief: Belief, last: Move | None) -> Move | None:
+        if self.moves >= self.options.finetune_moves:
+            return None
+        damped = self.memory.damped(now_s, self.options)
+        move = next_move(
+            self.masters, self.recent, belief, self.layout, self.options, last=last, held=damped
+        )
+        if move is None:
+            return None
+        rates = belief.hosts_bytes_s(self.layout)
+        is_left_alone = self.memory.is_left_alone(now_s, move.masters, rates, self.layout)
+        return None if is_left_alone else move
+
+    def _trusted(self, now_s: float) -> Floats:
+        """(H,) no limit, but for hosts that go up and down: what they were last believed."""
+        most = np.full(self.layout.hosts, np.inf)
+        damped = self.memory.damped(now_s, self.options)
+        most[damped] = self._hosts_bytes_s()[damped]
+        return most
+
+    def _hosts_bytes_s(self) -> Floats:
+        if self.belief is None:
+            return np.ones(self.layout.hosts)
+        return self.belief.hosts_bytes_s(self.layout)
+
+    def _believed(self, windows: Sequence[Window]) -> Belief:
+        if self.belief is None:
+            return first_belief(windows, self.layout, self.options)
+        return believe(self.belief.rate_bytes_s, windows, self.layout, self.options)
+
+    def _install(
+        self, now_s: float, trial: Trial | None, masters: Masters, action: Action, reason: str
+    ) -> Decision:
+        self.memory.changed(now_s, self.masters, masters, self.layout, self.options)
+        forest = forest_of(masters, self.layout)
+        self.masters = masters
+        self.plan += 1
+        self.trial = trial
+        self.recent = []
+        if action is not Action.FINETUNE:
+            self.moves = 0
+        return Decision(action, reason, self.plan, masters, forest)
+
+    def _settle(self, belief: Belief, median_s: float) -> None:
+        """What there is now is the rule from now on."""
+        self.belief = belief
+        self.baseline = Baseline(median_s, self._deviation)
+        self.trial = None
+        self.recent = []
+
+    def _slow(self, belief: Belief) -> str:
+        """Which hosts and groups are believed to be slower than usual, for a reason."""
+        hosts = belief.hosts_bytes_s(self.layout)
+        usual = float(np.median(hosts))
+        slow = np.flatnonzero(hosts < usual * (1.0 - self.options.alike))
+        if len(slow):
+            named = ", ".join(f"{host} at {hosts[host] / usual:.0%}" for host in slow[:4].tolist())
+            return f"slow hosts: {named}" + (" and others" if len(slow) > 4 else "")
+        uplinks = belief.uplinks_bytes_s(self.layout)
+        is_slow = np.isfinite(uplinks) & (uplinks < np.median(uplinks) * (1 - self.options.alike))
+        if is_slow.any():
+            return f"slow uplinks: {', '.join(map(str, np.flatnonzero(is_slow).tolist()))}"
+        return "all hosts are alike"
+
+    def _wait(self, reason: str) -> Decision:
+        return Decision(Action.WAIT, reason, self.plan, self.masters)
