@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -42,11 +43,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class Turn:
-    """A host's load went up (+1) or down (-1) with a plan."""
+    """A host's load went up (+1) or down (-1) with a plan, for it was believed to be so fast."""
 
     now_s: float
     host: int
     direction: int
+    rate_bytes_s: float
 
 
 @dataclass
@@ -92,24 +94,36 @@ class Memory:
         )
 
     def changed(
-        self, now_s: float, old: Masters, new: Masters, layout: Layout, options: TunerOptions
+        self,
+        now_s: float,
+        loads_before: Floats,
+        loads: Floats,
+        hosts_bytes_s: Floats,
+        options: TunerOptions,
     ) -> None:
-        """Remember whose load went up or down with a plan."""
-        moved = host_loads(new, layout) - host_loads(old, layout)
+        """Remember whose load, given as (H,), went up or down with a plan."""
+        moved = loads - loads_before
         usual = float(np.median(moved))
         self.turns = [turn for turn in self.turns if turn.now_s > now_s - options.damping_s]
         self.turns += [
-            Turn(now_s, int(host), 1 if moved[host] > usual else -1)
+            Turn(now_s, int(host), 1 if moved[host] > usual else -1, float(hosts_bytes_s[host]))
             for host in np.flatnonzero(np.abs(moved - usual) > _NEAR_LOAD)
         ]
 
-    def damped(self, now_s: float, options: TunerOptions) -> list[int]:
-        """Hosts whose load changed its direction again and again lately."""
-        latest: dict[int, list[int]] = {}
+    def damped(self, now_s: float, options: TunerOptions) -> dict[int, float]:
+        """Hosts whose load changed its direction again and again lately.
+
+        For each the lowest rate that it was believed to have meanwhile.
+        """
+        latest: dict[int, list[Turn]] = {}
         for turn in self.turns:
             if turn.now_s > now_s - options.damping_s:
-                latest.setdefault(turn.host, []).append(turn.direction)
-        return sorted(host for host, ways in latest.items() if _reversals(ways) >= _TURNS)
+                latest.setdefault(turn.host, []).append(turn)
+        return {
+            host: min(turn.rate_bytes_s for turn in turns)
+            for host, turns in sorted(latest.items())
+            if _reversals([turn.direction for turn in turns]) >= _TURNS
+        }
 
 
 def _is_near(failure: Failure, loads: Floats, hosts_bytes_s: Floats) -> bool:
@@ -119,4 +133,4 @@ def _is_near(failure: Failure, loads: Floats, hosts_bytes_s: Floats) -> bool:
 
 
 def _reversals(directions: Sequence[int]) -> int:
-    return sum(a != b for a, b in zip(directions, directions[1:], strict=False))
+    return sum(a != b for a, b in pairwise(directions))
