@@ -1,4 +1,7 @@
-"""What was tried and failed, and which hosts go up and down: neither is tried again at once."""
+"""What was tried and failed, which hosts go up and down, which flows were slow.
+
+None of it is tried again at once: a plan that avoids a slow flow does not show when it is well.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from plink.tuning.bandwidth import SlowFlow
 from plink.tuning.masters import Layout, Masters, host_loads
 from plink.tuning.options import TunerOptions
 from plink.tuning.window import Floats
@@ -58,10 +62,28 @@ class Memory:
     Args:
         failures: the latest at the end.
         turns: of all hosts, the latest at the end.
+        slow_flows: and when each was last seen to be slow.
     """
 
     failures: list[Failure] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
+    slow_flows: dict[SlowFlow, float] = field(default_factory=dict)
+
+    def saw(self, now_s: float, flows: Sequence[SlowFlow], options: TunerOptions) -> None:
+        """Remember slow flows; the latest rate of each counts."""
+        pairs = {(flow.sender, flow.receiver) for flow in flows}
+        self.slow_flows = {
+            flow: seen_s
+            for flow, seen_s in self.slow_flows.items()
+            if (flow.sender, flow.receiver) not in pairs and seen_s > now_s - options.damping_s
+        }
+        self.slow_flows.update((flow, now_s) for flow in flows)
+
+    def avoided(self, now_s: float, options: TunerOptions) -> list[SlowFlow]:
+        """Flows that were slow lately."""
+        return [
+            flow for flow, seen_s in self.slow_flows.items() if seen_s > now_s - options.damping_s
+        ]
 
     def failed(
         self,

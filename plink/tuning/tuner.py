@@ -161,23 +161,31 @@ class Tuner:
     ) -> Decision:
         gain = self._gain(now_s, masters, belief, took_s)
         self.belief = belief
+        self.memory.saw(now_s, belief.slow_flows, self.options)
         is_home = masters is self.home
         trial = Trial(self.masters, took_s, 0.0 if is_home else gain)
         reason = (
             f"{changed}, {self._slow(belief)}: {'the first plan' if is_home else 'new shares'}, "
             f"{100 * gain:.0f} % less expected"
         )
-        return self._install(now_s, trial, masters, Action.QUICKTUNE, reason)
+        decision = self._install(now_s, trial, masters, Action.QUICKTUNE, reason)
+        return replace(decision, hosts=self._to_be_probed(belief))
 
     def _resign(self, belief: Belief, changed: str, took_s: float) -> Decision:
         """Iterations have changed, and no plan would help: this is what they take now."""
         self._settle(belief, took_s)
-        hosts = {host for flow in belief.slow_flows for host in (flow.sender, flow.receiver)}
-        if hosts and not hosts <= self.asked:
-            self.asked = frozenset(hosts)
+        hosts = self._to_be_probed(belief)
+        if hosts:
             reason = f"{changed}, {self._slow(belief)}: to be probed again"
-            return Decision(Action.REPROBE, reason, self.plan, self.masters, hosts=sorted(hosts))
+            return Decision(Action.REPROBE, reason, self.plan, self.masters, hosts=hosts)
         return self._wait(f"{changed}, and no plan would change that")
+
+    def _to_be_probed(self, belief: Belief) -> Sequence[int]:
+        """The hosts at the ends of slow flows, once."""
+        hosts = {host for flow in belief.slow_flows for host in (flow.sender, flow.receiver)}
+        new = sorted(hosts - self.asked)
+        self.asked |= hosts
+        return new
 
     def _judge(self, now_s: float, trial: Trial) -> Decision:
         needed = self.options.trial_windows
@@ -231,6 +239,7 @@ class Tuner:
     def _quicktuned(self, now_s: float, belief: Belief) -> Masters:
         """The masters that links call for, or those of now where these failed lately."""
         most = self._trusted(now_s)
+        belief = self._with_avoided(now_s, belief)
         masters = quicktune(belief, self.layout, self.home, self.options, most)
         rates = belief.hosts_bytes_s(self.layout)
         is_left_alone = self.memory.is_left_alone(now_s, masters, rates, self.layout)
@@ -250,15 +259,33 @@ class Tuner:
     def _finetuned(self, now_s: float, belief: Belief, last: Move | None) -> Move | None:
         if self.moves >= self.options.finetune_moves:
             return None
-        damped = list(self.memory.damped(now_s, self.options))
+        held = set(self.memory.damped(now_s, self.options))
+        for flow in self.memory.avoided(now_s, self.options):
+            held |= {flow.sender, flow.receiver}
         move = next_move(
-            self.masters, self.recent, belief, self.layout, self.options, last=last, held=damped
+            self.masters,
+            self.recent,
+            belief,
+            self.layout,
+            self.options,
+            last=last,
+            held=sorted(held),
         )
         if move is None:
             return None
         rates = belief.hosts_bytes_s(self.layout)
         is_left_alone = self.memory.is_left_alone(now_s, move.masters, rates, self.layout)
         return None if is_left_alone else move
+
+    def _with_avoided(self, now_s: float, belief: Belief) -> Belief:
+        """With the flows that were slow lately, and may be unused since."""
+        seen = {(flow.sender, flow.receiver) for flow in belief.slow_flows}
+        avoided = [
+            flow
+            for flow in self.memory.avoided(now_s, self.options)
+            if (flow.sender, flow.receiver) not in seen
+        ]
+        return replace(belief, slow_flows=[*belief.slow_flows, *avoided])
 
     def _trusted(self, now_s: float) -> Floats:
         """(H,) no limit, but for hosts that go up and down the lowest rate they had."""
