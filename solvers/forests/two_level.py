@@ -38,7 +38,16 @@ def two_level(
         ValueError: no members, an empty group, or rates that are not above 0.
     """
     groups = np.asarray(group_of, dtype=np.intp)
-    shares = master_shares(groups, link_bytes_s, uplink_bytes_s)
+    return with_masters(groups, master_shares(groups, link_bytes_s, uplink_bytes_s))
+
+
+def with_masters(groups: Indices, shares: MasterShares) -> Routes:
+    """The routes in which each member is a master of its share (`two_level`).
+
+    Args:
+        groups: (P,) the group of each member, 0 to G-1; no group is empty.
+        shares: that each is met.
+    """
     weights, masters = _wrap_around(groups, shares)
     trees = [_tree(groups, gm, of_group) for gm, of_group in masters]
     places = _spread(len(trees))
