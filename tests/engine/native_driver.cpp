@@ -87,7 +87,8 @@ void on_all(const Action& action) {
 }
 
 /// The first `memory_ranks` share memory with each other.
-std::vector<std::unique_ptr<Engine>> connected(bool in_order, int memory_ranks) {
+std::vector<std::unique_ptr<Engine>> connected(bool in_order, int memory_ranks,
+                                               std::size_t chunk_bytes = 2048) {
     std::vector<Listeners> listeners(kRanks);
     std::vector<std::vector<Endpoint>> endpoints(kRanks, std::vector<Endpoint>(1));
     for (int rank = 0; rank < kRanks; ++rank) {
@@ -104,7 +105,7 @@ std::vector<std::unique_ptr<Engine>> connected(bool in_order, int memory_ranks) 
         while (!mesh.step(100)) {
         }
         engines[rank] = std::make_unique<Engine>(
-            rank, kRanks, EngineOptions{2048, in_order, 5.0, 50.0, 0, {}}, random_forest(1),
+            rank, kRanks, EngineOptions{chunk_bytes, in_order, 5.0, 50.0, 0, {}}, random_forest(1),
             mesh.take(), std::vector<std::string>(kRanks, "127.0.0.1"));
     });
     return engines;
@@ -133,6 +134,55 @@ void reduce_and_change_plans(bool in_order, int memory_ranks) {
         }
     });
     on_all([&](int rank) { engines[rank]->close(); });
+}
+
+/// Small ones, which whoever waits for them carries on: at once, late, impatiently, two at a time,
+/// and with a second thread that waits too.
+void wait_for_small_ones(int memory_ranks) {
+    auto engines = connected(false, memory_ranks, 0);
+    on_all([&](int rank) {
+        Engine& engine = *engines[rank];
+        std::mt19937 random(rank);
+        for (unsigned number = 0; number < 300; ++number) {
+            const std::size_t items = 1 + number * 97 % 8000;
+            std::vector<double> one(items, rank + 1.0), other(items, rank + 1.0);
+            const auto first = engine.post(one.data(), items, DType::kFloat64, Op::kSum);
+            const auto second = number % 3 == 0
+                                    ? engine.post(other.data(), items, DType::kFloat64, Op::kSum)
+                                    : first;
+            if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+            if (random() % 8 == 0) first->wait(1e-5);
+            std::thread waiting;
+            if (random() % 8 == 0) waiting = std::thread([&] { second->wait(kPatience_s); });
+            CHECK(second->wait(kPatience_s) == Collective::Status::kDone);
+            CHECK(first->wait(kPatience_s) == Collective::Status::kDone);
+            if (waiting.joinable()) waiting.join();
+            CHECK(one.back() == kRanks * (kRanks + 1) / 2);
+            CHECK(second == first || other.front() == kRanks * (kRanks + 1) / 2);
+        }
+    });
+    on_all([&](int rank) { engines[rank]->close(); });
+}
+
+/// Rank 1 closes with small collectives under way.
+void leave_small_ones(int memory_ranks) {
+    auto engines = connected(false, memory_ranks, 0);
+    on_all([&](int rank) {
+        std::vector<double> buffer(100, 1.0);
+        bool has_failed = rank == 1;
+        try {
+            for (int number = 0; number < (rank == 1 ? 7 : 20); ++number) {
+                const auto work =
+                    engines[rank]->post(buffer.data(), buffer.size(), DType::kFloat64, Op::kSum);
+                if (work->wait(kPatience_s) == Collective::Status::kFailed) has_failed = true;
+            }
+        } catch (const EngineFailed& failed) {
+            CHECK(failed.rank == 1);
+            has_failed = true;
+        }
+        CHECK(has_failed);
+        engines[rank]->close();
+    });
 }
 
 /// Rank 1 closes with collectives under way; all others must hear of it.
@@ -221,7 +271,11 @@ int main() {
     stream_through_memory();
     for (const int memory_ranks : {0, kRanks - 1, kRanks}) {
         for (const bool in_order : {false, true}) reduce_and_change_plans(in_order, memory_ranks);
-        for (int repetition = 0; repetition < 3; ++repetition) leave_in_the_middle(memory_ranks);
+        wait_for_small_ones(memory_ranks);
+        for (int repetition = 0; repetition < 3; ++repetition) {
+            leave_in_the_middle(memory_ranks);
+            leave_small_ones(memory_ranks);
+        }
     }
     std::puts("all sums right, all failures told");
 }

@@ -2,7 +2,8 @@
 
 After as many `collectives` as it is told, if it is, it says with whom it shares memory and ends.
 
-A JSON object on standard input says who it is; each line on standard output is a JSON object.
+Each line on standard input is a JSON object that says who it is, the next one after an end; each
+line on standard output is a JSON object.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ def say(**what: Any) -> None:
 
 
 def main() -> None:
-    task = json.loads(sys.stdin.readline())
+    for line in sys.stdin:
+        be_a_rank(json.loads(line))
+
+
+def be_a_rank(task: dict[str, Any]) -> None:
     rank, ranks = task["rank"], task["ranks"]
     options = Options(**task["options"])
     store = DirectoryStore(task["store"])

@@ -82,7 +82,7 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
             options_.cores.empty()
                 ? -1
                 : options_.cores[static_cast<std::size_t>(worker) % options_.cores.size()];
-        workers_.push_back(std::make_unique<Worker>(worker, rank, std::move(lines[worker]),
+        workers_.push_back(std::make_shared<Worker>(worker, rank, std::move(lines[worker]),
                                                     options_.in_order, core, *supervisor_));
     }
 }
@@ -110,8 +110,13 @@ std::shared_ptr<Collective> Engine::post(void* data, std::size_t items, DType dt
     ++posted_;
     const auto& shares = collective->schedule->shares;
     const auto has_part = [](const Share& share) { return share.frames_in + share.frames_out > 0; };
+    const auto sole_worker = collective->schedule->sole_worker;
+    if (sole_worker && has_part(shares[*sole_worker])) {
+        collective->carrier = workers_[*sole_worker];
+    }
     collective->expect_parts(
         static_cast<int>(std::count_if(shares.begin(), shares.end(), has_part)));
+    forget_finished_locked();
     if (collective->status() == Collective::Status::kPending) unfinished_.push_back(collective);
     for (std::size_t i = 0; i < workers_.size(); ++i) {
         if (!has_part(shares[i])) {
@@ -147,9 +152,7 @@ std::uint64_t Engine::posted() const {
 
 Pending Engine::pending() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    while (!unfinished_.empty() && unfinished_.front()->status() != Collective::Status::kPending) {
-        unfinished_.pop_front();
-    }
+    forget_finished_locked();
     const std::uint16_t latest =
         posted_ > 0 ? signatures_[(posted_ - 1) % signatures_.size()] : std::uint16_t{0};
     Pending pending{posted_, latest, {}, {}};
@@ -158,6 +161,12 @@ Pending Engine::pending() {
         pending.oldest_posted_at = unfinished_.front()->posted_at;
     }
     return pending;
+}
+
+void Engine::forget_finished_locked() {
+    while (!unfinished_.empty() && unfinished_.front()->status() != Collective::Status::kPending) {
+        unfinished_.pop_front();
+    }
 }
 
 std::optional<std::uint16_t> Engine::signature(std::uint64_t collective) {

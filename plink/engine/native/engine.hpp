@@ -78,6 +78,7 @@ class Engine final : private Supervised {
     std::optional<std::uint16_t> signature(std::uint64_t collective) override;
     void fail(const Report& verdict) override;
     void check_locked() const;
+    void forget_finished_locked();
     void linger();
 
     const int rank_;
@@ -90,7 +91,7 @@ class Engine final : private Supervised {
     std::deque<std::shared_ptr<Collective>> unfinished_;
     std::optional<EngineFailed> failure_;
     bool is_closed_ = false;
-    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::shared_ptr<Worker>> workers_;
     std::unique_ptr<Supervisor> supervisor_;
 };
 

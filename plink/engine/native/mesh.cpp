@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "local_socket.hpp"
+#include "text.hpp"
 
 namespace plink::engine {
 
@@ -240,7 +241,7 @@ bool Mesh::listen_to_answer(Pending& pending) {
     }
     const std::size_t whole = kAnswerBytes + answer->reason_bytes;
     if (hear(pending, whole) && pending.heard.size() < whole) return true;
-    fail(pending, "refused this rank: " + pending.heard.substr(kAnswerBytes));
+    fail(pending, "refused this rank: " + printable(pending.heard.substr(kAnswerBytes)));
 }
 
 /// Returns whether memory that the caller shares can be used; without an answer it calls by TCP.
