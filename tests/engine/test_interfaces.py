@@ -61,9 +61,9 @@ def test_every_interface_carries_its_share_both_ways_and_a_host_shares_memory(
             task |= {"items": ITEMS, "options": options, "collectives": COLLECTIVES}
             ranks.append(Rank(task, hosts[rank // 2].command([])))
             stack.callback(ranks[-1].end)
-        for rank in ranks:
-            assert rank.hear() == {"event": "running"}
-        said = [rank.hear() for rank in ranks]
+        for process in ranks:
+            assert process.hear() == {"event": "running"}
+        said = [process.hear() for process in ranks]
     assert [words["event"] for words in said] == ["done"] * 4
     assert [words["shares_with"] for words in said] == [[1], [0], [3], [2]]
     # Of two stars on each host, each gets the other host's two contributions and sends them back.
