@@ -90,7 +90,7 @@ class Engine:
             EngineError: the engine has failed, now or before; it names the culprit.
         """
         try:
-            work = self._native.post_lent(array, dtype and _DTYPES[dtype], _OPS[op])
+            work = self._native.post_lent(array, _DTYPES[dtype] if dtype else None, _OPS[op])
         except KeyError:
             work = None
         except core.EngineFailedError as error:

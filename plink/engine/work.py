@@ -7,7 +7,6 @@ from typing import Protocol
 import plink.engine._native as core
 from plink.engine.failure import EngineError
 
-
 _FOREVER = float("inf")
 
 

@@ -77,7 +77,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         interfaces=interfaces,
         address=options.addresses[0],
     )
-    return PlinkGroup(store, rank, ranks, gloo, engine, meeting_place)
+    return PlinkGroup(store, rank, ranks, gloo, engine, gloo_store=meeting_place)
 
 
 def _completed(options: Options, addresses: list[str], timeout: timedelta) -> Options:

@@ -1,4 +1,4 @@
-"""Where Gloo meets: the engine, whose ranks are connected already, tells all what each puts there."""
+"""Where Gloo meets: the engine tells all ranks, which it has connected, what each puts there."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EngineStore(Store):
             raise RuntimeError(f"no rank has set {key}")
         return self._told[key]
 
-    def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:  # type: ignore[override]
+    def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:  # noqa: ARG002
         """Return when all are there. How long the engine waits counts, not `timeout`."""
         for key in keys:
             self.get(key)

@@ -76,6 +76,7 @@ class PlinkGroup(ProcessGroup):
         ranks: int,
         gloo: ProcessGroupGloo,
         engine: Engine | None,
+        *,
         gloo_store: Store,
     ) -> None:
         # With the store it could not be subclassed: that constructor makes no object for Python.

@@ -15,7 +15,7 @@ import time
 import torch.distributed as dist
 from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
-import plink.torch
+import plink.torch  # noqa: F401 - it registers the backend
 from plink.bench.workers.gloo_allreduce import interface_of
 
 PORT = 29400
@@ -25,7 +25,6 @@ TIMEOUT = datetime.timedelta(seconds=120)
 def main() -> None:
     """Meet the others, measure, tell."""
     task = json.loads(sys.stdin.readline())
-    assert plink.torch
     rank, ranks = task["rank"], task["ranks"]
     os.environ["GLOO_SOCKET_IFNAME"] = interface_of(task["address"])
     store = TCPStore(task["master"], PORT, ranks, rank == 0, TIMEOUT)
@@ -35,25 +34,25 @@ def main() -> None:
         for name in task["backends"]:
             prefix = f"{repetition}/{name}"
             own = PrefixStore(prefix, store)
-            meet(PrefixStore(f"{prefix}/begin", store), rank, ranks)
+            meet(PrefixStore(f"{prefix}/begin", store), ranks)
             used = cpu_seconds()
             began = time.perf_counter()
             dist.init_process_group(name, store=own, rank=rank, world_size=ranks, timeout=TIMEOUT)
             took = time.perf_counter() - began
             used = cpu_seconds() - used
-            meet(PrefixStore(f"{prefix}/end", store), rank, ranks)
+            meet(PrefixStore(f"{prefix}/end", store), ranks)
             dist.destroy_process_group()
             if repetition >= task["warmups"]:
                 seconds[name].append(took)
                 cpu_s[name] += used
     print(json.dumps({"seconds": seconds, "cpu_s": cpu_s}), flush=True)
     # The master's store serves the others until they have ended with it.
-    meet(PrefixStore("over", store), rank, ranks)
+    meet(PrefixStore("over", store), ranks)
     if rank == 0:
         time.sleep(0.5)
 
 
-def meet(store: Store, rank: int, ranks: int) -> None:
+def meet(store: Store, ranks: int) -> None:
     """Return when all ranks are here."""
     if store.add("here", 1) == ranks:
         store.set("all", "")

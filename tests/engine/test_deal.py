@@ -61,6 +61,16 @@ def test_every_prefix_of_the_chunks_is_dealt_evenly(
         assert carried.max() - carried.min() <= 1
 
 
+@given(st.integers(1, 40_000), st.integers(2, 4))
+def test_a_small_buffer_is_one_workers_unless_its_chunks_are_given(
+    items: int, workers: int
+) -> None:
+    *_, of_worker = _native.deal(native(stars(4)), items, 4, 0, workers)
+    assert (max(of_worker) == 0) == (items * 4 <= 64 * 1024)
+    *_, of_worker = _native.deal(native(stars(4)), 64 * 9, 4, 256, workers)
+    assert set(of_worker) == set(range(workers))
+
+
 @given(st.integers(0, 1000), st.integers(0, 100_000))
 def test_every_rank_deals_alike(seed: int, items: int) -> None:
     first = _native.deal(native(random_forest(seed, 4, 3)), items, 8, 0, 2)
