@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import plink.engine._native as core
-from plink.engine.addresses import default_address, listening
+from plink.engine.addresses import default_address, listening, listening_locally
 from plink.engine.failure import EngineError
-from plink.engine.options import DEFAULT_WORKERS, Options
+from plink.engine.options import DEFAULT_MEMORY_BYTES, DEFAULT_WORKERS, Options
 from plink.engine.store import Store
 from plink.engine.table import (
     JOB_BYTES,
@@ -61,7 +61,7 @@ def meet(rank: int, ranks: int, store: Store, forest: core.Forest, options: Opti
         EngineError: not all were there in time, or one does not fit.
     """
     deadline = time.monotonic() + options.setup_timeout_s
-    with _listeners(options) as listeners:
+    with _listeners(options) as listeners, _local_listener(listeners[0], options) as local:
         own = [listener.getsockname()[:2] for listener in listeners]
         table = _exchange(rank, ranks, store, own, options)
         workers = table.workers
@@ -78,8 +78,10 @@ def meet(rank: int, ranks: int, store: Store, forest: core.Forest, options: Opti
                 table.job,
                 _agreement(forest, options),
                 [listener.fileno() for listener in listeners],
+                local,
                 endpoints,
                 options.congestion_control or "",
+                options.send_buffer_bytes or DEFAULT_MEMORY_BYTES,
             )
             _connect(mesh, deadline, options)
         except core.MeshError as error:
@@ -99,6 +101,17 @@ def _listeners(options: Options) -> Iterator[list[socket.socket]]:
             stack.enter_context(listening(address, options.port, options.congestion_control))
             for address in addresses
         ]
+
+
+@contextlib.contextmanager
+def _local_listener(listener: socket.socket, options: Options) -> Iterator[int]:
+    """The descriptor at which ranks of this host call, -1 where they use TCP."""
+    local = listening_locally(*listener.getsockname()[:2]) if options.shared_memory else None
+    if local is None:
+        yield -1
+        return
+    with local:
+        yield local.fileno()
 
 
 def _connect(mesh: core.Mesh, deadline: float, options: Options) -> None:

@@ -19,9 +19,12 @@ pytestmark = pytest.mark.timing
 WAIT_S = 30.0
 
 
-@pytest.mark.parametrize("kind", ["stars", "chains", "binary tree"])
-def test_a_killed_rank_is_named_by_all_others(kind: str, tmp_path: Path) -> None:
-    with running_ranks(kind, 4, tmp_path) as ranks:
+@pytest.mark.parametrize(
+    ("kind", "shares"),
+    [("stars", True), ("stars", False), ("chains", True), ("binary tree", False)],
+)
+def test_a_killed_rank_is_named_by_all_others(kind: str, shares: bool, tmp_path: Path) -> None:
+    with running_ranks(kind, 4, tmp_path, shared_memory=shares) as ranks:
         ranks[2].process.kill()
         words = [rank.hear() for rank in ranks if rank is not ranks[2]]
         assert [word["event"] for word in words] == ["failed"] * 3
@@ -31,8 +34,9 @@ def test_a_killed_rank_is_named_by_all_others(kind: str, tmp_path: Path) -> None
         begin_again([rank for rank in ranks if rank is not ranks[2]], tmp_path / "again")
 
 
-def test_a_stopped_rank_is_named_by_all_others(tmp_path: Path) -> None:
-    with running_ranks("chains", 4, tmp_path, silence_timeout_s=3.0) as ranks:
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_stopped_rank_is_named_by_all_others(shares: bool, tmp_path: Path) -> None:
+    with running_ranks("chains", 4, tmp_path, silence_timeout_s=3.0, shared_memory=shares) as ranks:
         ranks[1].process.send_signal(signal.SIGSTOP)
         words = [rank.hear() for rank in ranks if rank is not ranks[1]]
         assert {word["rank"] for word in words} == {1}

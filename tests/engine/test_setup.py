@@ -107,7 +107,7 @@ def test_a_store_like_those_of_pytorch(tmp_path: Path) -> None:
 
 def test_several_addresses_a_rank(tmp_path: Path) -> None:
     addresses = ("127.0.0.2", "127.0.0.3")
-    with group(binary_tree(3), addresses=addresses, workers=2) as ranks:
+    with group(binary_tree(3), addresses=addresses, workers=2, shared_memory=False) as ranks:
         arrays = [np.ones(10_000) for _ in range(3)]
         ranks.on_all(lambda engine: engine.allreduce(arrays[engine.rank]).wait(20))
         assert np.all(arrays[0] == 3.0)
