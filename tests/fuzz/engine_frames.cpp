@@ -73,7 +73,8 @@ class Bench final : public Flight {
         for (int peer = 0; peer < ranks_; ++peer) {
             int pair[2];
             FUZZ_CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
-            connections_.push_back(std::make_unique<Connection>(Descriptor(pair[0]), peer));
+            connections_.push_back(
+                std::make_unique<Connection>(Line{Descriptor(pair[0]), nullptr}, peer));
             theirs_.emplace_back(pair[1]);
             connections_.back()->is_writable = true;
         }

@@ -74,9 +74,9 @@ void call(const std::string& words, std::size_t cut) {
     Descriptor caller(::socket(AF_UNIX, SOCK_STREAM, 0));
     FUZZ_CHECK(::connect(caller.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
 
-    std::vector<Descriptor> listeners;
-    listeners.push_back(std::move(listener));
-    Mesh mesh(ours(0, 3), std::move(listeners), {{}, {}, {}}, "");
+    Listeners listeners;
+    listeners.tcp.push_back(std::move(listener));
+    Mesh mesh(ours(0, 3), std::move(listeners), {{}, {}, {}}, "", 0);
     bool is_welcome = false;
     try {
         mesh.step(0);
@@ -96,12 +96,12 @@ void call(const std::string& words, std::size_t cut) {
         FUZZ_CHECK(std::string(error.what()).find("was refused") != std::string::npos);
         return;
     }
-    const auto sockets = mesh.take();
-    const auto open = [](const std::vector<Descriptor>& of_channel) {
+    const auto lines = mesh.take();
+    const auto open = [](const std::vector<Line>& of_channel) {
         return std::count_if(of_channel.begin(), of_channel.end(),
-                             [](const Descriptor& socket) { return socket.is_open(); });
+                             [](const Line& line) { return line.socket.is_open(); });
     };
-    FUZZ_CHECK(open(sockets[0]) + open(sockets[1]) == (is_welcome ? 1 : 0));
+    FUZZ_CHECK(open(lines[0]) + open(lines[1]) == (is_welcome ? 1 : 0));
 }
 
 /// Rank 0 answers anything to rank 1 of 2.
@@ -114,7 +114,8 @@ void answer(const std::string& words, std::size_t cut) {
     socklen_t size = sizeof(address);
     FUZZ_CHECK(::bind(listener.get(), any, size) == 0 && ::listen(listener.get(), 8) == 0);
     ::getsockname(listener.get(), any, &size);
-    Mesh mesh(ours(1, 2), {}, {{{"127.0.0.1", ntohs(address.sin_port)}}, {{"127.0.0.1", 1}}}, "");
+    Mesh mesh(ours(1, 2), {}, {{{"127.0.0.1", ntohs(address.sin_port)}}, {{"127.0.0.1", 1}}}, "",
+              0);
     try {
         step(mesh);
         for (const auto& part : {words.substr(0, cut), words.substr(cut)}) {
