@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from plink.plans.forest import Forest
 from plink.planning.candidates import best
 from plink.planning.kinds import KINDS, refusal
 from plink.planning.solve import candidate
+from plink.plans.forest import Forest
 from solvers.contention.network import Network, make_network
 from solvers.forests.bound import lower_bound_s
 
