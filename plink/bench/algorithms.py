@@ -12,8 +12,6 @@ ALGORITHMS_OF: Mapping[str, Sequence[str]] = {
     "mpich": ("ring", "recursive-doubling", "reduce-scatter-allgather"),
 }
 
-ALL_ALGORITHMS = tuple(dict.fromkeys(name for names in ALGORITHMS_OF.values() for name in names))
-
 
 def check_algorithm(client: str, algorithm: str) -> None:
     """Refuse an algorithm that the client cannot be told to run.

@@ -9,19 +9,17 @@ from plink.bench.clients import mpich, openmpi
 from plink.bench.clients.base import Client
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.clients.mpi import MpiClient, find_tools
+from plink.bench.hosts import reach_all, refuse_failures
 from plink.bench.request import BenchRequest
 from plink.bench.result import BenchResult, Prediction, Setting, make_result
 from plink.bench.run import run_rounds
 from plink.distance import distances
 from plink.errors import PlinkError, WrongUseError
 from plink.interrupts import ignored_interrupts
-from plink.listed import as_listed
 from plink.progress import Progress
 from plink.remote.hosts import RemoteHost, describe, seats
-from probes.errors import HostListError
-from probes.reach import Reached, reach
 
-_MPI_FLAVOURS = {"openmpi": openmpi.FLAVOUR, "mpich": mpich.FLAVOUR}
+MPI_FLAVOURS = {"openmpi": openmpi.FLAVOUR, "mpich": mpich.FLAVOUR}
 
 
 @dataclass(frozen=True)
@@ -47,8 +45,8 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
         progress.say(prediction.doubt)
     make_client = _client_maker(request)
     progress.stage("connecting", len(entries))
-    with _reach(request, progress.step) as reached:
-        _refuse_failures(reached, progress)
+    with reach_all(request.cluster, request.source, request.ssh, progress.step) as reached:
+        refuse_failures(reached, progress)
         hosts = describe(entries, reached)
         client = make_client([host for host in hosts for _ in range(request.slots)])
         seated = [
@@ -95,35 +93,10 @@ def _predict(request: BenchRequest, progress: Progress) -> Prediction:
     )
 
 
-def _reach(request: BenchRequest, on_done: Callable[[], None]) -> Reached:
-    listed = [as_listed(entry, request.source) for entry in request.cluster.hosts]
-    try:
-        return reach(listed, request.ssh, on_done=on_done)
-    except HostListError as error:
-        hint = "give the SSH configuration that plink probe had with -F"
-        raise WrongUseError(str(error), hint) from None
-
-
-def _refuse_failures(reached: Reached, progress: Progress) -> None:
-    """Name every host that was not reached: no order of the others can be compared."""
-    failures = reached.failures
-    if not failures:
-        return
-    if len(failures) == 1:
-        raise failures[0]
-    for failure in failures:
-        progress.say(f"{failure.host}: {failure}")
-    hints = {failure.hint for failure in failures}
-    raise PlinkError(
-        f"{len(failures)} of {len(failures) + len(reached.hosts)} hosts cannot take part",
-        hints.pop() if len(hints) == 1 else None,
-    )
-
-
 def _client_maker(request: BenchRequest) -> Callable[[Sequence[RemoteHost]], Client]:
     """What makes the client, once all that it needs on this machine is known to be there."""
     if request.client == "gloo":
         return lambda hosts: GlooClient(hosts, request.workload, request.python)
-    flavour = _MPI_FLAVOURS[request.client]
+    flavour = MPI_FLAVOURS[request.client]
     tools = find_tools(flavour, request.tools)
     return lambda hosts: MpiClient(flavour, hosts, request.workload, request.ssh, tools)

@@ -81,8 +81,13 @@ class BenchRequest:
     tools: MpiTools = field(default_factory=MpiTools)
 
 
-def check_workload(workload: Workload, ranks: int) -> None:
+def check_workload(workload: Workload, ranks: int, *, may_be_tiny: bool = False) -> None:
     """Refuse what no client can run as asked.
+
+    Args:
+        workload: of each launch.
+        ranks: how many there are.
+        may_be_tiny: whether there may be less than an element for every rank.
 
     Raises:
         WrongUseError: too few ranks; a size that is no whole number of elements, too small to be
@@ -97,7 +102,7 @@ def check_workload(workload: Workload, ranks: int) -> None:
             f"--size {format_size(size_bytes)} is no whole number of float32 (4 bytes each)",
             "ask for a multiple of 4 bytes",
         )
-    if workload.elements < ranks:
+    if workload.elements < ranks and not may_be_tiny:
         raise WrongUseError(
             f"--size {format_size(size_bytes)} is less than one float32 for each of {ranks} ranks",
             f"ask for at least {ranks * FLOAT32_BYTES} bytes",
@@ -179,6 +184,13 @@ def read_orders(
 
     def in_order_file(path: str) -> list[str]:
         order, _ = order_file.read(path)
+        if len(order.names) < order.ranks != filled.ranks and len(order.names) < len(names):
+            slots = max(host.slots for host in order.hosts)
+            raise WrongUseError(
+                f"{path}: has {order.ranks} ranks on {len(order.names)} of {len(names)} hosts, "
+                f"the bench has {filled.ranks}",
+                f"--ranks {order.ranks} --slots {slots} compares orders of so many",
+            )
         if order.host_of_rank is None:
             return order.names
         return [order.names[host] for host in order.host_of_rank]

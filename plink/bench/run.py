@@ -1,15 +1,33 @@
-"""The rounds: every order launched in turn, until all are done or something ends them."""
+"""The rounds: everything launched in turn, until all are done or something ends them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from plink.bench.clients.base import Client
 from plink.bench.orders import NamedOrder
 from plink.bench.schedule import schedule
 from plink.errors import PlinkError
 from probes.errors import HostError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Launches(Generic[T]):
+    """What was launched, and what ended it early.
+
+    Args:
+        results: of every launch, by what was launched, in turn.
+        rounds_done: the rounds in which everything was launched.
+        stopped: why not all rounds ran, or None where they did.
+    """
+
+    results: Sequence[Sequence[T]]
+    rounds_done: int
+    stopped: PlinkError | None = None
 
 
 @dataclass(frozen=True)
@@ -27,6 +45,34 @@ class Outcome:
     stopped: PlinkError | None = None
 
 
+def run_in_turn(
+    count: int,
+    launch: Callable[[int], T],
+    rounds: int,
+    seed: int,
+    on_done: Callable[[], None] = lambda: None,
+) -> Launches[T]:
+    """Call `launch` with 0 to `count` - 1 once a round; what ends it keeps what was before.
+
+    `on_done` is called after each launch.
+
+    Raises:
+        HostError, PlinkError, KeyboardInterrupt: before anything was measured.
+    """
+    results: list[list[T]] = [[] for _ in range(count)]
+    launches = 0
+    try:
+        for turn in schedule(count, rounds, seed):
+            results[turn.order_index].append(launch(turn.order_index))
+            launches += 1
+            on_done()
+    except (HostError, PlinkError, KeyboardInterrupt) as error:
+        if launches == 0:
+            raise
+        return Launches(results, launches // count, _as_plink_error(error))
+    return Launches(results, rounds)
+
+
 def run_rounds(
     client: Client,
     orders: Sequence[NamedOrder],
@@ -41,19 +87,11 @@ def run_rounds(
     Raises:
         HostError, PlinkError, KeyboardInterrupt: before anything was measured.
     """
-    samples_s: list[list[float]] = [[] for _ in orders]
-    launches = 0
-    try:
-        for launch in schedule(len(orders), rounds, seed):
-            entry = orders[launch.order_index]
-            samples_s[launch.order_index] += client.measure(entry.order)
-            launches += 1
-            on_done()
-    except (HostError, PlinkError, KeyboardInterrupt) as error:
-        if launches == 0:
-            raise
-        return Outcome(samples_s, launches // len(orders), _as_plink_error(error))
-    return Outcome(samples_s, rounds)
+    done = run_in_turn(
+        len(orders), lambda index: client.measure(orders[index].order), rounds, seed, on_done
+    )
+    samples_s = [[sample for launch in launches for sample in launch] for launches in done.results]
+    return Outcome(samples_s, done.rounds_done, done.stopped)
 
 
 def _as_plink_error(error: HostError | PlinkError | KeyboardInterrupt) -> PlinkError:

@@ -34,6 +34,11 @@ def slowest_rank(seconds_by_rank: Sequence[Sequence[float]]) -> list[float]:
     return [max(times) for times in zip(*seconds_by_rank, strict=True)]
 
 
+def mean_rank(seconds_by_rank: Sequence[Sequence[float]]) -> list[float]:
+    """Per repetition the mean over ranks; the input is [rank][repetition], in seconds."""
+    return [sum(times) / len(times) for times in zip(*seconds_by_rank, strict=True)]
+
+
 def spread(samples_s: Sequence[float]) -> Spread:
     """Median, shortest and longest of at least one sample in seconds."""
     return Spread(float(np.median(samples_s)), min(samples_s), max(samples_s))

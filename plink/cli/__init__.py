@@ -21,7 +21,7 @@ from probes.errors import HostError, ProbesError
 # name: (module, one-line help). The help stands here so that listing imports no command.
 COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
-    "show": ("plink.cli.show", "Look at a cluster, an order or a plan file."),
+    "show": ("plink.cli.show", "Look at a cluster, an order, a plan or a comparison."),
     "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
     "plan": ("plink.cli.plan", "Plan an aggregation that follows the network."),

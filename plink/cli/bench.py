@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
-from plink.bench.algorithms import ALL_ALGORITHMS
 from plink.cli.progress import StageProgress
 from plink.cli.sections import SectionedCommand
 from plink.cli.seed_option import with_seed_option
 from plink.cli.ssh_options import with_ssh_options
 from plink.cli.types import FiniteRange
+
+CLIENTS = ("engine", "gloo", "openmpi", "mpich")
 
 DEFAULT_ORDERS = "given,plink,random:5"
 # Spread over the range of what is predicted.
@@ -21,26 +22,31 @@ CORRELATED_ORDERS = "spread:12"
 @click.command(
     cls=SectionedCommand,
     epilog="Example: plink bench cluster.json --client gloo --size 20MB "
-    "--orders given,plink,random:5",
+    "--orders given,plink,random:5. Example: plink bench cluster.json --client engine,gloo "
+    "--size 4,4KB,20MB",
 )
 @click.argument("file", metavar="CLUSTER")
 @click.option(
     "--client",
-    type=click.Choice(["gloo", "openmpi", "mpich"]),
+    metavar="LIST",
     default="gloo",
     show_default=True,
-    help="PyTorch with Gloo, Open MPI or MPICH, as installed on the hosts.",
+    help="engine (plink's own), gloo (PyTorch), openmpi, mpich, as installed on the hosts; "
+    "several are compared with one another.",
 )
 @click.option(
     "--algo",
-    type=click.Choice(ALL_ALGORITHMS),
-    default="ring",
-    show_default=True,
-    help="The allreduce algorithm, forced by the client's own switches.",
+    metavar="LIST",
+    help="Of a library: ring (default), segmented-ring, recursive-doubling, rabenseifner, "
+    "reduce-scatter-allgather, forced by its own switches. Of the engine the kind of plan: auto "
+    "(default), 2lha, flat, ring, tree.",
+)
+@click.option(
+    "--plan", metavar="FILE", multiple=True, help="Engine: a plan of plink plan; may be repeated."
 )
 @click.option(
     "--size",
-    metavar="SIZE",
+    metavar="LIST",
     default="20MB",
     show_default=True,
     help="Bytes of the buffer on each rank: 20M or 20MB (10^6), 4KiB (2^10), 1024.",
@@ -48,9 +54,8 @@ CORRELATED_ORDERS = "spread:12"
 @click.option(
     "--orders",
     metavar="LIST",
-    default=DEFAULT_ORDERS,
-    show_default=True,
-    help="Orders to compare: given, plink, random:N, spread:N, an order file, file:NAMES.",
+    help="Orders of a library's ranks: given, plink, random:N, spread:N, an order file, "
+    f"file:NAMES (default: {DEFAULT_ORDERS}; of several clients or sizes given,plink).",
 )
 @click.option(
     "--correlate",
@@ -70,7 +75,7 @@ CORRELATED_ORDERS = "spread:12"
     type=click.IntRange(1, 1000),
     default=3,
     show_default=True,
-    help="How often every order is launched, interleaved.",
+    help="How often everything is launched, interleaved.",
 )
 @click.option(
     "--repetitions",
@@ -103,7 +108,7 @@ CORRELATED_ORDERS = "spread:12"
     show_default=True,
     help="Seconds that one allreduce may take.",
 )
-@click.option("--python", metavar="PATH", help="Gloo: the interpreter with PyTorch on the hosts.")
+@click.option("--python", metavar="PATH", help="Engine, Gloo: the interpreter on the hosts.")
 @click.option("--mpicc", metavar="PATH", help="MPI: the compiler wrapper on this machine.")
 @click.option("--mpirun", metavar="PATH", help="MPI: the launcher on this machine.")
 @click.option("--remote-cache", metavar="DIR", help="MPI: folder on the hosts for the program.")
@@ -111,13 +116,38 @@ CORRELATED_ORDERS = "spread:12"
 @click.option("-o", "--output", metavar="FILE", help="Write all results to FILE as JSON, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
 def command(**options: Any) -> int:
-    """Run a real client in several orders and compare.
+    """Run a real client in several orders and compare; or several clients and sizes.
 
     Starts one rank a host over SSH, or as many as --slots says, checks every result, and compares
     the times with what the cluster file predicts. Ctrl-C prints what was measured so far.
     """
+    clients = clients_in(options["client"])
+    has_several = len(clients) > 1 or "," in options["size"] + (options["algo"] or "")
+    if has_several or clients == ["engine"]:
+        from plink.cli import bench_comparison_action  # noqa: PLC0415  numpy and paramiko
+
+        return bench_comparison_action.run_command(options, clients, StageProgress())
+
     from plink.cli.bench_action import run_command  # noqa: PLC0415  imports numpy and paramiko
 
-    if options["correlate"] and options["orders"] == DEFAULT_ORDERS:
-        options["orders"] = CORRELATED_ORDERS
+    if options["plan"]:
+        raise click.UsageError(f"--plan is for --client engine, not for {clients[0]}.")
+    options["algo"] = options["algo"] or "ring"
+    if options["orders"] is None:
+        options["orders"] = CORRELATED_ORDERS if options["correlate"] else DEFAULT_ORDERS
     return run_command(options, StageProgress())
+
+
+def clients_in(text: str) -> list[str]:
+    """The clients that `--client` names.
+
+    Raises:
+        UsageError: an unknown one, or one named twice.
+    """
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in CLIENTS:
+            raise click.UsageError(f"--client {name!r} is none of {', '.join(CLIENTS)}.")
+    if len(set(names)) < len(names):
+        raise click.UsageError("--client names one twice.")
+    return names

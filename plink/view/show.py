@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from plink.bench.comparison.table import render as render_comparison
 from plink.errors import WrongUseError
 from plink.files import cluster, document
+from plink.files import comparison as comparison_file
 from plink.files import order as order_file
 from plink.files import plan as plan_file
 from plink.files.rtt import readings_at
@@ -48,11 +50,15 @@ def show(path: str, *, percentile: float | None, width: int | None, as_json: boo
         if percentile is not None:
             raise WrongUseError(f"{source}: --percentile is for cluster files")
         _show_plan(plan_file.from_json(data, source), width, as_json)
+    elif found == comparison_file.FORMAT:
+        if percentile is not None:
+            raise WrongUseError(f"{source}: --percentile is for cluster files")
+        _show_comparison(comparison_file.from_json(data, source), width, as_json)
     else:
         named = f"a {document.brief(found)} file" if isinstance(found, str) else "no plink file"
         raise WrongUseError(
             f"{source}: is {named}",
-            "plink show takes cluster, order and plan files",
+            "plink show takes cluster, order, plan and comparison files",
         )
 
 
@@ -87,6 +93,13 @@ def _show_plan(found: plan_file.Plan, width: int | None, as_json: bool) -> None:
         _print_json(plan_to_json(found))
     else:
         print_plan_page(paper(width).console, found)
+
+
+def _show_comparison(found: comparison_file.Comparison, width: int | None, as_json: bool) -> None:
+    if as_json:
+        _print_json(comparison_file.to_json(found))
+    else:
+        paper(width).console.print(render_comparison(found))
 
 
 def _print_json(data: Mapping[str, Any]) -> None:

@@ -13,6 +13,8 @@ from plink.planning.solve import candidate
 from plink.plans.forest import Forest
 from solvers.contention.network import Network, make_network
 from solvers.forests.bound import lower_bound_s
+from solvers.forests.flat import flat
+from solvers.forests.routes import Indices, Routes
 
 Plan = dict[str, Any]
 
@@ -42,18 +44,25 @@ def limit_s(network: Network, size_bytes: int) -> float:
     return lower_bound_s(network, size_bytes) / EFFICIENCY
 
 
-def plan(kind: str, network: Network, size_bytes: int) -> tuple[str, Plan]:
-    """What `plink plan --kind` makes of the network, and its kind, which `auto` chooses."""
-    hosts = list(range(network.hosts))
+def plan(kind: str, network: Network, host_of: Indices, size_bytes: int) -> tuple[str, Plan]:
+    """What `plink plan --kind` makes of the network, and its kind, which `auto` chooses.
+
+    Of `flat` every rank is taken for a host; `hosts` is flat over the hosts.
+    """
+    if kind == "flat":
+        return kind, as_json(flat(np.ones(len(host_of))))
+    if kind == "hosts":
+        return kind, as_json(candidate("flat", network, [], host_of, size_bytes).forest)
+    order = list(range(network.hosts))
     kinds = [kind] if kind != "auto" else [each for each in KINDS if not refusal(each, network)]
-    chosen = best([candidate(each, network, hosts, np.array(hosts), size_bytes) for each in kinds])
+    chosen = best([candidate(each, network, order, host_of, size_bytes) for each in kinds])
     return chosen.candidate.kind, as_json(chosen.candidate.forest)
 
 
-def as_json(forest: Forest) -> Plan:
+def as_json(forest: Forest | Routes) -> Plan:
     """A forest as the ranks are told of it."""
     return {
-        "weights": forest.shares.tolist(),
+        "weights": forest.weights.tolist(),
         "reduce": forest.reduce_parents.tolist(),
         "broadcast": forest.broadcast_parents.tolist(),
     }

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from plink.bench import bench as bench_module
+from plink.bench import hosts as hosts_module
 from plink.bench.bench import BenchRun, bench
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.clients.mpi import MpiTools
@@ -99,7 +100,7 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> Reached:
         cast("Any", found).asked_for = listed
         return found
 
-    monkeypatch.setattr(bench_module, "reach", reach)
+    monkeypatch.setattr(hosts_module, "reach", reach)
     monkeypatch.setattr(bench_module, "describe", lambda _entries, _reached: [])
     return found
 
@@ -132,7 +133,7 @@ def test_a_name_that_cannot_be_resolved_asks_for_the_configuration(
     def reach(listed: Sequence[ListedHost], *_: Any, **__: Any) -> Reached:
         raise HostListError(f"{listed[0].place}: a cannot be resolved", "correct the list")
 
-    monkeypatch.setattr(bench_module, "reach", reach)
+    monkeypatch.setattr(hosts_module, "reach", reach)
     with pytest.raises(WrongUseError, match=r"cluster\.json: a cannot be resolved") as caught:
         run(monkeypatch, request_of(), StandIn(well, well))
     assert "-F" in (caught.value.hint or "")
@@ -160,7 +161,7 @@ def test_every_host_that_cannot_be_reached_is_named(
 def test_a_tool_that_is_not_here_is_missed_before_any_host_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bench_module, "reach", lambda *_, **__: pytest.fail("it connected"))
+    monkeypatch.setattr(hosts_module, "reach", lambda *_, **__: pytest.fail("it connected"))
     with pytest.raises(PlinkError, match="no no-such-mpicc"):
         bench(request_of(client="openmpi"), Spoken())
 

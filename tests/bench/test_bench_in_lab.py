@@ -21,6 +21,7 @@ from bench.lab_hosts import (
     wait_until_nothing_runs,
     write_cluster,
 )
+from plink.files.comparison import from_json
 from support.lab import Lab, lab_cluster
 from support.plink_command import plink, plink_argv, ssh_options
 from support.require import require_client
@@ -29,7 +30,12 @@ pytestmark = pytest.mark.lab
 
 
 # The program that runs a rank on a host.
-RANK_OF = {"gloo": "sys.stdin.buffer.read", "openmpi": "mpi_allreduce-", "mpich": "mpi_allreduce-"}
+RANK_OF = {
+    "engine": "engine_allreduce",
+    "gloo": "sys.stdin.buffer.read",
+    "openmpi": "mpi_allreduce-",
+    "mpich": "mpi_allreduce-",
+}
 # To which rank a rank of a ring sends: Gloo's runs backwards.
 STEP = {"gloo": -1, "openmpi": 1, "mpich": 1}
 
@@ -115,10 +121,11 @@ def carrying(lab: Lab) -> set[tuple[int, str, int]]:
     }
 
 
-def endless(client: str, cluster: Path, orders: str) -> Sequence[object]:
+def endless(client: str, cluster: Path, orders: str | None) -> Sequence[object]:
     """Launches of some seconds each, more than a test waits for."""
+    named = () if orders is None else ("--orders", orders)
     launches = ("--size", SIZE_BYTES, "--repetitions", 60, "--rounds", 1000, "--timeout", 3)
-    return (cluster, "--client", client, "--orders", orders, *launches)
+    return (cluster, "--client", client, *named, *launches)
 
 
 def test_a_whole_bench_as_json(
@@ -145,6 +152,46 @@ def test_a_whole_bench_as_json(
         assert 140.0 <= row["predicted_us"] <= 200.0
     assert rows["plink"]["predicted_us"] == 2 * 22.0 + 2 * 50.0
     assert set(data["congestion_control"]) == set(lab.names)
+    wait_until_nothing_runs(lab)
+
+
+def test_engine_and_gloo_in_one_run(lab: Lab, pair: Path, tmp_path: Path) -> None:
+    require_client("gloo")
+    file, picture = tmp_path / "comparison.json", tmp_path / "comparison.svg"
+    done = plink(
+        *("bench", pair, "--client", "engine,gloo", "--algo", "flat,ring", "--orders", "given"),
+        *("--size", "4,1MB", "--rounds", 1, "--repetitions", 2, "-o", file, "--plot", picture),
+        *ssh_options(lab),
+    )
+    assert (done.code, done.stderr) == (0, "")
+    assert "engine flat" in done.stdout
+    rows = from_json(json.loads(file.read_text()), "file").rows
+    assert [(row.client, row.algorithm, row.size_bytes) for row in rows] == [
+        (client, algorithm, size_bytes)
+        for size_bytes in (4, 1_000_000)
+        for client, algorithm in (("engine", "flat"), ("engine", "ring"), ("gloo", "ring"))
+    ]
+    for row in rows:
+        assert row.hosts == lab.names[:2]
+        assert len(row.samples_s) == len(row.cpu_s) == 2
+        assert (row.links is None) == (row.client == "gloo")
+        for link in () if row.links is None else row.links.hosts:
+            # Two ranks send all of the buffer to each other, in frames; no more goes over a link.
+            expected = row.size_bytes if row.size_bytes > 4 else link.plan_sent_bytes
+            assert expected < link.sent_bytes < 1.01 * expected + 100
+    assert picture.read_text().startswith("<svg")
+    wait_until_nothing_runs(lab)
+
+
+def test_an_engine_rank_that_is_killed_is_named(lab: Lab, cluster: Path) -> None:
+    with running(lab, *endless("engine", cluster, None), "--algo", "ring") as process:
+        wait_for(lambda: carrying(lab), process)
+        victim = wait_for(lambda: ranks(lab, "engine", lab.names[2:3]), process)
+        os.kill(max(victim), signal.SIGKILL)
+        stdout, stderr = process.communicate(timeout=40)
+    assert "Traceback" not in stderr
+    assert process.returncode == (3 if stdout else 1)
+    assert f"{lab.names[2]}: the engine worker ended" in stderr
     wait_until_nothing_runs(lab)
 
 

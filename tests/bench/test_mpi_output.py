@@ -11,7 +11,9 @@ plink-bench library MPICH Version:\t4.0.2
 plink-bench rank 0 n06
 plink-bench rank 1 n09
 plink-bench seconds 0.25
+plink-bench cpu 0.5
 plink-bench seconds 0.125
+plink-bench cpu 0
 plink-bench wrong 0
 """
 
@@ -40,6 +42,7 @@ def test_a_whole_run() -> None:
     assert run.library == "MPICH Version: 4.0.2"
     assert run.hostnames == ["n06", "n09"]
     assert run.seconds == [0.25, 0.125]
+    assert run.cpu_s == [0.5, 0.0]
     check_order(run, ["n06", "n09"])
 
 
@@ -52,6 +55,7 @@ def test_another_order_than_asked_for_is_an_error(expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
+        ("cpu 0.5", "cpu -1", "'plink-bench cpu -1', which cannot be"),
         ("wrong 0", "wrong 3", "3 elements of the sums are wrong"),
         ("plink-bench wrong 0\n", "", "reported 2 of 2 repetitions and then ended"),
         ("seconds 0.25", "seconds nan", "cannot be"),

@@ -4,7 +4,14 @@ import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from plink.bench.statistics import made_alike, slowest_rank, spearman, spearman_interval, spread
+from plink.bench.statistics import (
+    made_alike,
+    mean_rank,
+    slowest_rank,
+    spearman,
+    spearman_interval,
+    spread,
+)
 
 VALUES = st.lists(st.integers(0, 9), min_size=3, max_size=30)
 
@@ -64,6 +71,10 @@ def test_values_that_no_measurement_tells_apart_are_made_alike() -> None:
 
 def test_a_repetition_takes_as_long_as_its_slowest_rank() -> None:
     assert slowest_rank([[1.0, 5.0, 2.0], [3.0, 4.0, 1.0]]) == [3.0, 5.0, 2.0]
+
+
+def test_cpu_time_is_the_mean_over_ranks() -> None:
+    assert mean_rank([[1.0, 5.0, 2.0], [3.0, 4.0, 1.0]]) == [2.0, 4.5, 1.5]
 
 
 def test_ranks_must_agree_on_the_repetitions() -> None:

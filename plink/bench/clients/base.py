@@ -53,6 +53,35 @@ class ClientFacts:
     settings: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Traffic:
+    """What ranks exchanged in one launch.
+
+    Args:
+        sent_bytes, received_bytes: [rank][peer], as the rank itself counted it, in all timed
+            repetitions together.
+    """
+
+    sent_bytes: Sequence[Sequence[int]]
+    received_bytes: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One launch.
+
+    Args:
+        seconds: per timed repetition, the longest time of any rank.
+        cpu_s: per timed repetition, the CPU seconds of a rank's process within that time, the mean
+            over ranks; empty where the client does not tell.
+        traffic: None where the client does not tell.
+    """
+
+    seconds: Sequence[float]
+    cpu_s: Sequence[float] = ()
+    traffic: Traffic | None = None
+
+
 class Client(Protocol):
     """A client on the seats of a cluster's hosts (`plink.remote.hosts.seats`).
 

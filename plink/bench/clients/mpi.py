@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from plink.bench.clients.base import FLOAT32_BYTES, ClientFacts, Workload
+from plink.bench.clients.base import FLOAT32_BYTES, ClientFacts, Measured, Workload
 from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
 from plink.bench.clients.mpi_output import Run, check_order, explain, is_timeout, parse_run
 from plink.bench.clients.mpi_program import MpiProgram, compile_program, find_tool, install
@@ -112,7 +112,12 @@ class MpiClient:
 
     def measure(self, order: Sequence[int]) -> list[float]:
         """One launch with rank r on seat `order[r]`."""
-        return list(self._launch(order, self._workload).seconds)
+        return list(self.launch(order, self._workload).seconds)
+
+    def launch(self, order: Sequence[int], workload: Workload) -> Measured:
+        """One launch of any workload of the client's algorithm, with rank r on seat `order[r]`."""
+        run = self._launch(order, workload)
+        return Measured(run.seconds, run.cpu_s)
 
     def close(self) -> None:
         """Remove the files here; what ran on the hosts ended with each launch."""

@@ -32,11 +32,13 @@ class Run:
         library: the MPI library's own version text.
         hostnames: the host name of each rank, as that host calls itself.
         seconds: the longest time of any rank, per timed repetition.
+        cpu_s: CPU seconds of a rank's process, the mean over ranks, per timed repetition.
     """
 
     library: str
     hostnames: Sequence[str]
     seconds: Sequence[float]
+    cpu_s: Sequence[float] = ()
 
 
 def parse_run(text: str, repetitions: int) -> Run:
@@ -55,6 +57,7 @@ def parse_run(text: str, repetitions: int) -> Run:
     library = "unknown"
     hostnames: list[str] = []
     seconds: list[float] = []
+    cpu_s: list[float] = []
     wrong: int | None = None
     for line in text.splitlines():
         if not line.startswith(_PREFIX):
@@ -67,6 +70,8 @@ def parse_run(text: str, repetitions: int) -> Run:
                 hostnames.append(_hostname(value, len(hostnames)))
             elif word == "seconds":
                 seconds.append(_seconds(value))
+            elif word == "cpu":
+                cpu_s.append(_cpu_seconds(value))
             elif word == "wrong":
                 wrong = int(value)
         except ValueError:
@@ -77,7 +82,7 @@ def parse_run(text: str, repetitions: int) -> Run:
         )
     if wrong:
         raise PlinkError(f"{wrong} elements of the sums are wrong")
-    return Run(library, hostnames, seconds)
+    return Run(library, hostnames, seconds, cpu_s)
 
 
 def check_order(run: Run, expected: Sequence[str]) -> None:
@@ -139,5 +144,12 @@ def _hostname(value: str, expected_rank: int) -> str:
 def _seconds(value: str) -> float:
     seconds = float(value)
     if not 0.0 < seconds < 1e9:
+        raise ValueError
+    return seconds
+
+
+def _cpu_seconds(value: str) -> float:
+    seconds = float(value)
+    if not 0.0 <= seconds < 1e9:
         raise ValueError
     return seconds

@@ -18,11 +18,14 @@ import struct
 import sys
 import threading
 import time
-from typing import Any, TextIO
+from collections.abc import Callable
+from typing import Any
 
 SIOCGIFCONF = 0x8912
 IFREQ_BYTES = 40
 VALUE_PERIOD = 1009
+# Buffers are filled and checked in parts of so many elements, so that one copy of them is enough.
+PART_ELEMENTS = 1024 * VALUE_PERIOD
 
 # Gloo's own timeouts come first where they work.
 WATCHDOG_MARGIN_S = 2.0
@@ -30,44 +33,65 @@ WATCHDOG_MARGIN_S = 2.0
 
 def main() -> None:
     """Answer commands until standard input ends."""
-    # Protocol lines keep the real standard output; whatever libraries print goes to stderr.
-    output = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-    os.dup2(2, 1)
-    commands: queue.Queue[dict[str, Any]] = queue.Queue()
-    threading.Thread(target=read_commands, args=(commands,), daemon=True).start()
-    watchdog = Watchdog(output)
-    rank: Rank | None = None
+    serve(lambda command, watchdog, _: Rank(command["address"], watchdog))
+
+
+def serve(make_rank: Callable[[dict[str, Any], Watchdog, Channel], Any]) -> None:
+    """Answer commands until standard input ends; the first makes what answers the rest."""
+    channel = Channel()
+    watchdog = Watchdog(channel)
+    rank: Any = None
     while True:
-        command = commands.get()
+        command = channel.next()
         try:
             if command["do"] == "start":
                 watchdog.idle_limit_s = command["idle_limit_s"]
-                rank = Rank(command["address"], watchdog)
+                rank = make_rank(command, watchdog, channel)
             if rank is None:
                 raise RuntimeError("the first command must be 'start'")
             reply = getattr(rank, command["do"])(command)
         except Exception as error:
             reply = {"event": "failed", "reason": f"{type(error).__name__}: {error}"}
+            # An engine's error names the rank to blame.
+            reply["rank"] = getattr(error, "rank", None)
         watchdog.rest()
-        print(json.dumps(reply), file=output, flush=True)
+        channel.tell(reply)
 
 
-def read_commands(commands: queue.Queue[dict[str, Any]]) -> None:
-    """Queue the commands; end the process with its standard input, whatever it is doing."""
-    try:
-        for line in sys.stdin.buffer:
-            commands.put(json.loads(line))
-    finally:
-        # A collective that waits for a lost peer cannot be interrupted in any gentler way.
-        os._exit(0)
+class Channel:
+    """Commands from standard input, answers to standard output, a JSON object a line."""
+
+    def __init__(self) -> None:
+        # Protocol lines keep the real standard output; whatever libraries print goes to stderr.
+        self.output = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+        os.dup2(2, 1)
+        self.commands: queue.Queue[dict[str, Any]] = queue.Queue()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def next(self, timeout_s: float | None = None) -> dict[str, Any]:
+        """The next command. Raises `queue.Empty` where none came in time."""
+        return self.commands.get(timeout=timeout_s)
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send a message."""
+        print(json.dumps(message), file=self.output, flush=True)
+
+    def read(self) -> None:
+        """Queue the commands; end the process with its standard input, whatever it is doing."""
+        try:
+            for line in sys.stdin.buffer:
+                self.commands.put(json.loads(line))
+        finally:
+            # A collective that waits for a lost peer cannot be interrupted in any gentler way.
+            os._exit(0)
 
 
 class Watchdog:
     """Ends the process when a step takes too long: Gloo waits on for a peer that fell silent."""
 
-    def __init__(self, output: TextIO) -> None:
+    def __init__(self, channel: Channel) -> None:
         self.idle_limit_s = 600.0
-        self.output = output
+        self.channel = channel
         self.step = "waiting for a command"
         self.limit_s = self.idle_limit_s
         self.deadline = time.monotonic() + self.limit_s
@@ -87,7 +111,7 @@ class Watchdog:
         while time.monotonic() < self.deadline:
             time.sleep(0.5)
         reason = f"{self.step} took longer than {self.limit_s:g} s"
-        print(json.dumps({"event": "failed", "reason": reason}), file=self.output, flush=True)
+        self.channel.tell({"event": "failed", "reason": reason})
         os._exit(1)
 
 
@@ -152,22 +176,27 @@ class Rank:
         rank, size = dist.get_rank(), dist.get_world_size()
         # Small whole numbers, so that float32 holds every partial sum exactly; they differ from
         # rank to rank and from place to place, so that a lost or misplaced part shows.
-        pattern = torch.arange(command["elements"], dtype=torch.int64).remainder_(VALUE_PERIOD)
-        pattern = pattern.to(torch.float32)
-        expected = pattern * size + size * (size + 1) // 2
-        buffer = torch.empty_like(pattern)
-        seconds, wrong = [], 0
+        buffer = torch.empty(command["elements"], dtype=torch.float32)
+        pattern = torch.arange(min(len(buffer), PART_ELEMENTS)).remainder_(VALUE_PERIOD)
+        own = pattern.to(torch.float32) + rank + 1
+        expected = pattern.to(torch.float32) * size + size * (size + 1) // 2
+        seconds, cpu_s, wrong = [], [], 0
         for repetition in range(command["warmups"] + command["repetitions"]):
             self.watchdog.begin("an allreduce", command["timeout_s"])
-            torch.add(pattern, rank + 1, out=buffer)
+            for part in buffer.split(PART_ELEMENTS):
+                part.copy_(own[: len(part)])
             dist.barrier()
+            cpu_begin = time.process_time()
             begin = time.perf_counter()
             dist.all_reduce(buffer)
             end = time.perf_counter()
-            wrong += int(torch.count_nonzero(buffer != expected))
+            cpu_end = time.process_time()
+            for part in buffer.split(PART_ELEMENTS):
+                wrong += int(torch.count_nonzero(part != expected[: len(part)]))
             if repetition >= command["warmups"]:
                 seconds.append(end - begin)
-        return {"event": "measured", "seconds": seconds, "wrong_elements": wrong}
+                cpu_s.append(cpu_end - cpu_begin)
+        return {"event": "measured", "seconds": seconds, "cpu_s": cpu_s, "wrong_elements": wrong}
 
     def leave(self, command: dict[str, Any]) -> dict[str, Any]:
         """Leave the process group and the store."""

@@ -6,12 +6,14 @@
  *   library TEXT          the MPI library's own version text
  *   rank R HOST           the host name of rank R
  *   seconds S             one timed repetition: the longest time of any rank
+ *   cpu S                 the CPU seconds of a rank's process in it, the mean over ranks
  *   wrong W               elements that are not the known sum, over all ranks and repetitions
  * With --version it only shows that it can be started here. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HOST_BYTES 256
@@ -50,6 +52,13 @@ static void report_library(int rank) {
     if (rank == 0) {
         printf("plink-bench library %s\n", text);
     }
+}
+
+/* Of all threads of this process. */
+static double cpu_seconds(void) {
+    struct timespec used = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
 static void leave(void) {
@@ -98,14 +107,19 @@ int main(int argc, char** argv) {
     for (int repetition = 0; repetition < warmups + repetitions; ++repetition) {
         memset(sums, 0, (size_t)elements * sizeof *sums);
         MPI_Barrier(MPI_COMM_WORLD);
+        const double cpu_begin = cpu_seconds();
         const double begin = MPI_Wtime();
         MPI_Allreduce(own, sums, elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
         const double seconds = MPI_Wtime() - begin;
+        const double cpu = cpu_seconds() - cpu_begin;
         wrong += count_wrong(sums, elements, size);
         double slowest = 0.0;
+        double all_cpu = 0.0;
+        MPI_Reduce(&cpu, &all_cpu, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
         MPI_Reduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
         if (rank == 0 && repetition >= warmups) {
             printf("plink-bench seconds %.9f\n", slowest);
+            printf("plink-bench cpu %.9f\n", all_cpu / size);
         }
     }
     long all_wrong = 0;

@@ -1,0 +1,171 @@
+"""One rank of an engine bench. Unlike Gloo's, it needs plink on the host, of the same version."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink import __version__
+from plink.bench.workers.gloo_allreduce import (
+    PART_ELEMENTS,
+    VALUE_PERIOD,
+    Channel,
+    Watchdog,
+    serve,
+)
+from plink.engine import Engine, Options, Statistics
+from plink.plans.forest import NO_PARENT, Forest, make_forest
+
+# As of the engine's own options.
+SILENCE_S = 30.0
+
+Values = npt.NDArray[np.float32]
+
+
+def main() -> None:
+    """Answer commands until standard input ends."""
+    serve(Rank)
+
+
+class RelayedStore:
+    """What one rank sets reaches the others by way of the bench that drives them all."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+
+    def set(self, key: str, value: bytes) -> None:
+        """Tell the bench."""
+        self.channel.tell({"event": "set", "key": key, "value": value.hex()})
+
+    def get(self, key: str, timeout_s: float) -> bytes:
+        """Ask the bench, which answers once the key is set."""
+        self.channel.tell({"event": "get", "key": key})
+        try:
+            answer = self.channel.next(timeout_s)
+        except queue.Empty:
+            raise TimeoutError(f"nobody set {key}") from None
+        return bytes.fromhex(answer["value"])
+
+
+class Rank:
+    """This process's part in one set of engines after another; its methods are the commands."""
+
+    def __init__(self, command: dict[str, Any], watchdog: Watchdog, channel: Channel) -> None:
+        self.address = command["address"]
+        self.watchdog = watchdog
+        self.channel = channel
+        self.engines: list[Engine] = []
+
+    def start(self, command: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Say what runs here."""
+        return {"event": "started", "plink": __version__, "numpy": np.__version__}
+
+    def wait(self, command: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Sit out a launch; the next command is due later."""
+        return {"event": "waiting"}
+
+    def join(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Connect with the other ranks, twice: for what is measured, and for barriers.
+
+        Ranks leave a barrier along a star almost together, whatever the plan.
+        """
+        timeout_s = command["timeout_s"]
+        self.watchdog.begin("connecting", timeout_s)
+        rank, ranks = command["rank"], command["world_size"]
+        store = RelayedStore(self.channel)
+        limits = {
+            "addresses": (self.address,),
+            "setup_timeout_s": timeout_s,
+            "silence_timeout_s": min(SILENCE_S, timeout_s),
+            "stall_timeout_s": timeout_s,
+        }
+        plan = make_forest(command["weights"], command["reduce"], command["broadcast"])
+        self.engines = []
+        for forest, options in ((plan, Options(**limits)), (star(ranks), star_options(limits))):
+            self.engines.append(Engine(rank, ranks, store, forest, options))
+        return {"event": "joined"}
+
+    def measure(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Time the allreduce; count the elements that are not the known sum."""
+        engine, _ = self.engines
+        rank, size = engine.rank, engine.ranks
+        timeout_s: float = command["timeout_s"]
+        # Small whole numbers, so that float32 holds every partial sum exactly; they differ from
+        # rank to rank and from place to place, so that a lost or misplaced part shows.
+        buffer = np.empty(command["elements"], dtype=np.float32)
+        pattern = np.arange(min(len(buffer), PART_ELEMENTS)) % VALUE_PERIOD
+        own = (pattern + rank + 1).astype(np.float32)
+        expected = (pattern * size + size * (size + 1) // 2).astype(np.float32)
+        seconds, cpu_s, wrong = [], [], 0
+        before = engine.statistics()
+        for repetition in range(command["warmups"] + command["repetitions"]):
+            self.watchdog.begin("an allreduce", timeout_s)
+            for part in parts(buffer):
+                part[:] = own[: len(part)]
+            if repetition == command["warmups"]:
+                # No rank begins to send before all have passed the barrier.
+                before = engine.statistics()
+            self.barrier(timeout_s)
+            cpu_begin = time.process_time()
+            begin = time.perf_counter()
+            engine.allreduce(buffer).wait(timeout_s)
+            end = time.perf_counter()
+            cpu_end = time.process_time()
+            wrong += sum(
+                int(np.count_nonzero(part != expected[: len(part)])) for part in parts(buffer)
+            )
+            if repetition >= command["warmups"]:
+                seconds.append(end - begin)
+                cpu_s.append(cpu_end - cpu_begin)
+        return {
+            "event": "measured",
+            "seconds": seconds,
+            "cpu_s": cpu_s,
+            "wrong_elements": wrong,
+            **traffic(before, engine.statistics(), size),
+        }
+
+    def barrier(self, timeout_s: float) -> None:
+        """Go on when all ranks are here."""
+        self.engines[1].allreduce(np.zeros(1, dtype=np.float32)).wait(timeout_s)
+
+    def leave(self, command: dict[str, Any]) -> dict[str, Any]:
+        """End the engines."""
+        self.watchdog.begin("closing the engines", command["timeout_s"])
+        for engine in self.engines:
+            engine.close()
+        self.engines = []
+        return {"event": "left"}
+
+
+def parts(buffer: Values) -> Iterator[Values]:
+    """The buffer, piece by piece."""
+    for begin in range(0, len(buffer), PART_ELEMENTS):
+        yield buffer[begin : begin + PART_ELEMENTS]
+
+
+def star(ranks: int) -> Forest:
+    """One route, with rank 0 the parent of all others."""
+    parents = np.zeros((1, ranks), dtype=np.int32)
+    parents[0, 0] = NO_PARENT
+    return make_forest([1.0], parents, parents)
+
+
+def star_options(limits: dict[str, Any]) -> Options:
+    """A barrier needs one connection a pair."""
+    return Options(workers=1, cores=(), **limits)
+
+
+def traffic(before: Statistics, after: Statistics, ranks: int) -> dict[str, list[int]]:
+    """Bytes to and from each rank between two moments."""
+    sent, received = [0] * ranks, [0] * ranks
+    for sign, statistics in ((-1, before), (1, after)):
+        for peer in statistics.peers:
+            sent[peer.peer] += sign * peer.bytes_sent
+            received[peer.peer] += sign * peer.bytes_received
+    return {"sent_bytes": sent, "received_bytes": received}

@@ -1,0 +1,161 @@
+"""The engine client and its workers, real engines on loopback."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from bench.local_sessions import local_remote_hosts, process_of
+from plans.strategies import two_by_two
+from plink import __version__
+from plink.bench.clients.base import Workload
+from plink.bench.clients.engine import EngineClient, explain
+from plink.bench.clients.relay import Relay
+from plink.bench.comparison.links import planned_bytes
+from plink.bench.workers import engine_allreduce
+from plink.plans.forest import make_forest
+from plink.remote.hosts import RemoteHost
+from probes.errors import HostError
+
+# Chains to either of two ranks.
+TWO = make_forest([1.0, 1.0], [[-1, 0], [1, -1]], [[-1, 0], [1, -1]])
+
+
+@contextmanager
+def client(hosts: Sequence[RemoteHost], python: str = sys.executable) -> Iterator[EngineClient]:
+    engine = EngineClient(hosts, python, 60.0)
+    try:
+        yield engine
+    finally:
+        engine.close()
+        for host in hosts:
+            process = process_of(host)
+            process.wait(timeout=10)
+            assert process.stderr is not None
+            process.stderr.close()
+
+
+def workload(size_bytes: int, repetitions: int = 3) -> Workload:
+    return Workload("", size_bytes, 1, repetitions, timeout_s=30.0)
+
+
+def test_launch_after_launch_a_killed_worker_and_no_other_is_blamed() -> None:
+    hosts = local_remote_hosts(5)
+    with client(hosts) as engine:
+        facts = engine.start()
+        assert facts.versions["plink"] == __version__
+        for size_bytes in (4, 4 * 100_003):
+            order = [3, 0, 4, 1]
+            measured = engine.launch(order, two_by_two(), workload(size_bytes))
+            assert len(measured.seconds) == len(measured.cpu_s) == 3
+            assert all(0.0 < value < 30.0 for value in measured.seconds)
+            assert measured.traffic is not None
+            sent = np.array(measured.traffic.sent_bytes) / 3
+            assert np.array_equal(sent, np.array(measured.traffic.received_bytes).T / 3)
+            planned = planned_bytes(two_by_two(), size_bytes)
+            # Frames have headers, and the least chunk is a share of its own.
+            assert np.all(sent[planned == 0.0] == 0.0)
+            assert abs(sent.sum() - planned.sum()) < 0.02 * planned.sum() + 8 * 6
+        engine.launch([2, 4], TWO, workload(4))
+        process_of(hosts[0]).send_signal(signal.SIGKILL)
+        with pytest.raises(HostError, match="the engine worker ended") as caught:
+            engine.launch([3, 0, 4, 1], two_by_two(), workload(4))
+        assert caught.value.host == "h0"
+
+
+def other_python(folder: Path, script: str) -> str:
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("script", "complaint"),
+    [
+        (f'exec {sys.executable} -I -S "$@"', "is not installed for the remote interpreter"),
+        (
+            'echo \'{"event": "started", "plink": "0.0.9"}\'; exec cat > /dev/null',
+            f"has plink 0.0.9, and this is {__version__}",
+        ),
+        ("echo nonsense; exec cat > /dev/null", "it sent something that is not an answer"),
+    ],
+)
+def test_hosts_without_this_plink_are_named(tmp_path: Path, script: str, complaint: str) -> None:
+    with client(local_remote_hosts(2), other_python(tmp_path, script)) as engine:
+        with pytest.raises(HostError, match=complaint) as caught:
+            engine.start()
+        assert "--python" in (caught.value.hint or "") or "nonsense" in script
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("No module named 'plink.bench.workers.engine_allreduce'", "it has no engine to bench"),
+        ("cannot import name 'x' from 'plink.engine._native'", "without its native engine"),
+        ("No module named 'numpy'", "NumPy is not installed"),
+    ],
+)
+def test_what_is_missing_is_said(reason: str, said: str) -> None:
+    found = explain(f"ModuleNotFoundError: {reason}")
+    assert found is not None
+    assert said in found[0]
+    assert "--python" in found[1]
+    assert explain("it is on fire") is None
+
+
+class FakeEngine:
+    """An engine of one rank whose allreduce goes wrong in `spoiled` elements."""
+
+    rank, ranks = 0, 1
+
+    def __init__(self, spoiled: int) -> None:
+        self.spoiled = spoiled
+
+    def allreduce(self, buffer: Any) -> FakeEngine:
+        buffer[: self.spoiled] += 1
+        return self
+
+    def wait(self, timeout_s: float) -> None:
+        pass
+
+    def statistics(self) -> Any:
+        return engine_allreduce.Statistics(0, [], [])
+
+
+class NoWatchdog:
+    """Lets everything take as long as it takes."""
+
+    def begin(self, step: str, limit_s: float) -> None:
+        pass
+
+
+@pytest.mark.parametrize("spoiled", [0, 1, 7])
+def test_every_wrong_element_is_counted(spoiled: int) -> None:
+    rank = engine_allreduce.Rank({"address": ""}, cast("Any", NoWatchdog()), cast("Any", None))
+    rank.engines = cast("Any", [FakeEngine(spoiled), FakeEngine(0)])
+    elements = engine_allreduce.PART_ELEMENTS + 7
+    command = {"elements": elements, "warmups": 1, "repetitions": 2, "timeout_s": 60.0}
+    reply = rank.measure(command)
+    assert reply["wrong_elements"] == 3 * spoiled
+    assert len(reply["seconds"]) == 2
+    json.dumps(reply)
+
+
+def test_a_value_goes_to_all_who_asked_before_and_after_it_was_set() -> None:
+    relay = Relay()
+    assert relay.handle(1, {"event": "get", "key": "k"}) == []
+    assert relay.handle(2, {"event": "get", "key": "other"}) == []
+    value = {"do": "value", "key": "k", "value": "00ff"}
+    assert relay.handle(0, {"event": "set", "key": "k", "value": "00ff"}) == [(1, value)]
+    assert relay.handle(0, {"event": "get", "key": "k"}) == [(0, value)]
+    assert not relay.takes({"event": "measured", "key": "k"})
+    assert not relay.takes({"event": "get", "key": ["k"]})
