@@ -7,6 +7,7 @@ from typing import Protocol
 import plink.engine._native as core
 from plink.engine.failure import EngineError
 
+
 _FOREVER = float("inf")
 
 
