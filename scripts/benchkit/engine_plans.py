@@ -13,8 +13,8 @@ from plink.planning.solve import candidate
 from plink.plans.forest import Forest
 from solvers.contention.network import Network, make_network
 from solvers.forests.bound import lower_bound_s
-from solvers.forests.flat import flat as flat_routes
-from solvers.forests.inside_hosts import inside_hosts
+from solvers.forests.flat import flat
+from solvers.forests.routes import Indices, Routes
 
 Plan = dict[str, Any]
 
@@ -25,7 +25,7 @@ EFFICIENCY = 1448 / 1514
 def lab_network(
     rack_of: Sequence[int], host_bits_s: float | None, uplink_bits_s: float | None
 ) -> Network:
-    """The lab's network, a host for each rank. None for a rate that is not limited."""
+    """The lab's network. None for a rate that is not limited."""
     racks = max(rack_of) + 1
     host = np.inf if host_bits_s is None else host_bits_s / 8
     uplink = np.inf if uplink_bits_s is None else uplink_bits_s / 8
@@ -44,29 +44,25 @@ def limit_s(network: Network, size_bytes: int) -> float:
     return lower_bound_s(network, size_bytes) / EFFICIENCY
 
 
-def plan(kind: str, network: Network, size_bytes: int) -> tuple[str, Plan]:
-    """What `plink plan --kind` makes of the network, and its kind, which `auto` chooses."""
-    hosts = list(range(network.hosts))
+def plan(kind: str, network: Network, host_of: Indices, size_bytes: int) -> tuple[str, Plan]:
+    """What `plink plan --kind` makes of the network, and its kind, which `auto` chooses.
+
+    Of `flat` every rank is taken for a host; `hosts` is flat over the hosts.
+    """
+    if kind == "flat":
+        return kind, as_json(flat(np.ones(len(host_of))))
+    if kind == "hosts":
+        return kind, as_json(candidate("flat", network, [], host_of, size_bytes).forest)
+    order = list(range(network.hosts))
     kinds = [kind] if kind != "auto" else [each for each in KINDS if not refusal(each, network)]
-    chosen = best([candidate(each, network, hosts, np.array(hosts), size_bytes) for each in kinds])
+    chosen = best([candidate(each, network, order, host_of, size_bytes) for each in kinds])
     return chosen.candidate.kind, as_json(chosen.candidate.forest)
 
 
-def as_json(forest: Forest) -> Plan:
+def as_json(forest: Forest | Routes) -> Plan:
     """A forest as the ranks are told of it."""
     return {
-        "weights": forest.shares.tolist(),
+        "weights": forest.weights.tolist(),
         "reduce": forest.reduce_parents.tolist(),
         "broadcast": forest.broadcast_parents.tolist(),
-    }
-
-
-def flat_over_hosts(hosts: Sequence[str]) -> Plan:
-    """Stars over hosts; in each of them one rank in turn stands for the others."""
-    _, host_of = np.unique(hosts, return_inverse=True)
-    routes = inside_hosts(flat_routes(np.ones(host_of.max() + 1)), host_of)
-    return {
-        "weights": routes.weights.tolist(),
-        "reduce": routes.reduce_parents.tolist(),
-        "broadcast": routes.broadcast_parents.tolist(),
     }
