@@ -184,6 +184,13 @@ def read_orders(
 
     def in_order_file(path: str) -> list[str]:
         order, _ = order_file.read(path)
+        if len(order.names) < order.ranks != filled.ranks and len(order.names) < len(names):
+            slots = max(host.slots for host in order.hosts)
+            raise WrongUseError(
+                f"{path}: has {order.ranks} ranks on {len(order.names)} of {len(names)} hosts, "
+                f"the bench has {filled.ranks}",
+                f"--ranks {order.ranks} --slots {slots} compares orders of so many",
+            )
         if order.host_of_rank is None:
             return order.names
         return [order.names[host] for host in order.host_of_rank]

@@ -10,6 +10,7 @@ fast.
 from plink.engine.engine import Engine
 from plink.engine.failure import EngineError
 from plink.engine.options import Options
+from plink.engine.redis_store import RedisStore
 from plink.engine.statistics import ConnectionStatistics, PeerStatistics, Statistics
 from plink.engine.store import C10dStore, DirectoryStore, Store
 from plink.engine.work import Work
@@ -24,6 +25,7 @@ __all__ = [
     "Forest",
     "Options",
     "PeerStatistics",
+    "RedisStore",
     "Statistics",
     "Store",
     "Work",

@@ -63,3 +63,22 @@ def listening(address: str, port: int, congestion_control: str | None) -> socket
             hint="give an address of this host, and a port that is free or 0",
         ) from None
     return listener
+
+
+def listening_locally(address: str, port: int) -> socket.socket | None:
+    """A Unix socket by which ranks of this host find the one that listens at `address` and `port`.
+
+    Its name is abstract: known within this network namespace only, and gone with the socket.
+
+    Returns:
+        None where there can be none: they then use TCP.
+    """
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(f"\0plink/{address}/{port}".encode())
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        return None
+    listener.setblocking(False)
+    return listener

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from types import TracebackType
 from typing import Any
 
@@ -72,8 +71,6 @@ class Engine:
             options.send_buffer_bytes or 0,
             options.pinned_cores(meeting.workers),
         )
-        # After the engine, so that it has ended when an unclosed one's arrays are let go.
-        self._pending: deque[core.Work] = deque()
 
     def allreduce(self, array: Any, op: str = "sum", dtype: str | None = None) -> Work:
         """Begin to reduce `array` over all ranks, in place; every rank gets the same bytes.
@@ -92,25 +89,31 @@ class Engine:
             WrongUseError: an array or operation that cannot be.
             EngineError: the engine has failed, now or before; it names the culprit.
         """
+        try:
+            work = self._native.post_lent(array, dtype and _DTYPES[dtype], _OPS[op])
+        except KeyError:
+            work = None
+        except core.EngineFailedError as error:
+            raise _translated(error) from None
+        if work is None:
+            work = self._post(array, op, dtype)
+        return Work(work, self)
+
+    def _post(self, array: Any, op: str, dtype: str | None) -> core.Work:
+        """Of what lends no plain memory, or is not right."""
         items, native_dtype = _shape_of(array, dtype)
         if op not in _OPS:
             raise WrongUseError(f"no operation is called {op}", f"there are {', '.join(_OPS)}")
         if op == "and" and native_dtype not in (core.DType.int32, core.DType.int64):
             raise WrongUseError("the operation 'and' is for whole numbers")
         try:
-            work = self._native.post(array, items, native_dtype, _OPS[op])
+            return self._native.post(array, items, native_dtype, _OPS[op])
         except core.EngineFailedError as error:
             raise _translated(error) from None
         except TypeError:
             raise WrongUseError(
                 "the array is not a writable, contiguous buffer of the CPU"
             ) from None
-        # The engine writes to the array even where the caller has dropped array and work.
-        while self._pending and self._pending[0].is_over:
-            self._pending.popleft()
-        if not work.is_over:
-            self._pending.append(work)
-        return Work(work, self)
 
     @property
     def next_collective(self) -> int:
@@ -150,7 +153,6 @@ class Engine:
     def close(self) -> None:
         """End everything. What is pending fails, here and on the ranks that wait for this one."""
         self._native.close()
-        self._pending.clear()
 
     def __enter__(self) -> Engine:
         return self

@@ -8,20 +8,28 @@ once is read once, so a store serves 2 keys a rank, not the square of them.
 from __future__ import annotations
 
 import contextlib
-import json
 import secrets
 import socket
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import plink.engine._native as core
-from plink.engine.addresses import default_address, listening
+from plink.engine.addresses import default_address, listening, listening_locally
 from plink.engine.failure import EngineError
-from plink.engine.options import DEFAULT_WORKERS, Options
+from plink.engine.options import DEFAULT_MEMORY_BYTES, DEFAULT_WORKERS, Options
 from plink.engine.store import Store
+from plink.engine.table import (
+    JOB_BYTES,
+    Endpoint,
+    Table,
+    pack_endpoints,
+    pack_table,
+    parse_endpoints,
+    parse_table,
+)
 from plink.errors import WrongUseError
 
 _STEP_MS = 100
@@ -53,25 +61,27 @@ def meet(rank: int, ranks: int, store: Store, forest: core.Forest, options: Opti
         EngineError: not all were there in time, or one does not fit.
     """
     deadline = time.monotonic() + options.setup_timeout_s
-    with _listeners(options) as listeners:
+    with _listeners(options) as listeners, _local_listener(listeners[0], options) as local:
         own = [listener.getsockname()[:2] for listener in listeners]
         table = _exchange(rank, ranks, store, own, options)
-        workers: int = table["workers"]
+        workers = table.workers
         if options.workers not in (None, workers):
             raise WrongUseError(
                 f"rank {rank} is to have {options.workers} workers, rank 0 has {workers}"
             )
-        endpoints = [[(host, port) for host, port in of_rank] for of_rank in table["endpoints"]]
+        endpoints = [list(of_rank) for of_rank in table.endpoints]
         try:
             mesh = core.Mesh(
                 rank,
                 ranks,
                 workers,
-                bytes.fromhex(table["job"]),
+                table.job,
                 _agreement(forest, options),
                 [listener.fileno() for listener in listeners],
+                local,
                 endpoints,
                 options.congestion_control or "",
+                options.send_buffer_bytes or DEFAULT_MEMORY_BYTES,
             )
             _connect(mesh, deadline, options)
         except core.MeshError as error:
@@ -93,6 +103,17 @@ def _listeners(options: Options) -> Iterator[list[socket.socket]]:
         ]
 
 
+@contextlib.contextmanager
+def _local_listener(listener: socket.socket, options: Options) -> Iterator[int]:
+    """The descriptor at which ranks of this host call, -1 where they use TCP."""
+    local = listening_locally(*listener.getsockname()[:2]) if options.shared_memory else None
+    if local is None:
+        yield -1
+        return
+    with local:
+        yield local.fileno()
+
+
 def _connect(mesh: core.Mesh, deadline: float, options: Options) -> None:
     # In steps, so that Ctrl-C is heard.
     while not mesh.step(_STEP_MS):
@@ -106,45 +127,44 @@ def _connect(mesh: core.Mesh, deadline: float, options: Options) -> None:
             )
 
 
-def _exchange(
-    rank: int, ranks: int, store: Store, own: list[tuple[str, int]], options: Options
-) -> dict[str, Any]:
+def _exchange(rank: int, ranks: int, store: Store, own: list[Endpoint], options: Options) -> Table:
     """The table of rank 0; `own` is where this rank listens."""
     deadline = time.monotonic() + options.setup_timeout_s
     prefix = f"plink/{_next_use(store, rank)}"
     if rank != 0:
-        store.set(f"{prefix}/{rank}", json.dumps(own).encode())
+        store.set(f"{prefix}/{rank}", pack_endpoints(own))
         try:
             read = store.get(f"{prefix}/table", deadline - time.monotonic())
         except TimeoutError:
             raise EngineError(
                 f"rank 0 did not come to the meeting within {options.setup_timeout_s:g} s", 0
             ) from None
-        return _checked(json.loads(read))
-    endpoints, missing = [own], []
+        return _complete(parse_table(read, ranks))
+    endpoints, missing, wrong = [own], [], None
     for other in range(1, ranks):
         try:
             left_s = max(0.0, deadline - time.monotonic())
-            endpoints.append(json.loads(store.get(f"{prefix}/{other}", left_s)))
+            endpoints.append(parse_endpoints(store.get(f"{prefix}/{other}", left_s), other))
         except TimeoutError:
             missing.append(other)
-    table: dict[str, Any] = {
-        "job": secrets.token_hex(16),
-        "workers": options.workers or DEFAULT_WORKERS,
-        "endpoints": endpoints,
-        "missing": missing,
-        "seconds": options.setup_timeout_s,
-    }
-    store.set(f"{prefix}/table", json.dumps(table).encode())
-    return _checked(table)
+        except EngineError as error:
+            # The others are to hear of it from the table, at once.
+            wrong = wrong or error
+            missing.append(other)
+    workers = options.workers or DEFAULT_WORKERS
+    job = secrets.token_bytes(JOB_BYTES)
+    table = Table(job, workers, endpoints, missing, options.setup_timeout_s)
+    store.set(f"{prefix}/table", pack_table(table))
+    if wrong is not None:
+        raise wrong
+    return _complete(table)
 
 
-def _checked(table: dict[str, Any]) -> dict[str, Any]:
-    missing: list[int] = table["missing"]
-    if missing:
+def _complete(table: Table) -> Table:
+    if table.missing:
         raise EngineError(
-            f"{_ranks_text(missing)} did not come to the meeting within {table['seconds']:g} s",
-            missing[0],
+            f"{_ranks_text(table.missing)} did not come to the meeting within {table.seconds:g} s",
+            table.missing[0],
         )
     return table
 
@@ -165,7 +185,7 @@ def _agreement(forest: core.Forest, options: Options) -> int:
     return core.agreement(forest, options.chunk_bytes or 0, options.deterministic)
 
 
-def _ranks_text(ranks: list[int]) -> str:
+def _ranks_text(ranks: Sequence[int]) -> str:
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
     more = "" if len(ranks) <= _LONGEST_LIST else f" and {len(ranks) - _LONGEST_LIST} others"

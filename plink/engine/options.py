@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from plink.errors import WrongUseError
 
 DEFAULT_WORKERS = 2
+DEFAULT_MEMORY_BYTES = 256 << 10
 MOST_WORKERS = 64
 
 
@@ -26,9 +27,13 @@ class Options:
             are spread over them. Empty for the address of the default route.
         port: on which to listen, 0 for any.
         congestion_control: of TCP, such as `reno`; None for the system's.
-        send_buffer_bytes: of each connection (the kernel doubles it); None for 512 KB over all that
-            the plan sends on, 32 to 256 KB each, where the peer's host is within 500 µs, and the
-            kernel's own tuning elsewhere.
+        send_buffer_bytes: of each connection: by TCP the kernel doubles it, of shared memory it is
+            the next power of two, at least 64 KB. None for 256 KB of shared memory, and by TCP for
+            512 KB over all that the plan sends on, 32 to 256 KB each, where the peer's host is
+            within 500 µs, and the kernel's own tuning elsewhere.
+        shared_memory: data to and from ranks of the same host go through memory that both have
+            mapped, instead of TCP. Ranks are of one host where they share a network namespace and
+            a user. Where one of two ranks does not want it, both use TCP.
         cores: for the workers to be pinned to, in turn; None for the cores of this process where
             there are no more of them than workers, else no pinning; () for none.
         setup_timeout_s: for all ranks to be there.
@@ -44,6 +49,7 @@ class Options:
     port: int = 0
     congestion_control: str | None = None
     send_buffer_bytes: int | None = None
+    shared_memory: bool = True
     cores: Sequence[int] | None = None
     setup_timeout_s: float = 60.0
     silence_timeout_s: float = 30.0

@@ -10,11 +10,12 @@ import plink.engine._native as core
 
 @dataclass(frozen=True)
 class ConnectionStatistics:
-    """One connection; all but the bytes are the kernel's figures (TCP_INFO, tcp(7)).
+    """One connection; all from `rtt_us` on are the kernel's figures (TCP_INFO, tcp(7)).
 
     Args:
         peer: the rank at the other end.
         worker: the index of the worker that has it, the same at both ends.
+        is_shared_memory: it goes through memory of this host; the kernel's figures are then 0.
         bytes_sent, bytes_received: frames and payload.
         rtt_us, rtt_variation_us: smoothed round-trip time, and its mean deviation.
         least_rtt_us: the least one seen.
@@ -27,6 +28,7 @@ class ConnectionStatistics:
 
     peer: int
     worker: int
+    is_shared_memory: bool
     bytes_sent: int
     bytes_received: int
     rtt_us: int

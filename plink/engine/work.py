@@ -8,12 +8,17 @@ import plink.engine._native as core
 from plink.engine.failure import EngineError
 
 
+_FOREVER = float("inf")
+
+
 class _Failable(Protocol):
     def check(self) -> None: ...
 
 
 class Work:
     """Made by `Engine.allreduce`. Its array must not be touched before it has ended."""
+
+    __slots__ = ("_engine", "_native")
 
     def __init__(self, native: core.Work, engine: _Failable) -> None:
         self._native = native
@@ -35,8 +40,10 @@ class Work:
             EngineError: the engine failed; it names the culprit.
             TimeoutError: not within `timeout_s`. The all-reduce goes on.
         """
-        if not self._native.wait(float("inf") if timeout_s is None else timeout_s):
+        is_done = self._native.wait(_FOREVER if timeout_s is None else timeout_s)
+        if is_done:
+            return
+        if is_done is None:
             raise TimeoutError(f"collective {self.number} has not ended within {timeout_s:g} s")
-        if not self._native.is_done:
-            self._engine.check()
-            raise EngineError(f"collective {self.number} was not completed")
+        self._engine.check()
+        raise EngineError(f"collective {self.number} was not completed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -21,6 +22,7 @@ NAME = "plink"
 
 PLAN_VARIABLE = "PLINK_PLAN"
 CONGESTION_VARIABLE = "PLINK_CONGESTION_CONTROL"
+MEMORY_VARIABLE = "PLINK_SHARED_MEMORY"
 
 # The engine's own limit.
 _LONGEST_TIMEOUT_S = 999_999.0
@@ -81,11 +83,19 @@ def _completed(options: Options, addresses: list[str], timeout: timedelta) -> Op
     return replace(
         options,
         addresses=options.addresses or addresses,
+        shared_memory=options.shared_memory and _wants_shared_memory(os.environ),
         congestion_control=options.congestion_control or os.environ.get(CONGESTION_VARIABLE),
         setup_timeout_s=timeout_s,
         stall_timeout_s=timeout_s,
         silence_timeout_s=min(options.silence_timeout_s, timeout_s),
     )
+
+
+def _wants_shared_memory(environment: Mapping[str, str]) -> bool:
+    said = environment.get(MEMORY_VARIABLE) or "1"
+    if said not in ("0", "1"):
+        raise WrongUseError(f"{MEMORY_VARIABLE} is {said}, expected 0 or 1")
+    return said == "1"
 
 
 def _gloo(

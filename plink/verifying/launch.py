@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -148,4 +149,9 @@ def _is_on_path(name: str) -> bool:
 def _failure(ended: Ended) -> PlinkError:
     said = " ".join((ended.stderr.strip() or ended.stdout.strip()).split())
     tail = said if len(said) <= _TAIL_CHARACTERS else "..." + said[-_TAIL_CHARACTERS:]
-    return PlinkError(f"the launcher failed (exit status {ended.status}): {tail or 'no word'}")
+    hint = None
+    if re.search(r"torchrun: (command )?not found", said):
+        hint = "name the interpreter that has PyTorch on the hosts with --python"
+    return PlinkError(
+        f"the launcher failed (exit status {ended.status}): {tail or 'no word'}", hint
+    )

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from solvers.forests.flat import flat as flat_routes
+from solvers.forests.inside_hosts import inside_hosts
+
 Plan = dict[str, Any]
 
 
@@ -36,3 +41,14 @@ def two_level(groups: Sequence[Sequence[int]]) -> Plan:
             parents[root] = -1
             trees.append(parents)
     return {"weights": [1.0] * ranks, "reduce": trees, "broadcast": trees}
+
+
+def flat_over_hosts(hosts: Sequence[str]) -> Plan:
+    """Stars over hosts; in each of them one rank in turn stands for the others."""
+    _, host_of = np.unique(hosts, return_inverse=True)
+    routes = inside_hosts(flat_routes(np.ones(host_of.max() + 1)), host_of)
+    return {
+        "weights": routes.weights.tolist(),
+        "reduce": routes.reduce_parents.tolist(),
+        "broadcast": routes.broadcast_parents.tolist(),
+    }

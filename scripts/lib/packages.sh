@@ -21,6 +21,7 @@ declare -A WANTED_MODULES=(
 # Peers that some systems lack; their tests are then skipped. group: command:package ...
 declare -A WANTED_COMMANDS=(
     [slurm]="slurmctld:slurmctld slurmd:slurmd srun:slurm-client"
+    [redis]="redis-server:redis-server"
     # Debian alone has this one: elsewhere a browser comes some other way.
     [browser]="chromium-headless-shell:chromium-headless-shell"
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from _thread import interrupt_main
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from plink.bench.request import check_workload, outlook, read_orders
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
+from verifying.orders import write_order
 
 
 def cluster_of(size: int) -> Cluster:
@@ -67,3 +70,18 @@ def test_ctrl_c_while_plinks_order_is_sought_ends_the_bench() -> None:
         timer.cancel()
         timer.join()
     assert time.monotonic() - begin < 15.0
+
+
+def test_an_order_of_fewer_hosts_with_several_ranks_each_says_what_to_ask_for(
+    tmp_path: Path,
+) -> None:
+    cluster = cluster_of(4)
+    ahead = outlook(cluster, "gloo", Workload("ring", 4000, 1, 3))
+    path = write_order(
+        tmp_path / "order.json", [replace(host, slots=3) for host in cluster.hosts[:2]]
+    )
+    with pytest.raises(
+        WrongUseError, match="has 6 ranks on 2 of 4 hosts, the bench has 4"
+    ) as caught:
+        read_orders(str(path), cluster, "hash", ahead, seed=1, time_limit_s=1.0)
+    assert caught.value.hint == "--ranks 6 --slots 3 compares orders of so many"

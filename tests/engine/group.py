@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
@@ -29,7 +29,10 @@ class Group:
 
 
 @contextlib.contextmanager
-def group(forest: Forest, options: Options = QUICK, **changes: object) -> Iterator[Group]:
+def group(
+    forest: Forest, options: Options = QUICK, tcp_ranks: Collection[int] = (), **changes: object
+) -> Iterator[Group]:
+    """The engines, connected. Those of `tcp_ranks` share no memory with the others."""
     options = replace(options, **changes)  # type: ignore[arg-type]
     ranks = forest.ranks
     with (
@@ -39,7 +42,8 @@ def group(forest: Forest, options: Options = QUICK, **changes: object) -> Iterat
         store = DirectoryStore(folder)
 
         def engine(rank: int) -> Engine:
-            return Engine(rank, ranks, store, forest, options)
+            shares = options.shared_memory and rank not in tcp_ranks
+            return Engine(rank, ranks, store, forest, replace(options, shared_memory=shares))
 
         engines = list(threads.map(engine, range(ranks)))
         try:

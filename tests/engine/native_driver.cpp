@@ -3,9 +3,13 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/un.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <thread>
 
@@ -62,6 +66,19 @@ Descriptor listener(Endpoint& endpoint) {
     return socket;
 }
 
+/// Under the name by which ranks of this host look for the one at `endpoint`.
+Descriptor local_listener(const Endpoint& endpoint) {
+    const std::string name = "plink/" + endpoint.host + "/" + std::to_string(endpoint.port);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    CHECK(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
+    CHECK(::listen(socket.get(), 64) == 0);
+    return socket;
+}
+
 template <typename Action>
 void on_all(const Action& action) {
     std::vector<std::thread> threads;
@@ -69,30 +86,33 @@ void on_all(const Action& action) {
     for (std::thread& thread : threads) thread.join();
 }
 
-std::vector<std::unique_ptr<Engine>> connected(bool in_order) {
-    std::vector<Descriptor> listeners;
+/// The first `memory_ranks` share memory with each other.
+std::vector<std::unique_ptr<Engine>> connected(bool in_order, int memory_ranks,
+                                               std::size_t chunk_bytes = 2048) {
+    std::vector<Listeners> listeners(kRanks);
     std::vector<std::vector<Endpoint>> endpoints(kRanks, std::vector<Endpoint>(1));
-    for (auto& of_rank : endpoints) listeners.push_back(listener(of_rank[0]));
+    for (int rank = 0; rank < kRanks; ++rank) {
+        listeners[rank].tcp.push_back(listener(endpoints[rank][0]));
+        if (rank < memory_ranks) listeners[rank].local = local_listener(endpoints[rank][0]);
+    }
     std::vector<std::unique_ptr<Engine>> engines(kRanks);
     on_all([&](int rank) {
         Hello hello;
         hello.rank = static_cast<std::uint32_t>(rank);
         hello.ranks = kRanks;
         hello.workers = kWorkers;
-        std::vector<Descriptor> own;
-        own.push_back(std::move(listeners[rank]));
-        Mesh mesh(hello, std::move(own), endpoints, "");
+        Mesh mesh(hello, std::move(listeners[rank]), endpoints, "", 1);
         while (!mesh.step(100)) {
         }
         engines[rank] = std::make_unique<Engine>(
-            rank, kRanks, EngineOptions{2048, in_order, 5.0, 50.0, 0, {}}, random_forest(1),
+            rank, kRanks, EngineOptions{chunk_bytes, in_order, 5.0, 50.0, 0, {}}, random_forest(1),
             mesh.take(), std::vector<std::string>(kRanks, "127.0.0.1"));
     });
     return engines;
 }
 
-void reduce_and_change_plans(bool in_order) {
-    auto engines = connected(in_order);
+void reduce_and_change_plans(bool in_order, int memory_ranks) {
+    auto engines = connected(in_order, memory_ranks);
     on_all([&](int rank) {
         std::mt19937 random(7);
         std::vector<std::vector<double>> buffers;
@@ -116,9 +136,58 @@ void reduce_and_change_plans(bool in_order) {
     on_all([&](int rank) { engines[rank]->close(); });
 }
 
+/// Small ones, which whoever waits for them carries on: at once, late, impatiently, two at a time,
+/// and with a second thread that waits too.
+void wait_for_small_ones(int memory_ranks) {
+    auto engines = connected(false, memory_ranks, 0);
+    on_all([&](int rank) {
+        Engine& engine = *engines[rank];
+        std::mt19937 random(rank);
+        for (unsigned number = 0; number < 300; ++number) {
+            const std::size_t items = 1 + number * 97 % 8000;
+            std::vector<double> one(items, rank + 1.0), other(items, rank + 1.0);
+            const auto first = engine.post(one.data(), items, DType::kFloat64, Op::kSum);
+            const auto second = number % 3 == 0
+                                    ? engine.post(other.data(), items, DType::kFloat64, Op::kSum)
+                                    : first;
+            if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+            if (random() % 8 == 0) first->wait(1e-5);
+            std::thread waiting;
+            if (random() % 8 == 0) waiting = std::thread([&] { second->wait(kPatience_s); });
+            CHECK(second->wait(kPatience_s) == Collective::Status::kDone);
+            CHECK(first->wait(kPatience_s) == Collective::Status::kDone);
+            if (waiting.joinable()) waiting.join();
+            CHECK(one.back() == kRanks * (kRanks + 1) / 2);
+            CHECK(second == first || other.front() == kRanks * (kRanks + 1) / 2);
+        }
+    });
+    on_all([&](int rank) { engines[rank]->close(); });
+}
+
+/// Rank 1 closes with small collectives under way.
+void leave_small_ones(int memory_ranks) {
+    auto engines = connected(false, memory_ranks, 0);
+    on_all([&](int rank) {
+        std::vector<double> buffer(100, 1.0);
+        bool has_failed = rank == 1;
+        try {
+            for (int number = 0; number < (rank == 1 ? 7 : 20); ++number) {
+                const auto work =
+                    engines[rank]->post(buffer.data(), buffer.size(), DType::kFloat64, Op::kSum);
+                if (work->wait(kPatience_s) == Collective::Status::kFailed) has_failed = true;
+            }
+        } catch (const EngineFailed& failed) {
+            CHECK(failed.rank == 1);
+            has_failed = true;
+        }
+        CHECK(has_failed);
+        engines[rank]->close();
+    });
+}
+
 /// Rank 1 closes with collectives under way; all others must hear of it.
-void leave_in_the_middle() {
-    auto engines = connected(false);
+void leave_in_the_middle(int memory_ranks) {
+    auto engines = connected(false, memory_ranks);
     on_all([&](int rank) {
         std::vector<double> buffer(50'000, 1.0);
         std::vector<std::vector<double>> buffers(6, buffer);
@@ -151,10 +220,62 @@ void leave_in_the_middle() {
     on_all([&](int rank) { engines[rank]->close(); });
 }
 
+void sleep_on(int bell) {
+    pollfd polled{bell, POLLIN, 0};
+    CHECK(::poll(&polled, 1, static_cast<int>(1000 * kPatience_s)) == 1);
+}
+
+/// A stream in pieces of random sizes through a ring that is much smaller, between two threads of
+/// which each sleeps whenever it can do nothing.
+void stream_through_memory() {
+    constexpr std::uint64_t kWords = 400'000;
+    int bells[2];
+    CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, bells) == 0);
+    const Descriptor ends[] = {Descriptor(bells[0]), Descriptor(bells[1])};
+    auto writer = SharedMemory::made(1, bells[0]);
+    auto reader = SharedMemory::joined(writer->handle(), bells[1]);
+    std::thread writing([&] {
+        std::mt19937 random(3);
+        std::vector<std::uint64_t> words;
+        for (std::uint64_t next = 0; next < kWords;) {
+            words.assign(std::min<std::uint64_t>(1 + random() % 20'000, kWords - next), 0);
+            for (std::uint64_t& word : words) word = next++;
+            iovec piece{words.data(), words.size() * sizeof(words[0])};
+            while (piece.iov_len > 0) {
+                const std::size_t taken = writer->write(&piece, 1);
+                piece = {static_cast<char*>(piece.iov_base) + taken, piece.iov_len - taken};
+                if (piece.iov_len == 0 || !writer->is_full()) continue;
+                sleep_on(bells[0]);
+                writer->silence_bell();
+            }
+        }
+    });
+    std::mt19937 random(4);
+    for (std::uint64_t next = 0; next < kWords;) {
+        const SharedMemory::Bytes come = reader->readable();
+        const std::size_t words = std::min<std::size_t>(come.size / 8, 1 + random() % 9000);
+        for (std::size_t i = 0; i < words; ++i, ++next) {
+            CHECK(std::memcmp(come.data + 8 * i, &next, sizeof(next)) == 0);
+        }
+        reader->consume(8 * words);
+        if (words < come.size / 8 || next == kWords || !reader->is_drained()) continue;
+        sleep_on(bells[1]);
+        reader->silence_bell();
+    }
+    writing.join();
+}
+
 }  // namespace
 
 int main() {
-    for (const bool in_order : {false, true}) reduce_and_change_plans(in_order);
-    for (int repetition = 0; repetition < 5; ++repetition) leave_in_the_middle();
+    stream_through_memory();
+    for (const int memory_ranks : {0, kRanks - 1, kRanks}) {
+        for (const bool in_order : {false, true}) reduce_and_change_plans(in_order, memory_ranks);
+        wait_for_small_ones(memory_ranks);
+        for (int repetition = 0; repetition < 3; ++repetition) {
+            leave_in_the_middle(memory_ranks);
+            leave_small_ones(memory_ranks);
+        }
+    }
     std::puts("all sums right, all failures told");
 }

@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,22 @@ END_TIMEOUT_S = 30
 
 
 class Rank:
-    """One process."""
+    """One process, on this host or on that to which `prefix` takes a command line."""
 
-    def __init__(self, task: dict[str, Any]) -> None:
+    def __init__(self, task: dict[str, Any], prefix: Sequence[str] = ()) -> None:
+        self.task = task
         self.process = subprocess.Popen(
-            [sys.executable, str(PROGRAM)],
+            [*prefix, sys.executable, str(PROGRAM)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd="/",
         )
+        self.be(task)
+
+    def be(self, task: dict[str, Any]) -> None:
+        """Make it a rank, at first or after its engine has failed."""
+        self.task = task
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(task) + "\n")
         self.process.stdin.flush()
@@ -40,26 +46,49 @@ class Rank:
 
     def end(self) -> None:
         """Whatever its state."""
+        if self.process.returncode is not None:
+            return
         self.process.send_signal(signal.SIGCONT)
         self.process.kill()
         self.process.communicate(timeout=END_TIMEOUT_S)
 
 
 @contextlib.contextmanager
-def running_ranks(kind: str, ranks: int, store: Path, **options: Any) -> Iterator[list[Rank]]:
-    """Ranks that reduce over and over; they are ended in any case."""
-    task = {
-        "ranks": ranks,
-        "store": str(store),
-        "kind": kind,
-        "items": 100_000,
-        "options": {"addresses": ["127.0.0.1"], "silence_timeout_s": 20.0, **options},
-    }
+def running_ranks(
+    kind: str,
+    ranks: int,
+    store: Path,
+    *,
+    places: Sequence[tuple[str, Sequence[str]]] = (),
+    **options: Any,
+) -> Iterator[list[Rank]]:
+    """Ranks that reduce over and over; they are ended in any case.
+
+    `places`: by rank its address, and what takes a command line to its host.
+    """
+    task = {"ranks": ranks, "store": str(store), "kind": kind, "items": 100_000}
+    options = {"silence_timeout_s": 20.0, **options}
     with contextlib.ExitStack() as stack:
         them = []
         for rank in range(ranks):
-            them.append(Rank({**task, "rank": rank}))
+            address, prefix = places[rank] if places else ("127.0.0.1", ())
+            own = {**task, "rank": rank, "options": {"addresses": [address], **options}}
+            them.append(Rank(own, prefix))
             stack.callback(them[-1].end)
-        for rank_process in them:
-            assert rank_process.hear() == {"event": "running"}
+        hear_running(them)
         yield them
+
+
+def hear_running(them: Sequence[Rank]) -> None:
+    """All of them reduce."""
+    for rank in them:
+        assert rank.hear() == {"event": "running"}
+
+
+def begin_again(them: Sequence[Rank], store: Path, **options: Any) -> None:
+    """Those that are left make new engines among themselves, in the same processes."""
+    for index, rank in enumerate(them):
+        own = {**rank.task["options"], **options}
+        there = {"rank": index, "ranks": len(them), "store": str(store), "options": own}
+        rank.be({**rank.task, **there})
+    hear_running(them)

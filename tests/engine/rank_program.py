@@ -1,6 +1,9 @@
 """A process that is one rank: it reduces again and again, and says what that ended with.
 
-A JSON object on standard input says who it is; each line on standard output is a JSON object.
+After as many `collectives` as it is told, if it is, it says with whom it shares memory and ends.
+
+Each line on standard input is a JSON object that says who it is, the next one after an end; each
+line on standard output is a JSON object.
 """
 
 from __future__ import annotations
@@ -22,28 +25,38 @@ def say(**what: Any) -> None:
 
 
 def main() -> None:
-    task = json.loads(sys.stdin.readline())
+    for line in sys.stdin:
+        be_a_rank(json.loads(line))
+
+
+def be_a_rank(task: dict[str, Any]) -> None:
     rank, ranks = task["rank"], task["ranks"]
     options = Options(**task["options"])
     store = DirectoryStore(task["store"])
     try:
         with Engine(rank, ranks, store, KINDS[task["kind"]](ranks), options) as engine:
-            reduce_for_ever(engine, task["items"])
+            reduce_on_and_on(engine, task["items"], task.get("collectives"))
+            say(event="done", shares_with=shares_with(engine))
     except EngineError as error:
         say(event="failed", rank=error.rank, message=str(error))
 
 
-def reduce_for_ever(engine: Engine, items: int) -> None:
+def reduce_on_and_on(engine: Engine, items: int, collectives: int | None) -> None:
     array = np.empty(items, dtype=np.float32)
     sum_of_ranks = engine.ranks * (engine.ranks + 1) / 2
-    while True:
+    while engine.next_collective != collectives:
         array.fill(engine.rank + 1)
         engine.allreduce(array).wait()
         if not np.all(array == sum_of_ranks):
             say(event="wrong sum")
-            return
+            sys.exit(1)
         if engine.next_collective == 3:
             say(event="running")
+
+
+def shares_with(engine: Engine) -> list[int]:
+    connections = engine.statistics().connections
+    return sorted({one.peer for one in connections if one.is_shared_memory})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 
 from engine.forests import binary_tree, chains, stars
 from engine.group import group
-from engine.processes import running_ranks
+from engine.processes import begin_again, running_ranks
 from plink.engine import Engine, EngineError
 
 pytestmark = pytest.mark.timing
@@ -19,19 +19,24 @@ pytestmark = pytest.mark.timing
 WAIT_S = 30.0
 
 
-@pytest.mark.parametrize("kind", ["stars", "chains", "binary tree"])
-def test_a_killed_rank_is_named_by_all_others(kind: str, tmp_path: Path) -> None:
-    with running_ranks(kind, 4, tmp_path) as ranks:
+@pytest.mark.parametrize(
+    ("kind", "shares"),
+    [("stars", True), ("stars", False), ("chains", True), ("binary tree", False)],
+)
+def test_a_killed_rank_is_named_by_all_others(kind: str, shares: bool, tmp_path: Path) -> None:
+    with running_ranks(kind, 4, tmp_path, shared_memory=shares) as ranks:
         ranks[2].process.kill()
         words = [rank.hear() for rank in ranks if rank is not ranks[2]]
-    assert [word["event"] for word in words] == ["failed"] * 3
-    assert {word["rank"] for word in words} == {2}
-    assert len({word["message"] for word in words}) == 1
-    assert "rank 2 (127.0.0.1) is lost" in words[0]["message"]
+        assert [word["event"] for word in words] == ["failed"] * 3
+        assert {word["rank"] for word in words} == {2}
+        assert len({word["message"] for word in words}) == 1
+        assert "rank 2 (127.0.0.1) is lost" in words[0]["message"]
+        begin_again([rank for rank in ranks if rank is not ranks[2]], tmp_path / "again")
 
 
-def test_a_stopped_rank_is_named_by_all_others(tmp_path: Path) -> None:
-    with running_ranks("chains", 4, tmp_path, silence_timeout_s=3.0) as ranks:
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_stopped_rank_is_named_by_all_others(shares: bool, tmp_path: Path) -> None:
+    with running_ranks("chains", 4, tmp_path, silence_timeout_s=3.0, shared_memory=shares) as ranks:
         ranks[1].process.send_signal(signal.SIGSTOP)
         words = [rank.hear() for rank in ranks if rank is not ranks[1]]
         assert {word["rank"] for word in words} == {1}
@@ -39,6 +44,20 @@ def test_a_stopped_rank_is_named_by_all_others(tmp_path: Path) -> None:
         # Once it goes on, it learns what became of it.
         ranks[1].process.send_signal(signal.SIGCONT)
         assert ranks[1].hear()["event"] == "failed"
+        begin_again(ranks, tmp_path / "again")
+
+
+def test_a_rank_that_is_late_is_not_blamed() -> None:
+    """It calls long after it would have been taken for silent, had it not said that it is there."""
+    with group(stars(3), silence_timeout_s=1.5) as ranks:
+        arrays = [np.full(1000, rank + 1.0) for rank in range(3)]
+        works = [ranks.engines[rank].allreduce(arrays[rank]) for rank in range(2)]
+        with pytest.raises(TimeoutError):
+            works[0].wait(2.0)
+        works.append(ranks.engines[2].allreduce(arrays[2]))
+        for work, array in zip(works, arrays, strict=True):
+            work.wait(WAIT_S)
+            assert np.all(array == 6.0)
 
 
 def outcome(engine: Engine, items: int, op: str = "sum") -> str:

@@ -185,6 +185,14 @@ def test_noise_on_the_control_connection(fake: Fake, noise: bytes) -> None:
     assert "rank 1 (127.0.0.1) broke the protocol: it" in failure_of(fake, agrees=False)
 
 
+def test_what_a_rank_reports_is_shown_without_what_steers_a_terminal(fake: Fake) -> None:
+    fake.begin()
+    said = bytearray(_native.encode_message(3, 1, 0, "rank 1 ends: ...."))
+    said[-4:] = b"\x1b[\xff\n"
+    fake.control.sendall(said)
+    assert failure_of(fake, agrees=False) == "rank 1 ends: ?[??"
+
+
 def test_what_another_rank_reports_is_believed(fake: Fake) -> None:
     fake.begin()
     fake.control.sendall(_native.encode_message(3, 1, 0, "rank 1 is about to end"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -45,8 +47,11 @@ def reduced(arrays: list[Array], op: str) -> Array:
     return result
 
 
+@pytest.mark.parametrize("tcp_ranks", [(), (1,), range(6)], ids=["memory", "mixed", "tcp"])
 @pytest.mark.parametrize("name", FORESTS)
-def test_every_type_and_operation_at_every_kind_of_length(name: str) -> None:
+def test_every_type_and_operation_at_every_kind_of_length(
+    name: str, tcp_ranks: Collection[int]
+) -> None:
     forest = FORESTS[name]
     cases = [
         (dtype, op, items)
@@ -54,7 +59,7 @@ def test_every_type_and_operation_at_every_kind_of_length(name: str) -> None:
         for op in ("sum", "mean", "min", "max", *(["and"] if dtype in WHOLE else []))
         for items in (0, 1, 63, 4099)
     ]
-    with group(forest, chunk_bytes=1000) as ranks:
+    with group(forest, tcp_ranks=tcp_ranks, chunk_bytes=1000) as ranks:
         for dtype, op, items in cases:
             arrays = contributions(forest.ranks, items, dtype)
             expected = reduced(arrays, op)
@@ -73,6 +78,7 @@ OPTIONS = st.fixed_dictionaries(
         "chunk_bytes": st.integers(1, 9000),
         "workers": st.integers(1, 3),
         "deterministic": st.booleans(),
+        "shared_memory": st.booleans(),
     }
 )
 
@@ -200,10 +206,11 @@ def test_many_collectives_posted_at_once() -> None:
             np.testing.assert_array_equal(array, np.full(len(array), 10.0))
 
 
-def test_a_rank_that_posts_late_holds_nobody_up_but_the_sum() -> None:
+@pytest.mark.parametrize("shared_memory", [True, False])
+def test_a_rank_that_posts_late_holds_nobody_up_but_the_sum(shared_memory: bool) -> None:
     """The early ranks fill its connections with two collectives that it has not begun."""
     arrays = [[np.full(400_000, rank + 1.0) for _ in range(3)] for rank in range(3)]
-    with group(stars(3)) as ranks:
+    with group(stars(3), shared_memory=shared_memory) as ranks:
         early = [
             [engine.allreduce(array) for array in arrays[engine.rank]]
             for engine in ranks.engines[:2]

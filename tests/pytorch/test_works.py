@@ -29,15 +29,17 @@ def test_a_group_is_destroyed_and_made_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("in_ddp", [False, True])
-def test_a_killed_rank_is_named(in_ddp: bool, tmp_path: Path) -> None:
-    with running(checks.lost_peer, 3, tmp_path, in_ddp) as ranks:
+def test_a_killed_rank_is_named_and_done_without(in_ddp: bool, tmp_path: Path) -> None:
+    new_store = f"file://{tmp_path / 'new'}"
+    with running(checks.lost_peer, 3, tmp_path, in_ddp, new_store) as ranks:
         assert [rank.hear() for rank in ranks] == ["running"] * 3
         assert ranks[2].process.pid is not None
         ranks[2].process.kill()
         words = [rank.hear() for rank in ranks[:2]]
-    for word in words:
-        assert "Error: " in word
-        assert "rank 2 (127.0.0.1) is lost" in word
+    for said, sums in words:
+        assert "Error: " in said
+        assert "rank 2 (127.0.0.1) is lost" in said
+        assert sums == [2.0] * 3
 
 
 def test_a_future_fails_by_the_name_of_the_rank(tmp_path: Path) -> None:

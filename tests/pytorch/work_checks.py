@@ -67,13 +67,28 @@ def again(say: Any, rank: int) -> list[float]:
     return sums
 
 
-def lost_peer(say: Any, rank: int, in_ddp: bool) -> str:
+def lost_peer(say: Any, rank: int, in_ddp: bool, new_store: str) -> tuple[str, list[float]]:
+    """Rank 2 is killed; what the others are told, and what they reduce without it."""
     tensor = torch.ones(100_000)
     dist.all_reduce(tensor)
-    if not in_ddp:
-        say("running")
-        while True:
+    said = _trained_until_lost(say, tensor) if in_ddp else _reduced_until_lost(say, tensor)
+    dist.destroy_process_group()
+    dist.init_process_group("plink", init_method=new_store, rank=rank, world_size=2)
+    one = torch.ones(3)
+    dist.all_reduce(one)
+    return said, one.tolist()
+
+
+def _reduced_until_lost(say: Any, tensor: Tensor) -> str:
+    say("running")
+    while True:
+        try:
             dist.all_reduce(tensor)
+        except dist.DistBackendError as error:
+            return f"{type(error).__name__}: {error}"
+
+
+def _trained_until_lost(say: Any, tensor: Tensor) -> str:
     model = DistributedDataParallel(nn.Linear(50, 50))
     model(torch.ones(2, 50)).sum().backward()
     say("running")
@@ -85,7 +100,6 @@ def lost_peer(say: Any, rank: int, in_ddp: bool) -> str:
             try:
                 dist.all_reduce(tensor)
             except dist.DistBackendError as later:
-                dist.destroy_process_group()
                 return f"{type(error).__name__}: {error} / {later}"
 
 

@@ -77,13 +77,17 @@ class Lab:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command as if on the host, `text` on its standard input."""
         return subprocess.run(
-            command_at(Registry(ROOT_REGISTRY).find(self.name), host, argv),
+            self.command(host, argv),
             input=text,
             capture_output=True,
             text=True,
             check=check,
             timeout=EXEC_TIMEOUT_S,
         )
+
+    def command(self, host: str, argv: Sequence[str]) -> list[str]:
+        """The command line that runs another one as if on the host."""
+        return command_at(Registry(ROOT_REGISTRY).find(self.name), host, argv)
 
     def lab(self, command: str, *arguments: str) -> str:
         """Run another command of `lab`, such as `stop` or `set`; return what it prints."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,14 @@ from plink.errors import PlinkError, WrongUseError
 from plink.files.cluster import Host
 from plink.launchers import FORMATS
 from plink.verifying.compare import Rank, compare, reason
-from plink.verifying.launch import RANK_VARIABLES, default_command, filled_in, program_words
+from plink.verifying.launch import (
+    RANK_VARIABLES,
+    Trial,
+    default_command,
+    filled_in,
+    program_words,
+    run_trial,
+)
 from plink.verifying.program import Report, parse_reports, program
 
 HOSTS = [Host("c", "10.0.0.3"), Host("a", "10.0.0.1", slots=2), Host("b", "b.example.org")]
@@ -135,3 +143,10 @@ def test_commands_that_cannot_be() -> None:
     with pytest.raises(WrongUseError, match="no PROGRAM in it"):
         filled_in("mpirun hostname", "f", 1, [])
     assert default_command("openmpi", "/opt/my mpi/mpirun").startswith("'/opt/my mpi/mpirun' -np")
+
+
+def test_hosts_without_torchrun_are_a_case_for_another_interpreter(tmp_path: Path) -> None:
+    command = "echo 'h1: sh: 1: torchrun: not found' >&2; exit 127 # PROGRAM"
+    with pytest.raises(PlinkError, match="torchrun: not found") as caught:
+        run_trial(Trial("torchrun", command, None, 10.0), HOSTS, tmp_path)
+    assert "--python" in (caught.value.hint or "")

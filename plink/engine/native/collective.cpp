@@ -46,9 +46,11 @@ void Collective::end_part(bool is_whole) {
 }
 
 Collective::Status Collective::wait(double seconds) {
+    const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                          std::chrono::duration<double>(seconds));
+    if (const auto carrying = carrier.lock()) carrying->carry(*this, until);
     std::unique_lock<std::mutex> lock(mutex_);
-    ended_.wait_for(lock, std::chrono::duration<double>(seconds),
-                    [this] { return status_ != Status::kPending; });
+    ended_.wait_until(lock, until, [this] { return status_ != Status::kPending; });
     return status_;
 }
 

@@ -25,9 +25,23 @@ struct ChunkState {
     bool is_final = false;
 };
 
+class Collective;
+
+/// Who can carry a collective on in the thread that waits for it.
+class Carrier {
+  public:
+    /// Returns when it is over, at `until`, at a signal, or at once where another thread carries
+    /// it.
+    virtual void carry(Collective& collective, std::chrono::steady_clock::time_point until) = 0;
+
+  protected:
+    ~Carrier() = default;
+};
+
 /// One all-reduce of this rank: the user's buffer and what is known about it.
 class Collective {
   public:
+    using Clock = std::chrono::steady_clock;
     enum class Status { kPending, kDone, kFailed };
 
     Collective(std::uint64_t number, std::shared_ptr<const Schedule> schedule, void* data, Op op,
@@ -39,7 +53,8 @@ class Collective {
     const Op op;
     const int ranks;
     const std::uint16_t signature;
-    const std::chrono::steady_clock::time_point posted_at = std::chrono::steady_clock::now();
+    const Clock::time_point posted_at = Clock::now();
+    std::weak_ptr<Carrier> carrier;  ///< of a small one; set before it is posted
     std::vector<ChunkState> states;  ///< by chunk
 
     std::uint8_t* at(std::uint32_t chunk) const {

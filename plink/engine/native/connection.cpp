@@ -1,8 +1,10 @@
 #include "connection.hpp"
 
+#include <sys/epoll.h>
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -19,8 +21,24 @@ constexpr std::size_t kMostBytesAtOnce = std::size_t{512} << 10;
 
 }  // namespace
 
-Connection::Connection(Descriptor socket, int its_peer)
-    : peer(its_peer), socket_(std::move(socket)) {}
+Connection::Connection(Line line, int its_peer) : peer(its_peer), line_(std::move(line)) {
+    is_readable = is_writable = is_shared_memory();
+}
+
+std::uint32_t Connection::watched() const {
+    return EPOLLIN | EPOLLRDHUP | EPOLLET | (is_shared_memory() ? 0U : EPOLLOUT);
+}
+
+void Connection::notice(std::uint32_t events) {
+    const std::uint32_t ends = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+    if (events & ends) is_hung_up = true;
+    if (events & (EPOLLIN | ends)) is_readable = true;
+    if (events & (EPOLLOUT | EPOLLERR)) is_writable = true;
+    if (is_shared_memory()) {
+        line_.memory->silence_bell();
+        is_writable = true;
+    }
+}
 
 void Connection::begin(const InFlight& in_flight) {
     const Share& share = in_flight.part->share();
@@ -57,6 +75,27 @@ std::size_t Connection::received(ssize_t count) {
 }
 
 void Connection::read(Staging& staging, const Flight& flight) {
+    if (is_shared_memory()) {
+        read_memory(flight);
+    } else {
+        read_socket(staging, flight);
+    }
+}
+
+/// What arrives is used where it lies; what cannot be used yet stays there.
+void Connection::read_memory(const Flight& flight) {
+    SharedMemory& memory = *line_.memory;
+    const SharedMemory::Bytes come = memory.readable();
+    const std::size_t used = feed(come.data, come.size, flight);
+    memory.consume(used);
+    bytes_received_.fetch_add(used, std::memory_order_relaxed);
+    if (is_paused_ || !memory.is_drained()) return;
+    // The end was noticed before the last look, so nothing more will come.
+    if (is_hung_up) throw ConnectionLost("it closed the connection");
+    is_readable = false;
+}
+
+void Connection::read_socket(Staging& staging, const Flight& flight) {
     std::uint8_t* const room = staging.bytes.get();
     std::size_t asked = 0;
     std::size_t got = 0;
@@ -68,27 +107,32 @@ void Connection::read(Staging& staging, const Flight& flight) {
         const std::size_t direct = std::min(got, arrival_->bytes_left);
         arrival_->into += direct;
         arrival_->bytes_left -= direct;
-        feed(room, got - direct, flight);
+        const std::size_t used = feed(room, got - direct, flight);
+        rest_.assign(room + used, room + got - direct);
     } else {
         const std::size_t kept = rest_.size();
         std::copy(rest_.begin(), rest_.end(), room);
         asked = std::max(arrival_ ? arrival_->bytes_left + kFrameBytes : 0, kSpeculativeBytes);
         asked = std::min(asked, Staging::kBytes - kept);
         got = received(::recv(fd(), room + kept, asked, 0));
-        rest_.clear();
-        feed(room, kept + got, flight);
+        const std::size_t used = feed(room, kept + got, flight);
+        rest_.assign(room + used, room + kept + got);
     }
     // Less than asked for is all there was; the next byte raises a new event. Of a peer that has
     // hung up no event comes any more, so the end must be read.
     if (got < asked && !is_hung_up) is_readable = false;
 }
 
-void Connection::feed(const std::uint8_t* bytes, std::size_t size, const Flight& flight) {
+/// Returns how many of the bytes were used.
+std::size_t Connection::feed(const std::uint8_t* bytes, std::size_t size, const Flight& flight) {
     std::size_t used = 0;
     for (;;) {
         if (!arrival_) {
             if (size - used < kFrameBytes) break;
             const Frame frame = decode(bytes + used);
+            // What is checked must be what is used, though the peer may write to shared memory
+            // meanwhile: from here on nothing is read there again.
+            std::atomic_signal_fence(std::memory_order_seq_cst);
             const InFlight* const in_flight = flight.find(frame.collective);
             if (in_flight == nullptr) {
                 is_paused_ = true;
@@ -105,7 +149,7 @@ void Connection::feed(const std::uint8_t* bytes, std::size_t size, const Flight&
         arriving_.part->finish(*arrival_, *arriving_.outbox);
         arrival_.reset();
     }
-    rest_.assign(bytes + used, bytes + size);
+    return used;
 }
 
 /// Fills the batch. What is complete goes before what was there from the start: it is what others
@@ -163,20 +207,29 @@ void Connection::write(const Flight& flight) {
         asked += kFrameBytes + out.size - skip;
         skip = 0;
     }
-    msghdr message{};
-    message.msg_iov = pieces;
-    message.msg_iovlen = count;
-    const ssize_t sent = ::sendmsg(fd(), &message, MSG_NOSIGNAL);
-    if (sent < 0) {
-        if (errno == EAGAIN || errno == EINTR) {
-            is_writable = errno == EINTR;
-            return;
-        }
-        throw ConnectionLost(text_of(errno));
+    const std::size_t gone = sent(pieces, count, asked);
+    bytes_sent_.fetch_add(gone, std::memory_order_relaxed);
+    advance(gone);
+}
+
+/// Sends once; returns how many bytes went.
+std::size_t Connection::sent(const iovec* pieces, std::size_t count, std::size_t asked) {
+    if (is_shared_memory()) {
+        const std::size_t taken = line_.memory->write(pieces, count);
+        is_writable = taken == asked || !line_.memory->is_full();
+        return taken;
     }
-    bytes_sent_.fetch_add(static_cast<std::uint64_t>(sent), std::memory_order_relaxed);
-    is_writable = static_cast<std::size_t>(sent) == asked;
-    advance(static_cast<std::size_t>(sent));
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(pieces);
+    message.msg_iovlen = count;
+    const ssize_t taken = ::sendmsg(fd(), &message, MSG_NOSIGNAL);
+    if (taken < 0) {
+        if (errno != EAGAIN && errno != EINTR) throw ConnectionLost(text_of(errno));
+        is_writable = errno == EINTR;
+        return 0;
+    }
+    is_writable = static_cast<std::size_t>(taken) == asked;
+    return static_cast<std::size_t>(taken);
 }
 
 void Connection::advance(std::size_t bytes) {

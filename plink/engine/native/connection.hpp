@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "line.hpp"
 #include "part.hpp"
-#include "socket.hpp"
 
 namespace plink::engine {
 
@@ -46,10 +46,11 @@ struct Staging {
     std::unique_ptr<std::uint8_t[]> bytes{new std::uint8_t[kBytes]};
 };
 
-/// One TCP connection of a worker to a peer: frames go out, oldest collective first, and come in.
+/// One connection of a worker to a peer, by TCP or through shared memory: frames go out, oldest
+/// collective first, and come in.
 class Connection {
   public:
-    Connection(Descriptor socket, int peer);
+    Connection(Line line, int peer);
 
     const int peer;
     bool is_readable = false;
@@ -57,9 +58,15 @@ class Connection {
     bool is_hung_up = false;  ///< the peer has sent all it will send
     bool is_queued = false;   ///< for its worker's attention
     bool is_lost = false;
-    int fd() const { return socket_.get(); }
+    int fd() const { return line_.socket.get(); }
+    bool is_shared_memory() const { return line_.memory != nullptr; }
     std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
     std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
+
+    /// The events of epoll(7) that it wants to be told of, edge-triggered.
+    std::uint32_t watched() const;
+    /// Some of them have come.
+    void notice(std::uint32_t events);
 
     /// The part in `in_flight` begins: what it sends to this peer from the start is ready.
     void begin(const InFlight& in_flight);
@@ -96,12 +103,15 @@ class Connection {
         Phase phase;
     };
 
-    void feed(const std::uint8_t* bytes, std::size_t size, const Flight& flight);
+    void read_socket(Staging& staging, const Flight& flight);
+    void read_memory(const Flight& flight);
+    std::size_t feed(const std::uint8_t* bytes, std::size_t size, const Flight& flight);
     std::size_t received(ssize_t count);
+    std::size_t sent(const iovec* pieces, std::size_t count, std::size_t asked);
     void pick(const Flight& flight);
     void advance(std::size_t bytes);
 
-    Descriptor socket_;
+    Line line_;
     bool is_paused_ = false;
     InFlight arriving_;
     std::optional<Arrival> arrival_;

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "bytes.hpp"
+#include "text.hpp"
 
 namespace plink::engine {
 
@@ -44,7 +45,7 @@ std::vector<Message> MessageReader::feed(const char* bytes, std::size_t size) {
         if (rest_.size() - used < kHeaderBytes + length) break;
         messages.push_back({static_cast<Message::Kind>(header[0]), get<std::uint64_t>(header + 4),
                             static_cast<Cause>(header[1]),
-                            rest_.substr(used + kHeaderBytes, length)});
+                            printable(rest_.substr(used + kHeaderBytes, length))});
         used += kHeaderBytes + length;
     }
     rest_.erase(0, used);

@@ -49,7 +49,7 @@ std::string encode(const Message& message);
 /// Bytes in, messages out.
 class MessageReader {
   public:
-    /// Throws std::runtime_error where these are no messages.
+    /// Texts come as they can be shown. Throws std::runtime_error where these are no messages.
     std::vector<Message> feed(const char* bytes, std::size_t size);
 
   private:

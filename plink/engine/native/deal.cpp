@@ -61,6 +61,7 @@ Deal make_deal(const Forest& forest, std::size_t items, std::size_t item_bytes,
     const auto active =
         static_cast<std::size_t>(std::count_if(forest.weights().begin(), forest.weights().end(),
                                                [](double weight) { return weight > 0.0; }));
+    if (chunk_bytes == 0 && items * item_bytes <= kSmallBufferBytes) workers = 1;
     if (chunk_bytes == 0) chunk_bytes = suitable_chunk_bytes(items * item_bytes, active);
     const std::size_t wanted = (items * item_bytes + chunk_bytes - 1) / chunk_bytes;
     deal.chunk_items = rounded_up((items + wanted - 1) / wanted, kAlignedItems);

@@ -8,6 +8,10 @@
 
 namespace plink::engine {
 
+/// A buffer of at most so much is small: what counts is how often threads and hosts wait for each
+/// other. Where its chunks have no size of their own, one worker carries all of them.
+constexpr std::size_t kSmallBufferBytes = std::size_t{64} << 10;
+
 /// How a buffer is cut into chunks, which route takes each and which worker carries it: the same
 /// on every rank.
 struct Deal {

@@ -55,32 +55,34 @@ void set_figures(int fd, ConnectionFigures& figures) {
 }  // namespace
 
 Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
-               std::vector<std::vector<Descriptor>> sockets, std::vector<std::string> names)
+               std::vector<std::vector<Line>> lines, std::vector<std::string> names)
     : rank_(rank), ranks_(ranks), options_(std::move(options)) {
-    const int workers = static_cast<int>(sockets.size()) - 1;
+    const int workers = static_cast<int>(lines.size()) - 1;
     const int near_bytes = near_send_buffer_bytes(forest, rank, workers);
     plans_[0] = std::make_shared<Plan>(std::move(forest), rank, workers, options_.chunk_bytes);
-    for (const Descriptor& socket : sockets.back()) {
-        if (socket.is_open()) limit_silence(socket.get(), options_.silence_s);
+    std::vector<Descriptor> controls;
+    for (Line& line : lines.back()) {
+        if (line.socket.is_open()) limit_silence(line.socket.get(), options_.silence_s);
+        controls.push_back(std::move(line.socket));
     }
     Supervised& supervised = *this;
     supervisor_ = std::make_unique<Supervisor>(
-        rank, std::move(sockets.back()), std::move(names),
+        rank, std::move(controls), std::move(names),
         SupervisorOptions{options_.silence_s, options_.stall_s}, supervised);
     const std::lock_guard<std::mutex> lock(mutex_);
     for (int worker = 0; worker < workers; ++worker) {
-        for (const Descriptor& socket : sockets[worker]) {
-            if (!socket.is_open()) continue;
+        for (const Line& line : lines[worker]) {
+            if (!line.socket.is_open() || line.memory) continue;
             const int bytes = options_.send_buffer_bytes;
-            if (bytes != 0 || is_near(socket.get())) {
-                bound_send_buffer(socket.get(), bytes != 0 ? bytes : near_bytes);
+            if (bytes != 0 || is_near(line.socket.get())) {
+                bound_send_buffer(line.socket.get(), bytes != 0 ? bytes : near_bytes);
             }
         }
         const int core =
             options_.cores.empty()
                 ? -1
                 : options_.cores[static_cast<std::size_t>(worker) % options_.cores.size()];
-        workers_.push_back(std::make_unique<Worker>(worker, rank, std::move(sockets[worker]),
+        workers_.push_back(std::make_shared<Worker>(worker, rank, std::move(lines[worker]),
                                                     options_.in_order, core, *supervisor_));
     }
 }
@@ -108,8 +110,13 @@ std::shared_ptr<Collective> Engine::post(void* data, std::size_t items, DType dt
     ++posted_;
     const auto& shares = collective->schedule->shares;
     const auto has_part = [](const Share& share) { return share.frames_in + share.frames_out > 0; };
+    const auto sole_worker = collective->schedule->sole_worker;
+    if (sole_worker && has_part(shares[*sole_worker])) {
+        collective->carrier = workers_[*sole_worker];
+    }
     collective->expect_parts(
         static_cast<int>(std::count_if(shares.begin(), shares.end(), has_part)));
+    forget_finished_locked();
     if (collective->status() == Collective::Status::kPending) unfinished_.push_back(collective);
     for (std::size_t i = 0; i < workers_.size(); ++i) {
         if (!has_part(shares[i])) {
@@ -145,9 +152,7 @@ std::uint64_t Engine::posted() const {
 
 Pending Engine::pending() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    while (!unfinished_.empty() && unfinished_.front()->status() != Collective::Status::kPending) {
-        unfinished_.pop_front();
-    }
+    forget_finished_locked();
     const std::uint16_t latest =
         posted_ > 0 ? signatures_[(posted_ - 1) % signatures_.size()] : std::uint16_t{0};
     Pending pending{posted_, latest, {}, {}};
@@ -156,6 +161,12 @@ Pending Engine::pending() {
         pending.oldest_posted_at = unfinished_.front()->posted_at;
     }
     return pending;
+}
+
+void Engine::forget_finished_locked() {
+    while (!unfinished_.empty() && unfinished_.front()->status() != Collective::Status::kPending) {
+        unfinished_.pop_front();
+    }
 }
 
 std::optional<std::uint16_t> Engine::signature(std::uint64_t collective) {
@@ -195,7 +206,8 @@ void Engine::linger() {
     const auto until = std::chrono::steady_clock::now() + kLinger;
     for (const auto& worker : workers_) {
         for (const auto& connection : worker->connections()) {
-            if (!connection || connection->is_lost) continue;
+            // What was written to shared memory stays there for as long as the peer has it.
+            if (!connection || connection->is_lost || connection->is_shared_memory()) continue;
             wait_until_sent(connection->fd(), until);
         }
     }
@@ -212,7 +224,8 @@ std::vector<ConnectionFigures> Engine::figures() const {
             figures.worker = static_cast<int>(worker);
             figures.bytes_sent = connection->bytes_sent();
             figures.bytes_received = connection->bytes_received();
-            set_figures(connection->fd(), figures);
+            figures.is_shared_memory = connection->is_shared_memory();
+            if (!figures.is_shared_memory) set_figures(connection->fd(), figures);
             all.push_back(figures);
         }
     }

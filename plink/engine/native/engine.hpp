@@ -36,6 +36,7 @@ struct EngineFailed : std::runtime_error {
 struct ConnectionFigures {
     int peer;
     int worker;
+    bool is_shared_memory;  ///< then there are no figures but the bytes
     std::uint64_t bytes_sent;
     std::uint64_t bytes_received;
     std::uint32_t rtt_us;
@@ -52,9 +53,9 @@ struct ConnectionFigures {
 /// One rank: workers that carry data, and a supervisor.
 class Engine final : private Supervised {
   public:
-    /// `sockets`: by channel (the workers', then control) and rank. `names`: by rank.
+    /// `lines`: by channel (the workers', then control) and rank. `names`: by rank.
     Engine(int rank, int ranks, EngineOptions options, Forest forest,
-           std::vector<std::vector<Descriptor>> sockets, std::vector<std::string> names);
+           std::vector<std::vector<Line>> lines, std::vector<std::string> names);
     ~Engine();
 
     /// Begins an all-reduce in place. `data` must stay until it has ended, whatever its end.
@@ -77,6 +78,7 @@ class Engine final : private Supervised {
     std::optional<std::uint16_t> signature(std::uint64_t collective) override;
     void fail(const Report& verdict) override;
     void check_locked() const;
+    void forget_finished_locked();
     void linger();
 
     const int rank_;
@@ -89,7 +91,7 @@ class Engine final : private Supervised {
     std::deque<std::shared_ptr<Collective>> unfinished_;
     std::optional<EngineFailed> failure_;
     bool is_closed_ = false;
-    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::shared_ptr<Worker>> workers_;
     std::unique_ptr<Supervisor> supervisor_;
 };
 

@@ -1,12 +1,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
-#include "engine.hpp"
+#include "loan.hpp"
 #include "mesh.hpp"
 #include "wire_bindings.hpp"
 
@@ -22,12 +23,6 @@ constexpr double kBetweenSignals_s = 0.05;
 
 using Buffer = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using Parents = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-/// An all-reduce and what it writes to.
-struct Work {
-    std::shared_ptr<Collective> collective;
-    Buffer buffer;
-};
 
 std::unique_ptr<Forest> forest_of(int ranks, const std::vector<double>& weights,
                                   const Parents& reduce, const Parents& broadcast) {
@@ -55,10 +50,12 @@ Hello hello_of(int rank, int ranks, int workers, const nb::bytes& job, std::uint
 
 std::unique_ptr<Mesh> mesh_of(int rank, int ranks, int workers, const nb::bytes& job,
                               std::uint64_t plan, const std::vector<int>& listeners,
+                              int local_listener,
                               const std::vector<std::vector<std::pair<std::string, int>>>& where,
-                              const std::string& congestion) {
-    std::vector<Descriptor> owned;
-    for (const int listener : listeners) owned.emplace_back(::dup(listener));
+                              const std::string& congestion, std::size_t memory_bytes) {
+    Listeners owned;
+    for (const int listener : listeners) owned.tcp.emplace_back(::dup(listener));
+    if (local_listener >= 0) owned.local = Descriptor(::dup(local_listener));
     std::vector<std::vector<Endpoint>> endpoints;
     for (const auto& of_rank : where) {
         endpoints.emplace_back();
@@ -67,10 +64,11 @@ std::unique_ptr<Mesh> mesh_of(int rank, int ranks, int workers, const nb::bytes&
         }
     }
     return std::make_unique<Mesh>(hello_of(rank, ranks, workers, job, plan), std::move(owned),
-                                  std::move(endpoints), congestion);
+                                  std::move(endpoints), congestion, memory_bytes);
 }
 
-bool wait(Work& work, double seconds) {
+/// Whether it was done; none where it has not ended within `seconds`.
+std::optional<bool> wait(Work& work, double seconds) {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
     for (;;) {
@@ -80,9 +78,9 @@ bool wait(Work& work, double seconds) {
             const nb::gil_scoped_release release;
             status = work.collective->wait(std::min(kBetweenSignals_s, std::max(0.0, left)));
         }
-        if (status != Collective::Status::kPending) return true;
+        if (status != Collective::Status::kPending) return status == Collective::Status::kDone;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        if (left <= 0.0) return false;
+        if (left <= 0.0) return std::nullopt;
     }
 }
 
@@ -90,6 +88,7 @@ void register_figures(nb::module_& module) {
     nb::class_<ConnectionFigures>(module, "ConnectionFigures")
         .def_ro("peer", &ConnectionFigures::peer)
         .def_ro("worker", &ConnectionFigures::worker)
+        .def_ro("is_shared_memory", &ConnectionFigures::is_shared_memory)
         .def_ro("bytes_sent", &ConnectionFigures::bytes_sent)
         .def_ro("bytes_received", &ConnectionFigures::bytes_received)
         .def_ro("rtt_us", &ConnectionFigures::rtt_us)
@@ -116,7 +115,7 @@ void register_setting_up(nb::module_& module) {
         "forest"_a, "chunk_bytes"_a, "in_order"_a);
     nb::class_<Mesh>(module, "Mesh")
         .def(nb::new_(&mesh_of), "rank"_a, "ranks"_a, "workers"_a, "job"_a, "plan"_a, "listeners"_a,
-             "endpoints"_a, "congestion"_a)
+             "local_listener"_a, "endpoints"_a, "congestion"_a, "memory_bytes"_a)
         .def("step", &Mesh::step, "milliseconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("missing", &Mesh::missing);
     module.def(
@@ -135,42 +134,39 @@ void register_engine(nb::module_& module) {
     nb::class_<Work>(module, "Work")
         .def("wait", &wait, "seconds"_a)
         .def_prop_ro("number", [](const Work& work) { return work.collective->number; })
-        .def_prop_ro("is_over",
-                     [](const Work& work) {
-                         return work.collective->status() != Collective::Status::kPending;
-                     })
-        .def_prop_ro("is_done", [](const Work& work) {
-            return work.collective->status() == Collective::Status::kDone;
-        });
-    nb::class_<Engine>(module, "Engine")
+        .def_prop_ro("is_over", &Work::is_over);
+    nb::class_<LentEngine>(module, "Engine")
         .def(
             "__init__",
-            [](Engine* self, int rank, int ranks, Mesh& mesh, const Forest& forest,
+            [](LentEngine* self, int rank, int ranks, Mesh& mesh, const Forest& forest,
                std::vector<std::string> names, std::size_t chunk_bytes, bool in_order,
                double silence_s, double stall_s, int send_buffer_bytes, std::vector<int> cores) {
-                new (self) Engine(rank, ranks,
-                                  EngineOptions{chunk_bytes, in_order, silence_s, stall_s,
-                                                send_buffer_bytes, std::move(cores)},
-                                  forest, mesh.take(), std::move(names));
+                new (self) LentEngine(rank, ranks,
+                                      EngineOptions{chunk_bytes, in_order, silence_s, stall_s,
+                                                    send_buffer_bytes, std::move(cores)},
+                                      forest, mesh.take(), std::move(names));
             },
             "rank"_a, "ranks"_a, "mesh"_a, "forest"_a, "names"_a, "chunk_bytes"_a, "in_order"_a,
             "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "cores"_a)
         .def(
             "post",
-            [](Engine& self, Buffer buffer, std::size_t items, DType dtype, Op op) {
+            [](LentEngine& self, Buffer buffer, std::size_t items, DType dtype, Op op) {
                 void* const data = buffer.data();
-                nb::gil_scoped_release release;
-                return Work{self.post(data, items, dtype, op), std::move(buffer)};
+                return self.post(std::make_shared<Buffer>(std::move(buffer)), data, items, dtype,
+                                 op);
             },
             "buffer"_a.noconvert(), "items"_a, "dtype"_a, "op"_a)
+        .def("post_lent", &LentEngine::post_lent, "array"_a, "dtype"_a.none(), "op"_a)
         .def(
             "install",
-            [](Engine& self, const Forest& forest, std::uint64_t at) { self.install(forest, at); },
+            [](LentEngine& self, const Forest& forest, std::uint64_t at) {
+                self.engine.install(forest, at);
+            },
             "forest"_a, "at"_a, unlocked)
-        .def_prop_ro("posted", &Engine::posted)
-        .def("check", &Engine::check)
-        .def("close", &Engine::close, unlocked)
-        .def("figures", &Engine::figures);
+        .def_prop_ro("posted", [](const LentEngine& self) { return self.engine.posted(); })
+        .def("check", [](const LentEngine& self) { self.engine.check(); })
+        .def("close", &LentEngine::close)
+        .def("figures", [](const LentEngine& self) { return self.engine.figures(); });
     nb::enum_<DType>(module, "DType")
         .value("float32", DType::kFloat32)
         .value("float64", DType::kFloat64)

@@ -1,5 +1,7 @@
 #include "schedule.hpp"
 
+#include <algorithm>
+
 namespace plink::engine {
 
 namespace {
@@ -51,6 +53,11 @@ std::shared_ptr<const Schedule> Plan::made(std::size_t items, DType dtype) const
         }
         for (const int child : place.broadcast_children) ++share.sends[child];
         share.frames_out += place.broadcast_children.size();
+    }
+    if (deal.chunks() > 0 && items * deal.item_bytes <= kSmallBufferBytes &&
+        std::all_of(deal.worker.begin(), deal.worker.end(),
+                    [&deal](std::uint16_t worker) { return worker == deal.worker[0]; })) {
+        schedule->sole_worker = deal.worker[0];
     }
     return schedule;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct Schedule {
     DType dtype;
     std::uint64_t digest;       ///< of forest, length, type, chunk size
     std::vector<Share> shares;  ///< by worker
+    /// Of a small buffer, the worker that carries all of it.
+    std::optional<std::size_t> sole_worker;
 };
 
 /// A forest in use, and the schedules made from it so far.

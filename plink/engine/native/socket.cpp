@@ -71,6 +71,18 @@ void set_up(int fd, const std::string& congestion) {
     }
 }
 
+void send_from(int fd, int family, const std::string& host) {
+    sockaddr_storage address;
+    const socklen_t size = socket_address({host, 0}, address);
+    if (address.ss_family != family) return;
+    const int on = 1;
+    // The port is chosen once it is known whom it has to tell apart from others.
+    ::setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+    if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0) {
+        throw std::runtime_error("cannot send from " + host + ": " + text_of(errno));
+    }
+}
+
 void limit_silence(int fd, double seconds) {
     const int on = 1;
     const int limit_ms = static_cast<int>(seconds * 1000);

@@ -57,6 +57,10 @@ socklen_t socket_address(const Endpoint& endpoint, sockaddr_storage& address);
 /// Throws std::runtime_error where this user may not have that congestion control.
 void set_up(int fd, const std::string& congestion);
 
+/// Makes a socket that is about to connect send from an address of this host, where it is of the
+/// peer's family. Throws std::runtime_error where that is not this host's.
+void send_from(int fd, int family, const std::string& host);
+
 /// Ends a connection whose peer's host fell silent. Not for connections that a peer may leave
 /// unread: the kernel counts data that wait for room at the receiver as unacknowledged.
 void limit_silence(int fd, double seconds);

@@ -15,10 +15,13 @@ namespace {
 constexpr int kEventsAtOnce = 64;
 // Events are looked for at least every so many turns of attention.
 constexpr int kTurnsBetweenEvents = 8;
+// In which a caller that wants to wait for a small collective will do so.
+constexpr auto kLongestWatch = std::chrono::seconds(1);
+constexpr auto kUntilWaitedFor = std::chrono::microseconds(100);
 
 }  // namespace
 
-Worker::Worker(int index, int rank, std::vector<Descriptor> sockets, bool in_order, int core,
+Worker::Worker(int index, int rank, std::vector<Line> lines, bool in_order, int core,
                Complaints& complaints)
     : index_(index),
       rank_(rank),
@@ -34,12 +37,12 @@ Worker::Worker(int index, int rank, std::vector<Descriptor> sockets, bool in_ord
         outboxes_[slot].worker = this;
         outboxes_[slot].slot = slot;
     }
-    for (std::size_t peer = 0; peer < sockets.size(); ++peer) {
+    for (std::size_t peer = 0; peer < lines.size(); ++peer) {
         connections_.push_back(nullptr);
-        if (!sockets[peer].is_open()) continue;
+        if (!lines[peer].socket.is_open()) continue;
         connections_.back() =
-            std::make_unique<Connection>(std::move(sockets[peer]), static_cast<int>(peer));
-        event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+            std::make_unique<Connection>(std::move(lines[peer]), static_cast<int>(peer));
+        event.events = connections_.back()->watched();
         event.data.ptr = connections_.back().get();
         ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connections_.back()->fd(), &event);
     }
@@ -49,13 +52,19 @@ Worker::Worker(int index, int rank, std::vector<Descriptor> sockets, bool in_ord
 Worker::~Worker() { stop(); }
 
 bool Worker::post(std::shared_ptr<Collective> collective) {
-    {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (is_stopped_) return false;
-        announced_ = collective->number + 1;
-        posted_.push_back(std::move(collective));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (is_stopped_) return false;
+    announced_ = collective->number + 1;
+    // Two in a row that nobody has waited for: the caller has something else to do.
+    const bool may_be_carried = !collective->carrier.expired() && posted_.empty();
+    posted_.push_back(std::move(collective));
+    if (driver_ != Driver::kNobody) {
+        alarm_.ring();
+    } else if (may_be_carried) {
+        wake_up_.call_in(kUntilWaitedFor);
+    } else {
+        wake_up_.call();
     }
-    alarm_.ring();
     return true;
 }
 
@@ -67,6 +76,7 @@ void Worker::skip(std::uint64_t collective) {
 void Worker::halt() {
     must_stop_ = true;
     alarm_.ring();
+    wake_up_.call();
 }
 
 void Worker::stop() {
@@ -108,22 +118,77 @@ void Worker::run() {
         CPU_SET(core_, &cores);
         pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores);
     }
-    while (!must_stop_.load(std::memory_order_relaxed)) {
-        watch(waiting_.empty() ? -1 : 0);
-        for (int turn = 0; turn < kTurnsBetweenEvents && !waiting_.empty(); ++turn) {
-            Connection& connection = *waiting_.front();
-            waiting_.pop_front();
-            connection.is_queued = false;
-            attend(connection);
-            retire();
+    while (take_up()) {
+        begin_posted();
+        attend_some();
+        while (in_flight_count_ > 0 && !must_stop_.load(std::memory_order_relaxed)) {
+            watch(waiting_.empty() ? -1 : 0);
+            attend_some();
         }
+        hand_back();
     }
     give_up();
 }
 
-void Worker::watch(int milliseconds) {
+/// Sleeps until there is something to drive; false where the worker must stop, and nobody drives.
+bool Worker::take_up() {
+    for (;;) {
+        wake_up_.sleep();
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (driver_ != Driver::kNobody) continue;
+        if (must_stop_) return false;
+        if (posted_.empty() && in_flight_count_ == 0) continue;
+        driver_ = Driver::kThread;
+        return true;
+    }
+}
+
+void Worker::hand_back() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    driver_ = Driver::kNobody;
+    if (must_stop_ || !posted_.empty() || in_flight_count_ > 0) wake_up_.call();
+}
+
+void Worker::carry(Collective& collective, Collective::Clock::time_point until) {
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (driver_ != Driver::kNobody || must_stop_) return;
+        if (collective.status() != Collective::Status::kPending) return;
+        driver_ = Driver::kCaller;
+    }
+    wake_up_.cancel();
+    begin_posted();
+    attend_some();
+    while (collective.status() == Collective::Status::kPending && !must_stop_) {
+        int milliseconds = 0;
+        if (waiting_.empty()) {
+            const auto left = until - Collective::Clock::now();
+            if (left <= left.zero()) break;
+            milliseconds = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(
+                                                std::min<decltype(left)>(left, kLongestWatch))
+                                                .count());
+        }
+        if (!watch(milliseconds)) break;
+        attend_some();
+    }
+    hand_back();
+}
+
+void Worker::attend_some() {
+    for (int turn = 0; turn < kTurnsBetweenEvents && !waiting_.empty(); ++turn) {
+        Connection& connection = *waiting_.front();
+        waiting_.pop_front();
+        connection.is_queued = false;
+        attend(connection);
+        retire();
+    }
+}
+
+/// False where a signal came.
+bool Worker::watch(int milliseconds) {
     epoll_event events[kEventsAtOnce];
     const int count = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, milliseconds);
+    if (count < 0) return false;
     for (int i = 0; i < count; ++i) {
         auto* connection = static_cast<Connection*>(events[i].data.ptr);
         if (connection == nullptr) {
@@ -131,13 +196,10 @@ void Worker::watch(int milliseconds) {
             begin_posted();
             continue;
         }
-        const std::uint32_t what = events[i].events;
-        const std::uint32_t ends = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
-        if (what & ends) connection->is_hung_up = true;
-        if (what & (EPOLLIN | ends)) connection->is_readable = true;
-        if (what & (EPOLLOUT | EPOLLERR)) connection->is_writable = true;
+        connection->notice(events[i].events);
         attend_later(*connection);
     }
+    return true;
 }
 
 void Worker::attend_later(Connection& connection) {

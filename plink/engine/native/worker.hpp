@@ -11,6 +11,7 @@
 
 #include "connection.hpp"
 #include "control.hpp"
+#include "wake_up.hpp"
 
 namespace plink::engine {
 
@@ -23,17 +24,23 @@ class Complaints {
     ~Complaints() = default;
 };
 
-/// One thread with one connection to every peer. It carries its chunks of every collective.
-class Worker final : private Flight {
+/// One connection to every peer, and a thread. It carries its chunks of every collective.
+///
+/// At any time at most one thread *drives* the worker, which means that all it has but what
+/// `mutex_` guards is that thread's: its own thread while collectives are under way, or the thread
+/// that waits for a small one, which saves the ways to another thread and back. While nothing is
+/// under way nobody does.
+class Worker final : public Carrier, private Flight {
   public:
-    /// `sockets`: by rank, connected and non-blocking; none for this rank. `core`: to run on, or
-    /// -1 for any.
-    Worker(int index, int rank, std::vector<Descriptor> sockets, bool in_order, int core,
+    /// `lines`: by rank, connected and non-blocking; none for this rank. `core`: to run on, or -1
+    /// for any.
+    Worker(int index, int rank, std::vector<Line> lines, bool in_order, int core,
            Complaints& complaints);
     ~Worker();
 
     /// False where the worker has stopped. Collectives are posted in ascending order.
     bool post(std::shared_ptr<Collective> collective);
+    void carry(Collective& collective, Collective::Clock::time_point until) override;
     /// This worker has no part in that collective.
     void skip(std::uint64_t collective);
     /// Makes the thread end, and its parts in collectives without a result.
@@ -55,8 +62,13 @@ class Worker final : private Flight {
     const InFlight* begin() const override { return in_flight_.data(); }
     const InFlight* end() const override { return in_flight_.data() + in_flight_count_; }
 
+    enum class Driver { kNobody, kThread, kCaller };
+
     void run();
-    void watch(int milliseconds);
+    bool take_up();
+    void hand_back();
+    bool watch(int milliseconds);
+    void attend_some();
     void begin_posted();
     void attend(Connection& connection);
     void attend_later(Connection& connection);
@@ -70,7 +82,7 @@ class Worker final : private Flight {
     int core_;
     Complaints& complaints_;
     Descriptor epoll_;
-    Alarm alarm_;
+    Alarm alarm_;                                           ///< for whoever drives
     std::vector<std::unique_ptr<Connection>> connections_;  ///< by rank, null for this one
     std::deque<Connection*> waiting_;                       ///< for attention
     Staging staging_;
@@ -84,6 +96,8 @@ class Worker final : private Flight {
     std::deque<std::shared_ptr<Collective>> posted_;
     std::uint64_t announced_ = 0;  ///< collectives below this number were posted or skipped
     bool is_stopped_ = false;
+    Driver driver_ = Driver::kNobody;
+    WakeUp wake_up_;  ///< of the thread, while it does not drive
     std::atomic<bool> must_stop_{false};
     std::thread thread_;
 };

@@ -1,0 +1,126 @@
+"""What ranks read of each other in the store: checked, since anybody may have written there."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plink.engine.failure import EngineError
+from plink.engine.options import MOST_WORKERS
+
+Endpoint = tuple[str, int]
+
+JOB_BYTES = 16
+_MOST_ADDRESSES = 64
+_HINT = "does every job have a store, or a directory, of its own?"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What rank 0 tells all others.
+
+    Args:
+        job: its random name, 16 bytes.
+        workers: of each rank.
+        endpoints: by rank, where it listens; empty for one that is missing.
+        missing: ranks that did not come.
+        seconds: for how long they were waited for.
+    """
+
+    job: bytes
+    workers: int
+    endpoints: Sequence[Sequence[Endpoint]]
+    missing: Sequence[int]
+    seconds: float
+
+
+def pack_endpoints(endpoints: Sequence[Endpoint]) -> bytes:
+    """Where a rank listens, as it puts it into the store."""
+    return json.dumps(endpoints).encode()
+
+
+def parse_endpoints(content: bytes, rank: int) -> list[Endpoint]:
+    """Where `rank` listens.
+
+    Raises:
+        EngineError: it put something else into the store.
+    """
+    try:
+        return _endpoints(json.loads(content))
+    except (ValueError, RecursionError):
+        raise EngineError(f"rank {rank} put no addresses into the store", rank, _HINT) from None
+
+
+def pack_table(table: Table) -> bytes:
+    """The table, as rank 0 puts it into the store."""
+    return json.dumps({**vars(table), "job": table.job.hex()}).encode()
+
+
+def parse_table(content: bytes, ranks: int) -> Table:
+    """The table that rank 0 put into the store for `ranks` ranks.
+
+    Raises:
+        EngineError: it is none, or one for another number of ranks.
+    """
+    try:
+        return _table(json.loads(content), ranks)
+    except (ValueError, RecursionError):
+        raise EngineError(
+            f"rank 0 put no table of {ranks} ranks into the store", 0, _HINT
+        ) from None
+
+
+def _table(said: Any, ranks: int) -> Table:
+    if not isinstance(said, dict) or set(said) != set(Table.__dataclass_fields__):
+        raise ValueError
+    missing = [_whole(rank, 0, ranks - 1) for rank in _listed(said["missing"], ranks)]
+    endpoints = _listed(said["endpoints"], ranks)
+    if len(endpoints) != ranks and not missing:
+        raise ValueError
+    seconds = said["seconds"]
+    if not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
+        raise ValueError
+    job = bytes.fromhex(_text(said["job"]))
+    if len(job) != JOB_BYTES:
+        raise ValueError
+    return Table(
+        job,
+        _whole(said["workers"], 1, MOST_WORKERS),
+        [_endpoints(of_rank) for of_rank in endpoints],
+        missing,
+        float(seconds),
+    )
+
+
+def _endpoints(said: Any) -> list[Endpoint]:
+    endpoints = []
+    for pair in _listed(said, _MOST_ADDRESSES):
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ValueError
+        host = str(ipaddress.ip_address(_text(pair[0])))
+        endpoints.append((host, _whole(pair[1], 1, 65535)))
+    if not endpoints:
+        raise ValueError
+    return endpoints
+
+
+def _listed(said: Any, most: int) -> list[Any]:
+    if not isinstance(said, list) or len(said) > most:
+        raise ValueError
+    return said
+
+
+def _text(said: Any) -> str:
+    if not isinstance(said, str):
+        raise ValueError
+    return said
+
+
+def _whole(said: Any, least: int, most: int) -> int:
+    if type(said) is not int or not least <= said <= most:
+        raise ValueError
+    return said

@@ -1,0 +1,178 @@
+"""Trainings without computing on the hosts of a lab: one process a host for all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchkit.gradients import Bucket
+from benchkit.lab import BenchLab
+from labkit.holder import PROGRAM
+from labkit.namespaces import inside
+from labkit.wiring import UP_PORT, namespace
+from plink.files import order as order_file
+from plink.files import plan as plan_file
+
+PORT = 29400
+GIVEN, ORDERED, PLINK = "Gloo as given", "Gloo in plink's order", "plink"
+VARIANTS = (GIVEN, ORDERED, PLINK)
+_PROGRAM = Path(__file__).with_name("training_rank.py")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What plink found out about a lab: Gloo's order, and the engine's plan."""
+
+    given: Sequence[str]
+    ordered: Sequence[str]
+    plan: Path
+    kind: str
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One way's figures, an iteration: seconds, CPU seconds of all ranks, bytes between racks."""
+
+    seconds: float
+    cpu_s: float
+    crossing_bytes: float
+
+
+def prepare(lab: BenchLab, size_bytes: int, keep: Path | None) -> Prepared:
+    """Probe the lab, order its hosts for a ring, and plan for buffers of so many bytes.
+
+    Args:
+        lab: standing.
+        size_bytes: what the plan is made for.
+        keep: a folder that has a cluster file of the same lab, or gets it.
+    """
+    cluster, order, plan = (lab.dir / f"{name}.json" for name in ("cluster", "order", "plan"))
+    kept = None if keep is None else keep / cluster.name
+    if kept is not None and kept.exists():
+        shutil.copy(kept, cluster)
+    else:
+        lab.plink("probe", lab.dir / "hosts.txt", "-o", cluster)
+        lab.plink("group", cluster, over_ssh=False)
+        lab.plink("probe", "--resume", cluster, "--tool", "uplinks")
+        if kept is not None:
+            shutil.copy(cluster, kept)
+    lab.plink("order", cluster, "--algo", "ring", "-o", order, "--json", over_ssh=False)
+    lab.plink(
+        *("plan", cluster, "--kind", "auto", "--size", size_bytes, "-o", plan, "--json"),
+        over_ssh=False,
+    )
+    return Prepared(
+        given=(lab.dir / "hosts.txt").read_text().split(),
+        ordered=[host.name for host in order_file.read(str(order))[0].hosts],
+        plan=plan,
+        kind=plan_file.read(str(plan))[0].kind,
+    )
+
+
+@dataclass
+class Ranks:
+    """Processes on the hosts of a lab, rank by rank in the given order."""
+
+    lab: BenchLab
+    processes: Sequence[subprocess.Popen[str]]
+
+    def prepare(self, buckets: Sequence[Bucket], compute_s: float) -> None:
+        """Take memory for a network's gradients."""
+        items = [bucket.items for bucket in buckets]
+        ready_s = [bucket.ready * compute_s for bucket in buckets]
+        self._all({"do": "prepare", "items": items, "ready_s": ready_s})
+
+    def train(self, by: str, iterations: int) -> Trained:
+        """Iterate; an iteration takes as long as on its slowest rank."""
+        before = self._crossed_bytes()
+        answers = self._all({"do": "train", "by": by, "iterations": iterations})
+        return Trained(
+            seconds=max(answer["seconds"] for answer in answers),
+            cpu_s=sum(answer["cpu_s"] for answer in answers),
+            crossing_bytes=(self._crossed_bytes() - before) / iterations,
+        )
+
+    def meet(self, tasks: Sequence[Mapping[str, Any]]) -> None:
+        """Tell every rank who it is, and wait until all are connected."""
+        self._exchange(tasks)
+
+    def _all(self, command: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return self._exchange([command] * len(self.processes))
+
+    def _exchange(self, lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        for process, line in zip(self.processes, lines, strict=True):
+            print(json.dumps(line), file=process.stdin, flush=True)
+        return [_answer(process) for process in self.processes]
+
+    def _crossed_bytes(self) -> int:
+        """What has left all racks since the lab stands, with all headers."""
+        racks = set(self.lab.racks.values())
+        return sum(_sent_bytes(namespace(self.lab.name, rack)) for rack in racks)
+
+
+@contextmanager
+def training(lab: BenchLab, prepared: Prepared) -> Iterator[Ranks]:
+    """Start a rank on every host, connected in all ways; end them at the end."""
+    addresses = json.loads((lab.dir / "truth.json").read_text())["addresses"]
+    given = prepared.given
+    common = {
+        "ranks": len(given),
+        "master": addresses[given[0]],
+        "port": PORT,
+        "plan": str(prepared.plan),
+        "gloo": {
+            GIVEN: list(range(len(given))),
+            ORDERED: [given.index(name) for name in prepared.ordered],
+        },
+    }
+    with ExitStack() as stack:
+        processes = []
+        for name in given:
+            process = subprocess.Popen(
+                [*PROGRAM, "exec", "--name", lab.name, name, "--", sys.executable, str(_PROGRAM)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd="/",
+                # PyTorch warns of addresses without a name, which all of the lab's are.
+                env={**os.environ, "TORCH_CPP_LOG_LEVEL": "ERROR"},
+            )
+            processes.append(stack.enter_context(process))
+        ranks = Ranks(lab, processes)
+        try:
+            ranks.meet(
+                [
+                    {**common, "rank": rank, "address": addresses[name]}
+                    for rank, name in enumerate(given)
+                ]
+            )
+            yield ranks
+        except BaseException:
+            # The others would wait for the one that failed.
+            for process in processes:
+                process.kill()
+            raise
+
+
+def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
+    line = process.stdout.readline() if process.stdout else ""
+    if not line:
+        raise RuntimeError("a rank ended; what it said is above")
+    answer: dict[str, Any] = json.loads(line)
+    return answer
+
+
+def _sent_bytes(rack: str) -> int:
+    with inside(rack):
+        table = Path("/proc/thread-self/net/dev").read_text()
+    (line,) = (line for line in table.splitlines() if line.strip().startswith(f"{UP_PORT}:"))
+    # Eight counters of what was received, then those of what was sent (proc(5)).
+    return int(line.partition(":")[2].split()[8])

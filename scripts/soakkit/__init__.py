@@ -1,0 +1,1 @@
+"""What scripts/soak is made of: what ranks do, what must come of it, and who watches them."""

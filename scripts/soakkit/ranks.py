@@ -1,0 +1,77 @@
+"""The ranks' processes, and what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_SCRIPTS = Path(__file__).resolve().parents[1]
+
+# What a rank says at last, beside its exit code.
+END = "end"
+
+
+class Ranks:
+    """One process a rank.
+
+    Args:
+        tasks: of each.
+        prefixes: of each, what its command line begins with: nothing, or what takes it to a host.
+    """
+
+    def __init__(self, tasks: Sequence[dict[str, Any]], prefixes: Sequence[Sequence[str]]) -> None:
+        self._said: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue()
+        self._processes = []
+        command = ["env", f"PYTHONPATH={_SCRIPTS}", sys.executable, "-m", "soakkit.rank"]
+        for rank, (task, prefix) in enumerate(zip(tasks, prefixes, strict=True)):
+            process = subprocess.Popen(
+                [*prefix, *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                # Elsewhere than in the checkout, whose packages would hide the installed ones.
+                cwd="/",
+                env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+                # Ctrl-C is for the one who tells them to stop.
+                start_new_session=True,
+            )
+            self._processes.append(process)
+            self._tell(process, json.dumps(task))
+            threading.Thread(target=self._listen, args=(rank, process), daemon=True).start()
+
+    def hear(self, timeout_s: float) -> tuple[int, dict[str, Any]] | None:
+        """Who says what next; None where nobody does in time. `END` comes last of each rank."""
+        try:
+            return self._said.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def stop(self) -> None:
+        """Tell all to stop."""
+        for process in self._processes:
+            self._tell(process, "stop")
+
+    def kill(self) -> None:
+        """End them, whatever they do."""
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.wait()
+
+    def _tell(self, process: subprocess.Popen[str], line: str) -> None:
+        # One that has ended is heard to have.
+        with contextlib.suppress(BrokenPipeError):
+            print(line, file=process.stdin, flush=True)
+
+    def _listen(self, rank: int, process: subprocess.Popen[str]) -> None:
+        for line in process.stdout or ():
+            self._said.put((rank, json.loads(line)))
+        self._said.put((rank, {"event": END, "code": process.wait()}))

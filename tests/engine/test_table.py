@@ -1,0 +1,86 @@
+"""What ranks read of each other in the store: nothing but addresses and a table passes."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.forests import stars
+from engine.group import QUICK
+from plink.engine import DirectoryStore, Engine, EngineError
+from plink.engine.table import Table, pack_endpoints, pack_table, parse_endpoints, parse_table
+
+TABLE = Table(b"j" * 16, 2, [[("127.0.0.1", 5)], [("::1", 6), ("10.0.0.7", 7)]], [], 60.0)
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=6,
+)
+
+
+def test_what_was_put_in_comes_out() -> None:
+    assert parse_table(pack_table(TABLE), 2) == TABLE
+    endpoints = list(TABLE.endpoints[1])
+    assert parse_endpoints(pack_endpoints(endpoints), 1) == endpoints
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_any_change_of_a_table_is_refused_or_a_table(data: st.DataObject) -> None:
+    said: Any = json.loads(pack_table(TABLE))
+    place, key = said, data.draw(st.sampled_from(sorted(said)))
+    while isinstance(place[key], list) and place[key] and data.draw(st.booleans()):
+        place, key = place[key], data.draw(st.integers(0, len(place[key]) - 1))
+    place[key] = data.draw(JUNK)
+    before = copy.deepcopy(said)
+    with contextlib.suppress(EngineError):
+        table = parse_table(json.dumps(said).encode(), 2)
+        assert len(table.job) == 16
+        assert 1 <= table.workers <= 64
+        assert len(table.endpoints) == 2 or table.missing
+        assert all(of_rank for of_rank in table.endpoints)
+        assert said == before
+
+
+@given(st.binary(max_size=60) | JUNK.map(lambda junk: json.dumps(junk).encode()))
+@settings(max_examples=40)
+def test_no_other_bytes_are_addresses_or_a_table(content: bytes) -> None:
+    with pytest.raises(EngineError, match="rank 0 put no table of 2 ranks into the store"):
+        parse_table(content, 2)
+    with contextlib.suppress(EngineError):
+        assert parse_endpoints(content, 1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff", b"[" * 100_000, b"[]", b'[["host", 1]]', b'[["::1", 0]]', b'[["::1", true]]'],
+)
+def test_what_is_no_address_is_refused(content: bytes) -> None:
+    with pytest.raises(EngineError, match="rank 7 put no addresses into the store") as refused:
+        parse_endpoints(content, 7)
+    assert refused.value.rank == 7
+
+
+def test_every_rank_names_the_one_that_put_something_else_there(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    store.set("plink/0/1", b"what an earlier job left")
+
+    def outcome(rank: int) -> str:
+        with pytest.raises(EngineError) as failed:
+            Engine(rank, 3, store, stars(3), replace(QUICK, port=0))
+        assert failed.value.rank == 1
+        return str(failed.value)
+
+    with ThreadPoolExecutor(2) as threads:
+        said = list(threads.map(outcome, (0, 2)))
+    assert said[0] == "rank 1 put no addresses into the store"
+    assert "rank 1 did not come" in said[1]
