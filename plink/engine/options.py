@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from plink.errors import WrongUseError
 
 DEFAULT_WORKERS = 2
-DEFAULT_MEMORY_BYTES = 256 << 10
+DEFAULT_MEMORY_BYTES = 128 << 10
 MOST_WORKERS = 64
 
 
@@ -28,7 +28,7 @@ class Options:
         port: on which to listen, 0 for any.
         congestion_control: of TCP, such as `reno`; None for the system's.
         send_buffer_bytes: of each connection: by TCP the kernel doubles it, of shared memory it is
-            the next power of two, at least 64 KB. None for 256 KB of shared memory, and by TCP for
+            the next power of two, at least 64 KB. None for 128 KB of shared memory, and by TCP for
             256 KB over all that the plan sends on, 16 to 256 KB each, where the peer's host is
             within 500 µs, and the kernel's own tuning elsewhere.
         shared_memory: data to and from ranks of the same host go through memory that both have
