@@ -99,5 +99,6 @@ def epoch_of(seed: int, epoch: int, ranks: int) -> Epoch:
         "chunk_bytes": (None, None, 4096, 50_000, 1 << 20)[int(rng.integers(5))],
         "deterministic": bool(rng.integers(2)),
         "send_buffer_bytes": (None, None, 16_384, 1 << 20)[int(rng.integers(4))],
+        "shared_memory": bool(rng.integers(2)),
     }
     return Epoch(int(rng.integers(1, MOST_ROUNDS + 1)), any_forest(rng, ranks), options)
