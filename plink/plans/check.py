@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from plink.plans.forest import NO_PARENT, Forest
+import numpy as np
+import numpy.typing as npt
+
+from plink.plans.forest import NO_PARENT, Forest, Parents
 
 _SHOWN = 6
 
@@ -34,9 +37,37 @@ def check(forest: Forest) -> None:
             )
     if not 0.0 < sum(forest.weights.tolist()) < math.inf:
         raise BrokenForestError("the weights sum up to nothing, or beyond all bounds")
+    if _is_sound(forest):
+        return
     trees = zip(forest.reduce_parents.tolist(), forest.broadcast_parents.tolist(), strict=True)
     for route, (up, down) in enumerate(trees):
         _check_route(route, up, down)
+
+
+def _is_sound(forest: Forest) -> bool:
+    """Whether the replay of all routes would end well: all ways lead to one root, the same twice.
+
+    In a tree every contribution counts once, since a rank has one parent. The replay itself is only
+    needed to say what is wrong.
+    """
+    roots = [_sound_roots(parents) for parents in (forest.reduce_parents, forest.broadcast_parents)]
+    return roots[0] is not None and roots[1] is not None and bool((roots[0] == roots[1]).all())
+
+
+def _sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
+    """(R,) the root of each tree; None where one of them is no tree."""
+    ranks = int(parents.shape[1])
+    is_root = parents == NO_PARENT
+    if parents.min() < NO_PARENT or parents.max() >= ranks or (is_root.sum(axis=1) != 1).any():
+        return None
+    roots: npt.NDArray[np.intp] = np.argmax(is_root, axis=1)
+    above = np.where(is_root, roots[:, None], parents)
+    for _ in range(ranks.bit_length()):
+        if (above == roots[:, None]).all():
+            return roots
+        # Twice as far up.
+        above = np.take_along_axis(above, above, axis=1)
+    return None
 
 
 def _check_route(route: int, up: Sequence[int], down: Sequence[int]) -> None:

@@ -15,21 +15,30 @@ import numpy as np
 
 from plink.tuning.masters import Layout
 from plink.tuning.options import TunerOptions
-from plink.tuning.readings import Flags, Reader, Readings, by_link, flows_of
+from plink.tuning.readings import Flags, Reader, Readings, by_link, flows_of, middle_mean
 from plink.tuning.window import Floats, Window, merged
 
 # How much of a link's bytes has to have been limited there for it to be a cause. The clearest
 # causes are taken first, since they explain flows that make others look slow.
-_CLEARNESS = (0.95, 0.8)
+_CLEARNESS = (0.9, 0.75, 0.6)
 
 # A flow that is slow by itself is busy so many times as long as the busiest link.
 _FLOW_STANDS_OUT = 1.5
 
-# Of a normal distribution, the standard deviation as a multiple of the median deviation.
-_DEVIATIONS_PER_MAD = 1.4826
+# So many hosts are looked at for the noise of all.
+_SAMPLED = 64
 
 # Where nothing is known yet: most links are about as fast as this one of them.
 _USUAL = 0.75
+
+
+@dataclass(frozen=True)
+class SlowFlow:
+    """A flow that is slow though neither its hosts nor their groups are."""
+
+    sender: int
+    receiver: int
+    rate_bytes_s: float
 
 
 @dataclass(frozen=True)
@@ -41,13 +50,13 @@ class Belief:
             never seen to limit.
         certainty: (L,) from 0 to 1: the share of the link's bytes that were limited there, less
             what its readings differ from window to window.
-        slow_flows: (sender, receiver) that are slow though their hosts are not.
+        slow_flows: that no link explains.
         readings: of links by flows that no other link explains.
     """
 
     rate_bytes_s: Floats
     certainty: Floats
-    slow_flows: Sequence[tuple[int, int]]
+    slow_flows: Sequence[SlowFlow]
     readings: Readings
 
     def hosts_bytes_s(self, layout: Layout) -> Floats:
@@ -66,12 +75,17 @@ class Belief:
 
 
 def first_belief(windows: Sequence[Window], layout: Layout, options: TunerOptions) -> Belief:
-    """What is believed after the first windows: hosts are alike but for those seen to be slow."""
-    rates = Reader(merged(windows), layout).read().rate_bytes_s
+    """What is believed without prior knowledge: hosts are alike but for those seen to be slow.
+
+    So a host that was slow, and limits nothing any more, is as fast as most again: a plan that fits
+    a slow host makes it limit.
+    """
+    evidence = _Evidence(windows, layout)
+    rates = evidence.first.rate_bytes_s
     prior = np.full(len(rates), np.inf)
     hosts = rates[: 2 * layout.hosts]
     prior[: 2 * layout.hosts] = np.nanquantile(hosts, _USUAL)
-    return believe(prior, windows, layout, options)
+    return _believe(prior, evidence, options)
 
 
 def believe(
@@ -89,12 +103,25 @@ def believe(
         layout: hosts and groups.
         options: what is alike.
     """
-    window = merged(windows)
-    reader = Reader(window, layout)
-    steadiness = _steadiness(windows, layout)
+    return _believe(prior_bytes_s, _Evidence(windows, layout), options)
+
+
+class _Evidence:
+    """What windows show, before anything is concluded."""
+
+    def __init__(self, windows: Sequence[Window], layout: Layout) -> None:
+        self.layout = layout
+        self.window = merged(windows)
+        self.reader = Reader(self.window, layout)
+        self.first = self.reader.read()
+        self.steadiness = _steadiness(windows, layout)
+
+
+def _believe(prior_bytes_s: Floats, evidence: _Evidence, options: TunerOptions) -> Belief:
+    layout, steadiness = evidence.layout, evidence.steadiness
     rates = prior_bytes_s.copy()
-    explained = np.zeros(window.sent_bytes.shape, dtype=bool)
-    readings = reader.read()
+    explained = np.zeros((layout.hosts, layout.hosts), dtype=bool)
+    readings = evidence.first
     certainty = readings.limited * steadiness
     for clearness in _CLEARNESS:
         for kind in _kinds(layout):
@@ -102,20 +129,37 @@ def believe(
             if slow.any():
                 rates = np.where(slow, readings.rate_bytes_s, rates)
                 explained |= flows_of(slow, layout)
-                readings = reader.read(explained)
+                readings = evidence.reader.read(explained)
                 certainty = np.maximum(certainty, readings.limited * steadiness)
     for kind in _kinds(layout):
         most = float(prior_bytes_s[kind].max())
         seen = np.nan_to_num(readings.rate_bytes_s, nan=0.0)
         is_faster = kind & (seen > rates * (1.0 + options.alike))
         rates = np.where(is_faster, np.minimum(seen, most), rates)
-    return Belief(rates, certainty, _slow_flows(window, readings, explained), readings)
+    return Belief(rates, certainty, _slow_flows(evidence.window, readings, explained), readings)
 
 
 def reading_noise(windows: Sequence[Window], layout: Layout) -> float:
-    """The standard deviation of a link's readings from window to window, as a share."""
-    steadiness = _steadiness(windows, layout)[: 2 * layout.hosts]
-    return float(_DEVIATIONS_PER_MAD * np.median(1.0 - steadiness))
+    """The standard deviation of a host's readings from window to window, as a share.
+
+    Of most hosts; what is out of line in some does not count.
+    """
+    # Some hosts tell what most do.
+    chosen = np.unique(np.linspace(0, layout.hosts - 1, min(layout.hosts, _SAMPLED)).astype(int))
+    readings = []
+    for window in windows:
+        busy_s, sent = window.busy_s[chosen], window.sent_bytes[chosen]
+        order = np.argsort(busy_s, axis=1)
+        readings.append(
+            middle_mean(*(np.take_along_axis(a, order, axis=1) for a in (busy_s, sent)))
+        )
+    busy_s = np.array(readings)
+    middle = np.median(busy_s, axis=0)
+    is_used = middle > 0.0
+    if len(windows) < 2 or not is_used.any():
+        return 0.0
+    deviation = np.std(busy_s[:, is_used], axis=0, ddof=1) / middle[is_used]
+    return float(np.median(deviation))
 
 
 def _kinds(layout: Layout) -> list[Flags]:
@@ -141,8 +185,12 @@ def _steadiness(windows: Sequence[Window], layout: Layout) -> Floats:
     return steadiness
 
 
-def _slow_flows(window: Window, readings: Readings, explained: Flags) -> list[tuple[int, int]]:
+def _slow_flows(window: Window, readings: Readings, explained: Flags) -> list[SlowFlow]:
     """Unexplained flows that take much longer than any link."""
     longest_s = float(readings.busy_s.max(initial=0.0))
     slow = np.argwhere(~explained & (window.busy_s > _FLOW_STANDS_OUT * longest_s))
-    return [(int(sender), int(receiver)) for sender, receiver in slow]
+    return [
+        SlowFlow(sender, receiver, float(rate))
+        for sender, receiver in slow.tolist()
+        for rate in [window.sent_bytes[sender, receiver] / window.busy_s[sender, receiver]]
+    ]

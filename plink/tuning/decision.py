@@ -27,7 +27,7 @@ class Decision:
     Args:
         action: what is done.
         reason: a sentence.
-        plan: the number of the plan that is in force from now on; it is new where there is a forest.
+        plan: the number of the plan in force from now on; a new one where there is a forest.
         masters: of that plan.
         forest: the new plan, checked; None where nothing changes.
         hosts: those that a re-probe is asked for.

@@ -5,15 +5,16 @@ Blame is gamma times time and beta times load, both as multiples of the hosts' m
 
 - load is a multiple of the mean; the paper's (l - min) / (max - min) is 1 for the busiest host even
   where all are equal but for noise, so that moving would never end;
-- a host that has nothing left to give is passed over, and where one such host is the slowest by far,
-  nothing is moved at all: it would gain nothing;
-- where the least blamed host is in another group, a GM goes there; if there is none, or only two
-  groups, in which it matters not which has the GM, an LM goes to the least blamed of its group.
+- a host that has nothing left to give is passed over, and where one such host is the slowest by
+  far, nothing is moved at all: it would gain nothing;
+- an LM can only go to a host of its group, so that the most and the least blamed are looked for
+  within groups, and for GMs among groups by mean blame; the greatest ratio is acted on. With two
+  groups it does not matter which has the GM.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +28,8 @@ from plink.tuning.window import Floats, Window, merged
 # Who is so near to the slowest has a part in how long it takes.
 _NEAR_SLOWEST = 0.9
 
-# A difference is none within so many deviations.
-_DEVIATIONS = 4.0
+# What the most and the least of several equal readings differ by, in times of what two may.
+_EXTREMES = 1.5
 
 # Below this share a host is a master of nothing.
 _NOTHING = 1e-6
@@ -111,38 +112,44 @@ def next_move(
     blame = blames(times_s, window, options)
     is_free = np.ones(layout.hosts, dtype=bool)
     is_free[list(held)] = False
-    gives = is_free & (masters.of_hosts > _NOTHING) & (times_s >= _NEAR_SLOWEST * times_s.max())
-    giver = _most(blame, gives)
-    if giver is None:
+    is_slowest = times_s >= _NEAR_SLOWEST * times_s.max()
+    gives = is_free & (masters.of_hosts > _NOTHING) & is_slowest
+    found = max(
+        _pairs(masters, blame, gives, is_free, layout), key=lambda pair: pair[0], default=None
+    )
+    # The hosts at the two ends differ by more than two hosts do by chance.
+    least = max(options.blame_ratio, 1.0 + _EXTREMES * options.alike)
+    if found is None or found[0] <= least:
         return None
-    takes = is_free.copy()
-    takes[giver] = False
-    in_group = layout.group_of == layout.group_of[giver]
-    if layout.groups < 3 or masters.of_groups[layout.group_of[giver]] <= _NOTHING:
-        takes &= in_group
-    taker = _most(-blame, takes)
-    least = max(options.blame_ratio, 1.0 + _DEVIATIONS * _noise(windows))
-    if taker is None or blame[giver] <= least * blame[taker]:
-        return None
+    ratio, giver, taker = found
     doublings = last.doublings + 1 if last is not None and last.giver == giver else 0
     moved = _moved(masters, layout, giver, taker, options.step_share * 2.0**doublings)
-    return Move(moved, giver, taker, doublings, float(blame[giver] / blame[taker]))
+    return Move(moved, giver, taker, doublings, ratio)
+
+
+def _pairs(
+    masters: Masters, blame: Floats, gives: Flags, takes: Flags, layout: Layout
+) -> Iterator[tuple[float, int, int]]:
+    """Ratio, giver and taker: in each group for LMs, and between two groups for GMs."""
+    groups = [layout.group_of == group for group in range(layout.groups)]
+    for members in groups:
+        giver, taker = _most(blame, gives & members), _most(-blame, takes & members)
+        if giver is not None and taker is not None and giver != taker:
+            yield float(blame[giver] / blame[taker]), giver, taker
+    if layout.groups < 3:
+        return
+    of_groups = np.array([blame[members].mean() for members in groups])
+    giving = np.array([(gives & members).any() for members in groups])
+    source = _most(of_groups, giving & (masters.of_groups > _NOTHING))
+    target = _most(-of_groups, np.array([(takes & members).any() for members in groups]))
+    if source is not None and target is not None and source != target:
+        giver, taker = _most(blame, gives & groups[source]), _most(-blame, takes & groups[target])
+        if giver is not None and taker is not None:
+            yield float(of_groups[source] / of_groups[target]), giver, taker
 
 
 def _most(values: Floats, among: Flags) -> int | None:
     return int(np.argmax(np.where(among, values, -np.inf))) if among.any() else None
-
-
-def _noise(windows: Sequence[Window]) -> float:
-    """By how much hosts' busy times differ from window to window, as a share, after merging."""
-    busy_s = np.array([window.busy_s.sum(axis=axis) for window in windows for axis in (0, 1)])
-    busy_s = busy_s.reshape(len(windows), -1)
-    middle = np.median(busy_s, axis=0)
-    is_used = middle > 0.0
-    if len(windows) < 2 or not is_used.any():
-        return 0.0
-    spread = np.abs(busy_s - middle)[:, is_used] / middle[is_used]
-    return float(np.sqrt((np.median(spread, axis=0) ** 2).mean()))
 
 
 def _moved(masters: Masters, layout: Layout, giver: int, taker: int, step: float) -> Masters:

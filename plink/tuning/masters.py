@@ -111,10 +111,10 @@ def masters_of(forest: Forest, layout: Layout) -> Masters:
     if trees is None or lms is None:
         raise NoMastersError("the plan's routes have no masters that could be moved")
     roots = np.argmax(trees == NO_PARENT, axis=1)
-    of_groups = np.bincount(layout.group_of[roots], forest.shares, layout.groups)
+    of_groups = _summed(layout.group_of[roots], forest.shares, layout.groups)
     of_hosts = np.zeros(layout.hosts)
     for group in range(layout.groups):
-        of_hosts += np.bincount(lms[:, group], forest.shares, layout.hosts)
+        of_hosts += _summed(lms[:, group], forest.shares, layout.hosts)
     return Masters(of_groups, of_hosts)
 
 
@@ -158,6 +158,10 @@ def normalised(of_groups: Floats, of_hosts: Floats, layout: Layout) -> Masters:
     hosts = np.where(of_hosts > _NOTHING, of_hosts, 0.0)
     total = np.bincount(layout.group_of, hosts, layout.groups)
     return Masters(groups / groups.sum(), hosts / total[layout.group_of])
+
+
+def _summed(places: Indices, shares: Floats, count: int) -> Floats:
+    return np.bincount(places, shares, count).astype(np.float64)
 
 
 def _over_hosts(parents: Parents, layout: Layout) -> Parents | None:

@@ -1,12 +1,17 @@
-"""What was tried and failed, and which hosts go up and down: neither is tried again at once."""
+"""What was tried and failed, which hosts go up and down, which flows were slow.
+
+None of it is tried again at once: a plan that avoids a slow flow does not show when it is well.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
+from plink.tuning.bandwidth import SlowFlow
 from plink.tuning.masters import Layout, Masters, host_loads
 from plink.tuning.options import TunerOptions
 from plink.tuning.window import Floats
@@ -42,11 +47,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class Turn:
-    """A host's load went up (+1) or down (-1) with a plan."""
+    """A host's load went up (+1) or down (-1) with a plan, for it was believed to be so fast."""
 
     now_s: float
     host: int
     direction: int
+    rate_bytes_s: float
 
 
 @dataclass
@@ -56,10 +62,28 @@ class Memory:
     Args:
         failures: the latest at the end.
         turns: of all hosts, the latest at the end.
+        slow_flows: and when each was last seen to be slow.
     """
 
     failures: list[Failure] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
+    slow_flows: dict[SlowFlow, float] = field(default_factory=dict)
+
+    def saw(self, now_s: float, flows: Sequence[SlowFlow], options: TunerOptions) -> None:
+        """Remember slow flows; the latest rate of each counts."""
+        pairs = {(flow.sender, flow.receiver) for flow in flows}
+        self.slow_flows = {
+            flow: seen_s
+            for flow, seen_s in self.slow_flows.items()
+            if (flow.sender, flow.receiver) not in pairs and seen_s > now_s - options.damping_s
+        }
+        self.slow_flows.update((flow, now_s) for flow in flows)
+
+    def avoided(self, now_s: float, options: TunerOptions) -> list[SlowFlow]:
+        """Flows that were slow lately."""
+        return [
+            flow for flow, seen_s in self.slow_flows.items() if seen_s > now_s - options.damping_s
+        ]
 
     def failed(
         self,
@@ -92,24 +116,36 @@ class Memory:
         )
 
     def changed(
-        self, now_s: float, old: Masters, new: Masters, layout: Layout, options: TunerOptions
+        self,
+        now_s: float,
+        loads_before: Floats,
+        loads: Floats,
+        hosts_bytes_s: Floats,
+        options: TunerOptions,
     ) -> None:
-        """Remember whose load went up or down with a plan."""
-        moved = host_loads(new, layout) - host_loads(old, layout)
+        """Remember whose load, given as (H,), went up or down with a plan."""
+        moved = loads - loads_before
         usual = float(np.median(moved))
         self.turns = [turn for turn in self.turns if turn.now_s > now_s - options.damping_s]
         self.turns += [
-            Turn(now_s, int(host), 1 if moved[host] > usual else -1)
+            Turn(now_s, int(host), 1 if moved[host] > usual else -1, float(hosts_bytes_s[host]))
             for host in np.flatnonzero(np.abs(moved - usual) > _NEAR_LOAD)
         ]
 
-    def damped(self, now_s: float, options: TunerOptions) -> list[int]:
-        """Hosts whose load changed its direction again and again lately."""
-        latest: dict[int, list[int]] = {}
+    def damped(self, now_s: float, options: TunerOptions) -> dict[int, float]:
+        """Hosts whose load changed its direction again and again lately.
+
+        For each the lowest rate that it was believed to have meanwhile.
+        """
+        latest: dict[int, list[Turn]] = {}
         for turn in self.turns:
             if turn.now_s > now_s - options.damping_s:
-                latest.setdefault(turn.host, []).append(turn.direction)
-        return sorted(host for host, ways in latest.items() if _reversals(ways) >= _TURNS)
+                latest.setdefault(turn.host, []).append(turn)
+        return {
+            host: min(turn.rate_bytes_s for turn in turns)
+            for host, turns in sorted(latest.items())
+            if _reversals([turn.direction for turn in turns]) >= _TURNS
+        }
 
 
 def _is_near(failure: Failure, loads: Floats, hosts_bytes_s: Floats) -> bool:
@@ -119,4 +155,4 @@ def _is_near(failure: Failure, loads: Floats, hosts_bytes_s: Floats) -> bool:
 
 
 def _reversals(directions: Sequence[int]) -> int:
-    return sum(a != b for a, b in zip(directions, directions[1:], strict=False))
+    return sum(a != b for a, b in pairwise(directions))

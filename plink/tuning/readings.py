@@ -55,9 +55,10 @@ class Reader:
     def __init__(self, window: Window, layout: Layout) -> None:
         self._window = window
         self._layout = layout
-        self._orders = [
-            (flows, np.argsort(busy, axis=1))
-            for flows, busy in ((flows, flows.of(window.busy_s)) for flows in _views(layout))
+        self._sorted = [
+            (view, order, np.take_along_axis(view.of(window.busy_s), order, axis=1))
+            for view in _views(layout)
+            for order in [np.argsort(view.of(window.busy_s), axis=1)]
         ]
 
     def read(self, explained: Flags | None = None) -> Readings:
@@ -74,8 +75,8 @@ class Reader:
         bytes_own = by_link(own, self._layout)
         busy = np.concatenate(
             [
-                _middle_mean(flows.of(busy_s), flows.of(own), order)
-                for flows, order in self._orders
+                middle_mean(sorted_s, np.take_along_axis(view.of(own), order, axis=1))
+                for view, order, sorted_s in self._sorted
             ]
         )
         is_long = busy_s >= _LONG * float(busy.max(initial=0.0))
@@ -119,14 +120,18 @@ def _views(layout: Layout) -> Iterator[_View]:
                 yield _View(axis, group, layout)
 
 
-def _middle_mean(busy_s: Floats, weights: Floats, order: Indices) -> Floats:
-    """(links,) the mean without the least and the greatest quarter by weight; 0 where none is."""
-    sorted_s = np.take_along_axis(busy_s, order, axis=1)
-    ends = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
-    total = ends[:, -1:]
-    ends = np.clip(ends, _QUARTER * total, (1.0 - _QUARTER) * total)
+def middle_mean(ascending: Floats, weights: Floats) -> Floats:
+    """(links,) the mean without the least and the greatest quarter by weight; 0 where none is.
+
+    Args:
+        ascending: (links, flows) values, each row in ascending order.
+        weights: (links, flows) of these values.
+    """
+    ends = np.cumsum(weights, axis=1)
+    total = ends[:, -1:].copy()
+    np.clip(ends, _QUARTER * total, (1.0 - _QUARTER) * total, out=ends)
     kept = np.diff(ends, axis=1, prepend=_QUARTER * total)
-    summed = (kept * sorted_s).sum(axis=1)
+    summed = np.einsum("ij,ij->i", kept, ascending)
     half = (1.0 - 2.0 * _QUARTER) * total[:, 0]
     mean: Floats = np.divide(summed, half, out=np.zeros_like(half), where=half > 0.0)
     return mean

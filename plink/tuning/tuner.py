@@ -17,15 +17,15 @@ from plink.plans.forest import Forest
 from plink.tuning.bandwidth import Belief, believe, first_belief, reading_noise
 from plink.tuning.decision import Action, Decision
 from plink.tuning.finetune import Move, next_move
-from plink.tuning.masters import Masters, forest_of, layout_of, masters_of
+from plink.tuning.masters import Masters, forest_of, host_loads, layout_of, masters_of
 from plink.tuning.memory import Memory
 from plink.tuning.options import TunerOptions
 from plink.tuning.quicktune import link_s, quicktune
 from plink.tuning.trigger import Baseline, change, is_sudden, learn
-from plink.tuning.window import Floats, Window, merged
+from plink.tuning.window import Floats, Window, median_s
 
 # Rates of links are alike within so many deviations of their readings.
-_NOISE_MULTIPLE = 4.0
+_NOISE_MULTIPLE = 3.0
 
 
 @dataclass(frozen=True)
@@ -101,18 +101,17 @@ class Tuner:
 
     def _kept(self) -> int:
         options = self.options
-        return max(
-            options.confirming_windows, options.trial_windows, 2 * options.learning_windows
-        )
+        return max(options.confirming_windows, options.trial_windows, 2 * options.learning_windows)
 
     def _learn(self) -> Decision:
         needed = self.options.learning_windows
         if len(self.recent) < needed:
             return self._wait(f"learning, {len(self.recent)} of {needed} windows")
         self.baseline = learn([window.median_s for window in self.recent])
-        self.belief = self._believed(self.recent)
         noise = _NOISE_MULTIPLE * reading_noise(self.recent, self.layout)
         self.options = replace(self.options, alike=max(self.options.alike, noise))
+        self.belief = self._believed(self.recent)
+        self.recent = []
         return self._wait(
             f"learned: an iteration takes {self.baseline.median_s:.4g} s, "
             f"give or take {100 * self.baseline.deviation:.1f} %"
@@ -123,28 +122,32 @@ class Tuner:
             return self._react(now_s, baseline)
         lasting = self.options.learning_windows
         later, earlier = self.recent[-lasting:], self.recent[-2 * lasting : -lasting]
-        median_s = merged(later).median_s
-        changed = f"iterations take {100 * change(baseline, median_s):+.1f} %"
+        took_s = median_s(later)
+        changed = f"iterations take {100 * change(baseline, took_s):+.1f} %"
         if len(earlier) == lasting:
-            belief = self._believed(later)
+            belief = first_belief(later, self.layout, self.options)
             masters = self._quicktuned(now_s, belief)
-            # Windows that did not suggest this plan have to promise as much of it.
-            if self._is_better(now_s, masters, belief, median_s) and self._is_better(
-                now_s, masters, self._believed(earlier), merged(earlier).median_s
-            ):
-                return self._quicktune(now_s, masters, belief, median_s, changed)
+            if self._is_better(now_s, masters, belief, took_s):
+                # Windows that did not suggest this plan have to promise as much of it.
+                control = first_belief(earlier, self.layout, self.options)
+                if self._is_better(now_s, masters, control, median_s(earlier)):
+                    return self._quicktune(now_s, masters, belief, took_s, changed)
         return self._wait(changed)
 
     def _react(self, now_s: float, baseline: Baseline) -> Decision:
         """To a sudden change."""
         windows = self.recent[-self.options.confirming_windows :]
-        median_s = merged(windows).median_s
-        changed = f"iterations take {100 * change(baseline, median_s):+.1f} %"
+        took_s = median_s(windows)
+        changed = f"iterations take {100 * change(baseline, took_s):+.1f} %"
         belief = self._believed(windows)
+        if self.belief is not None and took_s < baseline.median_s:
+            # What has become slower does not make iterations shorter.
+            known = self.belief.rate_bytes_s
+            belief = replace(belief, rate_bytes_s=np.maximum(belief.rate_bytes_s, known))
         masters = self._quicktuned(now_s, belief)
-        if self._is_better(now_s, masters, belief, median_s):
-            return self._quicktune(now_s, masters, belief, median_s, changed)
-        return self._resign(belief, changed, median_s)
+        if self._is_better(now_s, masters, belief, took_s):
+            return self._quicktune(now_s, masters, belief, took_s, changed)
+        return self._resign(belief, changed, took_s)
 
     def _is_better(
         self, now_s: float, masters: Masters, belief: Belief, iteration_s: float
@@ -154,60 +157,58 @@ class Tuner:
         return self._gain(now_s, masters, belief, iteration_s) >= least
 
     def _quicktune(
-        self, now_s: float, masters: Masters, belief: Belief, median_s: float, changed: str
+        self, now_s: float, masters: Masters, belief: Belief, took_s: float, changed: str
     ) -> Decision:
-        gain = self._gain(now_s, masters, belief, median_s)
+        gain = self._gain(now_s, masters, belief, took_s)
         self.belief = belief
+        self.memory.saw(now_s, belief.slow_flows, self.options)
         is_home = masters is self.home
-        trial = Trial(self.masters, median_s, 0.0 if is_home else gain)
+        trial = Trial(self.masters, took_s, 0.0 if is_home else gain)
         reason = (
             f"{changed}, {self._slow(belief)}: {'the first plan' if is_home else 'new shares'}, "
             f"{100 * gain:.0f} % less expected"
         )
-        return self._install(now_s, trial, masters, Action.QUICKTUNE, reason)
+        decision = self._install(now_s, trial, masters, Action.QUICKTUNE, reason)
+        return replace(decision, hosts=self._to_be_probed(belief))
 
-    def _was_promised(self, now_s: float, masters: Masters) -> bool:
-        """Whether windows that did not suggest a plan promise as much of it."""
-        confirming = self.options.confirming_windows
-        earlier = self.recent[-2 * confirming : -confirming]
-        if len(earlier) < confirming:
-            return False
-        gain = self._gain(now_s, masters, self._believed(earlier), merged(earlier).median_s)
-        return gain >= self._least_gain(masters)
-
-    def _resign(self, belief: Belief, changed: str, median_s: float) -> Decision:
+    def _resign(self, belief: Belief, changed: str, took_s: float) -> Decision:
         """Iterations have changed, and no plan would help: this is what they take now."""
-        self._settle(belief, median_s)
-        hosts = {host for flow in belief.slow_flows for host in flow}
-        if hosts and not hosts <= self.asked:
-            self.asked = frozenset(hosts)
-            flows = ", ".join(f"{sender} to {receiver}" for sender, receiver in belief.slow_flows)
-            reason = f"{changed}, flows are slow whose hosts are not ({flows}): to be probed again"
-            return Decision(
-                Action.REPROBE, reason, self.plan, self.masters, hosts=sorted(hosts)
-            )
+        self._settle(belief, took_s)
+        hosts = self._to_be_probed(belief)
+        if hosts:
+            reason = f"{changed}, {self._slow(belief)}: to be probed again"
+            return Decision(Action.REPROBE, reason, self.plan, self.masters, hosts=hosts)
         return self._wait(f"{changed}, and no plan would change that")
+
+    def _to_be_probed(self, belief: Belief) -> Sequence[int]:
+        """The hosts at the ends of slow flows, once."""
+        hosts = {host for flow in belief.slow_flows for host in (flow.sender, flow.receiver)}
+        new = sorted(hosts - self.asked)
+        self.asked |= hosts
+        return new
 
     def _judge(self, now_s: float, trial: Trial) -> Decision:
         needed = self.options.trial_windows
         if len(self.recent) < needed:
             return self._wait(f"on trial, {len(self.recent)} of {needed} windows")
-        window = merged(self.recent)
-        worse = window.median_s / trial.before_s - 1.0
+        took_s = median_s(self.recent)
+        worse = took_s / trial.before_s - 1.0
         belief = self._believed(self.recent)
         if worse > self.options.sudden_change:
             # So much is rarely a plan's doing: the network may have changed again meanwhile.
             masters = self._quicktuned(now_s, belief)
-            if self._is_better(now_s, masters, belief, window.median_s):
+            if self._is_better(now_s, masters, belief, took_s):
                 changed = f"iterations take {100 * worse:+.1f} %"
-                return self._quicktune(now_s, masters, belief, window.median_s, changed)
+                rates = self._hosts_bytes_s()
+                self.memory.failed(now_s, self.masters, rates, self.layout, self.options)
+                return self._quicktune(now_s, masters, belief, took_s, changed)
         allowed = max(self.options.worse, 3.0 * self._deviation)
         if worse > allowed or worse > allowed - self.options.least_kept * trial.promised:
             return self._roll_back(now_s, trial, worse)
         changed = f"kept: iterations take {100 * worse:+.1f} %"
         move = self._finetuned(now_s, belief, trial.move)
         if move is None:
-            self._settle(belief, window.median_s)
+            self._settle(belief, took_s)
             return self._wait(f"{changed}, nothing left to move")
         self.belief = belief
         self.moves += 1
@@ -215,7 +216,9 @@ class Tuner:
             f"{changed}; host {move.giver} has {move.ratio:.2f} times the blame of host "
             f"{move.taker} and hands it masters"
         )
-        trial = Trial(self.masters, window.median_s, move=move)
+        # Against the best so far, so that small losses do not add up.
+        best_s = took_s if trial.move is None else min(trial.before_s, took_s)
+        trial = Trial(self.masters, best_s, move=move)
         return self._install(now_s, trial, move.masters, Action.FINETUNE, reason)
 
     def _roll_back(self, now_s: float, trial: Trial, worse: float) -> Decision:
@@ -236,6 +239,7 @@ class Tuner:
     def _quicktuned(self, now_s: float, belief: Belief) -> Masters:
         """The masters that links call for, or those of now where these failed lately."""
         most = self._trusted(now_s)
+        belief = self._with_avoided(now_s, belief)
         masters = quicktune(belief, self.layout, self.home, self.options, most)
         rates = belief.hosts_bytes_s(self.layout)
         is_left_alone = self.memory.is_left_alone(now_s, masters, rates, self.layout)
@@ -247,16 +251,25 @@ class Tuner:
             return 0.0
         most = self._trusted(now_s)
         now, then = (
-            link_s(each, belief, self.layout, self.options, most) for each in (self.masters, masters)
+            link_s(each, belief, self.layout, self.options, most)
+            for each in (self.masters, masters)
         )
         return self.size_bytes * (now - then) / iteration_s
 
     def _finetuned(self, now_s: float, belief: Belief, last: Move | None) -> Move | None:
         if self.moves >= self.options.finetune_moves:
             return None
-        damped = self.memory.damped(now_s, self.options)
+        held = set(self.memory.damped(now_s, self.options))
+        for flow in self.memory.avoided(now_s, self.options):
+            held |= {flow.sender, flow.receiver}
         move = next_move(
-            self.masters, self.recent, belief, self.layout, self.options, last=last, held=damped
+            self.masters,
+            self.recent,
+            belief,
+            self.layout,
+            self.options,
+            last=last,
+            held=sorted(held),
         )
         if move is None:
             return None
@@ -264,11 +277,21 @@ class Tuner:
         is_left_alone = self.memory.is_left_alone(now_s, move.masters, rates, self.layout)
         return None if is_left_alone else move
 
+    def _with_avoided(self, now_s: float, belief: Belief) -> Belief:
+        """With the flows that were slow lately, and may be unused since."""
+        seen = {(flow.sender, flow.receiver) for flow in belief.slow_flows}
+        avoided = [
+            flow
+            for flow in self.memory.avoided(now_s, self.options)
+            if (flow.sender, flow.receiver) not in seen
+        ]
+        return replace(belief, slow_flows=[*belief.slow_flows, *avoided])
+
     def _trusted(self, now_s: float) -> Floats:
-        """(H,) no limit, but for hosts that go up and down: what they were last believed."""
+        """(H,) no limit, but for hosts that go up and down the lowest rate they had."""
         most = np.full(self.layout.hosts, np.inf)
-        damped = self.memory.damped(now_s, self.options)
-        most[damped] = self._hosts_bytes_s()[damped]
+        for host, rate_bytes_s in self.memory.damped(now_s, self.options).items():
+            most[host] = rate_bytes_s
         return most
 
     def _hosts_bytes_s(self) -> Floats:
@@ -284,7 +307,10 @@ class Tuner:
     def _install(
         self, now_s: float, trial: Trial | None, masters: Masters, action: Action, reason: str
     ) -> Decision:
-        self.memory.changed(now_s, self.masters, masters, self.layout, self.options)
+        if action is Action.QUICKTUNE:
+            rates = self._hosts_bytes_s()
+            before, after = (host_loads(each, self.layout) for each in (self.masters, masters))
+            self.memory.changed(now_s, before, after, rates, self.options)
         forest = forest_of(masters, self.layout)
         self.masters = masters
         self.plan += 1
@@ -294,15 +320,18 @@ class Tuner:
             self.moves = 0
         return Decision(action, reason, self.plan, masters, forest)
 
-    def _settle(self, belief: Belief, median_s: float) -> None:
+    def _settle(self, belief: Belief, took_s: float) -> None:
         """What there is now is the rule from now on."""
         self.belief = belief
-        self.baseline = Baseline(median_s, self._deviation)
+        self.baseline = Baseline(took_s, self._deviation)
         self.trial = None
         self.recent = []
 
     def _slow(self, belief: Belief) -> str:
         """Which hosts and groups are believed to be slower than usual, for a reason."""
+        if belief.slow_flows:
+            flows = [f"{flow.sender} to {flow.receiver}" for flow in belief.slow_flows[:4]]
+            return f"flows are slow whose hosts are not ({', '.join(flows)})"
         hosts = belief.hosts_bytes_s(self.layout)
         usual = float(np.median(hosts))
         slow = np.flatnonzero(hosts < usual * (1.0 - self.options.alike))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -46,19 +46,33 @@ FLOW_FIELDS = ("sent_bytes", "busy_s", "waited_s", "rtt_s", "retransmissions")
 """The members that are (H, H)."""
 
 
+def median_s(windows: Sequence[Window]) -> float:
+    """What an iteration took in any of these."""
+    return float(np.median(np.concatenate([window.iteration_s for window in windows])))
+
+
 def merged(windows: Sequence[Window]) -> Window:
-    """Several windows of the same plan as one, by medians, so that one of three may be wrong.
+    """Several windows of one plan as one.
+
+    Of each flow's busy times the mean without the least and the greatest, which is the median of
+    three: one window of three or more may be wrong. All else is the latest.
 
     Raises:
-        ValueError: none, or of several plans.
+        ValueError: no windows.
     """
-    if len({window.plan for window in windows}) != 1:
-        raise ValueError("expected windows of one plan")
-    if len(windows) == 1:
-        return windows[0]
-    flows = {
-        name: np.median([getattr(window, name) for window in windows], axis=0)
-        for name in FLOW_FIELDS
-    }
+    if not windows:
+        raise ValueError("no windows to merge")
+    latest = windows[-1]
+    busy_s = windows[0].busy_s.copy()
+    least, most = busy_s.copy(), busy_s.copy()
+    for window in windows[1:]:
+        busy_s += window.busy_s
+        np.minimum(least, window.busy_s, out=least)
+        np.maximum(most, window.busy_s, out=most)
+    if len(windows) > 2:
+        busy_s -= least + most
+        busy_s /= len(windows) - 2
+    else:
+        busy_s /= len(windows)
     iteration_s = np.concatenate([window.iteration_s for window in windows])
-    return Window(windows[0].plan, iteration_s, **flows)
+    return replace(latest, iteration_s=iteration_s, busy_s=busy_s)
