@@ -5,8 +5,8 @@ Each method returns what is to be sent: pairs of a rank, or None for all, and a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from plink.autotune.status import Event, Status
@@ -33,17 +33,17 @@ class Decider(Protocol):
         """What to do after another window."""
 
 
-MakeDecider = Callable[[Forest, Sequence[int], Sequence[int], float], Decider]
-"""From forest, host and group of each rank, and the bytes of an iteration. ValueError: none can."""
+MakeDecider = Callable[[Plan], Decider]
+"""For a job that runs on that plan, with buffers of its size. ValueError: it cannot be tuned."""
 
 
 class Journal(Protocol):
     """Who writes down what happens."""
 
-    def begun(self, job: str, plan: Plan, forest: Forest, size_bytes: float) -> None:
-        """Tuning begins, or begins anew."""
+    def begun(self, plan: Plan, decider: Decider) -> None:
+        """Tuning of that plan begins, or begins anew."""
 
-    def decided(self, job: str, now_s: float, window: Window, decision: Decision) -> None:
+    def decided(self, now_s: float, window: Window, decision: Decision) -> None:
         """After every window."""
 
 
@@ -138,11 +138,11 @@ class Job:
         """Begin to tune what the job turns out to run on."""
         if plan not in self._known:
             return [(rank, Ask(plan))]
-        forest = self._known[plan]
+        begun = replace(
+            self.plan, forest=self._known[plan], size_bytes=max(1, round(size_bytes))
+        )
         try:
-            decider = self._make_decider(
-                forest, self._host_of, self.plan.group_of, max(1.0, size_bytes)
-            )
+            decider = self._make_decider(begun)
         except ValueError as error:
             self._say(now_s, "plan", f"plan {plan.number} cannot be tuned: {error}")
             return self._issue(self.plan.forest)
@@ -150,14 +150,14 @@ class Job:
         self.status.plan = plan.number
         self._say(now_s, "begun", f"plan {plan.number} is in force, and tuned from now on")
         if self._journal is not None:
-            self._journal.begun(self.status.name, self.plan, forest, size_bytes)
+            self._journal.begun(begun, decider)
         return []
 
     def _decide(self, now_s: float, decider: Decider, window: Window) -> Outgoing:
         decision = decider.decide(now_s, window)
-        self.status.decisions[decision.action.name.lower()] += 1
+        self.status.decisions[decision.action.value] += 1
         if self._journal is not None:
-            self._journal.decided(self.status.name, now_s, window, decision)
+            self._journal.decided(now_s, window, decision)
         if decision.action is Action.REPROBE:
             self.status.reprobe_hosts = [self.status.hosts[host] for host in decision.hosts]
         if decision.action is not Action.WAIT:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from plink.files.plan import Plan
 from plink.plans.forest import Forest
 from plink.tuning.decision import Action, Decision
 from plink.tuning.masters import Masters
@@ -17,12 +16,9 @@ NO_MASTERS = Masters(np.ones(1), np.ones(1))
 class Switching:
     """Weighs the routes anew after every window."""
 
-    def __init__(
-        self, forest: Forest, host_of: Sequence[int], group_of: Sequence[int], size_bytes: float
-    ) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan = 0
-        self._forest = forest
-        assert size_bytes > 0
+        self._forest = plan.forest
 
     def decide(self, now_s: float, window: Window) -> Decision:
         assert window.plan == self.plan
