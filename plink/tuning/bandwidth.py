@@ -34,11 +34,18 @@ _USUAL = 0.75
 
 @dataclass(frozen=True)
 class SlowFlow:
-    """A flow that is slow though neither its hosts nor their groups are."""
+    """A flow that is slow though neither its hosts nor their groups are.
+
+    Args:
+        sender, receiver: hosts.
+        rate_bytes_s: while it was busy.
+        retransmissions: segments sent again in the latest window.
+    """
 
     sender: int
     receiver: int
     rate_bytes_s: float
+    retransmissions: int
 
 
 @dataclass(frozen=True)
@@ -61,9 +68,7 @@ class Belief:
 
     def hosts_bytes_s(self, layout: Layout) -> Floats:
         """(H,) of each host, the slower of its two directions: plans load both alike."""
-        pair = self.rate_bytes_s[: 2 * layout.hosts].reshape(2, -1)
-        slower: Floats = pair.min(axis=0)
-        return slower
+        return hosts_bytes_s(self.rate_bytes_s, layout)
 
     def uplinks_bytes_s(self, layout: Layout) -> Floats:
         """(G,) of each group, likewise."""
@@ -72,6 +77,12 @@ class Belief:
         pair = self.rate_bytes_s[2 * layout.hosts :].reshape(2, -1)
         slower: Floats = pair.min(axis=0)
         return slower
+
+
+def hosts_bytes_s(rate_bytes_s: Floats, layout: Layout) -> Floats:
+    """(H,) what each host carries, of the rates of all links: the slower of its two directions."""
+    slower: Floats = rate_bytes_s[: 2 * layout.hosts].reshape(2, -1).min(axis=0)
+    return slower
 
 
 def first_belief(windows: Sequence[Window], layout: Layout, options: TunerOptions) -> Belief:
@@ -189,8 +200,13 @@ def _slow_flows(window: Window, readings: Readings, explained: Flags) -> list[Sl
     """Unexplained flows that take much longer than any link."""
     longest_s = float(readings.busy_s.max(initial=0.0))
     slow = np.argwhere(~explained & (window.busy_s > _FLOW_STANDS_OUT * longest_s))
+    rates = window.sent_bytes / np.where(window.busy_s > 0.0, window.busy_s, np.inf)
     return [
-        SlowFlow(sender, receiver, float(rate))
+        SlowFlow(
+            sender,
+            receiver,
+            float(rates[sender, receiver]),
+            int(window.retransmissions[sender, receiver]),
+        )
         for sender, receiver in slow.tolist()
-        for rate in [window.sent_bytes[sender, receiver] / window.busy_s[sender, receiver]]
     ]

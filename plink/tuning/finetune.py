@@ -72,7 +72,7 @@ def host_times_s(window: Window, belief: Belief, layout: Layout) -> Floats:
     if layout.groups > 1:
         of_groups = busy[2 * hosts :].reshape(2, -1).max(axis=0)
         times = np.maximum(times, of_groups[layout.group_of])
-    seconds: Floats = window.rtt_s.max(axis=1) + times
+    seconds: Floats = window.rtt_s + times
     return seconds
 
 

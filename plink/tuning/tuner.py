@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plink.plans.forest import Forest
-from plink.tuning.bandwidth import Belief, believe, first_belief, reading_noise
+from plink.tuning.bandwidth import Belief, believe, first_belief, hosts_bytes_s, reading_noise
 from plink.tuning.decision import Action, Decision
 from plink.tuning.finetune import Move, next_move
 from plink.tuning.masters import Masters, forest_of, host_loads, layout_of, masters_of
@@ -74,7 +74,7 @@ class Tuner:
         self.plan = 0
         self.size_bytes = size_bytes
         self.memory = Memory()
-        self.belief: Belief | None = None
+        self.rates_bytes_s: Floats | None = None
         self.baseline: Baseline | None = None
         self.recent: list[Window] = []
         self.trial: Trial | None = None
@@ -110,7 +110,7 @@ class Tuner:
         self.baseline = learn([window.median_s for window in self.recent])
         noise = _NOISE_MULTIPLE * reading_noise(self.recent, self.layout)
         self.options = replace(self.options, alike=max(self.options.alike, noise))
-        self.belief = self._believed(self.recent)
+        self.rates_bytes_s = self._believed(self.recent).rate_bytes_s
         self.recent = []
         return self._wait(
             f"learned: an iteration takes {self.baseline.median_s:.4g} s, "
@@ -140,10 +140,10 @@ class Tuner:
         took_s = median_s(windows)
         changed = f"iterations take {100 * change(baseline, took_s):+.1f} %"
         belief = self._believed(windows)
-        if self.belief is not None and took_s < baseline.median_s:
+        if self.rates_bytes_s is not None and took_s < baseline.median_s:
             # What has become slower does not make iterations shorter.
-            known = self.belief.rate_bytes_s
-            belief = replace(belief, rate_bytes_s=np.maximum(belief.rate_bytes_s, known))
+            faster = np.maximum(belief.rate_bytes_s, self.rates_bytes_s)
+            belief = replace(belief, rate_bytes_s=faster)
         masters = self._quicktuned(now_s, belief)
         if self._is_better(now_s, masters, belief, took_s):
             return self._quicktune(now_s, masters, belief, took_s, changed)
@@ -160,7 +160,7 @@ class Tuner:
         self, now_s: float, masters: Masters, belief: Belief, took_s: float, changed: str
     ) -> Decision:
         gain = self._gain(now_s, masters, belief, took_s)
-        self.belief = belief
+        self.rates_bytes_s = belief.rate_bytes_s
         self.memory.saw(now_s, belief.slow_flows, self.options)
         is_home = masters is self.home
         trial = Trial(self.masters, took_s, 0.0 if is_home else gain)
@@ -210,7 +210,7 @@ class Tuner:
         if move is None:
             self._settle(belief, took_s)
             return self._wait(f"{changed}, nothing left to move")
-        self.belief = belief
+        self.rates_bytes_s = belief.rate_bytes_s
         self.moves += 1
         reason = (
             f"{changed}; host {move.giver} has {move.ratio:.2f} times the blame of host "
@@ -295,14 +295,14 @@ class Tuner:
         return most
 
     def _hosts_bytes_s(self) -> Floats:
-        if self.belief is None:
+        if self.rates_bytes_s is None:
             return np.ones(self.layout.hosts)
-        return self.belief.hosts_bytes_s(self.layout)
+        return hosts_bytes_s(self.rates_bytes_s, self.layout)
 
     def _believed(self, windows: Sequence[Window]) -> Belief:
-        if self.belief is None:
+        if self.rates_bytes_s is None:
             return first_belief(windows, self.layout, self.options)
-        return believe(self.belief.rate_bytes_s, windows, self.layout, self.options)
+        return believe(self.rates_bytes_s, windows, self.layout, self.options)
 
     def _install(
         self, now_s: float, trial: Trial | None, masters: Masters, action: Action, reason: str
@@ -322,7 +322,7 @@ class Tuner:
 
     def _settle(self, belief: Belief, took_s: float) -> None:
         """What there is now is the rule from now on."""
-        self.belief = belief
+        self.rates_bytes_s = belief.rate_bytes_s
         self.baseline = Baseline(took_s, self._deviation)
         self.trial = None
         self.recent = []
@@ -330,8 +330,11 @@ class Tuner:
     def _slow(self, belief: Belief) -> str:
         """Which hosts and groups are believed to be slower than usual, for a reason."""
         if belief.slow_flows:
-            flows = [f"{flow.sender} to {flow.receiver}" for flow in belief.slow_flows[:4]]
-            return f"flows are slow whose hosts are not ({', '.join(flows)})"
+            flows = [
+                f"{flow.sender} to {flow.receiver}, {flow.retransmissions} segments sent again"
+                for flow in belief.slow_flows[:4]
+            ]
+            return f"flows are slow whose hosts are not ({'; '.join(flows)})"
         hosts = belief.hosts_bytes_s(self.layout)
         usual = float(np.median(hosts))
         slow = np.flatnonzero(hosts < usual * (1.0 - self.options.alike))

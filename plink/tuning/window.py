@@ -23,27 +23,21 @@ class Window:
         iteration_s: (K,) what each iteration took.
         sent_bytes: (H, H) in an iteration, on average.
         busy_s: (H, H) in an iteration, on average: how long the flow had something to send.
-        waited_s: (H, H) of it, how long the receiver took nothing (no room in its window).
-        rtt_s: (H, H) the smoothed round-trip time at the end.
         retransmissions: (H, H) segments sent again, in all.
+        rtt_s: (H,) the greatest smoothed round-trip time to any other host.
     """
 
     plan: int
     iteration_s: Floats
     sent_bytes: Floats
     busy_s: Floats
-    waited_s: Floats
-    rtt_s: Floats
     retransmissions: Floats
+    rtt_s: Floats
 
     @property
     def median_s(self) -> float:
         """What an iteration took; one that is out of line does not count."""
         return float(np.median(self.iteration_s))
-
-
-FLOW_FIELDS = ("sent_bytes", "busy_s", "waited_s", "rtt_s", "retransmissions")
-"""The members that are (H, H)."""
 
 
 def median_s(windows: Sequence[Window]) -> float:

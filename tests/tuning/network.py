@@ -44,6 +44,10 @@ class State:
         rates[host] *= factor
         return replace(self, hosts_bytes_s=rates)
 
+    def with_all(self, factor: float) -> State:
+        """With all hosts at so much of their rates."""
+        return replace(self, hosts_bytes_s=self.hosts_bytes_s * factor)
+
     def with_uplink(self, group: int, factor: float) -> State:
         """With one uplink at so much of its rate."""
         rates = self.uplinks_bytes_s.copy()
@@ -165,17 +169,16 @@ class Job:
         sent, times_s = self._flows(forest, state)
         noise, random, shape = self.noise, self._random, sent.shape
         took = self.compute_s + float(times_s.max())
-        waited = np.zeros(shape)
-        for host in state.adding_bytes_s:
-            waited[:, host] = times_s[:, host]
+        lost = np.zeros(shape)
+        for sender, receiver in state.flows_bytes_s:
+            lost[sender, receiver] = 100.0
         return Window(
             plan,
             took * self._factors(noise.iteration, (self.iterations,)),
             sent,
             times_s * self._factors(noise.busy, shape),
-            waited,
-            np.where(sent > 0.0, 1e-4, 0.0) * random.uniform(1.0, 1.5, shape),
-            np.zeros(shape),
+            lost,
+            random.uniform(1e-4, 1.5e-4, len(sent)),
         )
 
     def _factors(self, deviation: float, shape: tuple[int, ...]) -> Floats:
