@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from plink.autotune.status import Event, Status
-from plink.autotune.windows import Gathering, iteration_seconds, reduced_bytes, window_of
+from plink.autotune.windows import (
+    Gathering,
+    iteration_seconds,
+    most_by_host,
+    reduced_bytes,
+    window_of,
+)
+from plink.errors import PlinkError
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
 from plink.tuned.identity import LARGEST_NUMBER, Identity, identity
@@ -129,6 +136,8 @@ class Job:
         self.status.reduced_bytes = reduced_bytes(reports)
         window = window_of(reports, self._host_of, self._tuned.decider.plan)
         self.status.window = window
+        self.status.rate_bytes_s = most_by_host(reports, self._host_of, "rate_bytes_s")
+        self.status.waited_s = most_by_host(reports, self._host_of, "waited_s")
         if report.plan != self._tuned.current:
             # It is on its way, and starts when all ranks have it.
             return []
@@ -138,9 +147,7 @@ class Job:
         """Begin to tune what the job turns out to run on."""
         if plan not in self._known:
             return [(rank, Ask(plan))]
-        begun = replace(
-            self.plan, forest=self._known[plan], size_bytes=max(1, round(size_bytes))
-        )
+        begun = replace(self.plan, forest=self._known[plan], size_bytes=max(1, round(size_bytes)))
         try:
             decider = self._make_decider(begun)
         except ValueError as error:
@@ -149,15 +156,13 @@ class Job:
         self._tuned = _Tuned(decider, plan)
         self.status.plan = plan.number
         self._say(now_s, "begun", f"plan {plan.number} is in force, and tuned from now on")
-        if self._journal is not None:
-            self._journal.begun(begun, decider)
+        self._write(now_s, lambda journal: journal.begun(begun, decider))
         return []
 
     def _decide(self, now_s: float, decider: Decider, window: Window) -> Outgoing:
         decision = decider.decide(now_s, window)
         self.status.decisions[decision.action.value] += 1
-        if self._journal is not None:
-            self._journal.decided(now_s, window, decision)
+        self._write(now_s, lambda journal: journal.decided(now_s, window, decision))
         if decision.action is Action.REPROBE:
             self.status.reprobe_hosts = [self.status.hosts[host] for host in decision.hosts]
         if decision.action is not Action.WAIT:
@@ -178,6 +183,16 @@ class Job:
         self._remember(plan)
         self.status.plan = plan.identity.number
         return [(None, plan)]
+
+    def _write(self, now_s: float, write: Callable[[Journal], None]) -> None:
+        """Write down; where that is not possible any more, say so and go on without."""
+        if self._journal is None:
+            return
+        try:
+            write(self._journal)
+        except PlinkError as error:
+            self._journal = None
+            self._say(now_s, "log", f"nothing is written down from now on: {error}")
 
     def _remember(self, plan: NewPlan) -> None:
         self._known[plan.identity] = plan.forest

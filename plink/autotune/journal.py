@@ -14,8 +14,6 @@ from plink.tuning.window import Window
 class LogJournal:
     """Writes every window and decision of one job down, within a size.
 
-    A log that cannot be written any more ends the daemon: training goes on without it.
-
     Args:
         path: of the log. Where tuning begins anew, so does the log; the old one is kept as `.1`.
     """

@@ -41,7 +41,11 @@ _GAUGES: Sequence[tuple[str, str, Value]] = (
 )
 _COUNTERS: Sequence[tuple[str, str, Value]] = (
     ("windows", "Windows that all ranks reported", lambda job: job.windows),
-    ("windows_incomplete", "Windows that a rank did not report", lambda job: job.windows_incomplete),
+    (
+        "windows_incomplete",
+        "Windows that a rank did not report",
+        lambda job: job.windows_incomplete,
+    ),
     ("windows_unread", "Windows without iterations", lambda job: job.windows_unread),
 )
 
@@ -93,6 +97,8 @@ class JobCollector(Collector):
             ("host_busy_seconds", "Longest that a host's flow had something to send"),
             ("host_retransmissions", "Segments sent again in the last window"),
             ("host_rtt_seconds", "Longest round trip to another host"),
+            ("host_rate_bytes_per_second", "Fastest delivery on a connection of the host"),
+            ("host_waited_seconds", "Longest without room at a receiver in the last window"),
         ):
             gauge = GaugeMetricFamily(f"plink_autotune_{name}", text, labels=["job", "host"])
             for job in self._jobs:
@@ -110,6 +116,8 @@ def _host_values(job: Status) -> list[dict[str, float]]:
         "host_busy_seconds": window.busy_s.max(axis=1),
         "host_retransmissions": window.retransmissions.sum(axis=1),
         "host_rtt_seconds": window.rtt_s,
+        "host_rate_bytes_per_second": job.rate_bytes_s,
+        "host_waited_seconds": job.waited_s,
     }
     return [
         {name: float(values[host]) for name, values in columns.items()}

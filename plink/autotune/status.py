@@ -6,7 +6,9 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from plink.tuning.window import Window
+import numpy as np
+
+from plink.tuning.window import Floats, Window
 
 _DECISIONS_SHOWN = 20
 
@@ -39,6 +41,8 @@ class Status:
         plan_in_force: number of the plan of the last window.
         window: the last one.
         reduced_bytes: in an iteration of it.
+        rate_bytes_s: (H,) the fastest delivery that the kernel saw on a connection of each host.
+        waited_s: (H,) the longest that a connection of it had no room at the receiver, in it.
         windows: how many were whole.
         windows_incomplete: how many lacked a rank.
         windows_unread: how many could not be used.
@@ -55,6 +59,8 @@ class Status:
     plan_in_force: int = 0
     window: Window | None = None
     reduced_bytes: float = 0.0
+    rate_bytes_s: Floats = field(default_factory=lambda: np.empty(0))
+    waited_s: Floats = field(default_factory=lambda: np.empty(0))
     windows: int = 0
     windows_incomplete: int = 0
     windows_unread: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +62,7 @@ def window_of(reports: Sequence[Report], host_of: Sequence[int], plan: int) -> W
     """What all hosts saw.
 
     Between two hosts bytes and segments are those of all pairs of ranks, which carry data at the
-    same time: so busy and waited seconds, and the round trip, are those of the longest.
+    same time: so the busy seconds, and the round trip, are those of the longest.
 
     Args:
         reports: (P,) of the same window, with iterations.
@@ -84,17 +84,16 @@ def window_of(reports: Sequence[Report], host_of: Sequence[int], plan: int) -> W
         iteration_seconds(reports),
         sent_bytes=share * flows("sent_bytes", np.add),
         busy_s=share * flows("busy_s", np.maximum),
-        waited_s=share * flows("waited_s", np.maximum),
-        rtt_s=flows("rtt_s", np.maximum),
         retransmissions=flows("retransmissions", np.add),
+        rtt_s=flows("rtt_s", np.maximum).max(axis=1),
     )
 
 
-def rates_bytes_s(reports: Sequence[Report], host_of: Sequence[int]) -> Mapping[int, float]:
-    """By host the greatest delivery rate that the kernel saw on one of its flows."""
-    most: dict[int, float] = {}
-    for host, report in zip(host_of, reports, strict=True):
-        most[host] = max(most.get(host, 0.0), float(report.peers["rate_bytes_s"].max()))
+def most_by_host(reports: Sequence[Report], host_of: Sequence[int], name: str) -> Floats:
+    """(H,) the greatest figure of that name that any rank of a host has with any other rank."""
+    most = np.zeros(max(host_of) + 1)
+    of_ranks = [report.peers[name].max() for report in reports]
+    np.maximum.at(most, np.asarray(host_of, dtype=np.intp), of_ranks)
     return most
 
 

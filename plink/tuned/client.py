@@ -70,7 +70,7 @@ class Client:
         self._thread.start()
 
     def put(self, errand: Errand) -> None:
-        """Have the thread do this, and send what it returns; of too many the oldest are left out."""
+        """Have the thread do this and send what it returns; of too many the oldest are left out."""
         self._errands.append(errand)
         self._wake()
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from autotune.deciding import Switching
 from plink.autotune.job import Job
