@@ -55,6 +55,7 @@ class _Window:
     sizes: list[int] = field(default_factory=list)
     marks_s: list[float] = field(default_factory=list)
     looked_at: int = 0
+    has_period: bool = False
 
     def is_long_enough(self, now_s: float, window_s: float) -> bool:
         """Whether enough time has passed, and enough iterations are in it."""
@@ -64,10 +65,11 @@ class _Window:
             return len(self.marks_s) > LEAST_PERIODS
         if len(self.sizes) >= _MOST_COLLECTIVES:
             return True
-        if len(self.sizes) < _GROWTH * self.looked_at:
-            return False
-        self.looked_at = len(self.sizes)
-        return period_of(self.sizes) is not None
+        if not self.has_period and len(self.sizes) >= _GROWTH * self.looked_at:
+            self.looked_at = len(self.sizes)
+            self.has_period = period_of(self.sizes) is not None
+        # Once true it stays so: windows end when all ranks say so at the same point.
+        return self.has_period
 
 
 class TunedRank:

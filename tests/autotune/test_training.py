@@ -1,34 +1,46 @@
-"""Real ranks with PyTorch: the plan changes under them, and every sum is right."""
+"""Real ranks with PyTorch: plans change under them, the daemon dies, and every sum is right."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from autotune import training_checks as checks
-from autotune.serving import SECRET, plan_of, serving, switching
-from plink.autotune.server import Served
+from autotune.serving import HOST, SECRET, daemon_process, plan_of
 from plink.files import plan as plan_file
-from pytorch.processes import results
+from pytorch.processes import running
+
+RANKS = 3
+SWITCHES = 6
+
+pytestmark = pytest.mark.timing
 
 
-def environment(folder: Path, ranks: int, host: str, port: int) -> dict[str, str]:
+def environment(folder: Path, port: int) -> dict[str, str]:
     path = str(folder / "plan.json")
-    plan_file.write(path, plan_of(ranks))
+    plan_file.write(path, plan_of(RANKS))
     return {
         "PLINK_PLAN": path,
-        "PLINK_AUTOTUNE": f"{host}:{port}",
+        "PLINK_AUTOTUNE": f"{HOST}:{port}",
         "PLINK_AUTOTUNE_SECRET": SECRET.decode(),
         "PLINK_AUTOTUNE_STRIDE": "1000000000:4",
-        "PLINK_AUTOTUNE_WINDOW": "0.05",
+        "PLINK_AUTOTUNE_WINDOW": "0.02",
     }
 
 
-def test_a_plan_that_changes_all_the_time_gives_right_sums(tmp_path: Path) -> None:
-    job = switching(3)
-    with serving({"job": Served(job, SECRET)}) as (host, port):
-        heard = results(
-            checks.until_switched, 3, tmp_path, 5, environment=environment(tmp_path, 3, host, port)
-        )
-    assert len(set(heard)) == 1
-    assert isinstance(heard[0], int), heard[0]
-    assert job.status.plan >= 5
+def test_sums_are_right_while_plans_change_and_the_daemon_dies(tmp_path: Path) -> None:
+    mark = tmp_path / "dead"
+    with daemon_process(RANKS) as (daemon, port):
+        check, arguments = checks.with_a_daemon_that_dies, (SWITCHES, str(mark))
+        given = environment(tmp_path, port)
+        with running(check, RANKS, tmp_path, *arguments, environment=given) as ranks:
+            assert [rank.hear() for rank in ranks] == ["switched"] * RANKS
+            daemon.kill()
+            daemon.wait()
+            mark.touch()
+            assert [rank.hear() for rank in ranks] == ["went on"] * RANKS
+            with daemon_process(RANKS, port):
+                iterations = [rank.hear() for rank in ranks]
+    assert len(set(iterations)) == 1
+    assert isinstance(iterations[0], int), iterations[0]
