@@ -24,6 +24,7 @@ from plink.tuned.settings import Settings
 _LOG = logging.getLogger("plink.autotune")
 
 _CONNECT_TIMEOUT_S = 10.0
+_END_TIMEOUT_S = 1.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 10.0
 _RECEIVED_BYTES = 1 << 16
@@ -78,9 +79,11 @@ class Client:
         """End the thread."""
         self._is_over.set()
         self._wake()
-        self._thread.join()
-        os.close(self._mouth)
-        os.close(self._ear)
+        self._thread.join(_END_TIMEOUT_S)
+        # A host that does not answer keeps the thread, and what it uses, a little longer.
+        if not self._thread.is_alive():
+            os.close(self._mouth)
+            os.close(self._ear)
 
     def _wake(self) -> None:
         # Where the pipe is full, enough is in it.

@@ -12,7 +12,7 @@ from plink.tuned.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Repo
 numbers = st.integers(0, LARGEST_NUMBER)
 identities = st.builds(Identity, numbers, st.integers(0, (1 << 32) - 1))
 seconds = st.floats(0.0, 1e9, allow_nan=False)
-figures = st.floats(0.0, 1e15, width=32)
+figures = st.floats(0.0, 2.0**50, width=32)
 
 
 @st.composite
