@@ -42,10 +42,17 @@ FIRST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put long files first, and give tests of real hosts on shared cores a second chance.
 
-    The summary names who took it.
+    The summary names who took it, and says why.
     """
     place = {FOLDER / name: number for number, name in enumerate(FIRST)}
     items.sort(key=lambda item: place.get(item.path, len(place)))
     for item in items:
         if item.get_closest_marker("lab") or item.get_closest_marker("timing"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what went wrong the first time, which a test that then passes would hide."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"first try of {report.nodeid}")
+        terminalreporter.line(report.longreprtext)

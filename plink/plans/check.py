@@ -62,7 +62,7 @@ def _sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
         return None
     roots: npt.NDArray[np.intp] = np.argmax(is_root, axis=1)
     above = np.where(is_root, roots[:, None], parents)
-    for _ in range(ranks.bit_length()):
+    for _ in range(ranks.bit_length() + 1):
         if (above == roots[:, None]).all():
             return roots
         # Twice as far up.

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from plans.strategies import forests, two_by_two
-from plink.plans.check import BrokenForestError, check
+from plink.plans.check import BrokenForestError, _check_route, _is_sound, check
 from plink.plans.forest import Forest, make_forest
 
 TREES = {"reduce_parents": "reduction", "broadcast_parents": "broadcast"}
@@ -149,3 +149,24 @@ def test_a_cycle_beside_the_tree_is_found_where_everything_else_is_right():
     assert refused(make_forest([1.0], down, up)) == (
         "route 0: the result never arrives at rank 2: ranks 2 and 3 wait for each other"
     )
+
+
+@settings(max_examples=50)
+@given(forests(), st.integers(0, 1 << 30), st.integers(-1, 7))
+def test_the_short_way_passes_what_the_replay_passes(
+    forest: Forest, place: int, parent: int
+) -> None:
+    """With one parent of one tree set at random, which breaks most of them."""
+    for parents in (forest.reduce_parents, forest.broadcast_parents):
+        parents.flat[place % parents.size] = parent
+        assert _is_sound(forest) == _passes_the_replay(forest)
+
+
+def _passes_the_replay(forest: Forest) -> bool:
+    trees = zip(forest.reduce_parents.tolist(), forest.broadcast_parents.tolist(), strict=True)
+    try:
+        for route, (up, down) in enumerate(trees):
+            _check_route(route, up, down)
+    except BrokenForestError:
+        return False
+    return True

@@ -21,8 +21,10 @@ def gain(done: Run, changed: State) -> float:
     return done.job.iteration_s(done.first, changed) / done.steps[CHANGE + 9].truth_s
 
 
-@pytest.mark.parametrize("state", [FLAT, even(4), RACKS], ids=["flat", "four", "racks"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("state", "seed"),
+    [*((FLAT, seed) for seed in range(4)), *((even(4), seed) for seed in range(4)), (RACKS, 0)],
+)
 def test_noise_changes_nothing(state: State, seed: int) -> None:
     """Ten minutes of windows of five seconds."""
     done = run(state, lambda _: state, 120, seed=seed)

@@ -1,0 +1,142 @@
+"""Logs of the tuner: what is read is what was written, replays decide alike, lies are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plink.cli import run
+from plink.errors import EXIT_CHANGED, EXIT_WRONG_USE, WrongUseError
+from plink.files import autotune_log
+from plink.files.autotune_log import LogWriter, Start
+from plink.files.plan import Plan, PlanRank
+from plink.tuning.options import TunerOptions
+from plink.tuning.replay import replay, tuner_of
+from plink.tuning.snapshot import to_json
+from tuning.jobs import first_forest
+from tuning.network import Job, Noise, even
+
+USUAL = even(4)
+SLOW = USUAL.with_host(0, 0.4)
+
+
+def write(path: Path, max_bytes: int = 1 << 30) -> int:
+    """The log of a job with a host throttled and restored; how many plans it made."""
+    ranks = [PlanRank(f"n{rank}", f"10.0.0.{rank + 1}") for rank in range(4)]
+    plan = Plan("flat", ranks, first_forest(USUAL), 102_000_000)
+    job = Job(noise=Noise(), seed=3)
+    tuner = tuner_of(plan, TunerOptions())
+    writer = LogWriter(str(path), Start(plan, TunerOptions()), max_bytes)
+    forest, plans = plan.forest, 0
+    for number in range(45):
+        window = job.window(tuner.plan, forest, SLOW if 10 <= number < 25 else USUAL)
+        decision = tuner.decide(5.0 * number, window)
+        if decision.forest is not None:
+            forest, plans = decision.forest, plans + 1
+        if writer.write(5.0 * number, window, decision):
+            writer.restart(Start(plan, TunerOptions(), to_json(tuner)))
+    return plans
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "job.log"
+    assert write(path) == 2
+    return path
+
+
+def test_a_replay_decides_the_same(log: Path) -> None:
+    start, entries = autotune_log.read(str(log))
+    replayed = list(replay(start, entries))
+    assert len(replayed) == 45
+    assert all(each.is_same for each in replayed)
+    assert sum(each.decision.forest is not None for each in replayed) == 2
+
+
+# Lengths at which logs begin while learning, watching, on trial, and in between.
+@pytest.mark.parametrize("max_bytes", [6_000, 15_000, 25_000, 32_000])
+def test_a_log_that_was_cut_decides_the_same(tmp_path: Path, max_bytes: int) -> None:
+    path = tmp_path / "job.log"
+    write(path, max_bytes)
+    seen = 0
+    for part in (f"{path}.1", str(path)):
+        start, entries = autotune_log.read(part)
+        replayed = list(replay(start, entries))
+        assert all(each.is_same for each in replayed), part
+        seen += len(replayed)
+    assert 0 < seen <= 45
+    assert start.state is not None
+    assert sum(Path(part).stat().st_size for part in (f"{path}.1", path)) < 3 * max_bytes + 30_000
+
+
+def test_a_last_line_that_was_cut_is_left_out(log: Path) -> None:
+    log.write_bytes(log.read_bytes()[:-20])
+    start, entries = autotune_log.read(str(log))
+    assert len(list(replay(start, entries))) == 44
+
+
+def damage(log: Path, line: int, change: Callable[[dict[str, Any]], None]) -> None:
+    lines = log.read_text().splitlines()
+    data = json.loads(lines[line])
+    change(data)
+    lines[line] = json.dumps(data)
+    log.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "change", "said"),
+    [
+        (0, lambda data: data.update(version=9), "version 9"),
+        (0, lambda data: data.update(format="plink.plan"), "expected a plink.autotune file"),
+        (0, lambda data: data["plan"].update(routes=[]), "plan: has 0 routes"),
+        (0, lambda data: data["options"].update(alike="much"), "alike is 'much'"),
+        (0, lambda data: data.update(state={"plan": 1}), "no state of a tuner"),
+        (3, lambda data: data["window"].update(rtt_s=[1.0]), "line 4: window: no window of 4"),
+        (3, lambda data: data["window"].update(busy_s=[-1.0] * 16), "no window of 4 hosts"),
+        (3, lambda data: data["window"].pop("plan"), "no window of 4 hosts"),
+        (3, lambda data: data["decision"].update(action="dance"), "action is 'dance'"),
+        (3, lambda data: data.update(now_s=None), "now_s is None"),
+    ],
+)
+def test_a_damaged_log_is_refused(
+    log: Path, line: int, change: Callable[[dict[str, Any]], None], said: str, capsys: Any
+) -> None:
+    damage(log, line, change)
+    assert run(["autotune", "--replay", str(log)]) == EXIT_WRONG_USE
+    assert said in capsys.readouterr().err
+
+
+def test_no_log_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.write_bytes(b"")
+    with pytest.raises(WrongUseError, match="is empty"):
+        autotune_log.read(str(path))
+
+
+def test_the_command_prints_changes_with_their_reasons(log: Path, capsys: Any) -> None:
+    assert run(["autotune", "--replay", str(log)]) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert len(lines) == 2
+    assert "plan 1  quicktune: iterations take +" in lines[0]
+    assert "slow hosts: 0 at" in lines[0]
+    assert "plan 2  quicktune: iterations take -" in lines[1]
+    assert "45 windows, 2 new plans" in err
+
+
+def test_the_command_prints_json(log: Path, capsys: Any) -> None:
+    assert run(["autotune", "--replay", str(log), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [each["plan"] for each in printed if each["is_new_plan"]] == [1, 2]
+    assert all(each["is_as_logged"] for each in printed)
+
+
+def test_other_decisions_are_told(log: Path, capsys: Any) -> None:
+    damage(log, 20, lambda data: data["decision"].update(reason="because"))
+    assert run(["autotune", "--replay", str(log)]) == EXIT_CHANGED
+    err = capsys.readouterr().err
+    assert "1 decision of 45 are others than in the log, first in line 21: wait, because" in err
