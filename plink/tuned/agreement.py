@@ -21,7 +21,7 @@ from plink.errors import WrongUseError
 
 Ballot = npt.NDArray[np.int64]
 
-DEFAULT_BYTES = 64_000_000
+DEFAULT_BYTES = 256_000_000
 DEFAULT_COLLECTIVES = 256
 
 
