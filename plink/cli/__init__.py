@@ -25,7 +25,7 @@ COMMANDS = {
     "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
     "plan": ("plink.cli.plan", "Plan an aggregation that follows the network."),
-    "autotune": ("plink.cli.autotune", "Look again at how a plan was kept fitted to a network."),
+    "autotune": ("plink.cli.autotune", "Keep a plan fitted to the network while training runs."),
     "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
     "report": ("plink.cli.report", "Draw a cluster and its orders as one page of HTML."),
     "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),

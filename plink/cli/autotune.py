@@ -1,26 +1,60 @@
-"""`plink autotune`: keep a plan fitted to the network; for now, look again at how one was kept."""
+"""`plink autotune`: keep a plan fitted to the network, or look again at how one was kept."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from plink.cli.sections import SectionedCommand, options_of
+from plink.errors import WrongUseError
 
-@click.command(epilog="Example: plink autotune --replay autotune.log")
-@click.option(
+_serving = options_of("While training runs")
+_looking = options_of("Afterwards")
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: plink autotune plan.json --listen 10.0.0.1:7000 --log autotune.log --watch",
+)
+@click.argument("plans", nargs=-1, metavar="[NAME=]PLAN...")
+@_serving("--listen", metavar="HOST:PORT", help="Where ranks report; port 0 for any.")
+@_serving(
+    "--secret-file",
+    metavar="FILE",
+    help="The job's secret; made if it is not there (default: PLAN.secret).",
+)
+@_serving("--log", metavar="FILE", help="Write what is measured and decided to FILE.")
+@_serving("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.")
+@_serving("--watch", is_flag=True, help="Show the jobs on the terminal.")
+@_looking(
     "--replay",
-    "log",
     metavar="LOG",
-    required=True,
     help="Decide again on what this log has measured, and compare.",
 )
-@click.option("--all", "has_all", is_flag=True, help="Print every decision, not changes only.")
-@click.option("--json", "as_json", is_flag=True, help="Print all decisions as JSON.")
-def command(log: str, has_all: bool, as_json: bool) -> int:
-    """Replay a log of the tuner: what was measured, and what is decided on it.
+@_looking("--all", "has_all", is_flag=True, help="Print every decision, not changes only.")
+@_looking("--json", "as_json", is_flag=True, help="Print all decisions as JSON.")
+def command(**options: Any) -> int:
+    """Keep the plans of running jobs fitted to the network, until interrupted.
 
-    A log (`-`: standard input) is written while a plan is tuned. Exit code 4: the decisions are
-    others than the log has.
+    The ranks of a job report what their iterations take and what the kernel knows of their
+    connections; where another plan promises more, they are given one. Prints the environment with
+    which the job is started. Training needs no daemon to go on.
+
+    Or replay a log (`-`: standard input): what was measured, and what is decided on it. Exit code
+    4: the decisions are others than the log has.
     """
-    from plink.cli.autotune_action import run_replay  # noqa: PLC0415  numpy would slow `--help`
+    serving = {name: options[name] for name in ("listen", "secret_file", "log", "metrics")}
+    if options["replay"] is not None:
+        if options["plans"] or options["watch"] or any(serving.values()):
+            raise WrongUseError("--replay takes a log alone, no plan and nothing to serve")
+        from plink.cli.autotune_action import run_replay  # noqa: PLC0415  numpy would slow `--help`
 
-    return run_replay(log, has_all=has_all, as_json=as_json)
+        return run_replay(options["replay"], has_all=options["has_all"], as_json=options["as_json"])
+    if options["has_all"] or options["as_json"]:
+        raise WrongUseError("--all and --json are for --replay")
+    if not options["plans"] or options["listen"] is None:
+        raise WrongUseError("expected a plan and --listen, or --replay", "plink autotune --help")
+    from plink.cli.autotune_serve import Request, run  # noqa: PLC0415  numpy would slow `--help`
+
+    return run(Request(options["plans"], watch=options["watch"], **serving))

@@ -6,6 +6,7 @@
 The import registers the backend, and does nothing else (`docs/torch.md`).
 """
 
+import torch.distributed
 from torch.distributed import Backend
 
 from plink.torch.backend import NAME, create
@@ -14,4 +15,16 @@ from plink.torch.group import DEVICES, PlinkGroup
 if NAME.upper() not in Backend._plugins:
     Backend.register_backend(NAME, create, extended_api=True, devices=list(DEVICES))
 
-__all__ = ["PlinkGroup"]
+
+def iteration() -> None:
+    """Tell the autotuner that an iteration of the training ends here (`docs/autotune-daemon.md`).
+
+    Only needed where collectives do not show it; without plink or an autotuner nothing happens.
+    """
+    if torch.distributed.is_initialized():
+        group = torch.distributed.group.WORLD
+        if isinstance(group, PlinkGroup):
+            group.iteration()
+
+
+__all__ = ["PlinkGroup", "iteration"]

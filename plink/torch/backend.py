@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Mapping
@@ -15,15 +16,20 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 from plink.engine import C10dStore, Engine, Options
 from plink.errors import PlinkError, WrongUseError
 from plink.torch.addresses import group_addresses
-from plink.torch.forests import agreed_forest
+from plink.torch.forests import Agreed, agreed_forest
 from plink.torch.gloo_store import EngineStore
 from plink.torch.group import PlinkGroup
+from plink.tuned.rank import TunedRank
+from plink.tuned.secret import FILE_VARIABLE, SECRET_VARIABLE, secret_of
+from plink.tuned.settings import Settings, settings_of
 
 NAME = "plink"
 
 PLAN_VARIABLE = "PLINK_PLAN"
 CONGESTION_VARIABLE = "PLINK_CONGESTION_CONTROL"
 MEMORY_VARIABLE = "PLINK_SHARED_MEMORY"
+
+_LOG = logging.getLogger("plink.autotune")
 
 # The engine's own limit.
 _LONGEST_TIMEOUT_S = 999_999.0
@@ -59,14 +65,19 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     rank, ranks, timeout = asked.group_rank, asked.group_size, asked.timeout
     interfaces, addresses = group_addresses(asked.store, os.environ)
     options = _completed(options, addresses, timeout)
-    engine = None
+    engine = tuned = None
     if ranks > 1:
         meeting = C10dStore(store)
         # PyTorch hands over no ranks for the group of all of them.
         is_part = bool(asked.global_ranks_in_group)
         plan = os.environ.get(PLAN_VARIABLE) or None
-        forest = agreed_forest(meeting, rank, ranks, plan, is_part=is_part, options=options)
-        engine = Engine(rank, ranks, meeting, forest, options)
+        wanted = None if is_part else settings_of(os.environ)
+        agreed = agreed_forest(
+            meeting, rank, ranks, plan, is_part=is_part, options=options, tuned=wanted
+        )
+        engine = Engine(rank, ranks, meeting, agreed.forest, options)
+        if agreed.tuned is not None:
+            tuned = _tuned(engine, rank, agreed, agreed.tuned)
     # After the engine, which names a rank that does not come, and by which the ranks of Gloo meet.
     meeting_place = PrefixStore("gloo", store) if engine is None else EngineStore(engine)
     gloo = _gloo(
@@ -77,7 +88,20 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         interfaces=interfaces,
         address=options.addresses[0],
     )
-    return PlinkGroup(store, rank, ranks, gloo, engine, gloo_store=meeting_place)
+    return PlinkGroup(store, rank, ranks, gloo, engine, gloo_store=meeting_place, tuned=tuned)
+
+
+def _tuned(engine: Engine, rank: int, agreed: Agreed, settings: Settings) -> TunedRank:
+    secret = None
+    try:
+        secret = secret_of(os.environ)
+        if secret is None:
+            raise WrongUseError(f"rank {rank} has neither {SECRET_VARIABLE} nor {FILE_VARIABLE}")
+    except WrongUseError as error:
+        _LOG.warning("training goes on without the autotuner: %s", error)
+    return TunedRank(
+        engine, rank, agreed.forest, placing=agreed.placing, settings=settings, secret=secret
+    )
 
 
 def _completed(options: Options, addresses: list[str], timeout: timedelta) -> Options:

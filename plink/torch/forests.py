@@ -6,6 +6,8 @@ import json
 import socket
 import time
 import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,24 @@ from plink.errors import WrongUseError
 from plink.files import plan as plan_file
 from plink.plans.forest import Forest
 from plink.torch.addresses import host_addresses
-from plink.torch.placement import Place, match, placed
+from plink.torch.placement import Place, match
+from plink.tuned.placing import Placing
+from plink.tuned.settings import Settings
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What all ranks of a group know of its plan.
+
+    Args:
+        forest: over the group's ranks.
+        placing: of these ranks in the plan file.
+        tuned: how the plan is tuned; None where it stays.
+    """
+
+    forest: Forest
+    placing: Placing
+    tuned: Settings | None = None
 
 
 def flat(ranks: int) -> Forest:
@@ -26,8 +45,15 @@ def flat(ranks: int) -> Forest:
 
 
 def agreed_forest(
-    store: Store, rank: int, ranks: int, plan: str | None, *, is_part: bool, options: Options
-) -> Forest:
+    store: Store,
+    rank: int,
+    ranks: int,
+    plan: str | None,
+    *,
+    is_part: bool,
+    options: Options,
+    tuned: Settings | None = None,
+) -> Agreed:
     """The forest of rank 0's plan, with ranks as they are here; flat without a plan.
 
     Args:
@@ -36,6 +62,7 @@ def agreed_forest(
         is_part: the group need not have all ranks of the job: a plan for others is no error then,
             and the group is flat.
         options: how long to wait, and at which addresses this rank listens.
+        tuned: how the plan is tuned; that of rank 0 counts.
 
     Raises:
         WrongUseError: the plan cannot be read or is for other ranks; on every rank.
@@ -44,34 +71,34 @@ def agreed_forest(
     deadline = time.monotonic() + options.setup_timeout_s
     if rank == 0:
         try:
-            forest = _decided(
+            if tuned is not None and plan is None:
+                raise WrongUseError("PLINK_AUTOTUNE is set, but no plan that could be tuned")
+            agreed = _decided(
                 store, ranks, plan, is_part=is_part, deadline=deadline, options=options
             )
         except (WrongUseError, EngineError) as error:
             store.set("forest", _packed({"error": str(error)}))
             raise
-        store.set("forest", _packed(_to_json(forest)))
-        return forest
+        agreed = replace(agreed, tuned=tuned)
+        store.set("forest", _packed(_to_json(agreed)))
+        return agreed
     place = {"name": socket.gethostname(), "addresses": _own_addresses(options)}
     store.set(f"place/{rank}", _packed(place))
     decided = _heard(store, "forest", 0, deadline, options)
     if "error" in decided:
         raise WrongUseError(decided["error"])
-    return Forest(
-        np.array(decided["weights"]),
-        np.array(decided["reduce"], dtype=np.int32),
-        np.array(decided["broadcast"], dtype=np.int32),
-    )
+    return _from_json(decided)
 
 
 def _decided(
     store: Store, ranks: int, path: str | None, *, is_part: bool, deadline: float, options: Options
-) -> Forest:
+) -> Agreed:
+    without = Agreed(flat(ranks), Placing(range(ranks)))
     if path is None:
-        return flat(ranks)
+        return without
     plan, _ = plan_file.read(path)
     if is_part and len(plan.ranks) != ranks:
-        return flat(ranks)
+        return without
     places = [Place(socket.gethostname(), _own_addresses(options))]
     for other in range(1, ranks):
         heard = _heard(store, f"place/{other}", other, deadline, options)
@@ -80,9 +107,10 @@ def _decided(
         planned_rank = match(plan.ranks, places)
     except WrongUseError as error:
         if is_part:
-            return flat(ranks)
+            return without
         raise WrongUseError(f"the plan {path} {error}") from None
-    return placed(plan.forest, planned_rank)
+    placing = Placing(planned_rank)
+    return Agreed(placing.to_job(plan.forest), placing)
 
 
 def _own_addresses(options: Options) -> list[str]:
@@ -105,9 +133,22 @@ def _packed(value: dict[str, Any]) -> bytes:
     return zlib.compress(json.dumps(value).encode())
 
 
-def _to_json(forest: Forest) -> dict[str, Any]:
+def _to_json(agreed: Agreed) -> dict[str, Any]:
+    forest = agreed.forest
     return {
         "weights": forest.weights.tolist(),
         "reduce": forest.reduce_parents.tolist(),
         "broadcast": forest.broadcast_parents.tolist(),
+        "planned": list(agreed.placing.planned_rank),
+        "tuned": None if agreed.tuned is None else agreed.tuned.to_json(),
     }
+
+
+def _from_json(data: Mapping[str, Any]) -> Agreed:
+    forest = Forest(
+        np.array(data["weights"]),
+        np.array(data["reduce"], dtype=np.int32),
+        np.array(data["broadcast"], dtype=np.int32),
+    )
+    tuned = None if data["tuned"] is None else Settings.from_json(data["tuned"])
+    return Agreed(forest, Placing(data["planned"]), tuned)

@@ -25,6 +25,7 @@ from plink.engine import Work as EngineWork
 from plink.errors import PlinkError
 from plink.torch.staging import AcceleratorStage, HostStage, Stage
 from plink.torch.work import NO_TIMEOUT, Errands, Reduction
+from plink.tuned.rank import TunedRank
 
 # A backend for others would need their streams.
 DEVICES = ("cpu", "cuda")
@@ -67,6 +68,7 @@ class PlinkGroup(ProcessGroup):
         gloo: over the same ranks.
         engine: over the same ranks; None where there is one rank.
         gloo_store: in which Gloo met. Kept, for Gloo does not keep what is written in Python.
+        tuned: what follows the engine's plan; None where it stays.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class PlinkGroup(ProcessGroup):
         engine: Engine | None,
         *,
         gloo_store: Store,
+        tuned: TunedRank | None = None,
     ) -> None:
         # With the store it could not be subclassed: that constructor makes no object for Python.
         super().__init__(rank, ranks)  # type: ignore[call-arg]
@@ -85,6 +88,7 @@ class PlinkGroup(ProcessGroup):
         self._gloo_store = gloo_store
         self._plain: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
         self._engine = engine
+        self._tuned = tuned
         self._poster = Errands("plink-poster")
         self._herald = Errands("plink-herald")
         self._streams: dict[torch.device, Any] = {}
@@ -149,6 +153,16 @@ class PlinkGroup(ProcessGroup):
         """Of the engine; None where there is one rank, or after the end."""
         return None if self._engine is None else self._engine.statistics()
 
+    @property
+    def plan_number(self) -> int:
+        """Of the plan in force, as the autotuner numbers them; 0 for the first."""
+        return 0 if self._tuned is None else self._tuned.plan_number
+
+    def iteration(self) -> None:
+        """Tell the autotuner that an iteration ends here; without one nothing happens."""
+        if self._tuned is not None:
+            self._tuned.mark()
+
     def shutdown(self) -> None:
         """End the engine and its threads: `destroy_process_group` calls it."""
         self._end()
@@ -164,20 +178,29 @@ class PlinkGroup(ProcessGroup):
         if self._engine is not None:
             self._engine.close()
         self._poster.end()
+        # After those who call it.
+        if self._tuned is not None:
+            self._tuned.close()
         self._herald.end()
 
     def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
-        stage, engine = self._stage(tensors), self._engine
+        stage, engine, tuned = self._stage(tensors), self._engine, self._tuned
         work = Reduction(tensors, stage, self._herald, max(timeout, NO_TIMEOUT))
 
         def begin(host: Tensor) -> EngineWork | None:
             if engine is None:
                 return None
             dtype = str(host.dtype).removeprefix("torch.")
-            return engine.allreduce(host.view(torch.uint8).numpy(), op, dtype)
+            begun = engine.allreduce(host.view(torch.uint8).numpy(), op, dtype)
+            if tuned is not None:
+                tuned.after(host.nbytes)
+            return begun
 
         # The engine's collectives are numbered as they come, the same on all ranks.
-        if stage.is_ready and self._poster.idle:
+        is_free = self._poster.idle and not (
+            tuned is not None and tuned.would_wait(stage.host.nbytes)
+        )
+        if stage.is_ready and is_free:
             work.post(begin)
         else:
             self._poster.put(lambda: work.post(begin))

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from plink.errors import WrongUseError
 from plink.files.plan import PlanRank
-from plink.plans.forest import Forest
 
 
 @dataclass(frozen=True)
@@ -50,24 +46,6 @@ def match(planned: Sequence[PlanRank], places: Sequence[Place]) -> list[int]:
             raise WrongUseError(f"has {slots[host]} ranks on {host}, where more than these run")
         found.append(free[host].pop(0))
     return found
-
-
-def placed(forest: Forest, planned_rank: Sequence[int]) -> Forest:
-    """The forest over a job's ranks.
-
-    Args:
-        forest: over a plan's ranks.
-        planned_rank: (P,) by rank of the job the rank of the plan.
-    """
-    ahead = np.asarray(planned_rank, dtype=np.int32)
-    back = np.empty_like(ahead)
-    back[ahead] = np.arange(len(ahead), dtype=np.int32)
-
-    def renamed(parents: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        of_job = parents[:, ahead]
-        return np.where(of_job < 0, np.int32(-1), back[of_job])
-
-    return Forest(forest.weights, renamed(forest.reduce_parents), renamed(forest.broadcast_parents))
 
 
 def _host_of(place: Place, hosts: object, by_address: dict[str, str]) -> str | None:

@@ -86,7 +86,7 @@ install_plink() {
         -c "$ROOT/constraints.txt" scikit-build-core nanobind ||
         die "pip could not install the build tools"
     run_quietly "installing plink and its extras into .venv" "$VENV/bin/python" -m pip install \
-        -c "$ROOT/constraints.txt" --no-build-isolation "${ROOT}[dev,exact,redis,report,torch,trace]" ||
+        -c "$ROOT/constraints.txt" --no-build-isolation "${ROOT}[dev,exact,metrics,redis,report,torch,trace]" ||
         die "pip could not install plink"
     printf '%s\n' "$sources" >"$VENV/plink-sources"
 }

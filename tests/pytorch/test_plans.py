@@ -17,7 +17,8 @@ from plink.files import plan as plan_file
 from plink.files.plan import Plan, PlanRank
 from plink.plans.forest import Forest, make_forest
 from plink.torch.forests import flat
-from plink.torch.placement import Place, match, placed
+from plink.torch.placement import Place, match
+from plink.tuned.placing import renamed
 from pytorch import work_checks as checks
 from pytorch.processes import results
 
@@ -93,7 +94,7 @@ def test_a_host_with_more_ranks_than_planned_is_refused() -> None:
 def test_placing_renames_ranks_and_nothing_else(forest: Forest, chance: object) -> None:
     order = list(range(forest.ranks))
     chance.shuffle(order)  # type: ignore[attr-defined]
-    result = placed(forest, order)
+    result = renamed(forest, order)
     native(result)
     for old, new in (
         (forest.reduce_parents, result.reduce_parents),

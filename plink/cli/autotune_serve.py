@@ -1,0 +1,160 @@
+"""`plink autotune` behind its options: serve the ranks of jobs until interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from plink.autotune.job import Job
+from plink.autotune.journal import LogJournal
+from plink.autotune.server import Served, Server
+from plink.autotune.status import Status
+from plink.autotune.watch import view
+from plink.cli.talk import note
+from plink.errors import PlinkError, WrongUseError
+from plink.files import document
+from plink.files import plan as plan_file
+from plink.files.plan import Plan
+from plink.tuned.handshake import is_job_name
+from plink.tuned.secret import make_secret, read_secret
+from plink.tuned.settings import DEFAULT_JOB, parse_address
+from plink.tuning.options import TunerOptions
+from plink.tuning.replay import tuner_of
+from plink.tuning.tuner import Tuner
+
+_REFRESH_S = 0.5
+
+
+@dataclass(frozen=True)
+class Request:
+    """The command's options."""
+
+    plans: Sequence[str]
+    listen: str
+    secret_file: str | None = None
+    log: str | None = None
+    metrics: str | None = None
+    watch: bool = False
+
+
+def run(request: Request) -> int:
+    """Serve until interrupted.
+
+    Raises:
+        WrongUseError: a plan, secret or option that cannot be.
+        PlinkError: an address cannot be listened on.
+    """
+    host, port = parse_address(request.listen, "--listen")
+    given = _named(request.plans)
+    if request.secret_file is not None and len(given) > 1:
+        raise WrongUseError("--secret-file is for one job; each of several has its PLAN.secret")
+    jobs: dict[str, Served] = {}
+    secrets: dict[str, str] = {}
+    for name, path in given.items():
+        plan, _ = plan_file.read(path)
+        _tuner(plan, document.label(path))
+        secrets[name] = request.secret_file or f"{path}.secret"
+        jobs[name] = Served(_job(name, plan, request.log, len(given)), _secret(secrets[name]))
+    server = Server(jobs, note)
+    if request.metrics is not None:
+        _serve_metrics(request.metrics, [served.job.status for served in jobs.values()], server)
+
+    def say(port: int) -> None:
+        for name, path in given.items():
+            words = [f"PLINK_AUTOTUNE={host}:{port}", f"PLINK_AUTOTUNE_SECRET_FILE={secrets[name]}"]
+            if name != DEFAULT_JOB:
+                words.append(f"PLINK_AUTOTUNE_JOB={name}")
+            words.append(f"PLINK_PLAN={path}")
+            click.echo(f"{' '.join(shlex.quote(word) for word in words)} torchrun ... train.py")
+        sys.stdout.flush()
+
+    statuses = [served.job.status for served in jobs.values()]
+    try:
+        asyncio.run(_serve(server, (host, port), say, statuses if request.watch else None))
+    except KeyboardInterrupt:
+        note("training goes on with the plans that are in force")
+    return 0
+
+
+async def _serve(
+    server: Server,
+    address: tuple[str, int],
+    say: Callable[[int], None],
+    watched: Sequence[Status] | None,
+) -> None:
+    listening = await server.listen(*address)
+    say(listening.sockets[0].getsockname()[1])
+    try:
+        if watched is None:
+            await asyncio.Event().wait()
+        else:
+            await _watch(watched)
+    finally:
+        listening.close()
+        await server.close()
+
+
+async def _watch(jobs: Sequence[Status]) -> None:
+    from rich.live import Live  # noqa: PLC0415
+
+    with Live(view(jobs), auto_refresh=False, screen=False) as live:
+        while True:
+            live.update(view(jobs), refresh=True)
+            await asyncio.sleep(_REFRESH_S)
+
+
+def _named(plans: Sequence[str]) -> dict[str, str]:
+    """Path by name of the job."""
+    found: dict[str, str] = {}
+    for text in plans:
+        name, equals, path = text.partition("=")
+        if not equals or not is_job_name(name):
+            name, path = DEFAULT_JOB, text
+        if name in found:
+            raise WrongUseError(f"two plans for job {name}", "name them: NAME=PLAN")
+        found[name] = path
+    return found
+
+
+def _job(name: str, plan: Plan, log: str | None, jobs: int) -> Job:
+    journal = None if log is None else LogJournal(log if jobs == 1 else f"{log}.{name}")
+    return Job(name, plan, lambda begun: tuner_of(begun, TunerOptions()), journal)
+
+
+def _tuner(plan: Plan, source: str) -> Tuner:
+    try:
+        return tuner_of(plan, TunerOptions())
+    except ValueError as error:
+        raise WrongUseError(
+            f"{source}: {error}", "plink plan --kind flat or --kind 2lha makes one that has"
+        ) from None
+
+
+def _secret(path: str) -> bytes:
+    if Path(path).exists():
+        return read_secret(path)
+    return make_secret(path)
+
+
+def _serve_metrics(address: str, jobs: Sequence[Status], server: Server) -> None:
+    try:
+        from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
+
+        from plink.autotune.metrics import JobCollector  # noqa: PLC0415
+    except ImportError:
+        raise PlinkError(
+            "--metrics needs prometheus_client", "pip install 'plink-collectives[metrics]'"
+        ) from None
+    host, port = parse_address(address, "--metrics")
+    registry = CollectorRegistry()
+    registry.register(JobCollector(jobs, lambda: server.dropped))
+    try:
+        start_http_server(port, host, registry)
+    except OSError as error:
+        raise PlinkError(f"cannot serve metrics on {address}: {error.strerror}") from None

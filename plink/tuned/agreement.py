@@ -1,0 +1,95 @@
+"""At which collective a plan starts, agreed by the ranks alone.
+
+After so many bytes or collectives there is a *point*, at the same collective on every rank. There
+each rank begins a tiny all-reduce by minimum of three numbers, and nobody waits for it: the word of
+the newest plan that it holds, this word negated, and whether its window of measurements is long
+enough. At the next point its result is read, the same on every rank: where minimum and maximum
+are one word, every rank holds that plan, and all install it at the same collective.
+
+A daemon that fails midway, or two that number alike, do no harm: without one word there is no
+change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.errors import WrongUseError
+
+Ballot = npt.NDArray[np.int64]
+
+DEFAULT_BYTES = 256_000_000
+DEFAULT_COLLECTIVES = 256
+
+
+@dataclass(frozen=True)
+class Stride:
+    """From one point to the next: what is reached first. The same on every rank.
+
+    Args:
+        size_bytes: reduced since the last point.
+        collectives: begun since the last point.
+    """
+
+    size_bytes: int = DEFAULT_BYTES
+    collectives: int = DEFAULT_COLLECTIVES
+
+    def __post_init__(self) -> None:
+        if self.size_bytes < 1 or self.collectives < 1:
+            raise WrongUseError("from point to point there are at least a byte and a collective")
+
+
+class Points:
+    """Where the points are.
+
+    Args:
+        stride: between them.
+    """
+
+    def __init__(self, stride: Stride) -> None:
+        self._stride = stride
+        self._size_bytes = 0
+        self._collectives = 0
+
+    def is_next(self, size_bytes: int) -> bool:
+        """Whether a point would come after a collective of that size."""
+        return (
+            self._size_bytes + size_bytes >= self._stride.size_bytes
+            or self._collectives + 1 >= self._stride.collectives
+        )
+
+    def count(self, size_bytes: int) -> bool:
+        """Count a collective; whether a point comes after it."""
+        if self.is_next(size_bytes):
+            self._size_bytes = self._collectives = 0
+            return True
+        self._size_bytes += size_bytes
+        self._collectives += 1
+        return False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What all ranks know after a ballot.
+
+    Args:
+        word: of the plan that every rank held, or None where they held different ones.
+        is_window_over: every rank's window was long enough.
+    """
+
+    word: int | None
+    is_window_over: bool
+
+
+def ballot(word: int, is_window_long_enough: bool) -> Ballot:
+    """(3,) what a rank gives to the all-reduce by minimum."""
+    return np.array([word, -word, int(is_window_long_enough)], dtype=np.int64)
+
+
+def outcome(reduced: Ballot) -> Outcome:
+    """What the all-reduce gave."""
+    least, negated_most, is_over = reduced.tolist()
+    return Outcome(least if least == -negated_most else None, bool(is_over))

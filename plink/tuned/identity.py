@@ -1,0 +1,40 @@
+"""What tells plans apart: a number that the daemon gives, and a digest of what they are."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from plink.plans.forest import Forest
+
+LARGEST_NUMBER = (1 << 31) - 1
+_DIGEST_BITS = 32
+
+
+@dataclass(frozen=True, order=True)
+class Identity:
+    """Of a plan. Two with the same number and digest are the same plan.
+
+    Args:
+        number: 0 for the plan that the job began with.
+        digest: of the forest, as the plan file numbers its ranks; 32 bits.
+    """
+
+    number: int
+    digest: int
+
+    @property
+    def word(self) -> int:
+        """As one signed number of 64 bits, not negative."""
+        return self.number << _DIGEST_BITS | self.digest
+
+
+def identity(number: int, forest: Forest) -> Identity:
+    """Of this plan."""
+    hashed = hashlib.sha256(f"{forest.routes} {forest.ranks} ".encode())
+    hashed.update(np.ascontiguousarray(forest.weights, dtype="<f8").tobytes())
+    for parents in (forest.reduce_parents, forest.broadcast_parents):
+        hashed.update(np.ascontiguousarray(parents, dtype="<i4").tobytes())
+    return Identity(number, int.from_bytes(hashed.digest()[: _DIGEST_BITS // 8], "little"))

@@ -1,0 +1,72 @@
+"""A daemon in a thread of the test's process, and one that is a process and can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+
+from autotune.deciding import Switching
+from plink.autotune.job import Job
+from plink.autotune.server import Served, Server
+from plink.files.plan import Plan, PlanRank
+from plink.torch.forests import flat
+
+SECRET = b"0123456789abcdef0123456789abcdef"
+HOST = "127.0.0.1"
+TIMEOUT_S = 40.0
+
+
+def plan_of(ranks: int, hosts: bool = False) -> Plan:
+    """A flat plan for ranks that all are on this host, or each on one of its own."""
+    names = [f"h{rank}" if hosts else socket.gethostname() for rank in range(ranks)]
+    return Plan("flat", [PlanRank(name, "192.0.2.1") for name in names], flat(ranks), 1000)
+
+
+def switching(ranks: int, name: str = "job") -> Job:
+    return Job(name, plan_of(ranks), Switching)
+
+
+@contextlib.contextmanager
+def serving(jobs: Mapping[str, Served], said: list[str], port: int = 0) -> Iterator[int]:
+    """The port of a daemon with these jobs."""
+    ready: Future[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+    async def serve() -> None:
+        server = Server(jobs, said.append)
+        over = asyncio.Event()
+        listening = await server.listen(HOST, port)
+        ready.set_result((listening.sockets[0].getsockname()[1], asyncio.get_running_loop(), over))
+        await over.wait()
+        listening.close()
+        await server.close()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    served_port, loop, over = ready.result(TIMEOUT_S)
+    try:
+        yield served_port
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join()
+
+
+@contextlib.contextmanager
+def daemon_process(ranks: int, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A process, and its port; it is killed in any case."""
+    program = Path(__file__).with_name("daemon_program.py")
+    command = [sys.executable, "-P" if sys.version_info >= (3, 11) else "-s", str(program)]
+    with subprocess.Popen(
+        [*command, str(ranks), str(port)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process, int(process.stdout.readline())
+        finally:
+            process.kill()

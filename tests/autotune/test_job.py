@@ -1,0 +1,140 @@
+"""A job without sockets: windows are gathered, plans issued, and unknown ones asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from autotune.deciding import Switching
+from autotune.reporting import first, join, report
+from autotune.serving import plan_of
+from plink.autotune.job import Job, Outgoing
+from plink.autotune.windows import window_of
+from plink.errors import PlinkError
+from plink.files.plan import Plan
+from plink.tuned.identity import Identity, identity
+from plink.tuned.messages import Ask, NewPlan
+from plink.tuning.decision import Decision
+from plink.tuning.window import Window
+
+RANKS = 3
+
+
+def begun(plan: Plan | None = None) -> Job:
+    """A job whose ranks are there, and whose first plan is tuned."""
+    job = Job("job", plan or plan_of(RANKS), Switching)
+    for rank in range(RANKS):
+        assert job.joined(0.0, join(rank, first(job.plan.forest), RANKS)) == []
+    assert all_report(job, first(job.plan.forest)) == []
+    return job
+
+
+def all_report(job: Job, plan: Identity, begin: int = 0) -> Outgoing:
+    sent: Outgoing = []
+    for rank in range(RANKS):
+        assert sent == []
+        sent = job.reported(0.0, rank, report(rank, plan, RANKS, begin))
+    return sent
+
+
+def issued(sent: Outgoing) -> NewPlan:
+    [(rank, message)] = sent
+    assert rank is None
+    assert isinstance(message, NewPlan)
+    return message
+
+
+def test_a_window_is_what_all_ranks_report_of_it() -> None:
+    job = begun()
+    plan = issued(all_report(job, first(job.plan.forest), 10)).identity
+    assert plan.number == 1
+    # The last window was of the plan before: it tells nothing of this one.
+    assert all_report(job, first(job.plan.forest), 20) == []
+    assert issued(all_report(job, plan, 30)).identity.number == 2
+    assert job.status.windows == 4
+
+
+def test_flows_of_hosts_are_those_of_their_ranks() -> None:
+    reports = [report(rank, Identity(0, 0), RANKS) for rank in range(RANKS)]
+    window = window_of(reports, [0, 0, 1], 7)
+    assert window.plan == 7
+    # Of two iterations: 2 and 102 bytes from the two ranks of host 0, 200 and 201 from host 1.
+    assert np.array_equal(window.sent_bytes, [[0, 52.0], [200.5, 0]])
+
+
+def test_a_rank_that_comes_later_gets_the_newest_plan_if_it_lacks_it() -> None:
+    job = begun()
+    plan = issued(all_report(job, first(job.plan.forest), 10))
+    old = first(job.plan.forest)
+    job.left(0.0, 1)
+    assert job.joined(0.0, join(1, old, RANKS)) == [(1, plan)]
+    assert job.joined(0.0, join(1, old, RANKS, held=plan.identity)) == []
+
+
+def test_a_new_daemon_asks_for_the_plan_in_force_and_numbers_on() -> None:
+    job = Job("job", plan_of(RANKS), Switching)
+    old = job.plan.forest
+    other = replace(old, weights=np.array([3.0, 1.0, 2.0]))
+    plan = NewPlan(identity(41, other), other)
+    for rank in range(RANKS):
+        assert job.joined(0.0, join(rank, plan.identity, RANKS)) == []
+    assert all_report(job, plan.identity) == [(RANKS - 1, Ask(plan.identity))]
+    assert job.told(0.0, plan) == []
+    assert all_report(job, plan.identity, 10) == []
+    assert issued(all_report(job, plan.identity, 20)).identity.number == 42
+
+
+def test_a_plan_that_cannot_be_tuned_is_replaced_by_the_first() -> None:
+    def refuse(plan: Plan) -> Switching:
+        if plan.forest.weights[0] == 3.0:
+            raise ValueError("no masters")
+        return Switching(plan)
+
+    job = Job("job", plan_of(RANKS), refuse)
+    other = replace(job.plan.forest, weights=np.array([3.0, 1.0, 2.0]))
+    plan = NewPlan(identity(5, other), other)
+    job.told(0.0, plan)
+    sent = issued(all_report(job, plan.identity))
+    assert sent.identity == identity(6, job.plan.forest)
+    assert all_report(job, sent.identity, 10) == []
+    assert issued(all_report(job, sent.identity, 20)).identity.number == 7
+
+
+def test_windows_without_iterations_are_counted_and_tell_nothing() -> None:
+    job = begun()
+    old = first(job.plan.forest)
+    for rank in range(RANKS):
+        assert job.reported(0.0, rank, report(rank, old, RANKS, 9, iteration_s=np.empty(0))) == []
+    assert job.status.windows_unread == 1
+    assert "plink.torch.iteration()" in job.status.latest[-1].text
+
+
+def test_windows_that_lack_a_rank_are_given_up() -> None:
+    job = begun()
+    for begin in range(100, 400, 10):
+        job.reported(0.0, 0, report(0, first(job.plan.forest), RANKS, begin))
+    assert job.status.windows_incomplete > 20
+
+
+class FullDisk:
+    def begun(self, plan: Plan, decider: object) -> None:
+        pass
+
+    def decided(self, now_s: float, window: Window, decision: Decision) -> None:
+        raise PlinkError("no space left")
+
+
+def test_a_log_that_cannot_be_written_does_not_stop_the_tuning() -> None:
+    job = Job("job", plan_of(RANKS), Switching, FullDisk())
+    old = first(job.plan.forest)
+    all_report(job, old)
+    assert issued(all_report(job, old, 10)).identity.number == 1
+    assert any("no space left" in event.text for event in job.status.latest)
+
+
+@pytest.mark.parametrize("digest", [0, 1])
+def test_plans_of_one_number_are_told_apart(digest: int) -> None:
+    assert Identity(1, digest).word != Identity(1, digest + 1).word
+    assert Identity(1, digest).word < Identity(2, 0).word < 1 << 63

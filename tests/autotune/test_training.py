@@ -1,0 +1,46 @@
+"""Real ranks with PyTorch: plans change under them, the daemon dies, and every sum is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune import training_checks as checks
+from autotune.serving import HOST, SECRET, daemon_process, plan_of
+from plink.files import plan as plan_file
+from pytorch.processes import running
+
+RANKS = 3
+SWITCHES = 6
+
+pytestmark = pytest.mark.timing
+
+
+def environment(folder: Path, port: int) -> dict[str, str]:
+    path = str(folder / "plan.json")
+    plan_file.write(path, plan_of(RANKS))
+    return {
+        "PLINK_PLAN": path,
+        "PLINK_AUTOTUNE": f"{HOST}:{port}",
+        "PLINK_AUTOTUNE_SECRET": SECRET.decode(),
+        "PLINK_AUTOTUNE_STRIDE": "1000000000:4",
+        "PLINK_AUTOTUNE_WINDOW": "0.02",
+    }
+
+
+def test_sums_are_right_while_plans_change_and_the_daemon_dies(tmp_path: Path) -> None:
+    mark = tmp_path / "dead"
+    with daemon_process(RANKS) as (daemon, port):
+        check, arguments = checks.with_a_daemon_that_dies, (SWITCHES, str(mark))
+        given = environment(tmp_path, port)
+        with running(check, RANKS, tmp_path, *arguments, environment=given) as ranks:
+            assert [rank.hear() for rank in ranks] == ["switched"] * RANKS
+            daemon.kill()
+            daemon.wait()
+            mark.touch()
+            assert [rank.hear() for rank in ranks] == ["went on"] * RANKS
+            with daemon_process(RANKS, port):
+                iterations = [rank.hear() for rank in ranks]
+    assert len(set(iterations)) == 1
+    assert isinstance(iterations[0], int), iterations[0]
