@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from solvers.contention.fair import ends_s
 from solvers.contention.network import Network
 from solvers.contention.time import Clock
 from solvers.forests.routes import Floats, Indices, Routes, make_routes
@@ -22,6 +23,9 @@ _USUAL_LEAST_BYTES = 32 * 1024
 _MOST_CHUNK_BYTES = 256 * 1024
 _CHUNKS_OF_A_ROUTE = 32
 
+# Of more flows it takes too long to tell how they share links.
+MOST_SHARED_FLOWS = 4096
+
 # What a processor needs to hand a message to the kernel, or to take one from it: the overhead o of
 # LogP (Culler et al. 1993).
 MESSAGE_S = 5e-6
@@ -32,8 +36,10 @@ def time_s(
 ) -> float:
     """The time in seconds of one allreduce.
 
-    The sum of four. All chunks are under way together, so that the link that takes longest for all
-    bytes that cross it decides. The first chunk's way up and down adds the greatest latency of each
+    The sum of five. All chunks are under way together, so that the link that takes longest for all
+    bytes that cross it decides. Flows share links evenly, though not all of them have as much to
+    send: what is left to do when the short ones have ended may leave links idle (`sharing_s`). The
+    first chunk's way up and down adds the greatest latency of each
     round (`solvers.contention.time`). On that way ranks handle messages one after the other: a root
     with many children waits for each of them, which is what the time of a small buffer is made of.
     And the chunk itself has to cross one link after the other, while the busiest link, at the begin
@@ -53,7 +59,57 @@ def time_s(
     carried_s = Clock(forest_table(used, size_bytes), network).time_s(hosts)
     up, down = used.reduce_parents.astype(np.intp), used.broadcast_parents.astype(np.intp)
     handled_s = MESSAGE_S * int(messages_on_the_way(up, down).max())
-    return carried_s + handled_s + fill_s(used, hosts, network, size_bytes)
+    shared_s = sharing_s(used, hosts, network, size_bytes)
+    return carried_s + shared_s + handled_s + fill_s(used, hosts, network, size_bytes)
+
+
+def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: float) -> float:
+    """How much longer all flows take that share links evenly than the busiest link has to.
+
+    0 where there are more than `MOST_SHARED_FLOWS` between hosts.
+
+    Args:
+        routes: over ranks.
+        host_of: (P,) the host of each rank.
+        network: the hosts and links.
+        size_bytes: of the buffer.
+    """
+    flows = np.zeros((network.hosts, network.hosts))
+    sizes_bytes = routes.weights * size_bytes
+    for parents, is_down in ((routes.reduce_parents, False), (routes.broadcast_parents, True)):
+        route, child = np.nonzero(parents >= 0)
+        ends = host_of[child], host_of[parents[route, child]]
+        np.add.at(flows, ends[::-1] if is_down else ends, sizes_bytes[route])
+    np.fill_diagonal(flows, 0.0)
+    source, destination = np.nonzero(flows)
+    if not 0 < len(source) <= MOST_SHARED_FLOWS:
+        return 0.0
+    hosts, groups = network.hosts, network.groups
+    own, theirs = network.group_of[source], network.group_of[destination]
+    leaves = (own != theirs) & (own >= 0)
+    enters = (own != theirs) & (theirs >= 0)
+    crossed = np.stack(
+        [
+            source,
+            hosts + destination,
+            np.where(leaves, 2 * hosts + own, -1),
+            np.where(enters, 2 * hosts + groups + theirs, -1),
+        ],
+        axis=1,
+    )
+    rates = np.concatenate(
+        [
+            network.send_bytes_s,
+            network.receive_bytes_s,
+            network.uplink_send_bytes_s,
+            network.uplink_receive_bytes_s,
+        ]
+    )
+    sizes = flows[source, destination]
+    bytes_of_link = np.zeros(len(rates))
+    for column in crossed.T:
+        np.add.at(bytes_of_link, column[column >= 0], sizes[column >= 0])
+    return max(0.0, float(ends_s(sizes, crossed, rates).max() - (bytes_of_link / rates).max()))
 
 
 def fill_s(routes: Routes, host_of: Indices, network: Network, size_bytes: float) -> float:

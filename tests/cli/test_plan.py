@@ -33,7 +33,7 @@ def test_the_installed_command_plans_from_end_to_end(folder: Path) -> None:
         "kind predicted of the bound between groups on the wire rounds",
         "2lha 1.20 s 1.00 x 120 MB 600 MB 4",
         "ring 1.50 s 1.25 x 150 MB 600 MB 30",
-        "tree 2.40 s 2.00 x 200 MB 600 MB 8",
+        "tree 2.45 s 2.04 x 200 MB 600 MB 8",
         "flat 4.80 s 4.00 x 480 MB 600 MB 2",
         "bound 1.20 s",
         "",

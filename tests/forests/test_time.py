@@ -28,6 +28,7 @@ from solvers.forests.time import (
     chunk_bytes,
     dealt,
     fill_s,
+    sharing_s,
     time_s,
 )
 from solvers.forests.trees import depths, heights, messages_on_the_way
@@ -73,12 +74,24 @@ def test_two_levels_gain_what_they_can_where_uplinks_limit(count, hosts):
 
 
 @pytest.mark.parametrize("uplink", [B, B / 2, 4 * B])
-def test_racks_of_4_4_2_1_are_no_slower_than_their_ring(uplink):
+def test_the_links_of_racks_of_4_4_2_1_are_no_busier_than_with_their_ring(uplink):
     network = racks([4, 4, 2, 1], host=B, uplink=uplink, latency=20e-6)
     two, around = two_level_of(network), ring(range(11))
-    assert time_of(two, network) <= time_of(around, network)
+    shared_s = sharing_s(two, np.arange(11), network, S)
+    assert time_of(two, network) - shared_s <= time_of(around, network)
     carried_s = time_of(two, network) - handled_s(two) - 4 * 20e-6
-    assert carried_s == pytest.approx(lower_bound_s(network, S))
+    assert carried_s - shared_s == pytest.approx(lower_bound_s(network, S))
+
+
+def test_flows_of_unequal_racks_end_at_different_times_and_those_of_equal_ones_together():
+    for sizes, least, most in (([4, 4, 4], 0.0, 1e-6), ([4, 4, 2, 1], 0.05, 0.15)):
+        network = racks(sizes, host=B, uplink=B)
+        hosts = np.arange(sum(sizes))
+        share = sharing_s(two_level_of(network), hosts, network, S) / lower_bound_s(network, S)
+        assert least <= share <= most
+        assert sharing_s(ring(hosts), hosts, network, S) == pytest.approx(0.0, abs=1e-9)
+    free = make_network(4)
+    assert sharing_s(flat(np.ones(4)), np.arange(4), free, S) == 0.0
 
 
 def test_latency_is_waited_for_once_a_round():

@@ -33,24 +33,24 @@ def times(found: Planned) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "uplink_gbit_s", "ring_ms", "two_level_ms"),
+    ("sizes", "uplink_gbit_s", "ring_ms", "two_level_ms", "bound_ms"),
     [
-        ([4, 4, 4, 4], 0.4, 750.0, 750.0),
-        ([4, 4, 4, 4], 0.2, 1500.0, 1200.0),
-        ([8, 8, 8, 8], 0.2, 1550.0, 1200.0),
-        ([4, 4, 2, 1], 0.4, 727.3, 727.3),
-        ([4, 4, 2, 1], 0.2, 1454.5, 1200.0),
+        ([4, 4, 4, 4], 0.4, 750.0, 750.0, 750.0),
+        ([4, 4, 4, 4], 0.2, 1500.0, 1200.0, 1200.0),
+        ([8, 8, 8, 8], 0.2, 1550.0, 1200.0, 1200.0),
+        # Unequal racks have unequal flows, which do not end at the same time.
+        ([4, 4, 2, 1], 0.4, 727.3, 790.9, 727.3),
+        ([4, 4, 2, 1], 0.2, 1454.5, 1300.0, 1200.0),
     ],
 )
 def test_racks_are_predicted_to_take_what_their_links_allow(
-    sizes, uplink_gbit_s, ring_ms, two_level_ms
+    sizes, uplink_gbit_s, ring_ms, two_level_ms, bound_ms
 ):
     found = plan(rack_cluster(sizes, uplink_gbit_s=uplink_gbit_s))
-    assert found.plan.kind == "2lha"
+    assert found.plan.kind == ("2lha" if two_level_ms <= ring_ms else "ring")
     assert times(found)["ring"] * 1e3 == pytest.approx(ring_ms, rel=2e-3)
     assert times(found)["2lha"] * 1e3 == pytest.approx(two_level_ms, rel=2e-3)
-    assert times(found)["2lha"] <= times(found)["ring"]
-    assert found.plan.bound_s == pytest.approx(two_level_ms / 1e3, rel=1e-3)
+    assert found.plan.bound_s == pytest.approx(bound_ms / 1e3, rel=1e-3)
     assert min(times(found).values()) >= found.plan.bound_s
     assert found.plan.assumptions == []
 

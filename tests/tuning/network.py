@@ -1,8 +1,7 @@
 """A network whose links change while a job trains on it, and what its ranks would report.
 
-All flows of an iteration are under way together and share links fairly (max-min): the rates are
-filled up until a link is full, its flows stay at that, the others go on; when a flow ends its part
-goes to the rest. An iteration takes the computing and then the last flow.
+All flows of an iteration are under way together and share links fairly (max-min). An iteration
+takes the computing and then the last flow.
 """
 
 from __future__ import annotations
@@ -16,8 +15,10 @@ import numpy.typing as npt
 from plink.plans.forest import Forest
 from plink.plans.measures import bytes_between
 from plink.tuning.window import Window
+from solvers.contention.fair import ends_s
 
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -65,55 +66,33 @@ def even(hosts: int, *, groups: int = 1, host_gbit_s: float = 5.0, uplink: float
 def flow_times_s(sent_bytes: Floats, state: State) -> Floats:
     """(H, H) when each flow ends."""
     sender, receiver = np.nonzero(sent_bytes)
-    left = sent_bytes[sender, receiver].astype(np.float64)
-    crossed, room = _links(sender, receiver, state)
-    ends = np.zeros(len(left))
-    now_s, is_open = 0.0, np.ones(len(left), dtype=bool)
-    while is_open.any():
-        rates = _fair_rates(crossed[:, is_open], room)
-        step_s = float((left[is_open] / rates).min())
-        now_s += step_s
-        left[is_open] -= rates * step_s
-        done = is_open & (left <= 1e-9 * sent_bytes[sender, receiver])
-        ends[done] = now_s
-        is_open &= ~done
     times = np.zeros(sent_bytes.shape)
-    times[sender, receiver] = ends
+    times[sender, receiver] = ends_s(sent_bytes[sender, receiver], *_links(sender, receiver, state))
     return times
 
 
-def _links(
-    sender: npt.NDArray[np.intp], receiver: npt.NDArray[np.intp], state: State
-) -> tuple[npt.NDArray[np.bool_], Floats]:
-    """(L, F) which flow crosses which link, and (L,) what the links carry."""
-    rows, room = [], []
-    for host, rate in enumerate(state.hosts_bytes_s):
-        rows += [sender == host, receiver == host]
-        room += [rate, min(rate, state.adding_bytes_s.get(host, np.inf))]
+def _links(sender: Indices, receiver: Indices, state: State) -> tuple[Indices, Floats]:
+    """(F, K) the links that each flow crosses, and (L,) what links carry."""
+    hosts, groups = len(state.hosts_bytes_s), len(state.uplinks_bytes_s)
+    adding = np.array([state.adding_bytes_s.get(host, np.inf) for host in range(hosts)])
     source, target = state.group_of[sender], state.group_of[receiver]
-    for group, rate in enumerate(state.uplinks_bytes_s):
-        rows += [(source == group) & (target != group), (target == group) & (source != group)]
-        room += [rate, rate]
-    for (one, other), rate in state.flows_bytes_s.items():
-        rows.append((sender == one) & (receiver == other))
-        room.append(rate)
-    return np.array(rows), np.array(room, dtype=np.float64)
-
-
-def _fair_rates(crossed: npt.NDArray[np.bool_], room: Floats) -> Floats:
-    """(F,) max-min fair."""
-    rates = np.zeros(crossed.shape[1])
-    is_rising = np.ones(crossed.shape[1], dtype=bool)
-    left = room.copy()
-    while is_rising.any():
-        rising = crossed[:, is_rising].sum(axis=1)
-        rise = np.divide(left, rising, out=np.full(len(left), np.inf), where=rising > 0)
-        step = float(rise.min())
-        rates[is_rising] += step
-        left -= step * rising
-        full = (rise <= step * (1 + 1e-12)) & (rising > 0)
-        is_rising &= ~crossed[full].any(axis=0)
-    return rates
+    own = np.full(len(sender), -1)
+    for number, (one, other) in enumerate(state.flows_bytes_s):
+        own[(sender == one) & (receiver == other)] = 2 * hosts + 2 * groups + number
+    crossed = np.stack(
+        [
+            sender,
+            hosts + receiver,
+            np.where(source == target, -1, 2 * hosts + source),
+            np.where(source == target, -1, 2 * hosts + groups + target),
+            own,
+        ],
+        axis=1,
+    )
+    received = np.minimum(state.hosts_bytes_s, adding)
+    uplinks = [state.uplinks_bytes_s, state.uplinks_bytes_s]
+    flows = np.array([*state.flows_bytes_s.values()], dtype=np.float64)
+    return crossed, np.concatenate([state.hosts_bytes_s, received, *uplinks, flows])
 
 
 @dataclass(frozen=True)
