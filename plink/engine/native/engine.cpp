@@ -74,9 +74,12 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
     for (int worker = 0; worker < workers; ++worker) {
         for (const Line& line : lines[worker]) {
             if (!line.socket.is_open() || line.memory) continue;
-            const int bytes = options_.send_buffer_bytes;
-            if (bytes != 0 || is_near(line.socket.get())) {
-                bound_send_buffer(line.socket.get(), bytes != 0 ? bytes : near_bytes);
+            const int fd = line.socket.get();
+            if (options_.send_buffer_bytes != 0) {
+                bound_send_buffer(fd, options_.send_buffer_bytes);
+            } else if (is_near(fd)) {
+                // Half a segment would wait for the acknowledgement of the one before.
+                bound_send_buffer(fd, std::max(near_bytes, 2 * segment_bytes(fd)));
             }
         }
         const int core =

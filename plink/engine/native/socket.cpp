@@ -106,6 +106,12 @@ bool is_near(int fd) {
     return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt <= kNear_us;
 }
 
+int segment_bytes(int fd) {
+    int bytes = 0;
+    socklen_t size = sizeof(bytes);
+    return ::getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &bytes, &size) == 0 ? bytes : 0;
+}
+
 void wait_until_sent(int fd, std::chrono::steady_clock::time_point until) {
     for (;;) {
         int unsent = 0;

@@ -71,6 +71,9 @@ void bound_send_buffer(int fd, int bytes);
 /// Whether the round trip of a new connection's hand-shake says that the peer's host is near.
 bool is_near(int fd);
 
+/// The most bytes that one segment of a connection carries; 0 where that is not known.
+int segment_bytes(int fd);
+
 /// Waits until the peer's host has all that was sent, the connection broke, or `until`.
 void wait_until_sent(int fd, std::chrono::steady_clock::time_point until);
 
