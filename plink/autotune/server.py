@@ -98,6 +98,10 @@ class Server:
             pass  # It has gone.
         except asyncio.CancelledError:
             pass  # We go.
+        except Exception as error:
+            # Whatever one rank reported: others go on.
+            self.dropped += 1
+            self._say(f"{peer}: dropped: {printable(repr(error))}")
         finally:
             writer.close()
             with contextlib.suppress(OSError):

@@ -30,7 +30,7 @@ COMMANDS = {
     "report": ("plink.cli.report", "Draw a cluster and its orders as one page of HTML."),
     "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),
     "run": ("plink.cli.run_", "Start a job over SSH on the hosts in an order."),
-    "bench": ("plink.cli.bench", "Run a real client in several orders and compare."),
+    "bench": ("plink.cli.bench", "Run real clients in several orders and compare."),
     "import": ("plink.cli.import_", "Make a cluster file from what others measured."),
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),
 }

@@ -62,7 +62,11 @@ CORRELATED_ORDERS = "spread:12"
     is_flag=True,
     help=f"How well predictions rank orders: --orders {CORRELATED_ORDERS} unless given.",
 )
-@click.option("--plot", metavar="FILE.svg", help="Draw predicted against measured times.")
+@click.option(
+    "--plot",
+    metavar="FILE.svg",
+    help="Draw predicted against measured times; of several clients or sizes, times against sizes.",
+)
 @click.option(
     "--ranks",
     metavar="N",

@@ -1,4 +1,4 @@
-"""The engine: one all-reduce over TCP, along whatever trees a plan has.
+"""The engine: one all-reduce over TCP and shared memory, along whatever trees a plan has.
 
     with Engine(rank, ranks, DirectoryStore("/shared/job-17"), forest) as engine:
         engine.allreduce(gradients, op="mean").wait()

@@ -6,9 +6,9 @@ import json
 import socket
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from plink.torch.addresses import host_addresses
 from plink.torch.placement import Place, match
 from plink.tuned.placing import Placing
 from plink.tuned.settings import Settings
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ def agreed_forest(
     if rank == 0:
         try:
             if tuned is not None and plan is None:
-                raise WrongUseError("PLINK_AUTOTUNE is set, but no plan that could be tuned")
+                raise WrongUseError(
+                    "PLINK_AUTOTUNE is set, but no plan that could be tuned: set PLINK_PLAN, too"
+                )
             agreed = _decided(
                 store, ranks, plan, is_part=is_part, deadline=deadline, options=options
             )
@@ -84,10 +88,10 @@ def agreed_forest(
         return agreed
     place = {"name": socket.gethostname(), "addresses": _own_addresses(options)}
     store.set(f"place/{rank}", _packed(place))
-    decided = _heard(store, "forest", 0, deadline, options)
-    if "error" in decided:
-        raise WrongUseError(decided["error"])
-    return _from_json(decided)
+    decided = _heard(store, "forest", 0, _decision, deadline=deadline, options=options)
+    if isinstance(decided, str):
+        raise WrongUseError(decided)
+    return decided
 
 
 def _decided(
@@ -101,8 +105,8 @@ def _decided(
         return without
     places = [Place(socket.gethostname(), _own_addresses(options))]
     for other in range(1, ranks):
-        heard = _heard(store, f"place/{other}", other, deadline, options)
-        places.append(Place(heard["name"], heard["addresses"]))
+        key = f"place/{other}"
+        places.append(_heard(store, key, other, _place, deadline=deadline, options=options))
     try:
         planned_rank = match(plan.ranks, places)
     except WrongUseError as error:
@@ -118,15 +122,43 @@ def _own_addresses(options: Options) -> list[str]:
     return list(dict.fromkeys([*options.addresses, *others]))
 
 
-def _heard(store: Store, key: str, rank: int, deadline: float, options: Options) -> dict[str, Any]:
+def _heard(
+    store: Store,
+    key: str,
+    rank: int,
+    parse: Callable[[Any], T],
+    *,
+    deadline: float,
+    options: Options,
+) -> T:
+    """What a rank put into the store.
+
+    Raises:
+        EngineError: it did not come in time, or put there what is none.
+    """
     try:
         value = store.get(key, max(0.001, deadline - time.monotonic()))
     except TimeoutError:
         raise EngineError(
             f"rank {rank} did not come to the meeting within {options.setup_timeout_s:g} s", rank
         ) from None
-    heard: dict[str, Any] = json.loads(zlib.decompress(value))
-    return heard
+    try:
+        return parse(json.loads(zlib.decompress(value)))
+    except (zlib.error, ValueError, KeyError, TypeError, RecursionError):
+        raise EngineError(
+            f"rank {rank} put something else than is read here into the store",
+            rank,
+            "do all ranks have the same version of plink, and every job a store of its own?",
+        ) from None
+
+
+def _place(data: Any) -> Place:
+    return Place(str(data["name"]), [str(address) for address in data["addresses"]])
+
+
+def _decision(data: Any) -> Agreed | str:
+    """The plan, or why there is none."""
+    return str(data["error"]) if "error" in data else _from_json(data)
 
 
 def _packed(value: dict[str, Any]) -> bytes:

@@ -157,7 +157,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     plan_file.write(str(path), plan)
     found = plan_from_file(str(path), CLUSTER, 2, 4000)
-    assert (found.label, found.kind) == ("mine", "tree")
+    assert (found.label, found.kind) == ("mine.json", "tree")
     assert found.hosts == [0, 0, 1, 1, 2, 2, 3, 3]
     assert found.predicted_s is not None
     with pytest.raises(WrongUseError, match="does not have 1 rank on each of 4 hosts") as caught:
@@ -184,6 +184,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
         (["--client", "openmpi,mpich", "--python", "x"], "--python is not for --client openmpi"),
         (["--client", "engine,nccl"], "--client 'nccl' is none of engine, gloo, openmpi, mpich"),
         (["--client", "gloo,gloo"], "--client names one twice"),
+        (["--client", "engine", "--algo", "ring,flat,ring"], "--algo names ring twice"),
         (["--client", "mpich", "--algo", "ring,x"], "mpich cannot be told to run x"),
         (["--client", "gloo", "--size", "4,4 B"], "--size asks for a size twice"),
         (["--client", "engine", "--size", "4,6"], "--size 6 B is no whole number of float32"),

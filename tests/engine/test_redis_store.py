@@ -38,7 +38,8 @@ def server(redis: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
         pytest.skip("needs redis-server and setpriv")
     path = tmp_path_factory.mktemp("redis") / "socket"
     argv = ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0"]
-    argv += ["--unixsocket", str(path), "--requirepass", PASSWORD, "--save", "", "--dir", "/tmp"]
+    argv += ["--unixsocket", str(path), "--requirepass", PASSWORD, "--save", ""]
+    argv += ["--dir", str(path.parent)]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process:
         try:
             url = f"unix://:{PASSWORD}@{path}"

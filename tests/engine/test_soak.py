@@ -43,7 +43,7 @@ def test_a_short_one_ends_well() -> None:
     assert summary["seed"] == 7
     assert summary["collectives"] >= 25
     assert summary["engines"] >= 1
-    assert said == "seed 7\n"
+    assert said.startswith("seed 7\n")
 
 
 @pytest.mark.timing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plans.strategies import forests
+from plink.engine import DirectoryStore, EngineError, Options
 from plink.engine.forest import native
 from plink.errors import WrongUseError
 from plink.files import plan as plan_file
 from plink.files.plan import Plan, PlanRank
 from plink.plans.forest import Forest, make_forest
-from plink.torch.forests import flat
+from plink.torch.forests import agreed_forest, flat
 from plink.torch.placement import Place, match
 from plink.tuned.placing import renamed
 from pytorch import work_checks as checks
@@ -72,6 +74,21 @@ def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
     heard = results(checks.reduced, 2, tmp_path, environment={"PLINK_PLAN": str(file)})
     assert heard[0] == heard[1]
     assert heard[0].startswith(f"DistBackendError: plink: {file}")
+
+
+@pytest.mark.parametrize(
+    "content", [b"junk", zlib.compress(b"[]"), zlib.compress(b'{"weights": 1}')]
+)
+def test_what_another_version_put_into_the_store_is_refused(content: bytes, tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    store.set("forest", content)
+    with pytest.raises(EngineError, match="rank 0 put something else") as caught:
+        agreed_forest(store, 1, 2, None, is_part=False, options=Options())
+    assert caught.value.rank == 0
+    store.set("place/1", content)
+    plan = written(tmp_path, LINE)["PLINK_PLAN"]
+    with pytest.raises(EngineError, match="rank 1 put something else"):
+        agreed_forest(store, 0, 3, plan, is_part=False, options=Options())
 
 
 def test_ranks_are_matched_by_name_and_by_address() -> None:

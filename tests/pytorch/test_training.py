@@ -37,6 +37,7 @@ def test_digits_are_learnt_alike(tmp_path: Path) -> None:
     assert len(losses) == epochs * 24
     # Sums of three are rounded otherwise in another order, and what follows differs a little more.
     assert losses == pytest.approx(gloo_losses, rel=1e-3)
-    assert accuracy == gloo_accuracy
+    # One picture more or less, which another rounding may decide.
+    assert accuracy == pytest.approx(gloo_accuracy, abs=0.01)
     assert accuracy > 0.7
     assert losses[-1] < losses[0] / 3

@@ -92,7 +92,7 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, size_bytes: int) -> 
     known = network_of(_grouped(cluster, plan.groups))
     predicted_s = time_s(as_routes(plan.forest), hosts, known.network, size_bytes)
     return EnginePlan(
-        label=PurePath(path).name.split(".")[0] or path,
+        label=PurePath(path).name,
         kind=plan.kind,
         forest=plan.forest,
         hosts=hosts,

@@ -87,6 +87,8 @@ def ways_of(clients: Sequence[str], algorithms: Sequence[str]) -> dict[str, list
     known_by = {name: PLAN_KINDS if name == ENGINE else ALGORITHMS_OF[name] for name in clients}
     known = list(dict.fromkeys(word for words in known_by.values() for word in words))
     for word in algorithms:
+        if algorithms.count(word) > 1:
+            raise WrongUseError(f"--algo names {word} twice")
         if word not in known:
             raise WrongUseError(
                 f"{' and '.join(clients)} cannot be told to run {word}",

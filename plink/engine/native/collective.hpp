@@ -32,7 +32,10 @@ class Carrier {
   public:
     /// Returns when it is over, at `until`, at a signal, or at once where another thread carries
     /// it.
-    virtual void carry(Collective& collective, std::chrono::steady_clock::time_point until) = 0;
+    /// An exception would leave what it drives to nobody, so that it ends the process, as one on a
+    /// worker's thread does.
+    virtual void carry(Collective& collective,
+                       std::chrono::steady_clock::time_point until) noexcept = 0;
 
   protected:
     ~Carrier() = default;

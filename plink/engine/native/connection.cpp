@@ -234,8 +234,9 @@ std::size_t Connection::sent(const iovec* pieces, std::size_t count, std::size_t
     message.msg_iovlen = count;
     const ssize_t taken = ::sendmsg(fd(), &message, MSG_NOSIGNAL);
     if (taken < 0) {
-        if (errno != EAGAIN && errno != EINTR) throw ConnectionLost(text_of(errno));
         is_writable = errno == EINTR;
+        // What the peer sent before it went can still be read, and then its end.
+        if (errno != EAGAIN && errno != EINTR) is_hung_up = is_readable = true;
         return 0;
     }
     is_writable = static_cast<std::size_t>(taken) == asked;

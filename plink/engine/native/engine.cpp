@@ -186,6 +186,7 @@ void Engine::fail(const Report& verdict) {
 }
 
 void Engine::close() {
+    const std::lock_guard<std::mutex> closing(closing_);
     const Pending left = pending();
     {
         const std::lock_guard<std::mutex> lock(mutex_);

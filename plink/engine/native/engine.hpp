@@ -84,6 +84,7 @@ class Engine final : private Supervised {
     const int rank_;
     const int ranks_;
     const EngineOptions options_;
+    std::mutex closing_;  ///< who closes it a second time waits for the first
     mutable std::mutex mutex_;
     std::uint64_t posted_ = 0;
     std::array<std::uint16_t, 256> signatures_{};  ///< of the latest, by number modulo their number

@@ -27,12 +27,16 @@ std::optional<DType> Loan::dtype() const {
 
 Work LentEngine::post(std::shared_ptr<void> memory, void* data, std::size_t items, DType dtype,
                       Op op) {
-    Work work{nullptr, std::move(memory)};
+    Work work{nullptr, std::make_shared<std::shared_ptr<void>>(std::move(memory))};
     {
         const nb::gil_scoped_release release;
         work.collective = engine.post(data, items, dtype, op);
     }
-    while (!pending_.empty() && pending_.front().is_over()) pending_.pop_front();
+    while (!pending_.empty() && pending_.front().is_over()) {
+        // Out of the queue first: what ends with it may run Python, and so come here again.
+        const Work over = std::move(pending_.front());
+        pending_.pop_front();
+    }
     if (!work.is_over()) pending_.push_back(work);
     return work;
 }
@@ -53,7 +57,8 @@ void LentEngine::close() {
         const nb::gil_scoped_release release;
         engine.close();
     }
-    pending_.clear();
+    std::deque<Work> over;
+    over.swap(pending_);
 }
 
 }  // namespace plink::engine

@@ -34,7 +34,7 @@ class Loan {
 /// An all-reduce and what it writes to.
 struct Work {
     std::shared_ptr<Collective> collective;
-    std::shared_ptr<void> memory;
+    std::shared_ptr<std::shared_ptr<void>> memory;  ///< empty once it has been waited for
     bool is_over() const { return collective->status() != Collective::Status::kPending; }
 };
 

@@ -68,13 +68,13 @@ ssize_t receive_with(int fd, void* bytes, std::size_t size, Descriptor& along) {
     message.msg_iov = &piece;
     message.msg_iovlen = 1;
     message.msg_control = control.bytes;
-    message.msg_controllen = sizeof(control.bytes);
+    // With the padding there would be room for two; the kernel closes those that there is none for.
+    message.msg_controllen = CMSG_LEN(sizeof(int));
     const ssize_t got = ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
     if (got < 0) return got;
     for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
          header = CMSG_NXTHDR(&message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-        // The room is for one; the kernel closes any others.
         int handle;
         std::memcpy(&handle, CMSG_DATA(header), sizeof(handle));
         along = Descriptor(handle);

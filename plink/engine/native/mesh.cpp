@@ -234,6 +234,7 @@ bool Mesh::listen_to_answer(Pending& pending) {
     }
     if (pending.heard.size() < kAnswerBytes) return true;
     const auto answer = parse_answer(reinterpret_cast<const std::uint8_t*>(pending.heard.data()));
+    if (!answer && pending.is_local) return share_no_memory(pending);
     if (!answer) fail(pending, "does not answer like an engine: is something else on its port?");
     if (answer->is_welcome) {
         establish(pending, pending.rank, pending.channel);

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -5,7 +6,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
-#include <unistd.h>
 
 #include "loan.hpp"
 #include "mesh.hpp"
@@ -54,8 +54,9 @@ std::unique_ptr<Mesh> mesh_of(int rank, int ranks, int workers, const nb::bytes&
                               const std::vector<std::vector<std::pair<std::string, int>>>& where,
                               const std::string& congestion, std::size_t memory_bytes) {
     Listeners owned;
-    for (const int listener : listeners) owned.tcp.emplace_back(::dup(listener));
-    if (local_listener >= 0) owned.local = Descriptor(::dup(local_listener));
+    for (const int listener : listeners)
+        owned.tcp.emplace_back(::fcntl(listener, F_DUPFD_CLOEXEC, 0));
+    if (local_listener >= 0) owned.local = Descriptor(::fcntl(local_listener, F_DUPFD_CLOEXEC, 0));
     std::vector<std::vector<Endpoint>> endpoints;
     for (const auto& of_rank : where) {
         endpoints.emplace_back();
@@ -78,7 +79,10 @@ std::optional<bool> wait(Work& work, double seconds) {
             const nb::gil_scoped_release release;
             status = work.collective->wait(std::min(kBetweenSignals_s, std::max(0.0, left)));
         }
-        if (status != Collective::Status::kPending) return status == Collective::Status::kDone;
+        if (status != Collective::Status::kPending) {
+            const std::shared_ptr<void> over = std::move(*work.memory);
+            return status == Collective::Status::kDone;
+        }
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (left <= 0.0) return std::nullopt;
     }

@@ -174,10 +174,11 @@ bool SharedMemory::is_full() {
 }
 
 void SharedMemory::ring_bell() const {
-    // It can only fail where the bell rings already, or nobody is there.
     const std::uint8_t byte = 0;
-    [[maybe_unused]] const auto sent =
-        ::send(bell_, &byte, sizeof(byte), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (::send(bell_, &byte, sizeof(byte), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return;
+    // The bell rings already, or nobody is there.
+    if (errno == EAGAIN || errno == EPIPE || errno == ECONNRESET) return;
+    throw std::runtime_error("its bell cannot be rung: " + text_of(errno));
 }
 
 void SharedMemory::silence_bell() const {

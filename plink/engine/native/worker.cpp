@@ -149,7 +149,7 @@ void Worker::hand_back() {
     if (must_stop_ || !posted_.empty() || in_flight_count_ > 0) wake_up_.call();
 }
 
-void Worker::carry(Collective& collective, Collective::Clock::time_point until) {
+void Worker::carry(Collective& collective, Collective::Clock::time_point until) noexcept {
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (driver_ != Driver::kNobody || must_stop_) return;
@@ -160,15 +160,11 @@ void Worker::carry(Collective& collective, Collective::Clock::time_point until) 
     begin_posted();
     attend_some();
     while (collective.status() == Collective::Status::kPending && !must_stop_) {
-        int milliseconds = 0;
-        if (waiting_.empty()) {
-            const auto left = until - Collective::Clock::now();
-            if (left <= left.zero()) break;
-            milliseconds = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(
-                                                std::min<decltype(left)>(left, kLongestWatch))
-                                                .count());
-        }
-        if (!watch(milliseconds)) break;
+        const auto left = until - Collective::Clock::now();
+        if (left <= left.zero()) break;
+        const auto most = std::chrono::ceil<std::chrono::milliseconds>(
+            std::min<decltype(left)>(left, kLongestWatch));
+        if (!watch(waiting_.empty() ? static_cast<int>(most.count()) : 0)) break;
         attend_some();
     }
     hand_back();

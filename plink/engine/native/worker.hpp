@@ -40,7 +40,7 @@ class Worker final : public Carrier, private Flight {
 
     /// False where the worker has stopped. Collectives are posted in ascending order.
     bool post(std::shared_ptr<Collective> collective);
-    void carry(Collective& collective, Collective::Clock::time_point until) override;
+    void carry(Collective& collective, Collective::Clock::time_point until) noexcept override;
     /// This worker has no part in that collective.
     void skip(std::uint64_t collective);
     /// Makes the thread end, and its parts in collectives without a result.
