@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
-
-import click
 
 from plink.bench.algorithms import check_algorithm
 from plink.bench.bench import bench
@@ -14,16 +11,16 @@ from plink.bench.clients.base import Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.plot import plot
 from plink.bench.request import BenchRequest, check_workload, outlook, read_orders
-from plink.bench.result import BenchResult, to_json
+from plink.bench.result import to_json
 from plink.bench.table import render
+from plink.cli.bench_delivery import deliver, files_in
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.errors import PartialResultError, WrongUseError
+from plink.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.ordering.slots import filling_of, with_slots
 from plink.size import parse_size
-from plink.view.paper import paper
 
 _GLOO_OPTIONS = ("python",)
 # Fewer hardly tell a correlation from chance.
@@ -40,20 +37,17 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
         PlinkError, ProbesError: nothing could be measured.
         PartialResultError: not all rounds ran; what was measured before has been printed.
     """
-    output: str | None = options["output"]
     _check(options)
     request = _request(dict(options))
     with progress:
         done = bench(request, progress)
-    if output is not None:
-        document.write_bytes(output, document.dump(to_json(done.result)))
-    if options["plot"] is not None:
-        document.write_bytes(options["plot"], plot(done.result).encode())
-    if output != document.STANDARD_STREAM:
-        _print(done.result, as_json=options["as_json"])
-    if done.stopped is not None:
-        raise PartialResultError(f"not all rounds ran: {done.stopped}", done.stopped.hint)
-    return 0
+    return deliver(
+        options,
+        to_json(done.result),
+        picture=lambda: plot(done.result),
+        tables=lambda: render(done.result),
+        stopped=done.stopped,
+    )
 
 
 def _check(options: Mapping[str, Any]) -> None:
@@ -68,12 +62,8 @@ def _check(options: Mapping[str, Any]) -> None:
         if output is None:
             continue
         document.check_writable(output)
-        for source in (options["file"], *_files_in(options["orders"])):
+        for source in (options["file"], *files_in(options["orders"])):
             document.refuse_same_file(source, output)
-
-
-def _files_in(orders: str) -> list[str]:
-    return [word.strip().removeprefix("file:") for word in orders.split(",")]
 
 
 def _request(values: dict[str, Any]) -> BenchRequest:
@@ -119,10 +109,3 @@ def _request(values: dict[str, Any]) -> BenchRequest:
         python=values["python"],
         tools=MpiTools(values["mpicc"], values["mpirun"], values["remote_cache"]),
     )
-
-
-def _print(result: BenchResult, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(to_json(result), ensure_ascii=False))
-    else:
-        paper(None).console.print(render(result))

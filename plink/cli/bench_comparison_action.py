@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import click
 
 from plink.bench.clients.base import Workload
 from plink.bench.clients.mpi import MpiTools
@@ -16,16 +13,16 @@ from plink.bench.comparison.plot import plot
 from plink.bench.comparison.request import ENGINE, ComparisonRequest, ways_of
 from plink.bench.comparison.table import render
 from plink.bench.request import check_workload
+from plink.cli.bench_delivery import deliver, files_in
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.errors import PartialResultError, WrongUseError
+from plink.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.files.comparison import Comparison, to_json
+from plink.files.comparison import to_json
 from plink.network import network_of
 from plink.ordering.slots import filling_of, with_slots
 from plink.size import parse_size
-from plink.view.paper import paper
 
 _MPI = ("openmpi", "mpich")
 _PYTHON = (ENGINE, "gloo")
@@ -42,16 +39,13 @@ def run_command(options: Mapping[str, Any], clients: Sequence[str], progress: St
     _check(options, clients)
     with progress:
         done = compare(_request(dict(options), clients, progress), progress)
-    output: str | None = options["output"]
-    if output is not None:
-        document.write_bytes(output, document.dump(to_json(done.result)))
-    if options["plot"] is not None:
-        document.write_bytes(options["plot"], plot(done.result).encode())
-    if output != document.STANDARD_STREAM:
-        _print(done.result, as_json=options["as_json"])
-    if done.stopped is not None:
-        raise PartialResultError(f"not all rounds ran: {done.stopped}", done.stopped.hint)
-    return 0
+    return deliver(
+        options,
+        to_json(done.result),
+        picture=lambda: plot(done.result),
+        tables=lambda: render(done.result),
+        stopped=done.stopped,
+    )
 
 
 def _check(options: Mapping[str, Any], clients: Sequence[str]) -> None:
@@ -72,7 +66,7 @@ def _check(options: Mapping[str, Any], clients: Sequence[str]) -> None:
             "--algo names kinds of plans, --plan a plan's file",
         )
     _check_tools(options, clients, several)
-    sources = [options["file"], *options["plan"], *_files_in(options["orders"] or "")]
+    sources = [options["file"], *options["plan"], *files_in(options["orders"] or "")]
     for output in (options["output"], options["plot"]):
         if output is not None:
             document.check_writable(output)
@@ -148,14 +142,3 @@ def _request(
         python=values["python"],
         tools=MpiTools(values["mpicc"], values["mpirun"], values["remote_cache"]),
     )
-
-
-def _files_in(orders: str) -> list[str]:
-    return [word.strip().removeprefix("file:") for word in orders.split(",")]
-
-
-def _print(result: Comparison, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(to_json(result), ensure_ascii=False))
-    else:
-        paper(None).console.print(render(result))

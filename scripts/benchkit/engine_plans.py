@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchkit.orders import TCP_SHARE
 from plink.planning.candidates import best
 from plink.planning.kinds import KINDS, refusal
 from plink.planning.solve import candidate
@@ -17,9 +18,6 @@ from solvers.forests.flat import flat
 from solvers.forests.routes import Indices, Routes
 
 Plan = dict[str, Any]
-
-# What a frame of Ethernet carries of a TCP stream with timestamps; the lab's rates count all of it.
-EFFICIENCY = 1448 / 1514
 
 
 def lab_network(
@@ -41,7 +39,7 @@ def lab_network(
 
 def limit_s(network: Network, size_bytes: int) -> float:
     """What no all-reduce over TCP can beat; 0 where nothing is limited."""
-    return lower_bound_s(network, size_bytes) / EFFICIENCY
+    return lower_bound_s(network, size_bytes) / TCP_SHARE
 
 
 def plan(kind: str, network: Network, host_of: Indices, size_bytes: int) -> tuple[str, Plan]:

@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchkit.orders import TCP_SHARE
-
 ITEM_BYTES = 4
 GIVEN, ORDERED, PLINK = "Gloo as given", "Gloo in plink's order", "plink"
 VARIANTS = (GIVEN, ORDERED, PLINK)
@@ -101,23 +99,6 @@ def _write(path: Path, content: object) -> None:
     beside = path.with_suffix(".part")
     beside.write_text(json.dumps(content, indent=1))
     beside.replace(path)
-
-
-def limit_s(gradient_bytes: int, racks: Sequence[int], host_mbit: float, up_mbit: float) -> float:
-    """No all-reduce takes less: hosts' links or uplinks are busy for as long.
-
-    Every host sends 2 (1 - 1/N) of the buffer (Patarasuk and Yuan 2009), and so do R racks each
-    with its uplink, 2 (1 - 1/R), which holds where racks are alike.
-
-    Args:
-        gradient_bytes: of the buffer.
-        racks: hosts of each.
-        host_mbit: rate of every host's link, frames included; infinite for none.
-        up_mbit: rate of every uplink.
-    """
-    by_hosts = 2 * (1 - 1 / sum(racks)) / host_mbit
-    by_racks = 2 * (1 - 1 / len(racks)) / up_mbit
-    return gradient_bytes * 8 / (1e6 * TCP_SHARE) * max(by_hosts, by_racks)
 
 
 def table_rows(

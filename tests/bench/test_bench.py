@@ -24,6 +24,7 @@ from probes.hosts.host import ListedHost
 from probes.reach import Reached
 from probes.ssh.connect import Connector
 from probes.ssh.options import SshOptions
+from support.told import Told
 
 HOSTS = [Host(name, f"10.0.0.{i}", ssh_address=f"192.0.2.{i}") for i, name in enumerate("abc")]
 
@@ -46,22 +47,6 @@ def request_of(rtt_us: Any = None, client: str = "gloo") -> BenchRequest:
         seed=1,
         tools=MpiTools(mpicc="no-such-mpicc"),
     )
-
-
-class Spoken:
-    """Keeps what the user is told."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def stage(self, name: str, total: int) -> None:
-        pass
-
-    def step(self) -> None:
-        pass
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
 
 
 class StandIn:
@@ -109,10 +94,10 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     request: BenchRequest,
     client: StandIn,
-    progress: Spoken | None = None,
+    progress: Told | None = None,
 ) -> BenchRun:
     monkeypatch.setattr(bench_module, "GlooClient", lambda *_: client)
-    return bench(request, progress or Spoken())
+    return bench(request, progress or Told())
 
 
 def test_hosts_are_sought_where_the_cluster_file_says(
@@ -143,7 +128,7 @@ def test_every_host_that_cannot_be_reached_is_named(
     reached: Reached, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached.failures += [HostError("a", "is off", "look"), HostError("c", "is on fire", "look")]
-    progress = Spoken()
+    progress = Told()
     with pytest.raises(PlinkError, match="2 of 2 hosts cannot take part") as caught:
         run(
             monkeypatch,
@@ -163,7 +148,7 @@ def test_a_tool_that_is_not_here_is_missed_before_any_host_is_asked(
 ) -> None:
     monkeypatch.setattr(hosts_module, "reach", lambda *_, **__: pytest.fail("it connected"))
     with pytest.raises(PlinkError, match="no no-such-mpicc"):
-        bench(request_of(client="openmpi"), Spoken())
+        bench(request_of(client="openmpi"), Told())
 
 
 @pytest.mark.parametrize(
@@ -201,7 +186,7 @@ def test_what_is_predicted_from_guesses_is_said(
     filled: int,
     unmeasured: list[str],
 ) -> None:
-    progress = Spoken()
+    progress = Told()
     done = run(monkeypatch, request_of(rtt_us), StandIn(well, well), progress)
     data = to_json(done.result)
     assert [row["predicted_us"] for row in data["rows"]] == [predicted_us] * 2

@@ -21,31 +21,16 @@ from plink.files import plan as plan_file
 from plink.planning.solve import Task, solve_plan
 from plink.plans.check import check
 from solvers.slots.filling import Filling
+from support.told import Told
 
 CLUSTER = rack_cluster([2, 2])
-
-
-class Silent:
-    """Keeps what the user is told."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def stage(self, name: str, total: int) -> None:
-        pass
-
-    def step(self) -> None:
-        pass
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
 
 
 def cases_of(
     ways: dict[str, list[str]],
     sizes: Sequence[int],
     orders: str | None = None,
-    progress: Silent | None = None,
+    progress: Told | None = None,
 ) -> list[Case]:
     wanted = Wanted(
         ways=ways,
@@ -57,7 +42,7 @@ def cases_of(
         seed=1,
         time_limit_s=0.2,
     )
-    return make_cases(wanted, CLUSTER, "hash", progress or Silent())
+    return make_cases(wanted, CLUSTER, "hash", progress or Told())
 
 
 @pytest.mark.parametrize(
@@ -104,7 +89,7 @@ def test_sizes_come_one_after_the_other_with_plans_and_orders_in_each() -> None:
 
 
 def test_what_a_library_has_no_algorithm_for_is_left_out_and_told() -> None:
-    progress = Silent()
+    progress = Told()
     ways = {"openmpi": ["ring", "recursive-doubling"], "mpich": ["reduce-scatter-allgather"]}
     cases = cases_of(ways, [12, 16], "given", progress)
     assert [(case.client, case.algorithm, case.workload.size_bytes) for case in cases] == [

@@ -16,6 +16,7 @@ import pytest
 
 from engine.forests import stars
 from engine.group import QUICK
+from engine.verdict import agree
 from plink.engine import DirectoryStore, Engine, EngineError, _native
 from plink.engine.forest import native
 
@@ -24,7 +25,6 @@ pytestmark = pytest.mark.timing
 # Four chunks: 0 and 2 have rank 0 as their root, 1 and 3 rank 1.
 ITEMS = 256
 OPTIONS = replace(QUICK, workers=1, chunk_bytes=256)
-ABORT = 3
 PAYLOAD = np.full(64, 2.0, dtype=np.float32).tobytes()
 
 
@@ -50,14 +50,7 @@ class Fake:
         self.data.sendall(frame + payload)
 
     def agree(self) -> None:
-        """Say what rank 0 says of a failure, for it waits for the other's word."""
-        with self.control.makefile("rb") as heard:
-            while True:
-                header = heard.read(12)
-                text = heard.read(int.from_bytes(header[2:4], "little"))
-                if header[0] == ABORT:
-                    self.control.sendall(header + text)
-                    return
+        agree(self.control)
 
     def begin(self) -> None:
         """Rank 0 calls; it sends what rank 1 is the root of, from which its signature is learnt."""

@@ -21,6 +21,7 @@ import pytest
 
 from engine.forests import stars
 from engine.group import QUICK, group
+from engine.verdict import agree
 from plink.engine import DirectoryStore, Engine, EngineError, _native
 from plink.engine.forest import native
 from support.require import require_root
@@ -33,7 +34,6 @@ MARKS_BYTES = 64 << 10
 RING_BYTES = 64 << 10
 WRITTEN = 0
 READER_WAITS = 128
-ABORT = 3
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 NOBODY = 65534
 
@@ -137,14 +137,7 @@ class Played:
         self.shared[place : place + 8] = number.to_bytes(8, "little")
 
     def agree(self) -> None:
-        """Say what rank 0 says of a failure, for it waits for the other's word."""
-        with self.control.makefile("rb") as heard:
-            while True:
-                header = heard.read(12)
-                text = heard.read(int.from_bytes(header[2:4], "little"))
-                if header[0] == ABORT:
-                    self.control.sendall(header + text)
-                    return
+        agree(self.control)
 
 
 @contextlib.contextmanager

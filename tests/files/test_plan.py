@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -186,24 +185,3 @@ def test_weights_of_nothing_are_refused() -> None:
             route["weight"] = 0
 
     assert "sum up to nothing" in str(hostile(change))
-
-
-JUNK = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.just([])
-
-
-@given(st.data())
-@settings(max_examples=30)
-def test_any_change_is_taken_or_refused_in_one_sentence(data: st.DataObject) -> None:
-    plan = copy.deepcopy(json.loads(LITERAL))
-    place: Any = plan
-    while True:
-        key = data.draw(
-            st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place)))
-        )
-        inner = place[key]
-        if not isinstance(inner, (dict, list)) or not inner or data.draw(st.booleans()):
-            break
-        place = inner
-    place[key] = data.draw(JUNK)
-    content = json.dumps(plan).encode()
-    assert is_one_sentence(refusal(lambda: plan_file.parse(content, "p.json")), "p.json")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchkit.engine_plans import lab_network, limit_s
 from benchkit.training_rounds import (
     GIVEN,
     HEADER,
@@ -14,7 +15,6 @@ from benchkit.training_rounds import (
     Trained,
     hold_to,
     kept_rounds,
-    limit_s,
     table_rows,
 )
 
@@ -46,11 +46,12 @@ def test_rounds_of_other_settings_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_limit_is_that_of_hosts_or_of_uplinks() -> None:
-    racks, size_bytes, efficiency = [4] * 4, 20_000_000, 1448 / 1514
-    by_hosts = limit_s(size_bytes, racks, 400, 400)
+    rack_of, size_bytes, efficiency = [rank // 4 for rank in range(16)], 20_000_000, 1448 / 1514
+    by_hosts = limit_s(lab_network(rack_of, 400e6, 400e6), size_bytes)
     assert by_hosts == pytest.approx(2 * 15 / 16 * 160 / 400 / efficiency)
-    assert limit_s(size_bytes, racks, 400, 200) == pytest.approx(2 * 3 / 4 * 160 / 200 / efficiency)
-    assert limit_s(size_bytes, racks, 400, float("inf")) == by_hosts
+    by_uplinks = limit_s(lab_network(rack_of, 400e6, 200e6), size_bytes)
+    assert by_uplinks == pytest.approx(2 * 3 / 4 * 160 / 200 / efficiency)
+    assert limit_s(lab_network(rack_of, 400e6, None), size_bytes) == by_hosts
 
 
 def test_a_row_has_medians_ratios_and_the_share_of_the_limit() -> None:
