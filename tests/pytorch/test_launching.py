@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ from plink.errors import WrongUseError
 from plink.torch.addresses import group_addresses, host_addresses
 from pytorch import work_checks
 from pytorch.processes import results
+from support.require import require_launcher
 
 pytestmark = pytest.mark.timing
 
@@ -30,6 +33,35 @@ def test_torchrun() -> None:
         capture_output=True,
         text=True,
         timeout=END_TIMEOUT_S,
+        cwd="/",
+        check=False,
+    )
+    assert result.stdout.count("sum 3 of 2") == 2, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("launcher", "variables"),
+    [("mpirun.openmpi", "OMPI_COMM_WORLD"), ("mpiexec.hydra", "PMI")],
+)
+def test_launchers_of_mpi(launcher: str, variables: str) -> None:
+    """Their names for rank and number of ranks are translated by a line of shell."""
+    require_launcher(launcher)
+    line = f'RANK=${variables}_RANK WORLD_SIZE=${variables}_SIZE exec "$0" "$1"'
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    master = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    }
+    result = subprocess.run(
+        [launcher, "-n", "2", "sh", "-c", line, sys.executable, str(PROGRAM)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=END_TIMEOUT_S,
+        env={**os.environ, **root, **master},
         cwd="/",
         check=False,
     )
