@@ -242,9 +242,9 @@ def test_a_reader_that_leaves_is_no_error(folder: Path, arguments: list[str]) ->
         (
             '{"format": "plink.tea"}',
             "x.json: is a 'plink.tea' file",
-            "cluster, order and plan files",
+            "cluster, order, plan and comparison files",
         ),
-        ("{}", "x.json: is no plink file", "cluster, order and plan files"),
+        ("{}", "x.json: is no plink file", "cluster, order, plan and comparison files"),
         ('{"format": "plink.cluster", "version": 9}', "x.json: version 9 of", "reads version 1"),
         ('{"format": "plink.cluster", "version": 1}', "x.json: hosts is missing", None),
     ],

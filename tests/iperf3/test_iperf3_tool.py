@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import threading
+import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -189,11 +190,19 @@ def test_nothing_runs_on_when_the_sessions_end(tmp_path: Path) -> None:
     hosts = shell_hosts(2)
     marks = [tmp_path / "server", tmp_path / "client"]
     for host in hosts:
-        script = f'case "$*" in "-s "*) echo $$ >{marks[0]};; *) echo $$ >{marks[1]};; esac\n'
+        script = f'case "$*" in "-s "*) mark={marks[0]};; *) mark={marks[1]};; esac\n'
+        script += 'echo $$ >"$mark.$$"; mv "$mark.$$" "$mark"\n'
         replace_iperf3(host, tmp_path, f'{script}exec {shutil.which("iperf3")} "$@"')
-    ended = threading.Timer(
-        0.6, lambda: [p.close() for host in hosts for p in session(host).started]
-    )
+
+    def close_what_runs() -> None:
+        deadline = time.monotonic() + 30.0
+        while not all(mark.exists() for mark in marks) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        for host in hosts:
+            for process in session(host).started:
+                process.close()
+
+    ended = threading.Thread(target=close_what_runs)
     ended.start()
     sink = run(hosts)
     ended.join()
