@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import resource
 import sys
 import time
 
@@ -35,11 +34,11 @@ def main() -> None:
             prefix = f"{repetition}/{name}"
             own = PrefixStore(prefix, store)
             meet(PrefixStore(f"{prefix}/begin", store), ranks)
-            used = cpu_seconds()
+            used = time.process_time()
             began = time.perf_counter()
             dist.init_process_group(name, store=own, rank=rank, world_size=ranks, timeout=TIMEOUT)
             took = time.perf_counter() - began
-            used = cpu_seconds() - used
+            used = time.process_time() - used
             meet(PrefixStore(f"{prefix}/end", store), ranks)
             dist.destroy_process_group()
             if repetition >= task["warmups"]:
@@ -57,12 +56,6 @@ def meet(store: Store, ranks: int) -> None:
     if store.add("here", 1) == ranks:
         store.set("all", "")
     store.wait(["all"])
-
-
-def cpu_seconds() -> float:
-    """Of all threads of this process."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.bound import BOUND
-from labkit.holder import held
+from labkit.holder import PROGRAM, held
 from probes.hosts.hostlist import parse_host_list_bytes
 from probes.reach import Reached, reach
 from probes.ssh.options import SshOptions
@@ -23,11 +23,12 @@ _SHAPE = ("racks", "hosts", "hops")
 
 @dataclass(frozen=True)
 class BenchLab:
-    """A standing lab: its name, its folder, and the rack of every host."""
+    """A standing lab: its name, its folder, and the rack and the address of every host."""
 
     name: str
     dir: Path
     racks: dict[str, str]
+    addresses: dict[str, str]
 
     def plink(self, *arguments: object, over_ssh: bool = True) -> subprocess.CompletedProcess[str]:
         """Run plink, `over_ssh` with the lab's configuration; its talk goes to standard error.
@@ -48,6 +49,10 @@ class BenchLab:
         listed = parse_host_list_bytes(source.read_bytes(), str(source))
         with reach(listed, SshOptions(config_file=str(self.dir / "ssh_config"))) as reached:
             yield reached
+
+    def command_on(self, host: str) -> list[str]:
+        """What takes a command line to a host."""
+        return [*PROGRAM, "exec", "--name", self.name, host, "--"]
 
     def in_rack_order(self) -> list[str]:
         """The hosts with racks in sequence: the best ring there is."""
@@ -72,4 +77,4 @@ def bench_lab(*options: object) -> Iterator[BenchLab]:
         name = Path(folder).name[-12:].replace("_", "x")
         with held(["--name", name, "--dir", f"{folder}/lab", *map(str, options)]):
             truth = json.loads(Path(folder, "lab", "truth.json").read_text())
-            yield BenchLab(name, Path(folder, "lab"), truth["hosts"])
+            yield BenchLab(name, Path(folder, "lab"), truth["hosts"], truth["addresses"])

@@ -16,7 +16,6 @@ from typing import Any
 from benchkit.gradients import Bucket
 from benchkit.lab import BenchLab
 from benchkit.training_rounds import GIVEN, ORDERED, Trained
-from labkit.holder import PROGRAM
 from labkit.namespaces import inside
 from labkit.wiring import UP_PORT, namespace
 from plink.files import order as order_file
@@ -111,11 +110,10 @@ class Ranks:
 @contextmanager
 def training(lab: BenchLab, prepared: Prepared) -> Iterator[Ranks]:
     """Start a rank on every host, connected in all ways; end them at the end."""
-    addresses = json.loads((lab.dir / "truth.json").read_text())["addresses"]
     given = prepared.given
     common = {
         "ranks": len(given),
-        "master": addresses[given[0]],
+        "master": lab.addresses[given[0]],
         "port": PORT,
         "plan": str(prepared.plan),
         "gloo": {
@@ -127,7 +125,7 @@ def training(lab: BenchLab, prepared: Prepared) -> Iterator[Ranks]:
         processes = []
         for name in given:
             process = subprocess.Popen(
-                [*PROGRAM, "exec", "--name", lab.name, name, "--", sys.executable, str(_PROGRAM)],
+                [*lab.command_on(name), sys.executable, str(_PROGRAM)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -140,7 +138,7 @@ def training(lab: BenchLab, prepared: Prepared) -> Iterator[Ranks]:
         try:
             ranks.meet(
                 [
-                    {**common, "rank": rank, "address": addresses[name]}
+                    {**common, "rank": rank, "address": lab.addresses[name]}
                     for rank, name in enumerate(given)
                 ]
             )

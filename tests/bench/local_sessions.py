@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -53,3 +54,12 @@ def local_remote_hosts(count: int) -> list[RemoteHost]:
 def process_of(host: RemoteHost) -> subprocess.Popen[str]:
     """What was last started on a host."""
     return cast("LocalSession", cast("Any", host.session)).started[-1].process
+
+
+def wait_for_ends(hosts: Sequence[RemoteHost]) -> None:
+    """Until what ran on each host has ended, as it does with its client."""
+    for host in hosts:
+        process = process_of(host)
+        process.wait(timeout=10)
+        assert process.stderr is not None
+        process.stderr.close()

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from bench.local_sessions import local_remote_hosts, process_of
+from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
 from plans.strategies import two_by_two
 from plink import __version__
 from plink.bench.clients.base import Workload
@@ -36,11 +36,7 @@ def client(hosts: Sequence[RemoteHost], python: str = sys.executable) -> Iterato
         yield engine
     finally:
         engine.close()
-        for host in hosts:
-            process = process_of(host)
-            process.wait(timeout=10)
-            assert process.stderr is not None
-            process.stderr.close()
+        wait_for_ends(hosts)
 
 
 def workload(size_bytes: int, repetitions: int = 3) -> Workload:

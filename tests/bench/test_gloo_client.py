@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import pytest
 
-from bench.local_sessions import local_remote_hosts, process_of
+from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
 from plink.bench.clients.base import Workload
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.workers import gloo_allreduce
@@ -40,11 +40,7 @@ def client(
         yield gloo
     finally:
         gloo.close()
-        for host in hosts:
-            process = process_of(host)
-            process.wait(timeout=10)
-            assert process.stderr is not None
-            process.stderr.close()
+        wait_for_ends(hosts)
 
 
 @needs_torch

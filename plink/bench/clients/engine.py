@@ -13,6 +13,7 @@ from plink.bench.clients.workers import (
     Workers,
     checked_times,
     interpreter_command,
+    measure_command,
 )
 from plink.bench.statistics import mean_rank, slowest_rank
 from plink.plans.forest import Forest
@@ -81,14 +82,9 @@ class EngineClient:
         }
         joining = {seat: {**group, "rank": rank} for rank, seat in enumerate(order)}
         ask(joining, timeout_s, order=order, relay=Relay())
-        command = {
-            "do": "measure",
-            "elements": workload.elements,
-            "warmups": workload.warmups,
-            "repetitions": workload.repetitions,
-            "timeout_s": timeout_s,
-        }
-        replies = ask(dict.fromkeys(order, command), workload.launch_limit_s, order=order)
+        replies = ask(
+            dict.fromkeys(order, measure_command(workload)), workload.launch_limit_s, order=order
+        )
         measured = self._measured(order, replies, workload.repetitions)
         leave = {"do": "leave", "timeout_s": timeout_s}
         ask(dict.fromkeys(order, leave), timeout_s, order=order)

@@ -12,6 +12,7 @@ from plink.bench.clients.workers import (
     Workers,
     checked_times,
     interpreter_command,
+    measure_command,
 )
 from plink.bench.statistics import mean_rank, slowest_rank
 from plink.errors import PlinkError
@@ -86,14 +87,7 @@ class GlooClient:
             {seat: {"do": "join", "rank": rank, **group} for rank, seat in enumerate(order)},
             timeout_s,
         )
-        command = {
-            "do": "measure",
-            "elements": workload.elements,
-            "warmups": workload.warmups,
-            "repetitions": workload.repetitions,
-            "timeout_s": timeout_s,
-        }
-        replies = ask(dict.fromkeys(order, command), workload.launch_limit_s)
+        replies = ask(dict.fromkeys(order, measure_command(workload)), workload.launch_limit_s)
         seconds, cpu_s = [], []
         for seat in order:
             name, reply = self._hosts[seat].name, replies[seat]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from plink.bench.clients.base import Workload
 from plink.bench.clients.relay import Relay
 from plink.remote.hosts import RemoteHost
 from probes.errors import HostError
@@ -31,6 +32,17 @@ Message = dict[str, Any]
 
 # From what a worker said of its failure to the sentence and the hint for the user, or None.
 Explain = Callable[[str], tuple[str, str] | None]
+
+
+def measure_command(workload: Workload) -> Message:
+    """What asks a worker in a group for the times of a launch."""
+    return {
+        "do": "measure",
+        "elements": workload.elements,
+        "warmups": workload.warmups,
+        "repetitions": workload.repetitions,
+        "timeout_s": workload.timeout_s,
+    }
 
 
 class Workers:

@@ -1,0 +1,44 @@
+"""A program on every host of a lab: a task in as one line of JSON, an answer out as another."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchkit.lab import BenchLab
+
+
+def answers_of_ranks(
+    lab: BenchLab, hosts: Sequence[str], program: Path, task: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """What every rank answered.
+
+    Args:
+        lab: that stands.
+        hosts: of each rank.
+        program: a Python program.
+        task: for all ranks; each is also told its `rank` and its host's `address`.
+
+    Raises:
+        SystemExit: a rank failed.
+    """
+    processes = []
+    for rank, host in enumerate(hosts):
+        process = subprocess.Popen(
+            [*lab.command_on(host), sys.executable, str(program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd="/",
+        )
+        own_task = {**task, "rank": rank, "address": lab.addresses[host]}
+        print(json.dumps(own_task), file=process.stdin, flush=True)
+        processes.append(process)
+    answers = [process.communicate()[0] for process in processes]
+    if any(process.returncode for process in processes):
+        raise SystemExit("a rank failed")
+    return [json.loads(answer) for answer in answers]
