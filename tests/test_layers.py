@@ -15,7 +15,13 @@ from pathlib import Path
 PACKAGES = ("plink", "probes", "solvers")
 
 # What a process that trains imports, and what must stay out of it.
-TRAINING = ("plink.torch", "plink.tuned", "plink.engine", "plink.plans", "plink.files.plan")
+TRAINING = (
+    "plink.torch",
+    "plink.autotune.ranks",
+    "plink.engine",
+    "plink.plans",
+    "plink.files.plan",
+)
 NOT_IN_TRAINING = {"probes", "solvers", "scipy", "sklearn", "z3", "paramiko", "click"}
 
 Sources = Mapping[str, tuple[str, bool]]

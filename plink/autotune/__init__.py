@@ -1,1 +1,4 @@
-"""The daemon that keeps the plans of running jobs fitted (`docs/autotune-daemon.md`)."""
+"""Keeping a plan fitted to the network while training runs (`docs/autotune.md`).
+
+`tuner` only computes, `daemon` runs beside the training, `ranks` is its end in every process.
+"""

@@ -11,22 +11,22 @@ from pathlib import Path
 
 import click
 
-from plink.autotune.job import Job
-from plink.autotune.journal import LogJournal
-from plink.autotune.server import Served, Server
-from plink.autotune.status import Status
-from plink.autotune.watch import view
+from plink.autotune.daemon.job import Job
+from plink.autotune.daemon.journal import LogJournal
+from plink.autotune.daemon.server import Served, Server
+from plink.autotune.daemon.status import Status
+from plink.autotune.daemon.watch import view
+from plink.autotune.ranks.handshake import is_job_name
+from plink.autotune.ranks.secret import make_secret, read_secret
+from plink.autotune.ranks.settings import DEFAULT_JOB, parse_address
+from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.replay import tuner_of
+from plink.autotune.tuner.tuner import Tuner
 from plink.cli.talk import note
 from plink.errors import PlinkError, WrongUseError
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
-from plink.tuned.handshake import is_job_name
-from plink.tuned.secret import make_secret, read_secret
-from plink.tuned.settings import DEFAULT_JOB, parse_address
-from plink.tuning.options import TunerOptions
-from plink.tuning.replay import tuner_of
-from plink.tuning.tuner import Tuner
 
 _REFRESH_S = 0.5
 
@@ -146,7 +146,7 @@ def _serve_metrics(address: str, jobs: Sequence[Status], server: Server) -> None
     try:
         from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
 
-        from plink.autotune.metrics import JobCollector  # noqa: PLC0415
+        from plink.autotune.daemon.metrics import JobCollector  # noqa: PLC0415
     except ImportError:
         raise PlinkError(
             "--metrics needs prometheus_client", "pip install 'plink-collectives[metrics]'"

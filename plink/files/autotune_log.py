@@ -13,15 +13,15 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from plink.autotune.tuner.decision import Action, Decision
+from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.snapshot import masters_to_json, window_from_json, window_to_json
+from plink.autotune.tuner.window import Window
 from plink.errors import PlinkError, WrongUseError
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.fields import Fields
 from plink.files.plan import Plan
-from plink.tuning.decision import Action, Decision
-from plink.tuning.options import TunerOptions
-from plink.tuning.snapshot import masters_to_json, window_from_json, window_to_json
-from plink.tuning.window import Window
 
 FORMAT = "plink.autotune"
 VERSION = 1
@@ -38,7 +38,7 @@ class Start:
     Args:
         plan: that the job came with.
         options: of the tuner.
-        state: that the tuner had (`plink.tuning.snapshot`); None at the job's beginning.
+        state: that the tuner had (`plink.autotune.tuner.snapshot`); None at the job's beginning.
     """
 
     plan: Plan

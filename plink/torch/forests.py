@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from plink.autotune.ranks.placing import Placing
+from plink.autotune.ranks.settings import Settings
 from plink.engine import EngineError, Options, Store
 from plink.errors import WrongUseError
 from plink.files import plan as plan_file
 from plink.plans.forest import Forest
 from plink.torch.addresses import host_addresses
 from plink.torch.placement import Place, match
-from plink.tuned.placing import Placing
-from plink.tuned.settings import Settings
 
 T = TypeVar("T")
 

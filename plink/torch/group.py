@@ -20,12 +20,12 @@ from torch.distributed import (
 )
 from torch.distributed.distributed_c10d import Store
 
+from plink.autotune.ranks.rank import TunedRank
 from plink.engine import Engine, Statistics
 from plink.engine import Work as EngineWork
 from plink.errors import PlinkError
 from plink.torch.staging import AcceleratorStage, HostStage, Stage
 from plink.torch.work import NO_TIMEOUT, Errands, Reduction
-from plink.tuned.rank import TunedRank
 
 # A backend for others would need their streams.
 DEVICES = ("cpu", "cuda")

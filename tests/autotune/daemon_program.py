@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from autotune.serving import SECRET, switching
-from plink.autotune.server import Served, Server
+from plink.autotune.daemon.server import Served, Server
 
 
 async def serve(ranks: int, port: int) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from plink.autotune.tuner.decision import Action, Decision
+from plink.autotune.tuner.masters import Masters
+from plink.autotune.tuner.window import Window
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
-from plink.tuning.decision import Action, Decision
-from plink.tuning.masters import Masters
-from plink.tuning.window import Window
 
 NO_MASTERS = Masters(np.ones(1), np.ones(1))
 

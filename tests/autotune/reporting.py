@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from plink.autotune.ranks.identity import Identity, identity
+from plink.autotune.ranks.messages import PEER_FIGURES, Join, Report
 from plink.plans.forest import Forest
-from plink.tuned.identity import Identity, identity
-from plink.tuned.messages import PEER_FIGURES, Join, Report
 
 
 def join(rank: int, plan: Identity, ranks: int, held: Identity | None = None) -> Join:

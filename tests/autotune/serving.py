@@ -13,8 +13,8 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from autotune.deciding import Switching
-from plink.autotune.job import Job
-from plink.autotune.server import Served, Server
+from plink.autotune.daemon.job import Job
+from plink.autotune.daemon.server import Served, Server
 from plink.files.plan import Plan, PlanRank
 from plink.torch.forests import flat
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from plans.strategies import forests
-from plink.tuned.identity import LARGEST_NUMBER, Identity, identity
-from plink.tuned.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Report
+from plink.autotune.ranks.identity import LARGEST_NUMBER, Identity, identity
+from plink.autotune.ranks.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Report
 
 numbers = st.integers(0, LARGEST_NUMBER)
 identities = st.builds(Identity, numbers, st.integers(0, (1 << 32) - 1))

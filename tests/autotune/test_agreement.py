@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plink.autotune.ranks.agreement import Points, Stride, ballot, outcome
+from plink.autotune.ranks.iterations import iteration_seconds, period_of
 from plink.errors import WrongUseError
-from plink.tuned.agreement import Points, Stride, ballot, outcome
-from plink.tuned.iterations import iteration_seconds, period_of
 
 words = st.integers(0, (1 << 63) - 1)
 

@@ -10,14 +10,14 @@ import pytest
 from autotune.deciding import Switching
 from autotune.reporting import first, join, report
 from autotune.serving import plan_of
-from plink.autotune.job import Job, Outgoing
-from plink.autotune.windows import window_of
+from plink.autotune.daemon.job import Job, Outgoing
+from plink.autotune.daemon.windows import window_of
+from plink.autotune.ranks.identity import Identity, identity
+from plink.autotune.ranks.messages import Ask, NewPlan
+from plink.autotune.tuner.decision import Decision
+from plink.autotune.tuner.window import Window
 from plink.errors import PlinkError
 from plink.files.plan import Plan
-from plink.tuned.identity import Identity, identity
-from plink.tuned.messages import Ask, NewPlan
-from plink.tuning.decision import Decision
-from plink.tuning.window import Window
 
 RANKS = 3
 

@@ -16,9 +16,9 @@ from rich.console import Console
 from autotune.deciding import Switching
 from autotune.reporting import first, join, report
 from autotune.serving import plan_of
-from plink.autotune.job import Job
-from plink.autotune.metrics import JobCollector
-from plink.autotune.watch import view
+from plink.autotune.daemon.job import Job
+from plink.autotune.daemon.metrics import JobCollector
+from plink.autotune.daemon.watch import view
 
 DASHBOARD = Path(__file__).resolve().parents[2] / "docs" / "autotune-dashboard.json"
 RANKS = 3

@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.strategies import messages
-from plink.tuned.frames import Channel, ProtocolError, payload_of
-from plink.tuned.handshake import (
+from plink.autotune.ranks.frames import Channel, ProtocolError, payload_of
+from plink.autotune.ranks.handshake import (
     GREETING_BYTES,
     Proofs,
     greeting,
     is_job_name,
     parse_greeting,
 )
-from plink.tuned.messages import Message, from_json, to_json
-from plink.tuned.secret import NONCE_BYTES
+from plink.autotune.ranks.messages import Message, from_json, to_json
+from plink.autotune.ranks.secret import NONCE_BYTES
 
 KEY = b"k" * 32
 

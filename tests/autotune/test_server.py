@@ -12,14 +12,14 @@ import pytest
 
 from autotune.reporting import first, join, report
 from autotune.serving import HOST, SECRET, TIMEOUT_S, plan_of, serving, switching
-from plink.autotune.server import Served
-from plink.tuned.client import Client
-from plink.tuned.frames import Channel, payload_of
-from plink.tuned.handshake import ANSWER_BYTES, CHALLENGE_BYTES, Proofs, greeting
-from plink.tuned.identity import Identity
-from plink.tuned.messages import Ask, Join, NewPlan, to_json
-from plink.tuned.secret import NONCE_BYTES
-from plink.tuned.settings import Settings
+from plink.autotune.daemon.server import Served
+from plink.autotune.ranks.client import Client
+from plink.autotune.ranks.frames import Channel, payload_of
+from plink.autotune.ranks.handshake import ANSWER_BYTES, CHALLENGE_BYTES, Proofs, greeting
+from plink.autotune.ranks.identity import Identity
+from plink.autotune.ranks.messages import Ask, Join, NewPlan, to_json
+from plink.autotune.ranks.secret import NONCE_BYTES
+from plink.autotune.ranks.settings import Settings
 
 RANKS = 2
 FIRST = first(plan_of(RANKS).forest)

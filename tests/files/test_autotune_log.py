@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from autotune.tuner.jobs import first_forest
+from autotune.tuner.network import Job, Noise, even
+from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.replay import replay, tuner_of
+from plink.autotune.tuner.snapshot import to_json
 from plink.cli import run
 from plink.errors import EXIT_CHANGED, EXIT_WRONG_USE, WrongUseError
 from plink.files import autotune_log
 from plink.files.autotune_log import LogWriter, Start
 from plink.files.plan import Plan, PlanRank
-from plink.tuning.options import TunerOptions
-from plink.tuning.replay import replay, tuner_of
-from plink.tuning.snapshot import to_json
-from tuning.jobs import first_forest
-from tuning.network import Job, Noise, even
 
 USUAL = even(4)
 SLOW = USUAL.with_host(0, 0.4)

@@ -1,0 +1,203 @@
+"""One job: its tuner, and what its ranks hold. It knows no sockets and no clock.
+
+Each method returns what is to be sent: pairs of a rank, or None for all, and a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from plink.autotune.daemon.status import Event, Status
+from plink.autotune.daemon.windows import (
+    Gathering,
+    iteration_seconds,
+    most_by_host,
+    reduced_bytes,
+    window_of,
+)
+from plink.autotune.ranks.identity import LARGEST_NUMBER, Identity, identity
+from plink.autotune.ranks.messages import Ask, Join, Message, NewPlan, Report
+from plink.autotune.tuner.decision import Action, Decision
+from plink.autotune.tuner.window import Window
+from plink.errors import PlinkError
+from plink.files.plan import Plan
+from plink.plans.forest import Forest
+
+Outgoing = list[tuple[int | None, Message]]
+
+# Plans that are remembered, so that they need not be asked for.
+_MOST_KNOWN = 16
+
+
+class Decider(Protocol):
+    """What is needed of `plink.autotune.tuner.tuner.Tuner`."""
+
+    plan: int
+
+    def decide(self, now_s: float, window: Window) -> Decision:
+        """What to do after another window."""
+
+
+MakeDecider = Callable[[Plan], Decider]
+"""For a job that runs on that plan, with buffers of its size. ValueError: it cannot be tuned."""
+
+
+class Journal(Protocol):
+    """Who writes down what happens."""
+
+    def begun(self, plan: Plan, decider: Decider) -> None:
+        """Tuning of that plan begins, or begins anew."""
+
+    def decided(self, now_s: float, window: Window, decision: Decision) -> None:
+        """After every window."""
+
+
+@dataclass(frozen=True)
+class _Tuned:
+    """A plan that a decider knows."""
+
+    decider: Decider
+    current: Identity
+
+
+class Job:
+    """A job, by the plan file.
+
+    Args:
+        name: of the job.
+        plan: where its ranks run, and what they begin with.
+        make_decider: for what the job turns out to run on.
+        journal: None for none.
+    """
+
+    def __init__(
+        self, name: str, plan: Plan, make_decider: MakeDecider, journal: Journal | None = None
+    ) -> None:
+        self.plan = plan
+        self.ranks = len(plan.ranks)
+        hosts = list(dict.fromkeys(rank.host for rank in plan.ranks))
+        self.status = Status(name, hosts, self.ranks)
+        self._host_of = plan.host_of
+        self._make_decider = make_decider
+        self._journal = journal
+        self._gathering = Gathering(self.ranks)
+        self._tuned: _Tuned | None = None
+        self._issued: NewPlan | None = None
+        self._known: dict[Identity, Forest] = {}
+        self._remember(NewPlan(identity(0, plan.forest), plan.forest))
+        self._largest = 0
+        self._there: set[int] = set()
+
+    def joined(self, now_s: float, join: Join) -> Outgoing:
+        """A rank is there; it gets the newest plan if it lacks it."""
+        self._there.add(join.rank)
+        self.status.ranks_there = len(self._there)
+        self._gathering.forget()
+        self._largest = max(self._largest, join.in_force.number, join.held.number)
+        if len(self._there) == self.ranks:
+            self._say(now_s, "joined", f"all {self.ranks} ranks are there")
+        if self._issued is not None and join.held != self._issued.identity:
+            return [(join.rank, self._issued)]
+        return []
+
+    def left(self, now_s: float, rank: int) -> None:
+        """A rank is gone. Training may go on without us, or be over."""
+        if len(self._there) == self.ranks:
+            self._say(now_s, "left", f"rank {rank} on {self.plan.ranks[rank].host} is gone")
+        self._there.discard(rank)
+        self.status.ranks_there = len(self._there)
+        self._gathering.forget()
+
+    def told(self, now_s: float, plan: NewPlan) -> Outgoing:
+        """A rank has sent the plan that it was asked for."""
+        self._remember(plan)
+        self._say(now_s, "plan", f"plan {plan.identity.number} was got back from the ranks")
+        return []
+
+    def reported(self, now_s: float, rank: int, report: Report) -> Outgoing:
+        """A rank has measured."""
+        self._largest = max(self._largest, report.plan.number)
+        reports = self._gathering.add(rank, report)
+        self.status.windows_incomplete = self._gathering.incomplete
+        if reports is None:
+            return []
+        self.status.windows += 1
+        self.status.plan_in_force = report.plan.number
+        if not len(iteration_seconds(reports)):
+            if not self.status.windows_unread:
+                text = "no iterations can be told from the collectives: mark them"
+                self._say(now_s, "unread", f"{text} with plink.torch.iteration()")
+            self.status.windows_unread += 1
+            return []
+        if self._tuned is None or report.plan not in self._known:
+            return self._adopt(now_s, rank, report.plan, reduced_bytes(reports))
+        self.status.reduced_bytes = reduced_bytes(reports)
+        window = window_of(reports, self._host_of, self._tuned.decider.plan)
+        self.status.window = window
+        self.status.rate_bytes_s = most_by_host(reports, self._host_of, "rate_bytes_s")
+        self.status.waited_s = most_by_host(reports, self._host_of, "waited_s")
+        if report.plan != self._tuned.current:
+            # It is on its way, and starts when all ranks have it.
+            return []
+        return self._decide(now_s, self._tuned.decider, window)
+
+    def _adopt(self, now_s: float, rank: int, plan: Identity, size_bytes: float) -> Outgoing:
+        """Begin to tune what the job turns out to run on."""
+        if plan not in self._known:
+            return [(rank, Ask(plan))]
+        begun = replace(self.plan, forest=self._known[plan], size_bytes=max(1, round(size_bytes)))
+        try:
+            decider = self._make_decider(begun)
+        except ValueError as error:
+            self._say(now_s, "plan", f"plan {plan.number} cannot be tuned: {error}")
+            return self._issue(self.plan.forest)
+        self._tuned = _Tuned(decider, plan)
+        self.status.plan = plan.number
+        self._say(now_s, "begun", f"plan {plan.number} is in force, and tuned from now on")
+        self._write(now_s, lambda journal: journal.begun(begun, decider))
+        return []
+
+    def _decide(self, now_s: float, decider: Decider, window: Window) -> Outgoing:
+        decision = decider.decide(now_s, window)
+        self.status.decisions[decision.action.value] += 1
+        self._write(now_s, lambda journal: journal.decided(now_s, window, decision))
+        if decision.action is Action.REPROBE:
+            self.status.reprobe_hosts = [self.status.hosts[host] for host in decision.hosts]
+        if decision.action is not Action.WAIT:
+            self._say(now_s, decision.action.value, decision.reason)
+        if decision.forest is None:
+            return []
+        sent = self._issue(decision.forest)
+        if self._issued is not None:
+            self._tuned = _Tuned(decider, self._issued.identity)
+        return sent
+
+    def _issue(self, forest: Forest) -> Outgoing:
+        if self._largest >= LARGEST_NUMBER:
+            return []
+        self._largest += 1
+        plan = NewPlan(identity(self._largest, forest), forest)
+        self._issued = plan
+        self._remember(plan)
+        self.status.plan = plan.identity.number
+        return [(None, plan)]
+
+    def _write(self, now_s: float, write: Callable[[Journal], None]) -> None:
+        """Write down; where that is not possible any more, say so and go on without."""
+        if self._journal is None:
+            return
+        try:
+            write(self._journal)
+        except PlinkError as error:
+            self._journal = None
+            self._say(now_s, "log", f"nothing is written down from now on: {error}")
+
+    def _remember(self, plan: NewPlan) -> None:
+        self._known[plan.identity] = plan.forest
+        if len(self._known) > _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+
+    def _say(self, now_s: float, what: str, text: str) -> None:
+        self.status.latest.append(Event(now_s, what, text))

@@ -1,0 +1,51 @@
+"""A job's log on disk, from which `plink autotune --replay` decides again."""
+
+from __future__ import annotations
+
+from plink.autotune.daemon.job import Decider
+from plink.autotune.tuner.decision import Decision
+from plink.autotune.tuner.snapshot import to_json
+from plink.autotune.tuner.tuner import Tuner
+from plink.autotune.tuner.window import Window
+from plink.files.autotune_log import LogWriter, Start
+from plink.files.plan import Plan
+
+
+class LogJournal:
+    """Writes every window and decision of one job down, within a size.
+
+    Args:
+        path: of the log. Where tuning begins anew, so does the log; the old one is kept as `.1`.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._plan: Plan | None = None
+        self._tuner: Tuner | None = None
+        self._writer: LogWriter | None = None
+
+    def begun(self, plan: Plan, decider: Decider) -> None:
+        """Begin a log.
+
+        Raises:
+            PlinkError: it cannot be written.
+        """
+        if not isinstance(decider, Tuner):
+            return
+        self._plan, self._tuner = plan, decider
+        start = Start(plan, decider.options)
+        if self._writer is None:
+            self._writer = LogWriter(self._path, start)
+        else:
+            self._writer.restart(start)
+
+    def decided(self, now_s: float, window: Window, decision: Decision) -> None:
+        """Add an entry.
+
+        Raises:
+            PlinkError: it cannot be written.
+        """
+        if self._writer is None or self._tuner is None or self._plan is None:
+            return
+        if self._writer.write(now_s, window, decision):
+            self._writer.restart(Start(self._plan, self._tuner.options, to_json(self._tuner)))

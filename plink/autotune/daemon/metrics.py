@@ -1,0 +1,125 @@
+"""The state of jobs as Prometheus metrics, made when they are asked for.
+
+Imports prometheus_client, which is an extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from plink.autotune.daemon.status import Status
+from plink.autotune.tuner.decision import Action
+from plink.autotune.tuner.window import Floats
+
+Family = CounterMetricFamily | GaugeMetricFamily
+Value = Callable[[Status], float]
+
+_GAUGES: Sequence[tuple[str, str, Value]] = (
+    ("ranks", "Ranks of the job", lambda job: job.ranks),
+    ("ranks_connected", "Ranks that report", lambda job: job.ranks_there),
+    ("plan", "Number of the newest plan", lambda job: job.plan),
+    ("plan_in_force", "Number of the plan of the last window", lambda job: job.plan_in_force),
+    (
+        "iteration_seconds",
+        "Median iteration of the last window",
+        lambda job: 0.0 if job.window is None else job.window.median_s,
+    ),
+    ("iteration_bytes", "Bytes reduced in an iteration", lambda job: job.reduced_bytes),
+    (
+        "throughput_bytes_per_second",
+        "Bytes reduced by the iteration's median",
+        lambda job: job.throughput_bytes_s,
+    ),
+    (
+        "reprobe_hosts",
+        "Hosts that are to be probed again",
+        lambda job: len(job.reprobe_hosts),
+    ),
+)
+_COUNTERS: Sequence[tuple[str, str, Value]] = (
+    ("windows", "Windows that all ranks reported", lambda job: job.windows),
+    (
+        "windows_incomplete",
+        "Windows that a rank did not report",
+        lambda job: job.windows_incomplete,
+    ),
+    ("windows_unread", "Windows without iterations", lambda job: job.windows_unread),
+)
+
+
+class JobCollector(Collector):
+    """Of all jobs of a daemon.
+
+    Args:
+        jobs: their state, which may change meanwhile.
+        dropped: how many connections were dropped.
+    """
+
+    def __init__(self, jobs: Sequence[Status], dropped: Callable[[], int]) -> None:
+        self._jobs = jobs
+        self._dropped = dropped
+
+    def collect(self) -> Iterator[Family]:
+        """All metrics, as they are now."""
+        for name, text, value in _GAUGES:
+            gauge = GaugeMetricFamily(f"plink_autotune_{name}", text, labels=["job"])
+            for job in self._jobs:
+                gauge.add_metric([job.name], value(job))
+            yield gauge
+        for name, text, value in _COUNTERS:
+            counter = CounterMetricFamily(f"plink_autotune_{name}", text, labels=["job"])
+            for job in self._jobs:
+                counter.add_metric([job.name], value(job))
+            yield counter
+        yield self._decisions()
+        yield from self._of_hosts()
+        yield CounterMetricFamily(
+            "plink_autotune_connections_dropped",
+            "Connections that were none of a job's ranks",
+            value=self._dropped(),
+        )
+
+    def _decisions(self) -> Family:
+        counter = CounterMetricFamily(
+            "plink_autotune_decisions", "Decisions of the tuner", labels=["job", "action"]
+        )
+        for job in self._jobs:
+            for action in Action:
+                counter.add_metric([job.name, action.name.lower()], job.decisions[action.value])
+        return counter
+
+    def _of_hosts(self) -> Iterator[Family]:
+        for name, text in (
+            ("host_sent_bytes", "Bytes that a host sent to others in an iteration"),
+            ("host_busy_seconds", "Longest that a host's flow had something to send"),
+            ("host_retransmissions", "Segments sent again in the last window"),
+            ("host_rtt_seconds", "Longest round trip to another host"),
+            ("host_rate_bytes_per_second", "Fastest delivery on a connection of the host"),
+            ("host_waited_seconds", "Longest without room at a receiver in the last window"),
+        ):
+            gauge = GaugeMetricFamily(f"plink_autotune_{name}", text, labels=["job", "host"])
+            for job in self._jobs:
+                for host, values in zip(job.hosts, _host_values(job), strict=False):
+                    gauge.add_metric([job.name, host], values[name])
+            yield gauge
+
+
+def _host_values(job: Status) -> list[dict[str, float]]:
+    window = job.window
+    if window is None:
+        return []
+    columns: dict[str, Floats] = {
+        "host_sent_bytes": window.sent_bytes.sum(axis=1),
+        "host_busy_seconds": window.busy_s.max(axis=1),
+        "host_retransmissions": window.retransmissions.sum(axis=1),
+        "host_rtt_seconds": window.rtt_s,
+        "host_rate_bytes_per_second": job.rate_bytes_s,
+        "host_waited_seconds": job.waited_s,
+    }
+    return [
+        {name: float(values[host]) for name, values in columns.items()}
+        for host in range(len(job.hosts))
+    ]

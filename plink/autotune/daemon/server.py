@@ -1,0 +1,194 @@
+"""The daemon's sockets: ranks come, prove the secret, report, and are given plans."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from plink.autotune.daemon.job import Job, Outgoing
+from plink.autotune.ranks.frames import Channel, ProtocolError, payload_of
+from plink.autotune.ranks.handshake import ANSWER_BYTES, GREETING_BYTES, Proofs, parse_greeting
+from plink.autotune.ranks.messages import Join, Message, NewPlan, Report, from_json, to_json
+from plink.autotune.ranks.secret import NONCE_BYTES
+from plink.errors import PlinkError
+from plink.view.text import printable
+
+_HANDSHAKE_TIMEOUT_S = 10.0
+_MOST_STRANGERS = 256
+_RECEIVED_BYTES = 1 << 16
+# A rank that does not read what it is sent is given up.
+_MOST_UNSENT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Served:
+    """A job, and what its ranks prove."""
+
+    job: Job
+    secret: bytes
+
+
+class _Guest:
+    """A rank's connection, once it has proven the secret."""
+
+    def __init__(self, writer: asyncio.StreamWriter, channel: Channel) -> None:
+        self.writer = writer
+        self.channel = channel
+
+    def send(self, payload: bytes) -> None:
+        self.writer.write(self.channel.pack(payload))
+        if self.writer.transport.get_write_buffer_size() > _MOST_UNSENT_BYTES:
+            self.writer.transport.abort()
+
+
+class Server:
+    """Of several jobs, each apart.
+
+    Args:
+        jobs: by name.
+        say: told a sentence of each connection that is dropped.
+    """
+
+    def __init__(self, jobs: Mapping[str, Served], say: Callable[[str], None]) -> None:
+        self._jobs = jobs
+        self._say = say
+        self._guests: dict[str, dict[int, _Guest]] = {name: {} for name in jobs}
+        self._strangers = 0
+        self._conversations: set[asyncio.Task[None]] = set()
+        self.dropped = 0
+
+    async def listen(self, host: str, port: int) -> asyncio.Server:
+        """Begin to serve.
+
+        Raises:
+            PlinkError: the address cannot be listened on.
+        """
+        try:
+            return await asyncio.start_server(self._converse, host, port, limit=_RECEIVED_BYTES)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise PlinkError(
+                f"cannot listen on {host}:{port}: {reason}", "give an address of this host"
+            ) from None
+
+    async def close(self) -> None:
+        """End all conversations."""
+        for conversation in list(self._conversations):
+            conversation.cancel()
+        await asyncio.gather(*self._conversations, return_exceptions=True)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._conversations.add(task)
+            task.add_done_callback(self._conversations.discard)
+        peer = _peer(writer)
+        try:
+            served, channel = await self._admitted(reader, writer)
+            await self._serve(reader, writer, served.job, channel)
+        except (ProtocolError, asyncio.TimeoutError) as error:
+            self.dropped += 1
+            self._say(f"{peer}: dropped: {printable(str(error) or 'it says nothing')}")
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # It has gone.
+        except asyncio.CancelledError:
+            pass  # We go.
+        except Exception as error:
+            # Whatever one rank reported: others go on.
+            self.dropped += 1
+            self._say(f"{peer}: dropped: {printable(repr(error))}")
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    async def _admitted(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> tuple[Served, Channel]:
+        if self._strangers >= _MOST_STRANGERS:
+            raise ProtocolError("too many connections have not said who they are")
+        _keep_alive(writer)
+        self._strangers += 1
+        try:
+            return await asyncio.wait_for(self._authenticate(reader, writer), _HANDSHAKE_TIMEOUT_S)
+        finally:
+            self._strangers -= 1
+
+    async def _authenticate(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> tuple[Served, Channel]:
+        name, nonce = parse_greeting(await reader.readexactly(GREETING_BYTES))
+        if name not in self._jobs:
+            raise ProtocolError(f"there is no job {name} here")
+        served = self._jobs[name]
+        own = secrets.token_bytes(NONCE_BYTES)
+        proofs = Proofs(served.secret, name, nonce + own)
+        writer.write(own + proofs.of_daemon)
+        proofs.check(await reader.readexactly(ANSWER_BYTES), proofs.of_rank)
+        return served, Channel(proofs.session_key, is_daemon=True)
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, job: Job, channel: Channel
+    ) -> None:
+        guests = self._guests[job.status.name]
+        guest = _Guest(writer, channel)
+        rank: int | None = None
+        try:
+            while received := await reader.read(_RECEIVED_BYTES):
+                for data in channel.feed(received):
+                    message = from_json(data, job.ranks)
+                    if rank is None:
+                        rank = self._seat(job, guest, message)
+                    self._take(job, rank, message)
+        finally:
+            if rank is not None and guests.get(rank) is guest:
+                del guests[rank]
+                job.left(time.time(), rank)
+
+    def _seat(self, job: Job, guest: _Guest, message: Message) -> int:
+        """The rank that has joined; an earlier connection of it has been given up."""
+        if not isinstance(message, Join):
+            raise ProtocolError("a rank that does not say which one it is")
+        guests = self._guests[job.status.name]
+        if message.rank in guests:
+            guests.pop(message.rank).writer.transport.abort()
+        guests[message.rank] = guest
+        return message.rank
+
+    def _take(self, job: Job, rank: int, message: Message) -> None:
+        now_s = time.time()
+        if isinstance(message, Join) and message.rank == rank:
+            self._send(job, job.joined(now_s, message))
+        elif isinstance(message, Report):
+            self._send(job, job.reported(now_s, rank, message))
+        elif isinstance(message, NewPlan):
+            self._send(job, job.told(now_s, message))
+        else:
+            raise ProtocolError("a message that no rank sends")
+
+    def _send(self, job: Job, outgoing: Outgoing) -> None:
+        guests = self._guests[job.status.name]
+        for rank, message in outgoing:
+            payload = payload_of(to_json(message))
+            for guest in list(guests.values()) if rank is None else _only(guests.get(rank)):
+                guest.send(payload)
+
+
+def _only(guest: _Guest | None) -> list[_Guest]:
+    return [] if guest is None else [guest]
+
+
+def _keep_alive(writer: asyncio.StreamWriter) -> None:
+    connection = writer.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+def _peer(writer: asyncio.StreamWriter) -> str:
+    address = writer.get_extra_info("peername")
+    return f"{address[0]}:{address[1]}" if address else "somebody"

@@ -1,0 +1,78 @@
+"""What a terminal shows of running jobs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from plink.autotune.daemon.status import Status
+from plink.view.text import counted, printable
+
+_BAR_WIDTH = 30
+_MOST_HOSTS = 16
+_MOST_EVENTS = 8
+
+
+def view(jobs: Sequence[Status]) -> RenderableType:
+    """Of each job its throughput, the load of its hosts, and what happened last."""
+    return Group(*(part for job in jobs for part in _job(job)))
+
+
+def _job(job: Status) -> list[RenderableType]:
+    return [_heading(job), _loads(job), _events(job), Text()]
+
+
+def _heading(job: Status) -> Text:
+    heading = Text(printable(job.name), style="bold")
+    heading.append(f"  {job.ranks_there} of {counted(job.ranks, 'rank')}", style="default")
+    if job.window is None:
+        heading.append("  nothing measured yet", style="dim")
+        return heading
+    heading.append(f"  plan {job.plan_in_force}", style="default")
+    if job.plan != job.plan_in_force:
+        heading.append(f" ({job.plan} on its way)", style="yellow")
+    heading.append(
+        f"  {1e3 * job.window.median_s:,.1f} ms an iteration"
+        f"  {job.throughput_bytes_s / 1e6:,.1f} MB/s reduced",
+        style="default",
+    )
+    return heading
+
+
+def _loads(job: Status) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("host", "sends, MB an iteration", "", "busy, ms", "sent again"):
+        table.add_column(name, justify="left" if name in ("host", "") else "right")
+    if job.window is None:
+        return table
+    sent, busy = job.window.sent_bytes.sum(axis=1), job.window.busy_s.max(axis=1)
+    again = job.window.retransmissions.sum(axis=1)
+    # The busiest first: with many hosts only these are of interest.
+    order = (-busy).argsort(kind="stable")[:_MOST_HOSTS]
+    for host in sorted(order.tolist()):
+        bar = "█" * round(_BAR_WIDTH * float(sent[host]) / max(1.0, float(sent.max())))
+        table.add_row(
+            printable(job.hosts[host]),
+            f"{sent[host] / 1e6:,.2f}",
+            bar,
+            f"{1e3 * busy[host]:,.1f}",
+            f"{again[host]:,.0f}",
+        )
+    if len(job.hosts) > len(order):
+        table.add_row(f"and {len(job.hosts) - len(order)} less busy ones")
+    return table
+
+
+def _events(job: Status) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    for event in list(job.latest)[-_MOST_EVENTS:]:
+        clock = time.strftime("%H:%M:%S", time.localtime(event.at_s))
+        table.add_row(Text(clock, style="dim"), event.what, printable(event.text))
+    if job.reprobe_hosts:
+        hosts = ", ".join(printable(host) for host in job.reprobe_hosts)
+        table.add_row("", "reprobe", Text(f"probe again: {hosts}", style="yellow"))
+    return table

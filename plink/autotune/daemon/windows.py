@@ -1,0 +1,103 @@
+"""From what ranks report to what the tuner takes: one window, seen from all hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.autotune.ranks.identity import Identity
+from plink.autotune.ranks.messages import Report
+from plink.autotune.tuner.window import Window
+
+Floats = npt.NDArray[np.float64]
+Key = tuple[Identity, int, int]
+
+# Of how many windows reports are kept until the last rank's is there.
+_MOST_OPEN = 8
+
+
+class Gathering:
+    """Reports of a job, until those of all ranks on one window are there.
+
+    Args:
+        ranks: of the job.
+    """
+
+    def __init__(self, ranks: int) -> None:
+        self._ranks = ranks
+        self._open: dict[Key, dict[int, Report]] = {}
+        self.incomplete = 0
+
+    def add(self, rank: int, report: Report) -> Sequence[Report] | None:
+        """The reports of all ranks, in their order, once this one completes them."""
+        key = (report.plan, report.begin, report.end)
+        reports = self._open.setdefault(key, {})
+        reports[rank] = report
+        if len(reports) == self._ranks:
+            del self._open[key]
+            return [reports[each] for each in range(self._ranks)]
+        if len(self._open) > _MOST_OPEN:
+            del self._open[next(iter(self._open))]
+            self.incomplete += 1
+        return None
+
+    def forget(self) -> None:
+        """A rank has come or gone: numbers of collectives may begin anew."""
+        self._open.clear()
+
+
+def iteration_seconds(reports: Sequence[Report]) -> Floats:
+    """(K,) of the first rank that could tell; they take the same for all."""
+    return next((one.iteration_s for one in reports if len(one.iteration_s)), np.empty(0))
+
+
+def reduced_bytes(reports: Sequence[Report]) -> float:
+    """What is reduced in an iteration."""
+    return reports[0].reduced_bytes * _share(reports)
+
+
+def window_of(reports: Sequence[Report], host_of: Sequence[int], plan: int) -> Window:
+    """What all hosts saw.
+
+    Between two hosts bytes and segments are those of all pairs of ranks, which carry data at the
+    same time: so the busy seconds, and the round trip, are those of the longest.
+
+    Args:
+        reports: (P,) of the same window, with iterations.
+        host_of: (P,) the host of each rank.
+        plan: what the tuner calls the plan.
+    """
+    hosts = np.asarray(host_of, dtype=np.intp)
+    share = _share(reports)
+
+    def flows(name: str, combine: np.ufunc) -> Floats:
+        by_rank = np.array([report.peers[name] for report in reports])
+        found = np.zeros((int(hosts.max()) + 1,) * 2)
+        combine.at(found, (hosts[:, None], hosts[None, :]), by_rank)
+        np.fill_diagonal(found, 0.0)
+        return found
+
+    return Window(
+        plan,
+        iteration_seconds(reports),
+        sent_bytes=share * flows("sent_bytes", np.add),
+        busy_s=share * flows("busy_s", np.maximum),
+        retransmissions=flows("retransmissions", np.add),
+        rtt_s=flows("rtt_s", np.maximum).max(axis=1),
+    )
+
+
+def most_by_host(reports: Sequence[Report], host_of: Sequence[int], name: str) -> Floats:
+    """(H,) the greatest figure of that name that any rank of a host has with any other rank."""
+    most = np.zeros(max(host_of) + 1)
+    of_ranks = [report.peers[name].max() for report in reports]
+    np.maximum.at(most, np.asarray(host_of, dtype=np.intp), of_ranks)
+    return most
+
+
+def _share(reports: Sequence[Report]) -> float:
+    """Of a window, an iteration; they need not end where the window does."""
+    seconds = float(np.mean([report.seconds for report in reports]))
+    return min(1.0, float(iteration_seconds(reports).mean()) / seconds) if seconds else 0.0

@@ -1,0 +1,175 @@
+"""The thread that talks to the daemon, and calls again when it is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import secrets
+import select
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from plink.autotune.ranks.frames import Channel, payload_of
+from plink.autotune.ranks.handshake import CHALLENGE_BYTES, Proofs, greeting
+from plink.autotune.ranks.messages import Ask, Join, Message, NewPlan, Report, from_json, to_json
+from plink.autotune.ranks.secret import NONCE_BYTES
+from plink.autotune.ranks.settings import Settings
+from plink.errors import PlinkError
+
+_LOG = logging.getLogger("plink.autotune")
+
+_CONNECT_TIMEOUT_S = 10.0
+_END_TIMEOUT_S = 1.0
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 10.0
+_RECEIVED_BYTES = 1 << 16
+# Reports that wait for a daemon that does not read.
+_MOST_WAITING = 16
+
+Errand = Callable[[], Report | None]
+
+
+class Client:
+    """Of one rank; it starts with `start` and never disturbs the training.
+
+    Args:
+        settings: where the daemon is.
+        secret: of the job.
+        ranks: of the job.
+        join: says who this rank is and what it holds.
+        held: is given each plan that comes, in the thread.
+        find: a plan that the daemon asks for, or None.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        secret: bytes,
+        ranks: int,
+        *,
+        join: Callable[[], Join],
+        held: Callable[[NewPlan], None],
+        find: Callable[[Ask], NewPlan | None],
+    ) -> None:
+        self._settings = settings
+        self._secret = secret
+        self._ranks = ranks
+        self._join, self._held, self._find = join, held, find
+        self._errands: deque[Errand] = deque(maxlen=_MOST_WAITING)
+        self._ear, self._mouth = os.pipe()
+        os.set_blocking(self._mouth, False)
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="plink-autotune", daemon=True)
+
+    def start(self) -> None:
+        """Begin to call the daemon."""
+        self._thread.start()
+
+    def put(self, errand: Errand) -> None:
+        """Have the thread do this and send what it returns; of too many the oldest are left out."""
+        self._errands.append(errand)
+        self._wake()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._is_over.set()
+        self._wake()
+        self._thread.join(_END_TIMEOUT_S)
+        # A host that does not answer keeps the thread, and what it uses, a little longer.
+        if not self._thread.is_alive():
+            os.close(self._mouth)
+            os.close(self._ear)
+
+    def _wake(self) -> None:
+        # Where the pipe is full, enough is in it.
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._mouth, b".")
+
+    def _run(self) -> None:
+        pause_s = _FIRST_PAUSE_S
+        complaint = ""
+        while not self._is_over.is_set():
+            began = time.monotonic()
+            try:
+                self._converse()
+            except (OSError, PlinkError) as error:
+                if str(error) != complaint:
+                    complaint = str(error)
+                    _LOG.warning("training goes on without the autotuner: %s", complaint)
+            if time.monotonic() - began > _LONGEST_PAUSE_S:
+                pause_s = _FIRST_PAUSE_S
+            self._idle(pause_s * random.uniform(0.5, 1.5))
+            pause_s = min(2.0 * pause_s, _LONGEST_PAUSE_S)
+
+    def _idle(self, seconds: float) -> None:
+        """Wait, and do errands: figures count from one to the next, though nobody hears them."""
+        until = time.monotonic() + seconds
+        while not self._is_over.is_set() and (left_s := until - time.monotonic()) > 0.0:
+            if select.select([self._ear], [], [], left_s)[0]:
+                self._do_errands()
+
+    def _converse(self) -> None:
+        address = (self._settings.host, self._settings.port)
+        with socket.create_connection(address, _CONNECT_TIMEOUT_S) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            channel = self._authenticate(connection)
+            _send(connection, channel, self._join())
+            while not self._is_over.is_set():
+                watched: list[socket.socket | int] = [connection, self._ear]
+                readable, _, _ = select.select(watched, [], [])
+                if self._ear in readable:
+                    for report in self._do_errands():
+                        _send(connection, channel, report)
+                if connection in readable:
+                    received = connection.recv(_RECEIVED_BYTES)
+                    if not received:
+                        raise ConnectionResetError("the autotuner has closed the connection")
+                    for message in channel.feed(received):
+                        self._take(connection, channel, from_json(message, self._ranks))
+
+    def _authenticate(self, connection: socket.socket) -> Channel:
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        connection.sendall(greeting(self._settings.job, nonce))
+        challenge = _received(connection, CHALLENGE_BYTES)
+        nonces = nonce + challenge[:NONCE_BYTES]
+        proofs = Proofs(self._secret, self._settings.job, nonces)
+        proofs.check(challenge[NONCE_BYTES:], proofs.of_daemon)
+        connection.sendall(proofs.of_rank)
+        return Channel(proofs.session_key, is_daemon=False)
+
+    def _take(self, connection: socket.socket, channel: Channel, message: Message) -> None:
+        if isinstance(message, NewPlan):
+            self._held(message)
+        elif isinstance(message, Ask):
+            found = self._find(message)
+            if found is not None:
+                _send(connection, channel, found)
+
+    def _do_errands(self) -> list[Report]:
+        os.read(self._ear, _RECEIVED_BYTES)
+        made = []
+        while self._errands:
+            report = self._errands.popleft()()
+            if report is not None:
+                made.append(report)
+        return made
+
+
+def _send(connection: socket.socket, channel: Channel, message: Message) -> None:
+    connection.sendall(channel.pack(payload_of(to_json(message))))
+
+
+def _received(connection: socket.socket, size_bytes: int) -> bytes:
+    received = b""
+    while len(received) < size_bytes:
+        part = connection.recv(size_bytes - len(received))
+        if not part:
+            raise ConnectionResetError("the autotuner has closed the connection: another job?")
+        received += part
+    return received

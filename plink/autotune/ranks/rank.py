@@ -1,0 +1,233 @@
+"""One rank's part: it counts collectives, agrees on plans, measures windows.
+
+`after` is called by whoever begins the collectives, one after the other; plans come in from the
+client's thread.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from plink.autotune.ranks.agreement import Ballot, Points, ballot, outcome
+from plink.autotune.ranks.client import Client
+from plink.autotune.ranks.figures import Snapshot, between, snapshot_of
+from plink.autotune.ranks.identity import Identity, identity
+from plink.autotune.ranks.iterations import LEAST_PERIODS, iteration_seconds, period_of
+from plink.autotune.ranks.messages import Ask, Join, NewPlan, Report
+from plink.autotune.ranks.placing import Placing
+from plink.autotune.ranks.settings import Settings
+from plink.engine import Forest, Statistics, Work
+
+# A window is looked through for its period each time it has so many times more collectives.
+_GROWTH = 1.25
+# A window of more collectives than that ends without a period.
+_MOST_COLLECTIVES = 1 << 14
+# Figures that are read later than this, and this share of the window, are none of the window.
+_LATE_S = 0.1
+_LATE_SHARE = 0.1
+
+
+class _Engine(Protocol):
+    """What is needed of `plink.engine.Engine`."""
+
+    @property
+    def next_collective(self) -> int: ...
+
+    def allreduce(self, array: Ballot, op: str = "sum", dtype: str | None = None) -> Work: ...
+
+    def install(self, forest: Forest, at_collective: int) -> None: ...
+
+    def statistics(self) -> Statistics: ...
+
+
+@dataclass
+class _Window:
+    """Between two points, from the first of them on."""
+
+    begin: int
+    began_s: float
+    times_s: list[float] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    marks_s: list[float] = field(default_factory=list)
+    looked_at: int = 0
+    has_period: bool = False
+
+    def is_long_enough(self, now_s: float, window_s: float) -> bool:
+        """Whether enough time has passed, and enough iterations are in it."""
+        if now_s - self.began_s < window_s:
+            return False
+        if len(self.marks_s) > 1:
+            return len(self.marks_s) > LEAST_PERIODS
+        if len(self.sizes) >= _MOST_COLLECTIVES:
+            return True
+        if not self.has_period and len(self.sizes) >= _GROWTH * self.looked_at:
+            self.looked_at = len(self.sizes)
+            self.has_period = period_of(self.sizes) is not None
+        # Once true it stays so: windows end when all ranks say so at the same point.
+        return self.has_period
+
+
+class TunedRank:
+    """A rank whose plan may change.
+
+    Args:
+        engine: of the rank.
+        rank: in the job.
+        forest: with which the engine began, over the job's ranks.
+        placing: between the job's ranks and the plan's.
+        settings: the same on all ranks.
+        secret: of the job; None where this rank has none, so that it reports nothing, and no plan
+            is taken by any rank.
+    """
+
+    def __init__(
+        self,
+        engine: _Engine,
+        rank: int,
+        forest: Forest,
+        *,
+        placing: Placing,
+        settings: Settings,
+        secret: bytes | None,
+    ) -> None:
+        self._engine = engine
+        self._rank, self._placing, self._settings = rank, placing, settings
+        self._points = Points(settings.stride)
+        planned = placing.to_plan(forest)
+        first = NewPlan(identity(0, planned), planned)
+        self._lock = threading.Lock()
+        self._in_force = self._held = first
+        # What was held when the ballot under way began.
+        self._proposed = first
+        self._numbers: Ballot | None = None
+        self._vote: Work | None = None
+        self._window: _Window | None = None
+        self._snapshot: Snapshot | None = None
+        self._client: Client | None = None
+        if secret is not None:
+            self._client = Client(
+                settings,
+                secret,
+                placing.ranks,
+                join=self._join,
+                held=self._hold,
+                find=self._find,
+            )
+            self._client.start()
+
+    def would_wait(self, size_bytes: int) -> bool:
+        """Whether `after` a collective of that size would have to wait for other ranks."""
+        return self._vote is not None and self._points.is_next(size_bytes) and not self._vote.done()
+
+    def after(self, size_bytes: int) -> None:
+        """A collective of the user's has begun.
+
+        Raises:
+            EngineError: the engine has failed.
+        """
+        now_s = time.monotonic()
+        if self._window is not None and len(self._window.sizes) <= _MOST_COLLECTIVES:
+            self._window.times_s.append(now_s)
+            self._window.sizes.append(size_bytes)
+        if self._points.count(size_bytes):
+            self._pass_point(now_s)
+
+    @property
+    def plan_number(self) -> int:
+        """Of the plan in force."""
+        return self._in_force.identity.number
+
+    def mark(self) -> None:
+        """An iteration of the program's ends here."""
+        window = self._window
+        if window is not None and len(window.marks_s) <= _MOST_COLLECTIVES:
+            window.marks_s.append(time.monotonic())
+
+    def close(self) -> None:
+        """End the thread. The engine goes on, on its last plan."""
+        if self._client is not None:
+            self._client.close()
+
+    def _pass_point(self, now_s: float) -> None:
+        at = self._engine.next_collective
+        window = self._window
+        if self._vote is not None and self._numbers is not None:
+            self._vote.wait()
+            result = outcome(self._numbers)
+            with self._lock:
+                is_new = result.word == self._proposed.identity.word != self._in_force.identity.word
+                if is_new:
+                    self._in_force = self._proposed
+            if is_new:
+                self._engine.install(self._placing.to_job(self._in_force.forest), at)
+                window = None
+            elif window is None:
+                window = self._begin(at, now_s)
+            elif result.is_window_over:
+                self._end(window, at, now_s)
+                window = self._begin(at, now_s)
+        self._window = window
+        with self._lock:
+            self._proposed = self._held
+        is_long = window is not None and window.is_long_enough(now_s, self._settings.window_s)
+        self._numbers = ballot(self._proposed.identity.word, is_long)
+        self._vote = self._engine.allreduce(self._numbers, "min")
+
+    def _begin(self, at: int, now_s: float) -> _Window:
+        if self._client is not None:
+            self._client.put(lambda: self._open(at, now_s))
+        return _Window(at, now_s)
+
+    def _end(self, window: _Window, at: int, now_s: float) -> None:
+        if self._client is not None:
+            plan = self._in_force.identity
+            self._client.put(lambda: self._measured(plan, window, at, now_s))
+
+    def _open(self, at: int, now_s: float) -> None:
+        # A window that ended there has left its figures.
+        is_known = self._snapshot is not None and self._snapshot.at == at
+        if not is_known and time.monotonic() - now_s < _LATE_S:
+            self._snapshot = snapshot_of(at, self._engine.statistics(), self._placing)
+
+    def _measured(self, plan: Identity, window: _Window, at: int, now_s: float) -> Report | None:
+        before = self._snapshot
+        after = snapshot_of(at, self._engine.statistics(), self._placing)
+        seconds = now_s - window.began_s
+        is_late = time.monotonic() - now_s > _LATE_S + _LATE_SHARE * seconds
+        self._snapshot = None if is_late else after
+        if is_late or before is None or before.at != window.begin:
+            return None
+        period = period_of(window.sizes)
+        return Report(
+            plan,
+            window.begin,
+            at,
+            seconds,
+            iteration_seconds(window.times_s, window.marks_s, period),
+            sum(window.sizes),
+            between(before, after),
+        )
+
+    def _join(self) -> Join:
+        with self._lock:
+            return Join(
+                self._placing.planned_rank[self._rank],
+                self._placing.ranks,
+                socket.gethostname(),
+                self._in_force.identity,
+                self._held.identity,
+            )
+
+    def _hold(self, plan: NewPlan) -> None:
+        with self._lock:
+            self._held = plan
+
+    def _find(self, asked: Ask) -> NewPlan | None:
+        with self._lock:
+            known: Sequence[NewPlan] = (self._in_force, self._held)
+        return next((plan for plan in known if plan.identity == asked.plan), None)

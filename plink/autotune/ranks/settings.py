@@ -1,0 +1,100 @@
+"""What the environment of a training process says of autotuning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from plink.autotune.ranks.agreement import DEFAULT_BYTES, DEFAULT_COLLECTIVES, Stride
+from plink.autotune.ranks.handshake import is_job_name
+from plink.errors import WrongUseError
+
+ADDRESS_VARIABLE = "PLINK_AUTOTUNE"
+JOB_VARIABLE = "PLINK_AUTOTUNE_JOB"
+STRIDE_VARIABLE = "PLINK_AUTOTUNE_STRIDE"
+WINDOW_VARIABLE = "PLINK_AUTOTUNE_WINDOW"
+
+DEFAULT_JOB = "job"
+_DEFAULT_WINDOW_S = 1.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The same on all ranks of a job: rank 0's count.
+
+    Args:
+        host, port: of the daemon.
+        job: its name there.
+        stride: from point to point.
+        window_s: a window of measurements is at least so long.
+    """
+
+    host: str
+    port: int
+    job: str = DEFAULT_JOB
+    stride: Stride = field(default_factory=Stride)
+    window_s: float = _DEFAULT_WINDOW_S
+
+    def to_json(self) -> dict[str, Any]:
+        """For the other ranks."""
+        return {**vars(self), "stride": vars(self.stride)}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Settings:
+        """What rank 0 made with `to_json`."""
+        return Settings(**{**data, "stride": Stride(**data["stride"])})
+
+
+def settings_of(environment: Mapping[str, str]) -> Settings | None:
+    """None where nothing is to be tuned.
+
+    Raises:
+        WrongUseError: a variable says what cannot be.
+    """
+    address = environment.get(ADDRESS_VARIABLE)
+    if not address:
+        return None
+    host, port = parse_address(address, ADDRESS_VARIABLE)
+    job = environment.get(JOB_VARIABLE) or DEFAULT_JOB
+    if not is_job_name(job):
+        raise WrongUseError(
+            f"{JOB_VARIABLE} is {job!r}, expected letters, digits, '_', '.' and '-', at most 64"
+        )
+    window = environment.get(WINDOW_VARIABLE)
+    return Settings(host, port, job, _stride(environment), _seconds(window))
+
+
+def parse_address(text: str, source: str) -> tuple[str, int]:
+    """Host and port of `host:port`; a numeric IPv6 host may stand in brackets.
+
+    Raises:
+        WrongUseError: it is none.
+    """
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isdecimal() or not int(port) < 1 << 16:
+        raise WrongUseError(f"{source} is {text!r}, expected HOST:PORT")
+    return host, int(port)
+
+
+def _stride(environment: Mapping[str, str]) -> Stride:
+    text = environment.get(STRIDE_VARIABLE)
+    if text is None:
+        return Stride(DEFAULT_BYTES, DEFAULT_COLLECTIVES)
+    size_bytes, colon, collectives = text.partition(":")
+    if not colon or not size_bytes.isdecimal() or not collectives.isdecimal():
+        raise WrongUseError(f"{STRIDE_VARIABLE} is {text!r}, expected BYTES:COLLECTIVES")
+    return Stride(int(size_bytes), int(collectives))
+
+
+def _seconds(text: str | None) -> float:
+    if text is None:
+        return _DEFAULT_WINDOW_S
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 < seconds < 1e6:
+        raise WrongUseError(f"{WINDOW_VARIABLE} is {text!r}, expected a number of seconds")
+    return seconds

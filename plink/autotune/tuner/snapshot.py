@@ -1,0 +1,191 @@
+"""The tuner's state as JSON, so that a log can begin in the middle and a daemon can go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from plink.autotune.tuner.bandwidth import SlowFlow
+from plink.autotune.tuner.finetune import Move
+from plink.autotune.tuner.masters import Masters
+from plink.autotune.tuner.memory import Failure, Turn
+from plink.autotune.tuner.trigger import Baseline
+from plink.autotune.tuner.tuner import Trial, Tuner
+from plink.autotune.tuner.window import Floats, Window
+
+# Infinity is no JSON.
+_UNLIMITED = -1.0
+
+Json = dict[str, Any]
+
+
+def to_json(tuner: Tuner) -> Json:
+    """All that a tuner of the same plan needs to decide as this one will."""
+    memory = tuner.memory
+    return {
+        "alike": tuner.options.alike,
+        "plan": tuner.plan,
+        "masters": masters_to_json(tuner.masters),
+        "is_home": tuner.masters is tuner.home,
+        "rates_bytes_s": None if tuner.rates_bytes_s is None else _finite(tuner.rates_bytes_s),
+        "baseline": None if tuner.baseline is None else vars(tuner.baseline),
+        "recent": [window_to_json(window) for window in tuner.recent],
+        "trial": None if tuner.trial is None else _trial_to_json(tuner.trial, tuner),
+        "moves": tuner.moves,
+        "asked": sorted(tuner.asked),
+        "failures": [
+            {
+                "loads": each.loads.tolist(),
+                "hosts_bytes_s": each.hosts_bytes_s.tolist(),
+                "until_s": each.until_s,
+                "times": each.times,
+            }
+            for each in memory.failures
+        ],
+        "turns": [vars(turn) for turn in memory.turns],
+        "slow_flows": [{**vars(flow), "seen_s": at} for flow, at in memory.slow_flows.items()],
+    }
+
+
+def restore(tuner: Tuner, state: Json) -> None:
+    """Give a new tuner that state.
+
+    Raises:
+        ValueError: it is none, or of a job with other hosts or groups.
+    """
+    try:
+        _restore(tuner, state)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no state of a tuner ({type(error).__name__}: {error})") from None
+
+
+def _restore(tuner: Tuner, state: Json) -> None:
+    hosts = tuner.layout.hosts
+    tuner.options = replace(tuner.options, alike=float(state["alike"]))
+    tuner.plan = int(state["plan"])
+    masters = masters_from_json(state["masters"], tuner)
+    tuner.masters = tuner.home if state["is_home"] else masters
+    rates = state["rates_bytes_s"]
+    links = 2 * hosts + (2 * tuner.layout.groups if tuner.layout.groups > 1 else 0)
+    tuner.rates_bytes_s = None if rates is None else _from_finite(rates, links)
+    tuner.baseline = None if state["baseline"] is None else Baseline(**state["baseline"])
+    tuner.recent = [window_from_json(each, hosts) for each in state["recent"]]
+    tuner.trial = None if state["trial"] is None else _trial_from_json(state["trial"], tuner)
+    tuner.moves = int(state["moves"])
+    tuner.asked = frozenset(int(host) for host in state["asked"])
+    tuner.memory.failures = [
+        Failure(
+            _array(each["loads"], hosts),
+            _array(each["hosts_bytes_s"], hosts),
+            float(each["until_s"]),
+            int(each["times"]),
+        )
+        for each in state["failures"]
+    ]
+    tuner.memory.turns = [Turn(**each) for each in state["turns"]]
+    tuner.memory.slow_flows = {
+        SlowFlow(**{name: value for name, value in each.items() if name != "seen_s"}): float(
+            each["seen_s"]
+        )
+        for each in state["slow_flows"]
+    }
+
+
+def window_to_json(window: Window) -> Json:
+    """A window, its matrices row after row."""
+    return {
+        "plan": window.plan,
+        "iteration_s": window.iteration_s.tolist(),
+        "sent_bytes": window.sent_bytes.ravel().tolist(),
+        "busy_s": window.busy_s.ravel().tolist(),
+        "retransmissions": window.retransmissions.ravel().tolist(),
+        "rtt_s": window.rtt_s.tolist(),
+    }
+
+
+def window_from_json(data: Json, hosts: int) -> Window:
+    """The window that `window_to_json` wrote.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is none of so many hosts.
+    """
+    flows = (hosts, hosts)
+    iteration_s = _array(data["iteration_s"], len(data["iteration_s"]))
+    return Window(
+        int(data["plan"]),
+        iteration_s,
+        _array(data["sent_bytes"], hosts * hosts).reshape(flows),
+        _array(data["busy_s"], hosts * hosts).reshape(flows),
+        _array(data["retransmissions"], hosts * hosts).reshape(flows),
+        _array(data["rtt_s"], hosts),
+    )
+
+
+def masters_to_json(masters: Masters) -> Json:
+    """The shares of groups and hosts."""
+    return {"of_groups": masters.of_groups.tolist(), "of_hosts": masters.of_hosts.tolist()}
+
+
+def masters_from_json(data: Json, tuner: Tuner) -> Masters:
+    """The masters that `masters_to_json` wrote, of that tuner's hosts and groups."""
+    layout = tuner.layout
+    of_groups, of_hosts = data["of_groups"], data["of_hosts"]
+    return Masters(_array(of_groups, layout.groups), _array(of_hosts, layout.hosts))
+
+
+def _trial_to_json(trial: Trial, tuner: Tuner) -> Json:
+    move = trial.move
+    return {
+        "before": masters_to_json(trial.before),
+        "before_is_home": trial.before is tuner.home,
+        "before_s": trial.before_s,
+        "promised": trial.promised,
+        "move": None
+        if move is None
+        else {
+            "masters": masters_to_json(move.masters),
+            "giver": move.giver,
+            "taker": move.taker,
+            "doublings": move.doublings,
+            "ratio": move.ratio,
+        },
+    }
+
+
+def _trial_from_json(data: Json, tuner: Tuner) -> Trial:
+    before = tuner.home if data["before_is_home"] else masters_from_json(data["before"], tuner)
+    move = data["move"]
+    return Trial(
+        before,
+        float(data["before_s"]),
+        float(data["promised"]),
+        None
+        if move is None
+        else Move(
+            masters_from_json(move["masters"], tuner),
+            int(move["giver"]),
+            int(move["taker"]),
+            int(move["doublings"]),
+            float(move["ratio"]),
+        ),
+    )
+
+
+def _array(values: Any, size: int) -> Floats:
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (size,) or not np.isfinite(array).all() or (array < 0.0).any():
+        raise ValueError(f"expected {size} finite numbers from 0, found shape {array.shape}")
+    return array
+
+
+def _finite(values: Floats) -> list[float]:
+    return [float(value) for value in np.where(np.isfinite(values), values, _UNLIMITED)]
+
+
+def _from_finite(values: Any, size: int) -> Floats:
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (size,) or not np.isfinite(array).all():
+        raise ValueError(f"expected {size} rates")
+    return np.where(array == _UNLIMITED, np.inf, array)

@@ -1,0 +1,357 @@
+"""The tuner: windows in, decisions out. It has no clock, no network and no chance.
+
+It learns what iterations take and what links carry, then watches. A sudden change of the iteration
+time, or links that lastingly promise a better plan, are answered by Quicktune. Every new plan is on
+trial: it is rolled back if iterations are slower with it, and followed by Finetune if they are not.
+When there is nothing left to move, learning begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from plink.autotune.tuner.bandwidth import (
+    Belief,
+    believe,
+    first_belief,
+    hosts_bytes_s,
+    reading_noise,
+)
+from plink.autotune.tuner.decision import Action, Decision
+from plink.autotune.tuner.finetune import Move, next_move
+from plink.autotune.tuner.masters import Masters, forest_of, host_loads, layout_of, masters_of
+from plink.autotune.tuner.memory import Memory
+from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.quicktune import link_s, quicktune
+from plink.autotune.tuner.trigger import Baseline, change, is_sudden, learn
+from plink.autotune.tuner.window import Floats, Window, median_s
+from plink.plans.forest import Forest
+
+# Rates of links are alike within so many deviations of their readings.
+_NOISE_MULTIPLE = 3.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A plan that has to show that it is no worse.
+
+    Args:
+        before: the masters to go back to.
+        before_s: what an iteration took with them.
+        promised: the share of it that is to be saved.
+        move: the step of Finetune that made it; None for Quicktune.
+    """
+
+    before: Masters
+    before_s: float
+    promised: float = 0.0
+    move: Move | None = None
+
+
+class Tuner:
+    """Of one job.
+
+    Args:
+        forest: of the plan in force.
+        host_of: (P,) the host of each rank, 0 to H-1.
+        group_of: (P,) the group of each rank.
+        size_bytes: of the buffer in an iteration.
+        options: how it decides.
+
+    Raises:
+        NoMastersError: the plan is neither flat nor of two levels.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        host_of: Sequence[int],
+        group_of: Sequence[int],
+        size_bytes: float,
+        options: TunerOptions | None = None,
+    ) -> None:
+        self.options = options or TunerOptions()
+        self.layout = layout_of(forest, host_of, group_of)
+        self.home = masters_of(forest, self.layout)
+        self.masters = self.home
+        self.plan = 0
+        self.size_bytes = size_bytes
+        self.memory = Memory()
+        self.rates_bytes_s: Floats | None = None
+        self.baseline: Baseline | None = None
+        self.recent: list[Window] = []
+        self.trial: Trial | None = None
+        self.moves = 0
+        self.asked: frozenset[int] = frozenset()
+
+    def decide(self, now_s: float, window: Window) -> Decision:
+        """What to do after another window.
+
+        Args:
+            now_s: of any clock that does not go back.
+            window: measured under the plan in force; one of another plan is ignored.
+        """
+        if window.plan != self.plan:
+            return self._wait(f"a window of plan {window.plan}, {self.plan} is in force")
+        if not len(window.iteration_s) or not window.busy_s.any():
+            return self._wait("a window in which nothing was sent")
+        self.recent = [*self.recent, window][-self._kept() :]
+        if self.trial is not None:
+            return self._judge(now_s, self.trial)
+        if self.baseline is None:
+            return self._learn()
+        return self._watch(now_s, self.baseline)
+
+    def _kept(self) -> int:
+        options = self.options
+        return max(options.confirming_windows, options.trial_windows, 2 * options.learning_windows)
+
+    def _learn(self) -> Decision:
+        needed = self.options.learning_windows
+        if len(self.recent) < needed:
+            return self._wait(f"learning, {len(self.recent)} of {needed} windows")
+        self.baseline = learn([window.median_s for window in self.recent])
+        noise = _NOISE_MULTIPLE * reading_noise(self.recent, self.layout)
+        self.options = replace(self.options, alike=max(self.options.alike, noise))
+        self.rates_bytes_s = self._believed(self.recent).rate_bytes_s
+        self.recent = []
+        return self._wait(
+            f"learned: an iteration takes {self.baseline.median_s:.4g} s, "
+            f"give or take {100 * self.baseline.deviation:.1f} %"
+        )
+
+    def _watch(self, now_s: float, baseline: Baseline) -> Decision:
+        if is_sudden(baseline, [each.median_s for each in self.recent], self.options):
+            return self._react(now_s, baseline)
+        lasting = self.options.learning_windows
+        later, earlier = self.recent[-lasting:], self.recent[-2 * lasting : -lasting]
+        took_s = median_s(later)
+        changed = f"iterations take {100 * change(baseline, took_s):+.1f} %"
+        if len(earlier) == lasting:
+            belief = first_belief(later, self.layout, self.options)
+            masters = self._quicktuned(now_s, belief)
+            if self._is_better(now_s, masters, belief, took_s):
+                # Windows that did not suggest this plan have to promise as much of it.
+                control = first_belief(earlier, self.layout, self.options)
+                if self._is_better(now_s, masters, control, median_s(earlier)):
+                    return self._quicktune(now_s, masters, belief, took_s, changed)
+        return self._wait(changed)
+
+    def _react(self, now_s: float, baseline: Baseline) -> Decision:
+        """To a sudden change."""
+        windows = self.recent[-self.options.confirming_windows :]
+        took_s = median_s(windows)
+        changed = f"iterations take {100 * change(baseline, took_s):+.1f} %"
+        belief = self._believed(windows)
+        if self.rates_bytes_s is not None and took_s < baseline.median_s:
+            # What has become slower does not make iterations shorter.
+            faster = np.maximum(belief.rate_bytes_s, self.rates_bytes_s)
+            belief = replace(belief, rate_bytes_s=faster)
+        masters = self._quicktuned(now_s, belief)
+        if self._is_better(now_s, masters, belief, took_s):
+            return self._quicktune(now_s, masters, belief, took_s, changed)
+        return self._resign(belief, changed, took_s)
+
+    def _is_better(
+        self, now_s: float, masters: Masters, belief: Belief, iteration_s: float
+    ) -> bool:
+        is_home = masters is self.home
+        least = self.options.least_gain_home if is_home else self.options.least_gain
+        return self._gain(now_s, masters, belief, iteration_s) >= least
+
+    def _quicktune(
+        self, now_s: float, masters: Masters, belief: Belief, took_s: float, changed: str
+    ) -> Decision:
+        gain = self._gain(now_s, masters, belief, took_s)
+        self.rates_bytes_s = belief.rate_bytes_s
+        self.memory.saw(now_s, belief.slow_flows, self.options)
+        is_home = masters is self.home
+        trial = Trial(self.masters, took_s, 0.0 if is_home else gain)
+        reason = (
+            f"{changed}, {self._slow(belief)}: {'the first plan' if is_home else 'new shares'}, "
+            f"{100 * gain:.0f} % less expected"
+        )
+        decision = self._install(now_s, trial, masters, Action.QUICKTUNE, reason)
+        return replace(decision, hosts=self._to_be_probed(belief))
+
+    def _resign(self, belief: Belief, changed: str, took_s: float) -> Decision:
+        """Iterations have changed, and no plan would help: this is what they take now."""
+        self._settle(belief, took_s)
+        hosts = self._to_be_probed(belief)
+        if hosts:
+            reason = f"{changed}, {self._slow(belief)}: to be probed again"
+            return Decision(Action.REPROBE, reason, self.plan, self.masters, hosts=hosts)
+        return self._wait(f"{changed}, and no plan would change that")
+
+    def _to_be_probed(self, belief: Belief) -> Sequence[int]:
+        """The hosts at the ends of slow flows, once."""
+        hosts = {host for flow in belief.slow_flows for host in (flow.sender, flow.receiver)}
+        new = sorted(hosts - self.asked)
+        self.asked |= hosts
+        return new
+
+    def _judge(self, now_s: float, trial: Trial) -> Decision:
+        needed = self.options.trial_windows
+        if len(self.recent) < needed:
+            return self._wait(f"on trial, {len(self.recent)} of {needed} windows")
+        took_s = median_s(self.recent)
+        worse = took_s / trial.before_s - 1.0
+        belief = self._believed(self.recent)
+        if worse > self.options.sudden_change:
+            # So much is rarely a plan's doing: the network may have changed again meanwhile.
+            masters = self._quicktuned(now_s, belief)
+            if self._is_better(now_s, masters, belief, took_s):
+                changed = f"iterations take {100 * worse:+.1f} %"
+                rates = self._hosts_bytes_s()
+                self.memory.failed(now_s, self.masters, rates, self.layout, self.options)
+                return self._quicktune(now_s, masters, belief, took_s, changed)
+        allowed = max(self.options.worse, 3.0 * self._deviation)
+        if worse > allowed or worse > allowed - self.options.least_kept * trial.promised:
+            return self._roll_back(now_s, trial, worse)
+        changed = f"kept: iterations take {100 * worse:+.1f} %"
+        move = self._finetuned(now_s, belief, trial.move)
+        if move is None:
+            self._settle(belief, took_s)
+            return self._wait(f"{changed}, nothing left to move")
+        self.rates_bytes_s = belief.rate_bytes_s
+        self.moves += 1
+        reason = (
+            f"{changed}; host {move.giver} has {move.ratio:.2f} times the blame of host "
+            f"{move.taker} and hands it masters"
+        )
+        # Against the best so far, so that small losses do not add up.
+        best_s = took_s if trial.move is None else min(trial.before_s, took_s)
+        trial = Trial(self.masters, best_s, move=move)
+        return self._install(now_s, trial, move.masters, Action.FINETUNE, reason)
+
+    def _roll_back(self, now_s: float, trial: Trial, worse: float) -> Decision:
+        rates = self._hosts_bytes_s()
+        failure = self.memory.failed(now_s, self.masters, rates, self.layout, self.options)
+        reason = (
+            f"iterations take {100 * worse:+.1f} % with this plan, which promised "
+            f"{-100 * trial.promised:+.1f} % and is left alone for {failure.until_s - now_s:.0f} s"
+        )
+        self.baseline = Baseline(trial.before_s, self._deviation)
+        return self._install(now_s, None, trial.before, Action.ROLL_BACK, reason)
+
+    @property
+    def _deviation(self) -> float:
+        """Of an iteration time by chance, as a share of it."""
+        return 0.0 if self.baseline is None else self.baseline.deviation
+
+    def _quicktuned(self, now_s: float, belief: Belief) -> Masters:
+        """The masters that links call for, or those of now where these failed lately."""
+        most = self._trusted(now_s)
+        belief = self._with_avoided(now_s, belief)
+        masters = quicktune(belief, self.layout, self.home, self.options, most)
+        rates = belief.hosts_bytes_s(self.layout)
+        is_left_alone = self.memory.is_left_alone(now_s, masters, rates, self.layout)
+        return self.masters if is_left_alone else masters
+
+    def _gain(self, now_s: float, masters: Masters, belief: Belief, iteration_s: float) -> float:
+        """What masters promise, as a share of the iteration."""
+        if masters is self.masters:
+            return 0.0
+        most = self._trusted(now_s)
+        now, then = (
+            link_s(each, belief, self.layout, self.options, most)
+            for each in (self.masters, masters)
+        )
+        return self.size_bytes * (now - then) / iteration_s
+
+    def _finetuned(self, now_s: float, belief: Belief, last: Move | None) -> Move | None:
+        if self.moves >= self.options.finetune_moves:
+            return None
+        held = set(self.memory.damped(now_s, self.options))
+        for flow in self.memory.avoided(now_s, self.options):
+            held |= {flow.sender, flow.receiver}
+        move = next_move(
+            self.masters,
+            self.recent,
+            belief,
+            self.layout,
+            self.options,
+            last=last,
+            held=sorted(held),
+        )
+        if move is None:
+            return None
+        rates = belief.hosts_bytes_s(self.layout)
+        is_left_alone = self.memory.is_left_alone(now_s, move.masters, rates, self.layout)
+        return None if is_left_alone else move
+
+    def _with_avoided(self, now_s: float, belief: Belief) -> Belief:
+        """With the flows that were slow lately, and may be unused since."""
+        seen = {(flow.sender, flow.receiver) for flow in belief.slow_flows}
+        avoided = [
+            flow
+            for flow in self.memory.avoided(now_s, self.options)
+            if (flow.sender, flow.receiver) not in seen
+        ]
+        return replace(belief, slow_flows=[*belief.slow_flows, *avoided])
+
+    def _trusted(self, now_s: float) -> Floats:
+        """(H,) no limit, but for hosts that go up and down the lowest rate they had."""
+        most = np.full(self.layout.hosts, np.inf)
+        for host, rate_bytes_s in self.memory.damped(now_s, self.options).items():
+            most[host] = rate_bytes_s
+        return most
+
+    def _hosts_bytes_s(self) -> Floats:
+        if self.rates_bytes_s is None:
+            return np.ones(self.layout.hosts)
+        return hosts_bytes_s(self.rates_bytes_s, self.layout)
+
+    def _believed(self, windows: Sequence[Window]) -> Belief:
+        if self.rates_bytes_s is None:
+            return first_belief(windows, self.layout, self.options)
+        return believe(self.rates_bytes_s, windows, self.layout, self.options)
+
+    def _install(
+        self, now_s: float, trial: Trial | None, masters: Masters, action: Action, reason: str
+    ) -> Decision:
+        if action is Action.QUICKTUNE:
+            rates = self._hosts_bytes_s()
+            before, after = (host_loads(each, self.layout) for each in (self.masters, masters))
+            self.memory.changed(now_s, before, after, rates, self.options)
+        forest = forest_of(masters, self.layout)
+        self.masters = masters
+        self.plan += 1
+        self.trial = trial
+        self.recent = []
+        if action is not Action.FINETUNE:
+            self.moves = 0
+        return Decision(action, reason, self.plan, masters, forest)
+
+    def _settle(self, belief: Belief, took_s: float) -> None:
+        """What there is now is the rule from now on."""
+        self.rates_bytes_s = belief.rate_bytes_s
+        self.baseline = Baseline(took_s, self._deviation)
+        self.trial = None
+        self.recent = []
+
+    def _slow(self, belief: Belief) -> str:
+        """Which hosts and groups are believed to be slower than usual, for a reason."""
+        if belief.slow_flows:
+            flows = [
+                f"{flow.sender} to {flow.receiver}, {flow.retransmissions} segments sent again"
+                for flow in belief.slow_flows[:4]
+            ]
+            return f"flows are slow whose hosts are not ({'; '.join(flows)})"
+        hosts = belief.hosts_bytes_s(self.layout)
+        usual = float(np.median(hosts))
+        slow = np.flatnonzero(hosts < usual * (1.0 - self.options.alike))
+        if len(slow):
+            named = ", ".join(f"{host} at {hosts[host] / usual:.0%}" for host in slow[:4].tolist())
+            return f"slow hosts: {named}" + (" and others" if len(slow) > 4 else "")
+        uplinks = belief.uplinks_bytes_s(self.layout)
+        is_slow = np.isfinite(uplinks) & (uplinks < np.median(uplinks) * (1 - self.options.alike))
+        if is_slow.any():
+            return f"slow uplinks: {', '.join(map(str, np.flatnonzero(is_slow).tolist()))}"
+        return "all hosts are alike"
+
+    def _wait(self, reason: str) -> Decision:
+        return Decision(Action.WAIT, reason, self.plan, self.masters)

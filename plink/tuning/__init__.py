@@ -1,1 +1,0 @@
-"""Keeping a plan fitted to the network while training runs (`docs/autotune.md`)."""
