@@ -127,8 +127,24 @@ def read(path: str) -> tuple[Start, Iterator[Entry]]:
     Raises:
         WrongUseError: not a log, at once or when an entry is none.
     """
-    source = document.label(path)
-    lines = document.read_bytes(path).split(b"\n")
+    return parse(document.read_bytes(path), document.label(path))
+
+
+def is_log(content: bytes) -> bool:
+    """Whether a file's content begins as a log does, whichever version it is of."""
+    try:
+        return document.parse(content.split(b"\n", 1)[0], "").get("format") == FORMAT
+    except WrongUseError:
+        return False
+
+
+def parse(content: bytes, source: str) -> tuple[Start, Iterator[Entry]]:
+    """`read`, of a file's content; `source` is what messages call it.
+
+    Raises:
+        WrongUseError: not a log, at once or when an entry is none.
+    """
+    lines = content.split(b"\n")
     start = _parse_start(document.parse(lines[0], source), source)
     hosts = max(start.plan.host_of) + 1
     return start, _entries(lines[1:], hosts, source)
