@@ -13,6 +13,7 @@ import click
 
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.journal import LogJournal
+from plink.autotune.daemon.resuming import Kept, UnusableLogError, describe, kept_of
 from plink.autotune.daemon.server import Served, Server
 from plink.autotune.daemon.status import Status
 from plink.autotune.daemon.watch import view
@@ -123,8 +124,26 @@ def _named(plans: Sequence[str]) -> dict[str, str]:
 
 
 def _job(name: str, plan: Plan, log: str | None, jobs: int) -> Job:
-    journal = None if log is None else LogJournal(log if jobs == 1 else f"{log}.{name}")
-    return Job(name, plan, lambda begun: tuner_of(begun, TunerOptions()), journal)
+    def make(begun: Plan) -> Tuner:
+        return tuner_of(begun, TunerOptions())
+
+    if log is None:
+        return Job(name, plan, make)
+    path = log if jobs == 1 else f"{log}.{name}"
+    return Job(name, plan, make, LogJournal(path), _kept(path, plan))
+
+
+def _kept(path: str, plan: Plan) -> Kept | None:
+    """What an earlier daemon has left, and a sentence about it."""
+    document.check_writable(path)
+    try:
+        kept = kept_of(path, plan)
+    except UnusableLogError as error:
+        note(f"tuning begins anew: {error}; the log is kept as {path}.1")
+        return None
+    if kept is not None:
+        note(describe(kept, path))
+    return kept
 
 
 def _tuner(plan: Plan, source: str) -> Tuner:
