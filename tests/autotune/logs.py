@@ -29,9 +29,9 @@ def plan_of_log(names: Sequence[str] = NAMES) -> Plan:
     return Plan("flat", ranks, first_forest(USUAL), SIZE_BYTES)
 
 
-def write_log(path: Path, max_bytes: int = 1 << 30, names: Sequence[str] = NAMES) -> int:
+def write_log(path: Path, max_bytes: int = 1 << 30, plan: Plan | None = None) -> int:
     """Write it; how many plans the job had after its first."""
-    plan = plan_of_log(names)
+    plan = plan or plan_of_log()
     job = Job(noise=Noise(), seed=3)
     tuner = tuner_of(plan, TunerOptions())
     writer = LogWriter(str(path), Start(plan, TunerOptions()), max_bytes)

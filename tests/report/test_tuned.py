@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.logs import NAMES, SIZE_BYTES, THROTTLED, WINDOWS, write_log
+from autotune.logs import NAMES, SIZE_BYTES, THROTTLED, WINDOWS, plan_of_log, write_log
 from plink.autotune.history import History, history_of
 from plink.autotune.tuner.decision import Action
 from plink.cli import run
@@ -177,7 +177,7 @@ def test_a_browser_draws_what_a_hostile_log_says_as_text(
     needs_plotly()
     require_browser()
     monkeypatch.chdir(tmp_path)
-    write_log(Path("job.log"), names=[*HOSTILE, "n3"])
+    write_log(Path("job.log"), plan=plan_of_log([*HOSTILE, "n3"]))
     said = "<script>alert(3)</script>"
     text = Path("job.log").read_text().replace("iterations take +", f"{said} +")
     Path("job.log").write_text(text)
@@ -209,7 +209,7 @@ def test_files_that_do_not_belong_together_are_refused(
 ) -> None:
     needs_plotly()
     other = tmp_path / "other.log"
-    write_log(other, names=["a", "b", "c", "d"])
+    write_log(other, plan=plan_of_log(["a", "b", "c", "d"]))
     order = tmp_path / "o.json"
     order.write_text('{"format": "plink.order"}')
     page = str(tmp_path / "r.html")
