@@ -54,10 +54,10 @@ class History:
         iteration_s: (W,) the median iteration of each.
         plans: (W,) the number of the plan in force.
         sent_bytes: (W, H) what each host sent to others in an iteration.
-        rates_bytes_s: (W, H) what each host is believed to carry, from a replay; NaN where nothing
-            was believed yet, and where the log has other decisions than the replay.
+        rates_bytes_s: (W, H) what each host is believed to carry, from a replay; NaN without one,
+            where nothing was believed yet, and where the log has other decisions.
         changes: decisions, in order.
-        is_replayed: whether the replay decided as the log has it.
+        is_replayed: whether a replay decided as the log has it; None without one.
     """
 
     plan: Plan
@@ -69,7 +69,7 @@ class History:
     sent_bytes: Floats
     rates_bytes_s: Floats
     changes: Sequence[Change]
-    is_replayed: bool
+    is_replayed: bool | None
 
     @property
     def hosts(self) -> Sequence[str]:
@@ -118,11 +118,14 @@ class History:
         return float(np.median(self.iteration_s[of_plan])) if of_plan else None
 
 
-def history_of(parts: Iterable[tuple[Start, Iterable[Entry]]]) -> History:
-    """The run that logs tell of, replayed for what was believed.
+def history_of(
+    parts: Iterable[tuple[Start, Iterable[Entry]]], *, with_replay: bool = True
+) -> History:
+    """The run that logs tell of.
 
     Args:
         parts: logs of one run, the oldest first.
+        with_replay: to know what was believed; it takes as long as the decisions did.
 
     Raises:
         ValueError: no logs, a plan that cannot be tuned, a state that is none.
@@ -130,18 +133,20 @@ def history_of(parts: Iterable[tuple[Start, Iterable[Entry]]]) -> History:
     rows: list[_Row] = []
     changes: list[Change] = []
     starts: list[Start] = []
-    is_replayed = True
+    is_replayed = True if with_replay else None
     for start, entries in parts:
         starts.append(start)
-        believed = _Believed(start)
+        believed = _Believed(start) if with_replay else None
+        unknown = np.full(max(start.plan.host_of) + 1, np.nan)
         for entry in entries:
             if not len(entry.window.iteration_s) or not entry.window.median_s > 0.0:
                 continue
-            rates = believed.after(entry)
+            rates = unknown if believed is None else believed.after(entry)
             rows.append(_row(entry, rates))
             if entry.action is not Action.WAIT:
                 changes.append(_change(entry, len(rows) - 1))
-        is_replayed = is_replayed and believed.is_same
+        if believed is not None:
+            is_replayed = is_replayed and believed.is_same
     if not starts:
         raise ValueError("no logs")
     hosts = max(starts[0].plan.host_of) + 1

@@ -160,6 +160,8 @@ def _job(name: str, plan: Plan, log: str | None, jobs: int) -> Job:
 
 def _kept(path: str, plan: Plan) -> Kept | None:
     """What an earlier daemon has left, and a sentence about it."""
+    if path == document.STANDARD_STREAM or path.endswith(".gz"):
+        raise WrongUseError(f"--log is {path}, expected a plain file", "it is added to and read")
     document.check_writable(path)
     try:
         kept = kept_of(path, plan)

@@ -30,8 +30,9 @@ def run(files: Sequence[str], output: str) -> None:
     document.check_writable(output)
     for path in files:
         document.refuse_same_file(path, output)
-    subject = read_inputs(files)
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    with console.status("reading"):
+        subject = read_inputs(files)
     with console.status("drawing"):
         title, sections = _drawn(subject, [document.label(path) for path in files])
         content = page(title, sections, library).encode()

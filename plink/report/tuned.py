@@ -34,7 +34,7 @@ def tuned_sections(run: History, sources: Sequence[str]) -> list[Section]:
 
 def _run(run: History) -> list[Part]:
     parts: list[Part] = []
-    if not run.is_replayed:
+    if run.is_replayed is False:
         parts.append(
             Paragraph(
                 "The log has other decisions than this version of plink makes on what was "

@@ -111,10 +111,7 @@ def _show_comparison(found: comparison_file.Comparison, width: int | None, as_js
 
 
 def _show_tuned(content: bytes, source: str, width: int | None, as_json: bool) -> None:
-    try:
-        run = history_of([autotune_log.parse(content, source)])
-    except ValueError as error:  # the plan has no masters, or the state is none
-        raise WrongUseError(f"{source}: {error}") from None
+    run = history_of([autotune_log.parse(content, source)], with_replay=False)
     if as_json:
         _print_json(tuned_to_json(run))
     else:

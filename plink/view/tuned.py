@@ -93,7 +93,6 @@ def tuned_to_json(run: History) -> dict[str, Any]:
         "plan": int(run.changes[-1].plan) if run.changes else _last_plan(run),
         "new_plans": len(run.new_plans),
         "balance": run.balance(run.windows - 1) if run.windows else None,
-        "is_replayed": run.is_replayed,
         "decisions": [_to_json(run, change) for change in run.changes],
     }
 

@@ -61,6 +61,7 @@ class LogJournal:
             raise PlinkError(f"{self._path}: cannot be written: {error.strerror}") from None
         self._plan, self._tuner = kept.plan, kept.tuner
         self._writer = LogWriter(self._path, None)
+        self._since_state = _WINDOWS_A_STATE
 
     def decided(self, now_s: float, window: Window, decision: Decision) -> None:
         """Add an entry.
