@@ -181,6 +181,7 @@ class Job:
     def _resume(self, now_s: float, kept: Kept, plan: Identity) -> Outgoing:
         """Go on where a log ended, with a plan in force that it has."""
         self._kept = None
+        self.plan = kept.plan
         self._tuned = _Tuned(kept.tuner, plan)
         self.status.plan = plan.number
         running = kept.running(plan)
@@ -193,7 +194,12 @@ class Job:
         lost = "" if is_newest else "; the newest plan is handed out again"
         self._say(now_s, "resumed", f"{text}{lost}")
         self._write(now_s, lambda journal: journal.resumed(kept))
-        return [] if is_newest else self._issue_for(kept.tuner, kept.forest)
+        if is_newest:
+            return []
+        sent = self._issue(kept.forest)
+        if self._issued is not None:
+            self._tuned = _Tuned(kept.tuner, self._issued.identity)
+        return sent
 
     def _decide(self, now_s: float, decider: Decider, window: Window) -> Outgoing:
         decision = decider.decide(now_s, window)
@@ -203,11 +209,9 @@ class Job:
             self.status.reprobe_hosts = [self.status.hosts[host] for host in decision.hosts]
         if decision.action is not Action.WAIT:
             self._say(now_s, decision.action.value, decision.reason)
-        return [] if decision.forest is None else self._issue_for(decider, decision.forest)
-
-    def _issue_for(self, decider: Decider, forest: Forest) -> Outgoing:
-        """Hand out a plan that the decider takes to be in force from now on."""
-        sent = self._issue(forest)
+        if decision.forest is None:
+            return []
+        sent = self._issue(decision.forest)
         if self._issued is not None:
             self._tuned = _Tuned(decider, self._issued.identity)
         return sent
