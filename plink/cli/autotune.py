@@ -48,7 +48,7 @@ _looking = options_of("Afterwards")
     "--json",
     "as_json",
     is_flag=True,
-    help="Print all decisions as JSON; with --attach a line for every change.",
+    help="Print all decisions as JSON; with --attach the job, with --watch too every change of it.",
 )
 def command(**options: Any) -> int:
     """Keep the plans of running jobs fitted to the network, until interrupted.
@@ -77,8 +77,13 @@ def command(**options: Any) -> int:
             raise WrongUseError("--attach takes an address and a secret, no plan to serve")
         from plink.cli.autotune_attach import run as attach  # noqa: PLC0415  numpy
 
-        secret_file, job = options["secret_file"], options["job"]
-        return attach(options["attach"], secret_file, job, as_json=options["as_json"])
+        return attach(
+            options["attach"],
+            options["secret_file"],
+            options["job"],
+            as_json=options["as_json"],
+            is_watching=options["watch"],
+        )
     if options["as_json"] or options["job"] is not None:
         raise WrongUseError("--json and --job are for --attach and --replay")
     if not options["plans"] or options["listen"] is None:

@@ -20,8 +20,10 @@ from plink.files import document
 _REFRESH_S = 0.5
 
 
-def run(address: str, secret_file: str | None, job: str | None, *, as_json: bool) -> int:
-    """Show the job until interrupted.
+def run(
+    address: str, secret_file: str | None, job: str | None, *, as_json: bool, is_watching: bool
+) -> int:
+    """Show the job until interrupted; as JSON once, or every change where that is watched.
 
     Raises:
         WrongUseError: no secret, or an address or a name that is none.
@@ -38,12 +40,15 @@ def run(address: str, secret_file: str | None, job: str | None, *, as_json: bool
         )
     try:
         with attached(host, port, secret, name) as viewer:
-            if as_json:
-                _print(viewer)
-            else:
+            if not as_json:
                 _show(viewer)
+            elif is_watching:
+                _print_changes(viewer)
+            else:
+                _print(to_json(viewer.look()))
     except KeyboardInterrupt:
-        return 0
+        pass
+    return 0
 
 
 def _show(viewer: Viewer) -> NoReturn:
@@ -55,13 +60,17 @@ def _show(viewer: Viewer) -> NoReturn:
             time.sleep(_REFRESH_S)
 
 
-def _print(viewer: Viewer) -> NoReturn:
-    """A line of JSON for every change."""
+def _print_changes(viewer: Viewer) -> NoReturn:
     before: Mapping[str, Any] = {}
     while True:
         now = to_json(viewer.look())
         if now != before:
-            line = json.dumps(now, ensure_ascii=False)
-            document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
+            _print(now)
             before = now
         time.sleep(_REFRESH_S)
+
+
+def _print(picture: Mapping[str, Any]) -> None:
+    """A line of JSON."""
+    line = json.dumps(picture, ensure_ascii=False)
+    document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())

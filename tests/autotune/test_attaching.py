@@ -207,7 +207,7 @@ def line_of(process: subprocess.Popen[str]) -> str:
 
 
 def test_a_daemon_on_all_addresses_goes_on_from_its_log_and_is_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     plan = plan_of_log()
@@ -220,12 +220,14 @@ def test_a_daemon_on_all_addresses_goes_on_from_its_log_and_is_looked_at(
         host, _, port = environment["PLINK_AUTOTUNE"].rpartition(":")
         assert host == "127.0.0.1"
         secret_file = environment["PLINK_AUTOTUNE_SECRET_FILE"]
-        attach = ("--attach", f"{host}:{port}", "--secret-file", secret_file, "--json")
+        attach = ("--attach", f"{host}:{port}", "--secret-file", secret_file, "--json", "--watch")
         with plink(*attach) as viewer:
             seen = json.loads(line_of(viewer))
             viewer.send_signal(signal.SIGINT)
             _, complaint = viewer.communicate(timeout=TIMEOUT_S)
             assert (viewer.returncode, complaint) == (0, "")
+        assert run(["autotune", *attach[:-1]]) == 0
+        assert json.loads(capfd.readouterr().out) == seen
         daemon.send_signal(signal.SIGINT)
         _, notes = daemon.communicate(timeout=TIMEOUT_S)
         assert daemon.returncode == 0

@@ -33,9 +33,6 @@ _MOST_SECONDS = 1e9
 _MOST_WEIGHT = 1e9
 _MOST_DIGEST = (1 << 32) - 1
 
-# Of what who is attached is shown (`plink.autotune.daemon.picture`).
-PICTURE_VERSION = 1
-
 PEER_FIGURES = (
     "sent_bytes",
     "busy_s",
@@ -44,6 +41,9 @@ PEER_FIGURES = (
     "rate_bytes_s",
     "retransmissions",
 )
+
+# Of what who is attached is shown (`plink.autotune.daemon.picture`).
+PICTURE_VERSION = 1
 
 
 @dataclass(frozen=True)
