@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from plink import __version__
-from plink.autotune.history import History
+from plink.autotune.history import Floats, History
 from plink.report.parts import Paragraph, Part, Section, Table
 from plink.report.tuned_figure import run_figure
+from plink.view.text import bandwidth_text, bytes_text
 from plink.view.tuned import DECISION_COLUMNS, decision_rows, facts_of, options_rows
 
 _NUMBERS = (1, 2, 3, 4)
@@ -27,6 +30,7 @@ def tuned_sections(run: History, sources: Sequence[str]) -> list[Section]:
         sections.append(Section("run", "The run", _run(run)))
     sections += [
         Section("decisions", "Decisions", [_decisions(run)]),
+        Section("hosts", "Hosts", [_hosts(run)]),
         Section("origin", "Made from", [_origin(run, sources)]),
     ]
     return sections
@@ -53,6 +57,29 @@ def _decisions(run: History) -> Part:
         "before, and with the one after. Reasons name hosts by number."
     )
     return Table(caption, DECISION_COLUMNS, decision_rows(run), numbers=_NUMBERS)
+
+
+def _hosts(run: History) -> Table:
+    """The end of the lines in the figure, and their lowest, in words; and names by number."""
+    rows = []
+    for host, name in enumerate(run.hosts):
+        rates = run.rates_bytes_s[:, host]
+        known = rates[np.isfinite(rates)]
+        rows.append(
+            (
+                f"{host} {name}",
+                *(bytes_text(float(each)) for each in _ends(run.sent_bytes[:, host])),
+                bandwidth_text(8e-9 * known.min()) if len(known) else "",
+                bandwidth_text(8e-9 * known[-1]) if len(known) else "",
+            )
+        )
+    caption = "What each sends to others in an iteration, and what it was believed to carry."
+    header = ("host", "sent at first", "at the end", "believed at the least", "at the end")
+    return Table(caption, header, rows, numbers=(1, 2, 3, 4))
+
+
+def _ends(values: Floats) -> Sequence[float]:
+    return (values[0], values[-1]) if len(values) else (0.0, 0.0)
 
 
 def _origin(run: History, sources: Sequence[str]) -> Table:

@@ -17,8 +17,9 @@ from plink.autotune.tuner.decision import Action
 from plink.cli import run
 from plink.files import autotune_log
 from plink.report import tuned_figure
-from plink.report.parts import Figure
+from plink.report.parts import Figure, Table
 from plink.report.tuned import tuned_sections
+from plink.view.text import bandwidth_text, bytes_text
 from report.test_report_command import HOSTILE, in_a_browser, needs_plotly, visible
 from support.require import require_browser
 
@@ -126,6 +127,17 @@ def test_the_figure_shows_throughput_plans_and_loads(tuned: History) -> None:
             assert known == pytest.approx(values[:, host], rel=0.001, nan_ok=True)
 
 
+def test_a_table_says_what_each_host_sends_and_is_believed_to_carry(tuned: History) -> None:
+    [hosts] = [each for each in tuned_sections(tuned, ["job.log"]) if each.anchor == "hosts"]
+    [table] = hosts.parts
+    assert isinstance(table, Table)
+    assert [row[0] for row in table.rows] == [f"{host} n{host}" for host in range(4)]
+    assert {row[1] for row in table.rows} == {bytes_text(1.5 * SIZE_BYTES)}
+    rates = tuned.rates_bytes_s[:, 0]
+    least, last = (bandwidth_text(8e-9 * rate) for rate in (np.nanmin(rates), rates[-1]))
+    assert table.rows[0][3:] == (least, last)
+
+
 def test_many_hosts_have_lines_where_much_changes_and_a_range(
     tuned: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +179,7 @@ def test_plotly_knows_every_property_and_a_log_without_windows_has_a_page(tuned:
     assert [section.anchor for section in tuned_sections(empty, ["job.log"])] == [
         "overview",
         "decisions",
+        "hosts",
         "origin",
     ]
 
