@@ -57,7 +57,7 @@ def _show(viewer: Viewer) -> NoReturn:
     with Live(auto_refresh=False, screen=False) as live:
         while True:
             live.update(view([viewer.look()]), refresh=True)
-            time.sleep(_REFRESH_S)
+            _pause()
 
 
 def _print_changes(viewer: Viewer) -> NoReturn:
@@ -67,10 +67,14 @@ def _print_changes(viewer: Viewer) -> NoReturn:
         if now != before:
             _print(now)
             before = now
-        time.sleep(_REFRESH_S)
+        _pause()
 
 
 def _print(picture: Mapping[str, Any]) -> None:
     """A line of JSON."""
     line = json.dumps(picture, ensure_ascii=False)
     document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
+
+
+def _pause() -> None:
+    time.sleep(_REFRESH_S)

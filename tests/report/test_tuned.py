@@ -15,8 +15,10 @@ from autotune.logs import NAMES, SIZE_BYTES, THROTTLED, WINDOWS, plan_of_log, wr
 from plink.autotune.history import History, history_of
 from plink.autotune.tuner.decision import Action
 from plink.cli import run
+from plink.errors import WrongUseError
 from plink.files import autotune_log
 from plink.report import tuned_figure
+from plink.report.inputs import read_inputs
 from plink.report.parts import Figure, Table
 from plink.report.tuned import tuned_sections
 from plink.view.text import bandwidth_text, bytes_text
@@ -89,20 +91,18 @@ def test_a_log_with_other_decisions_says_where_beliefs_end(tmp_path: Path, log: 
     assert "other decisions" in str(tuned_sections(about, ["other.log"])[1].parts[0])
 
 
-def test_parts_of_a_log_are_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    needs_plotly()
-    monkeypatch.chdir(tmp_path)
-    write_log(Path("job.log"), max_bytes=70_000)
-    last, both = (
-        history_of([autotune_log.read(each) for each in part])
-        for part in (["job.log"], ["job.log.1", "job.log"])
-    )
+def test_parts_of_a_log_are_one_run(tmp_path: Path) -> None:
+    path = tmp_path / "job.log"
+    write_log(path, max_bytes=70_000)
+    last = read_inputs([str(path)])
+    # In the order of time, however they are given.
+    both = read_inputs([str(path), f"{path}.1"])
+    assert isinstance(last, History)
+    assert isinstance(both, History)
     assert (last.is_cut, both.is_cut) == (True, False)
     assert last.windows < both.windows == WINDOWS
+    assert (np.diff(both.at_s) > 0.0).all()
     assert both.is_replayed
-    # In the order of time, however they are given.
-    assert run(["report", "job.log", "job.log.1", "-o", "r.html"]) == 0
-    assert f"{WINDOWS} windows in 3:40 min" in visible(Path("r.html").read_text("utf-8"))
 
 
 def test_the_figure_shows_throughput_plans_and_loads(tuned: History) -> None:
@@ -220,14 +220,12 @@ def test_show_prints_decisions(log: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_files_that_do_not_belong_together_are_refused(
     tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    needs_plotly()
     other = tmp_path / "other.log"
-    write_log(other, plan=plan_of_log(["a", "b", "c", "d"]))
+    other.write_text(log.read_text().replace('"host":"n0"', '"host":"m0"'))
     order = tmp_path / "o.json"
     order.write_text('{"format": "plink.order"}')
-    page = str(tmp_path / "r.html")
     for second, said in ((other, "are logs of different jobs"), (order, "and not all files are")):
-        assert run(["report", str(log), str(second), "-o", page]) == 2
-        assert said in capsys.readouterr().err
+        with pytest.raises(WrongUseError, match=said):
+            read_inputs([str(log), str(second)])
     assert run(["show", str(log), "--percentile", "50"]) == 2
     assert "--percentile is for cluster files" in capsys.readouterr().err
