@@ -33,6 +33,9 @@ _MOST_SECONDS = 1e9
 _MOST_WEIGHT = 1e9
 _MOST_DIGEST = (1 << 32) - 1
 
+# Of what who is attached is shown (`plink.autotune.daemon.picture`).
+PICTURE_VERSION = 1
+
 PEER_FIGURES = (
     "sent_bytes",
     "busy_s",
@@ -106,7 +109,18 @@ class Ask:
     plan: Identity
 
 
-Message = Join | Report | NewPlan | Ask
+@dataclass(frozen=True)
+class Watch:
+    """Who is attached asks to be shown the job once. It is no rank, and is answered by a picture.
+
+    Args:
+        version: of the picture that it knows.
+    """
+
+    version: int = PICTURE_VERSION
+
+
+Message = Join | Report | NewPlan | Ask | Watch
 
 
 def to_json(message: Message) -> dict[str, Any]:
@@ -140,6 +154,8 @@ def to_json(message: Message) -> dict[str, Any]:
             "reduce": forest.reduce_parents.tolist(),
             "broadcast": forest.broadcast_parents.tolist(),
         }
+    if isinstance(message, Watch):
+        return {"what": "watch", "version": message.version}
     return {"what": "ask", "plan": vars(message.plan)}
 
 
@@ -157,7 +173,7 @@ def from_json(data: Mapping[str, Any], ranks: int) -> Message:
     try:
         what = fields.text("what")
         if what not in _PARSERS:
-            raise fields.error("what", "join, report, plan or ask")
+            raise fields.error("what", "join, report, plan, ask or watch")
         message: Message = _PARSERS[what](fields, ranks)
         return message
     except (WrongUseError, BrokenForestError, ValueError, TypeError, OverflowError) as error:
@@ -216,11 +232,16 @@ def _ask(fields: Fields, _ranks: int) -> Ask:
     return Ask(_identity(fields, "plan"))
 
 
+def _watch(fields: Fields, _ranks: int) -> Watch:
+    return Watch(fields.integer("version", 1, _MOST))
+
+
 _PARSERS: Mapping[str, Callable[[Fields, int], Message]] = {
     "join": _join,
     "report": _report,
     "plan": _plan,
     "ask": _ask,
+    "watch": _watch,
 }
 
 
