@@ -18,6 +18,7 @@ from plink.autotune.ranks.client import Client
 from plink.autotune.ranks.figures import Snapshot, between, snapshot_of
 from plink.autotune.ranks.identity import Identity, identity
 from plink.autotune.ranks.iterations import LEAST_PERIODS, iteration_seconds, period_of
+from plink.autotune.ranks.marks import Marks
 from plink.autotune.ranks.messages import Ask, Join, NewPlan, Report
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
@@ -47,13 +48,24 @@ class _Engine(Protocol):
 
 @dataclass
 class _Window:
-    """Between two points, from the first of them on."""
+    """Between two points, from the first of them on.
+
+    Args:
+        begin: number of the next collective at the first.
+        began_s: when that was.
+        times_s, sizes: of each collective since.
+        marks: where iterations ended.
+        is_marked: marks are to come, for there were some before.
+        looked_at: how many collectives there were when a period was last looked for.
+        has_period: one was found.
+    """
 
     begin: int
     began_s: float
     times_s: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    marks_s: list[float] = field(default_factory=list)
+    marks: Marks = field(default_factory=Marks)
+    is_marked: bool = False
     looked_at: int = 0
     has_period: bool = False
 
@@ -61,10 +73,10 @@ class _Window:
         """Whether enough time has passed, and enough iterations are in it."""
         if now_s - self.began_s < window_s:
             return False
-        if len(self.marks_s) > 1:
-            return len(self.marks_s) > LEAST_PERIODS
         if len(self.sizes) >= _MOST_COLLECTIVES:
             return True
+        if self.is_marked or self.marks.has_any:
+            return len(self.marks.times_s) > LEAST_PERIODS
         if not self.has_period and len(self.sizes) >= _GROWTH * self.looked_at:
             self.looked_at = len(self.sizes)
             self.has_period = period_of(self.sizes) is not None
@@ -107,6 +119,7 @@ class TunedRank:
         self._numbers: Ballot | None = None
         self._vote: Work | None = None
         self._window: _Window | None = None
+        self._is_marked = False
         self._snapshot: Snapshot | None = None
         self._client: Client | None = None
         if secret is not None:
@@ -145,8 +158,14 @@ class TunedRank:
     def mark(self) -> None:
         """An iteration of the program's ends here."""
         window = self._window
-        if window is not None and len(window.marks_s) <= _MOST_COLLECTIVES:
-            window.marks_s.append(time.monotonic())
+        if window is not None:
+            window.marks.mark(time.monotonic())
+
+    def step(self, optimizer: int) -> None:
+        """An optimizer of the program's has stepped."""
+        window = self._window
+        if window is not None:
+            window.marks.step(optimizer, time.monotonic(), len(window.sizes))
 
     def close(self) -> None:
         """End the thread. The engine goes on, on its last plan."""
@@ -181,9 +200,10 @@ class TunedRank:
     def _begin(self, at: int, now_s: float) -> _Window:
         if self._client is not None:
             self._client.put(lambda: self._open(at, now_s))
-        return _Window(at, now_s)
+        return _Window(at, now_s, is_marked=self._is_marked)
 
     def _end(self, window: _Window, at: int, now_s: float) -> None:
+        self._is_marked = window.marks.has_any
         if self._client is not None:
             plan = self._in_force.identity
             self._client.put(lambda: self._measured(plan, window, at, now_s))
@@ -208,7 +228,7 @@ class TunedRank:
             window.begin,
             at,
             seconds,
-            iteration_seconds(window.times_s, window.marks_s, period),
+            iteration_seconds(window.times_s, window.marks.times_s, period),
             sum(window.sizes),
             between(before, after),
         )
