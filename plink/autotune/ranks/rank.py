@@ -22,7 +22,7 @@ from plink.autotune.ranks.marks import Marks
 from plink.autotune.ranks.messages import Ask, Join, NewPlan, Report
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
-from plink.engine import Forest, Statistics, Work
+from plink.engine import Forest, Prepared, Statistics, Work
 
 # A window is looked through for its period each time it has so many times more collectives.
 _GROWTH = 1.25
@@ -41,7 +41,9 @@ class _Engine(Protocol):
 
     def allreduce(self, array: Ballot, op: str = "sum", dtype: str | None = None) -> Work: ...
 
-    def install(self, forest: Forest, at_collective: int) -> None: ...
+    def prepare(self, forest: Forest) -> Prepared: ...
+
+    def install(self, forest: Prepared, at_collective: int) -> None: ...
 
     def statistics(self) -> Statistics: ...
 
@@ -114,8 +116,9 @@ class TunedRank:
         first = NewPlan(identity(0, planned), planned)
         self._lock = threading.Lock()
         self._in_force = self._held = first
-        # What was held when the ballot under way began.
+        # What was held when the ballot under way began; each as the engine takes it, too.
         self._proposed = first
+        self._held_ready = self._proposed_ready = engine.prepare(forest)
         self._numbers: Ballot | None = None
         self._vote: Work | None = None
         self._window: _Window | None = None
@@ -183,7 +186,7 @@ class TunedRank:
                 if is_new:
                     self._in_force = self._proposed
             if is_new:
-                self._engine.install(self._placing.to_job(self._in_force.forest), at)
+                self._engine.install(self._proposed_ready, at)
                 window = None
             elif window is None:
                 window = self._begin(at, now_s)
@@ -192,7 +195,7 @@ class TunedRank:
                 window = self._begin(at, now_s)
         self._window = window
         with self._lock:
-            self._proposed = self._held
+            self._proposed, self._proposed_ready = self._held, self._held_ready
         is_long = window is not None and window.is_long_enough(now_s, self._settings.window_s)
         self._numbers = ballot(self._proposed.identity.word, is_long)
         self._vote = self._engine.allreduce(self._numbers, "min")
@@ -244,8 +247,10 @@ class TunedRank:
             )
 
     def _hold(self, plan: NewPlan) -> None:
+        # What cannot be prepared is not held, so that no rank changes to it.
+        ready = self._engine.prepare(self._placing.to_job(plan.forest))
         with self._lock:
-            self._held = plan
+            self._held, self._held_ready = plan, ready
 
     def _find(self, asked: Ask) -> NewPlan | None:
         with self._lock:
