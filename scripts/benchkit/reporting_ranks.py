@@ -112,9 +112,7 @@ def payloads(window: Window, plan: Identity, number: int) -> list[bytes]:
     return made
 
 
-def window_of(
-    forest: Forest, sent_bytes: Floats, slow: float, random: np.random.Generator
-) -> Window:
+def window_of(sent_bytes: Floats, slow: float, random: np.random.Generator) -> Window:
     """Ten iterations, in which all flows of one rank take `slow` times as long as usual."""
     busy_s = np.where(sent_bytes > 0.0, 0.3, 0.0) * random.lognormal(0.0, 0.15, sent_bytes.shape)
     busy_s[7] *= slow
