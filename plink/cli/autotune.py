@@ -7,9 +7,11 @@ from typing import Any
 import click
 
 from plink.cli.sections import SectionedCommand, options_of
+from plink.cli.ssh_options import take_ssh_options, with_ssh_options
 from plink.errors import WrongUseError
 
 _serving = options_of("While training runs")
+_probing = options_of("To probe hosts again")
 _looking = options_of("Afterwards")
 
 
@@ -27,6 +29,19 @@ _looking = options_of("Afterwards")
 @_serving("--log", metavar="FILE", help="Write what is measured and decided to FILE.")
 @_serving("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.")
 @_serving("--watch", is_flag=True, help="Show the jobs on the terminal.")
+@_probing(
+    "--cluster",
+    metavar="FILE",
+    help="Where tuning cannot help, probe hosts again; this cluster file says how. It is renewed.",
+)
+@_probing("--hosts", metavar="FILE", help="The same with a host list, where nothing was measured.")
+@_probing(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where the renewed cluster file goes (default: that of --cluster).",
+)
+@with_ssh_options
 @_looking(
     "--replay",
     metavar="LOG",
@@ -39,12 +54,14 @@ def command(**options: Any) -> int:
 
     The ranks of a job report what their iterations take and what the kernel knows of their
     connections; where another plan promises more, they are given one. Prints the environment with
-    which the job is started. Training needs no daemon to go on.
+    which the job is started. Training needs no daemon to go on. SIGUSR1: probe all hosts again now.
 
     Or replay a log (`-`: standard input): what was measured, and what is decided on it. Exit code
     4: the decisions are others than the log has.
     """
-    serving = {name: options[name] for name in ("listen", "secret_file", "log", "metrics")}
+    ssh = take_ssh_options(options)
+    names = ("listen", "secret_file", "log", "metrics", "cluster", "hosts", "output")
+    serving = {name: options[name] for name in names}
     if options["replay"] is not None:
         if options["plans"] or options["watch"] or any(serving.values()):
             raise WrongUseError("--replay takes a log alone, no plan and nothing to serve")
@@ -57,4 +74,4 @@ def command(**options: Any) -> int:
         raise WrongUseError("expected a plan and --listen, or --replay", "plink autotune --help")
     from plink.cli.autotune_serve import Request, run  # noqa: PLC0415  numpy would slow `--help`
 
-    return run(Request(options["plans"], watch=options["watch"], **serving))
+    return run(Request(options["plans"], watch=options["watch"], ssh=ssh, **serving))

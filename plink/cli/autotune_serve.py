@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.journal import LogJournal
+from plink.autotune.daemon.reprobing import Reprobing
 from plink.autotune.daemon.server import Served, Server
 from plink.autotune.daemon.status import Status
 from plink.autotune.daemon.watch import view
@@ -22,11 +24,13 @@ from plink.autotune.ranks.settings import DEFAULT_JOB, parse_address
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.replay import tuner_of
 from plink.autotune.tuner.tuner import Tuner
+from plink.cli.autotune_probing import prober_of
 from plink.cli.talk import note
 from plink.errors import PlinkError, WrongUseError
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
+from probes.ssh.options import SshOptions
 
 _REFRESH_S = 0.5
 
@@ -41,6 +45,10 @@ class Request:
     log: str | None = None
     metrics: str | None = None
     watch: bool = False
+    cluster: str | None = None
+    hosts: str | None = None
+    output: str | None = None
+    ssh: SshOptions = field(default_factory=SshOptions)
 
 
 def run(request: Request) -> int:
@@ -61,7 +69,15 @@ def run(request: Request) -> int:
         _tuner(plan, document.label(path))
         secrets[name] = request.secret_file or f"{path}.secret"
         jobs[name] = Served(_job(name, plan, request.log, len(given)), _secret(secrets[name]))
+    prober = prober_of(
+        request.cluster,
+        request.hosts,
+        request.output,
+        request.ssh,
+        [served.job.plan for served in jobs.values()],
+    )
     server = Server(jobs, note)
+    reprobing = [Reprobing(served.job, server.send, prober) for served in jobs.values()]
     if request.metrics is not None:
         _serve_metrics(request.metrics, [served.job.status for served in jobs.values()], server)
 
@@ -76,7 +92,8 @@ def run(request: Request) -> int:
 
     statuses = [served.job.status for served in jobs.values()]
     try:
-        asyncio.run(_serve(server, (host, port), say, statuses if request.watch else None))
+        watched = statuses if request.watch else None
+        asyncio.run(_serve(server, (host, port), say, watched, reprobing))
     except KeyboardInterrupt:
         note("training goes on with the plans that are in force")
     return 0
@@ -87,7 +104,13 @@ async def _serve(
     address: tuple[str, int],
     say: Callable[[int], None],
     watched: Sequence[Status] | None,
+    reprobing: Sequence[Reprobing],
 ) -> None:
+    def probe_all() -> None:
+        for each in reprobing:
+            each.ask_by_hand()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, probe_all)
     listening = await server.listen(*address)
     say(listening.sockets[0].getsockname()[1])
     try:
