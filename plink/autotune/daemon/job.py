@@ -5,7 +5,7 @@ Each method returns what is to be sent: pairs of a rank, or None for all, and a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 

@@ -83,9 +83,14 @@ class Reprobing:
         else:
             self._begin(self._job.status.hosts)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether hosts are being probed."""
+        return self._task is not None and not self._task.done()
+
     def _begin(self, hosts: Sequence[str]) -> None:
         self._wanted.update(hosts)
-        if self._task is None or self._task.done():
+        if not self.is_busy:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
@@ -118,9 +123,7 @@ class Reprobing:
             self._say(warning)
         if done.replanned.plan is None:
             pause_s = self._patience.in_vain(now_s, hosts)
-            self._say(
-                f"{done.how}: {done.replanned.reason}; left alone for {pause_s:.0f} s"
-            )
+            self._say(f"{done.how}: {done.replanned.reason}; left alone for {pause_s:.0f} s")
             return
         self._patience.worth_it(now_s, hosts)
         self._say(f"{done.how}: {done.replanned.reason}; the job gets a new plan")

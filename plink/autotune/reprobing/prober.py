@@ -47,9 +47,7 @@ class Prober:
         ssh: how hosts are reached.
     """
 
-    def __init__(
-        self, cluster: Cluster, source: str, output: str | None, ssh: SshOptions
-    ) -> None:
+    def __init__(self, cluster: Cluster, source: str, output: str | None, ssh: SshOptions) -> None:
         self._cluster = cluster
         self._source, self._output, self._ssh = source, output, ssh
         self._one_at_a_time = threading.Lock()
@@ -85,9 +83,7 @@ class Prober:
                     cluster_file.write(self._output, self._cluster)
                 except PlinkError as error:
                     warnings.append(str(error))
-            return Probed(
-                replan(plan, before, self._cluster, found.moved), _how(done), warnings
-            )
+            return Probed(replan(plan, before, self._cluster, found.moved), _how(done), warnings)
 
 
 def _how(done: Measured) -> str:
