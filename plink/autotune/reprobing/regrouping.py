@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,8 +47,12 @@ def regrouped(before: Cluster, after: Cluster, measured_us: Matrix | None) -> Re
         moved = sorted({names[host] for change in found.changes for host in change.hosts})
     if not moved and after.groups:
         return Regrouped(after, moved)
+    request = _request(before)
     try:
-        groups = find_groups(after, _request(before))
+        groups = find_groups(after, request)
+        if not groups.groups and len(before.groups) > 1:
+            # Readings on a busy network hide what groups there are: as many as there were.
+            groups = find_groups(after, replace(request, groups=len(before.groups), method="auto"))
     except WrongUseError:  # Too few hosts are measured, or not so many groups can be made.
         return Regrouped(after, moved)
     return Regrouped(with_groups(after, groups), moved)
