@@ -30,6 +30,7 @@ from plink.errors import PlinkError, WrongUseError
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
+from plink.view.text import printable
 from probes.ssh.options import SshOptions
 
 _REFRESH_S = 0.5
@@ -77,7 +78,10 @@ def run(request: Request) -> int:
         [served.job.plan for served in jobs.values()],
     )
     server = Server(jobs, note)
-    reprobing = [Reprobing(served.job, server.send, prober) for served in jobs.values()]
+    reprobing = [
+        Reprobing(served.job, server.send, prober, tell=lambda text: note(printable(text)))
+        for served in jobs.values()
+    ]
     if request.metrics is not None:
         _serve_metrics(request.metrics, [served.job.status for served in jobs.values()], server)
 

@@ -42,6 +42,7 @@ class Reprobing:
         job: whose tuner asks.
         send: given what the job's ranks are to know.
         prober: None where nobody said how hosts are reached.
+        tell: told what happens, a sentence each, beside the job.
         patience: which hosts are left alone.
         still_timeout_s: for the ranks to hold still; then hosts are probed while training runs.
     """
@@ -52,10 +53,11 @@ class Reprobing:
         send: Callable[[Job, Outgoing], None],
         prober: AnyProber | None,
         *,
+        tell: Callable[[str], None] = lambda _: None,
         patience: Patience | None = None,
         still_timeout_s: float = STILL_TIMEOUT_S,
     ) -> None:
-        self._job, self._send, self._prober = job, send, prober
+        self._job, self._send, self._prober, self._tell = job, send, prober, tell
         self._patience = patience or Patience()
         self._still_timeout_s = still_timeout_s
         self._wanted: set[str] = set()
@@ -162,6 +164,7 @@ class Reprobing:
 
     def _say(self, text: str) -> None:
         self._job.say(time.time(), "reprobe", text)
+        self._tell(f"{self._job.status.name}: {text}")
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:

@@ -14,6 +14,7 @@ from plink.autotune.reprobing.regrouping import Regrouped, regrouped
 from plink.errors import PlinkError
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
+from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import Failure
 from plink.files.rtt import RttMeasurement
 from plink.listed import as_listed
@@ -127,8 +128,8 @@ class _Run:
         cluster = found.cluster
         if cluster.bandwidth is not None and cluster.bandwidth.tool == _BANDWIDTH_TOOL:
             cluster = self._measure_bandwidth(cluster, cluster.bandwidth, reached)
-        if cluster.uplinks is not None and len(cluster.groups) > 1:
-            cluster = self._measure_uplinks(cluster, reached)
+        if self._cluster.uplinks is not None and len(cluster.groups) > 1:
+            cluster = self._measure_uplinks(cluster, self._cluster.uplinks, reached)
         return replace(found, cluster=cluster)
 
     def request(
@@ -169,11 +170,10 @@ class _Run:
         after = self._probe(self.request(before, blank), reached)
         if after.rtt is None:
             raise PlinkError("no round-trip time could be measured")
-        rtt, factor = merging.merged_rtt(before, after.rtt, pairs, known)
+        rtt, _ = merging.merged_rtt(before, after.rtt, pairs, known)
         measured_us = np.where(pairs & ~np.isnan(after.rtt.readings_us), rtt.readings_us, np.nan)
         if np.isnan(measured_us).all():
             raise PlinkError("no pair of hosts could be measured")
-        del factor
         return regrouped(self._cluster, replace(after, rtt=rtt), measured_us)
 
     def _measure_bandwidth(
@@ -186,10 +186,9 @@ class _Run:
             return cluster
         return replace(after, bandwidth=merging.merged_bandwidth(before, after.bandwidth))
 
-    def _measure_uplinks(self, cluster: Cluster, reached: Reached) -> Cluster:
-        before = cluster.uplinks
-        if before is None:
-            return cluster
+    def _measure_uplinks(
+        self, cluster: Cluster, before: UplinkMeasurement, reached: Reached
+    ) -> Cluster:
         request = replace(
             self.request(None, merging.without_uplinks(cluster, self.concerned)),
             tool=UPLINKS,

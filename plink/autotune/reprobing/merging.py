@@ -15,7 +15,7 @@ from plink.files.measurement import Matrix
 from plink.files.rtt import RttMeasurement
 
 # Pairs of other hosts that are measured again, too, to tell what all readings have in common.
-_MOST_CONTROLS = 32
+MOST_CONTROLS = 32
 _PARTNERS = 2
 # With fewer, their median says little.
 _LEAST_CONTROLS = 3
@@ -46,7 +46,7 @@ def controls(rtt: RttMeasurement, hosts: Collection[int], seed: int) -> list[Pai
     others = rtt.readings_us.copy()
     others[list(hosts), :] = others[:, list(hosts)] = np.nan
     pairs = pairs_to_check(both_ways_us(others), _PARTNERS, seed)
-    return pairs[:: 1 + len(pairs) // _MOST_CONTROLS]
+    return pairs[:: 1 + len(pairs) // MOST_CONTROLS]
 
 
 def with_pairs(mask: Mask, pairs: Sequence[Pair]) -> Mask:

@@ -9,8 +9,10 @@ import numpy as np
 
 from plink.capacity import capacity
 from plink.drift.judge import judge, noise_ceilings
+from plink.drift.sample import both_ways_us
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
+from plink.files.groups import Group
 from plink.files.measurement import Matrix
 from plink.grouping import DEFAULT_ELASTICITY, METHODS, GroupRequest, find_groups, with_groups
 
@@ -50,12 +52,54 @@ def regrouped(before: Cluster, after: Cluster, measured_us: Matrix | None) -> Re
     request = _request(before)
     try:
         groups = find_groups(after, request)
-        if not groups.groups and len(before.groups) > 1:
-            # Readings on a busy network hide what groups there are: as many as there were.
-            groups = find_groups(after, replace(request, groups=len(before.groups), method="auto"))
     except WrongUseError:  # Too few hosts are measured, or not so many groups can be made.
         return Regrouped(after, moved)
+    if not groups.groups and len(after.groups) > 1:
+        return Regrouped(_with_moved(after, moved), moved)
     return Regrouped(with_groups(after, groups), moved)
+
+
+def _with_moved(cluster: Cluster, moved: Sequence[str]) -> Cluster:
+    """The groups that there were, with the hosts that moved where they are near now.
+
+    Few hosts, or a busy network, may show no groups at all: the other hosts stay where they were. A
+    host that is as far from every group as groups are from each other is in none.
+    """
+    if cluster.rtt is None:
+        return cluster
+    logs = np.log(both_ways_us(cluster.rtt.readings_us))
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    members = [[host for host in group.hosts if host not in moved] for group in cluster.groups]
+    places = [[place_of[host] for host in hosts] for hosts in members]
+    group_of = np.full(len(logs), -1)
+    for number, group in enumerate(places):
+        group_of[group] = number
+    is_placed = (group_of >= 0)[:, None] & (group_of >= 0)[None, :] & np.isfinite(logs)
+    is_inside = group_of[:, None] == group_of[None, :]
+    inside, outside = logs[is_placed & is_inside], logs[is_placed & ~is_inside]
+    if not inside.size or not outside.size:
+        return cluster
+    farthest = (np.median(inside) + np.median(outside)) / 2.0
+    for host in moved:
+        found = [_median(logs[place_of[host], group]) for group in places]
+        nearest = int(np.argmin(found))
+        if found[nearest] < farthest:
+            members[nearest].append(host)
+    groups = [
+        Group(group.name, hosts)
+        for group, hosts in zip(cluster.groups, members, strict=True)
+        if hosts
+    ]
+    same = {group.name for group in groups if group in cluster.groups}
+    uplinks = cluster.uplinks
+    if uplinks is not None:
+        uplinks = replace(uplinks, uplinks=[each for each in uplinks.uplinks if each.group in same])
+    return replace(cluster, groups=groups, uplinks=uplinks, grouping=None)
+
+
+def _median(values: Matrix) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if known.size else np.inf
 
 
 def other_rates(before: Cluster, after: Cluster) -> Sequence[str]:
