@@ -7,10 +7,12 @@ from typing import Any
 import click
 
 from plink.cli.sections import SectionedCommand, options_of
+from plink.cli.ssh_options import take_ssh_options, with_ssh_options
 from plink.errors import WrongUseError
 
 _serving = options_of("While training runs")
 _attaching = options_of("From another terminal")
+_probing = options_of("To probe hosts again")
 _looking = options_of("Afterwards")
 
 
@@ -38,6 +40,19 @@ _looking = options_of("Afterwards")
     help="Show a job of the daemon that runs there; it needs the job's --secret-file.",
 )
 @_attaching("--job", metavar="NAME", help="Which one, if the daemon has several.")
+@_probing(
+    "--cluster",
+    metavar="FILE",
+    help="Where tuning cannot help, probe hosts again; this cluster file says how. It is renewed.",
+)
+@_probing("--hosts", metavar="FILE", help="The same with a host list, where nothing was measured.")
+@_probing(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where the renewed cluster file goes (default: that of --cluster).",
+)
+@with_ssh_options
 @_looking(
     "--replay",
     metavar="LOG",
@@ -56,12 +71,14 @@ def command(**options: Any) -> int:
     The ranks of a job report what their iterations take and what the kernel knows of their
     connections; where another plan promises more, they are given one. Prints the environment with
     which the job is started. Training needs no daemon to go on, and a daemon that is started again
-    goes on where its log ends.
+    goes on where its log ends. SIGUSR1: probe all hosts again now.
 
     Or replay a log (`-`: standard input): what was measured, and what is decided on it. Exit code
     4: the decisions are others than the log has.
     """
-    serving = {name: options[name] for name in ("listen", "secret_file", "log", "metrics")}
+    ssh = take_ssh_options(options)
+    names = ("listen", "secret_file", "log", "metrics", "cluster", "hosts", "output")
+    serving = {name: options[name] for name in names}
     if options["replay"] is not None:
         if options["plans"] or options["watch"] or any(serving.values()):
             raise WrongUseError("--replay takes a log alone, no plan and nothing to serve")
@@ -73,7 +90,7 @@ def command(**options: Any) -> int:
     if options["has_all"]:
         raise WrongUseError("--all is for --replay")
     if options["attach"] is not None:
-        if options["plans"] or any(serving[name] for name in ("listen", "log", "metrics")):
+        if options["plans"] or any(serving[name] for name in names if name != "secret_file"):
             raise WrongUseError("--attach takes an address and a secret, no plan to serve")
         from plink.cli.autotune_attach import run as attach  # noqa: PLC0415  numpy
 
@@ -87,4 +104,4 @@ def command(**options: Any) -> int:
         )
     from plink.cli.autotune_serve import Request, run  # noqa: PLC0415  numpy would slow `--help`
 
-    return run(Request(options["plans"], watch=options["watch"], **serving))
+    return run(Request(options["plans"], watch=options["watch"], ssh=ssh, **serving))

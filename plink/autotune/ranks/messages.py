@@ -40,6 +40,9 @@ PICTURE_VERSION = 1
 _FIGURES = "<f4"
 _PARENTS = "<i2"
 
+# Ranks hold still for at most so long at a time.
+MOST_HOLD_S = 10.0
+
 PEER_FIGURES = (
     "sent_bytes",
     "busy_s",
@@ -100,10 +103,12 @@ class NewPlan:
     Args:
         identity: of the plan.
         forest: over the ranks of the plan file.
+        hold_s: for how long ranks hold still where it starts, at most; 0 for not at all.
     """
 
     identity: Identity
     forest: Forest
+    hold_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,21 @@ class Watch:
     version: int = PICTURE_VERSION
 
 
-Message = Join | Report | NewPlan | Ask | Watch
+@dataclass(frozen=True)
+class Holding:
+    """A rank holds still, and nothing of what it sent is on its way any more."""
+
+    plan: Identity
+
+
+@dataclass(frozen=True)
+class Release:
+    """The daemon no longer needs ranks to hold still."""
+
+    plan: Identity
+
+
+Message = Join | Report | NewPlan | Ask | Holding | Release | Watch
 
 
 def to_json(message: Message) -> dict[str, Any]:
@@ -154,13 +173,14 @@ def to_json(message: Message) -> dict[str, Any]:
         return {
             "what": "plan",
             "plan": vars(message.identity),
+            "hold_s": message.hold_s,
             "weights": forest.weights.tolist(),
             "reduce": _packed(forest.reduce_parents, _PARENTS),
             "broadcast": _packed(forest.broadcast_parents, _PARENTS),
         }
     if isinstance(message, Watch):
         return {"what": "watch", "version": message.version}
-    return {"what": "ask", "plan": vars(message.plan)}
+    return {"what": type(message).__name__.lower(), "plan": vars(message.plan)}
 
 
 def from_json(data: Mapping[str, Any], ranks: int) -> Message:
@@ -177,7 +197,7 @@ def from_json(data: Mapping[str, Any], ranks: int) -> Message:
     try:
         what = fields.text("what")
         if what not in _PARSERS:
-            raise fields.error("what", "join, report, plan, ask or watch")
+            raise fields.error("what", f"one of {', '.join(_PARSERS)}")
         message: Message = _PARSERS[what](fields, ranks)
         return message
     except (WrongUseError, BrokenForestError, ValueError, TypeError, OverflowError) as error:
@@ -229,23 +249,18 @@ def _plan(fields: Fields, ranks: int) -> NewPlan:
     given = _identity(fields, "plan")
     if identity(given.number, forest) != given:
         raise fields.error("plan", "the digest of these routes")
-    return NewPlan(given, forest)
-
-
-def _ask(fields: Fields, _ranks: int) -> Ask:
-    return Ask(_identity(fields, "plan"))
-
-
-def _watch(fields: Fields, _ranks: int) -> Watch:
-    return Watch(fields.integer("version", 1, _MOST))
+    hold_s = fields.optional_number("hold_s", 0.0, MOST_HOLD_S)
+    return NewPlan(given, forest, hold_s or 0.0)
 
 
 _PARSERS: Mapping[str, Callable[[Fields, int], Message]] = {
     "join": _join,
     "report": _report,
     "plan": _plan,
-    "ask": _ask,
-    "watch": _watch,
+    "ask": lambda fields, _: Ask(_identity(fields, "plan")),
+    "watch": lambda fields, _: Watch(fields.integer("version", 1, _MOST)),
+    "holding": lambda fields, _: Holding(_identity(fields, "plan")),
+    "release": lambda fields, _: Release(_identity(fields, "plan")),
 }
 
 
