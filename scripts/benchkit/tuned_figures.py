@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from plink.autotune.tuner.decision import Action
 from plink.files.autotune_log import Entry
 
-# Iterations by which a phase is judged.
+# Iterations by which a phase is judged, and windows.
 SETTLED = 10
+RESTING = 5
 # A plan is as good as another that takes so little less.
 GOOD = 1.1
 
@@ -34,36 +34,37 @@ class Iteration:
 
 @dataclass(frozen=True)
 class Phases:
-    """When the network changed.
+    """When the network changed; all since the epoch.
 
     Args:
-        changed_s: from then on it was another one.
+        changing_s: from then on it was another one.
+        changed_s: from then on it stayed as it was.
         restored_s: from then on it was as before.
-        ended_s: the end of the training.
     """
 
+    changing_s: float
     changed_s: float
     restored_s: float
-    ended_s: float
 
 
 @dataclass(frozen=True)
 class Figures:
-    """A scenario's. Times are medians of iterations.
+    """A scenario's. Times are medians of iterations; not a number where there was none.
 
     Args:
-        before_s, tuned_s, after_s: the last iterations before the change, before it was undone, and
-            of all.
-        untouched_s: after the change with the plan that was in force at it; of the same training,
-            before the first new plan, if there was one.
-        decisions: of the tuner until it gave out the first plan that is within 10 % of the best.
-            None where none was.
-        seconds_to_good: from the change until that plan was in force.
-        plans_changed, plans_restored, plans_before: new plans while the network was so.
-        load_ratio: of the busiest host's bytes to the least busy one's, the worst of all windows
-            of the job's first plan before the change.
-        load_ratio_after: the same, of the last window of all.
-        switch_ratio: of the slowest iteration around a switch to the median of the slower plan.
+        before_s: before the change.
+        untouched_s: on the changed network, with the plan from before.
+        tuned_s: the last on the changed network.
+        after_s: the last of all.
+        decisions: of the tuner on the changed network until it gave out the first good plan, which
+            is within 10 % of the best; None where no plan was good.
+        seconds_to_good: until that plan was in force.
+        new_plans: before the change, on the changed network, after.
+        decisions_back: since the network was as before, until the last new plan.
+        load_ratio, load_ratio_after: of the busiest host's bytes to those of the least busy one, in
+            the last windows before the change, and in the last of all.
+        switch_ratio: of the slowest iteration in which a plan began, or the next, to the median of
+            the slower of both plans; None without a new plan.
         reprobes: how often hosts were named to be probed again.
     """
 
@@ -73,18 +74,12 @@ class Figures:
     after_s: float
     decisions: int | None
     seconds_to_good: float | None
-    plans_before: int
-    plans_changed: int
-    plans_restored: int
+    new_plans: tuple[int, int, int]
+    decisions_back: int
     load_ratio: float
     load_ratio_after: float
     switch_ratio: float | None
     reprobes: int
-
-
-def median_s(iterations: Sequence[Iteration]) -> float:
-    """What they took; not a number of none."""
-    return statistics.median(each.seconds for each in iterations) if iterations else float("nan")
 
 
 def figures(
@@ -92,8 +87,6 @@ def figures(
     entries: Sequence[Entry],
     phases: Phases,
     best_s: float | None,
-    *,
-    lag_s: float = 1.0,
 ) -> Figures:
     """All of them.
 
@@ -103,92 +96,80 @@ def figures(
         phases: of the network.
         best_s: what the best static plan takes on the changed network; None: what the tuner
             came to.
-        lag_s: of what follows a change, that long is left out.
     """
-    before = [each for each in iterations if each.ended_s <= phases.changed_s]
+    before = [each for each in iterations if each.ended_s <= phases.changing_s]
     changed = [
         each
         for each in iterations
-        if phases.changed_s + lag_s < each.ended_s - each.seconds
-        and each.ended_s <= phases.restored_s
+        if each.ended_s - each.seconds > phases.changed_s and each.ended_s <= phases.restored_s
     ]
-    first = before[-1].plan
-    untouched = [each for each in changed if each.plan == first]
+    first = before[-1].plan if before else 0
     tuned_s = median_s(changed[-SETTLED:])
-    good_s = GOOD * (tuned_s if best_s is None else best_s)
-    found = _first_good(changed, good_s, first)
-    made = [entry for entry in entries if _is_new_plan(entry, entries)]
-    since = [e for e in entries if phases.changed_s < e.now_s <= phases.restored_s]
+    good_at_s = _good_at_s(changed, GOOD * (tuned_s if best_s is None else best_s))
+    on_changed = [e for e in entries if phases.changed_s < e.now_s <= phases.restored_s]
+    earlier = [e for e in entries if e.now_s <= phases.changing_s]
+    later = [e for e in entries if e.now_s > phases.restored_s]
+    while_changed = [e for e in entries if phases.changing_s < e.now_s <= phases.restored_s]
+    windows_after, calm = since_new_plan(later)
     return Figures(
         before_s=median_s(before[-3 * SETTLED :]),
-        untouched_s=median_s(untouched),
+        untouched_s=median_s([each for each in changed if each.plan == first]),
         tuned_s=tuned_s,
         after_s=median_s(iterations[-SETTLED:]),
-        decisions=None if found is None else sum(e.now_s <= found for e in since),
-        seconds_to_good=None if found is None else found - phases.changed_s,
-        plans_before=sum(e.now_s <= phases.changed_s for e in made),
-        plans_changed=sum(phases.changed_s < e.now_s <= phases.restored_s for e in made),
-        plans_restored=sum(e.now_s > phases.restored_s for e in made),
-        load_ratio=max(
-            (load_ratio(e) for e in entries if e.now_s <= phases.changed_s), default=float("nan")
-        ),
-        load_ratio_after=load_ratio(entries[-1]) if entries else float("nan"),
+        decisions=None if good_at_s is None else sum(e.now_s <= good_at_s for e in on_changed),
+        seconds_to_good=None if good_at_s is None else good_at_s - phases.changed_s,
+        new_plans=(_new_plans(earlier), _new_plans(while_changed), _new_plans(later)),
+        decisions_back=windows_after - calm,
+        load_ratio=load_ratio(earlier[-RESTING:]),
+        load_ratio_after=load_ratio(entries[-RESTING:]),
         switch_ratio=switch_ratio(iterations),
         reprobes=sum(entry.action is Action.REPROBE for entry in entries),
     )
 
 
-def load_ratio(entry: Entry) -> float:
-    """The bytes of the busiest host, sent and received, over those of the least busy one."""
-    sent = entry.window.sent_bytes
-    loads = sent.sum(axis=0) + sent.sum(axis=1)
+def median_s(iterations: Sequence[Iteration]) -> float:
+    """What they took; not a number of none."""
+    return statistics.median(each.seconds for each in iterations) if iterations else math.nan
+
+
+def load_ratio(entries: Sequence[Entry]) -> float:
+    """What the busiest host sent and received over the same of the least busy one."""
+    if not entries:
+        return math.nan
+    sent = sum(entry.window.sent_bytes for entry in entries)
+    loads = sent.sum(axis=0) + sent.sum(axis=1)  # type: ignore[union-attr]
     return float(loads.max() / loads.min())
 
 
 def switch_ratio(iterations: Sequence[Iteration]) -> float | None:
-    """The slowest iteration around a switch over the slower plan's median; None without one.
-
-    A plan starts within the iteration at whose end it is in force first; the next one may have to
-    wait for it.
-    """
+    """The slowest iteration at a switch over the slower plan's median; None without a switch."""
     ratios = []
-    for at in range(1, len(iterations)):
-        if iterations[at].plan == iterations[at - 1].plan:
-            continue
-        usual_s = max(
-            median_s(iterations[max(0, at - SETTLED) : at]),
-            median_s(iterations[at + 1 : at + 1 + SETTLED]) if at + 1 < len(iterations) else 0.0,
-        )
-        slowest_s = max(each.seconds for each in iterations[at : at + 2])
-        ratios.append(slowest_s / usual_s)
+    for at in range(1, len(iterations) - 1):
+        if iterations[at].plan != iterations[at - 1].plan:
+            around = iterations[max(0, at - SETTLED) : at], iterations[at + 1 : at + 1 + SETTLED]
+            usual_s = max(median_s(each) for each in around)
+            ratios.append(max(each.seconds for each in iterations[at : at + 2]) / usual_s)
     return max(ratios, default=None)
 
 
-def _first_good(changed: Sequence[Iteration], good_s: float, first: int) -> float | None:
-    """When the first plan came that is good by its median, or when the change did no harm."""
-    plans = list(dict.fromkeys(each.plan for each in changed))
-    for plan in plans:
+def since_new_plan(entries: Sequence[Entry]) -> tuple[int, int]:
+    """How many windows there are, and how many since the last new plan among them."""
+    new = [at for at, entry in enumerate(entries) if _is_new_plan(entry)]
+    return len(entries), len(entries) - (new[-1] + 1 if new else 0)
+
+
+def _good_at_s(changed: Sequence[Iteration], good_s: float) -> float | None:
+    """When the first plan began whose iterations, without its first, are good."""
+    for plan in dict.fromkeys(each.plan for each in changed):
         under = [each for each in changed if each.plan == plan]
-        if len(under) > 1 and plan != first and median_s(under[1:]) <= good_s:
+        if len(under) > 1 and median_s(under[1:]) <= good_s:
             return under[0].ended_s - under[0].seconds
-    if len(plans) == 1 and changed and median_s(changed) <= good_s:
-        return changed[0].ended_s - changed[0].seconds
     return None
 
 
-def _is_new_plan(entry: Entry, entries: Sequence[Entry]) -> bool:
+def _new_plans(entries: Sequence[Entry]) -> int:
+    return sum(_is_new_plan(entry) for entry in entries)
+
+
+def _is_new_plan(entry: Entry) -> bool:
     return entry.plan != entry.window.plan
-
-
-def settled_windows(entries: Sequence[Entry], since_s: float) -> tuple[int, int]:
-    """How many windows there were since then, and since the last new plan after it."""
-    since = [entry for entry in entries if entry.now_s > since_s]
-    new = [at for at, entry in enumerate(since) if entry.plan != entry.window.plan]
-    return len(since), len(since) - (new[-1] + 1 if new else 0)
-
-
-def host_loads(entry: Entry) -> list[float]:
-    """(H,) what each host sent and received in an iteration."""
-    sent = np.asarray(entry.window.sent_bytes)
-    loads: list[float] = (sent.sum(axis=0) + sent.sum(axis=1)).tolist()
-    return loads
