@@ -30,7 +30,7 @@ from plink.autotune.tuner.trigger import Baseline, change, is_sudden, learn
 from plink.autotune.tuner.window import Floats, Window, median_s
 from plink.plans.forest import Forest
 
-# Rates of links are alike within so many deviations of their readings.
+# Rates of links, and iteration times, are alike within so many deviations.
 _NOISE_MULTIPLE = 3.0
 
 
@@ -143,7 +143,7 @@ class Tuner:
     def _is_steady(self) -> bool:
         """Whether no change has just begun, which would make readings those of two networks."""
         usual_s = median_s(self.recent)
-        allowed = max(self.options.alike, self.options.noise_multiple * self._deviation)
+        allowed = max(self.options.alike, _NOISE_MULTIPLE * self._deviation)
         latest = self.recent[-self.options.confirming_windows :]
         return all(abs(window.median_s / usual_s - 1.0) <= allowed for window in latest)
 
