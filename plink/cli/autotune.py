@@ -7,9 +7,11 @@ from typing import Any
 import click
 
 from plink.cli.sections import SectionedCommand, options_of
+from plink.cli.ssh_options import take_ssh_options, with_ssh_options
 from plink.errors import WrongUseError
 
 _serving = options_of("While training runs")
+_probing = options_of("To probe hosts again")
 _attaching = options_of("From another terminal")
 _looking = options_of("Afterwards")
 
@@ -32,6 +34,19 @@ _looking = options_of("Afterwards")
 @_serving("--log", metavar="FILE", help="Write what is measured and decided, and go on from it.")
 @_serving("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.")
 @_serving("--watch", is_flag=True, help="Show the jobs on the terminal.")
+@_probing(
+    "--cluster",
+    metavar="FILE",
+    help="Where tuning cannot help, probe hosts again; this cluster file says how. It is renewed.",
+)
+@_probing("--hosts", metavar="FILE", help="The same with a host list, where nothing was measured.")
+@_probing(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where the renewed cluster file goes (default: that of --cluster).",
+)
+@with_ssh_options
 @_attaching(
     "--attach",
     metavar="HOST:PORT",
@@ -56,16 +71,18 @@ def command(**options: Any) -> int:
     The ranks of a job report what their iterations take and what the kernel knows of their
     connections; where another plan promises more, they are given one. Prints the environment with
     which the job is started. Training needs no daemon to go on, and a daemon that is started again
-    goes on where its log ends.
+    goes on where its log ends. SIGUSR1: probe all hosts again now.
 
     Or replay a log (`-`: standard input): what was measured, and what is decided on it. Exit code
     4: the decisions are others than the log has.
     """
-    serving = {name: options[name] for name in ("listen", "secret_file", "log", "metrics")}
+    ssh = take_ssh_options(options)
+    names = ("listen", "secret_file", "log", "metrics", "cluster", "hosts", "output")
+    serving = {name: options[name] for name in names}
     if options["replay"] is not None:
         if options["plans"] or options["watch"] or any(serving.values()):
             raise WrongUseError("--replay takes a log alone, no plan and nothing to serve")
-        if options["attach"] is not None:
+        if options["attach"] is not None or options["job"] is not None:
             raise WrongUseError("--replay looks at a log, and --attach at a running daemon")
         from plink.cli.autotune_action import run_replay  # noqa: PLC0415  numpy would slow `--help`
 
@@ -73,7 +90,7 @@ def command(**options: Any) -> int:
     if options["has_all"]:
         raise WrongUseError("--all is for --replay")
     if options["attach"] is not None:
-        if options["plans"] or any(serving[name] for name in ("listen", "log", "metrics")):
+        if options["plans"] or any(serving[name] for name in names if name != "secret_file"):
             raise WrongUseError("--attach takes an address and a secret, no plan to serve")
         from plink.cli.autotune_attach import run as attach  # noqa: PLC0415  numpy
 
@@ -92,4 +109,4 @@ def command(**options: Any) -> int:
         )
     from plink.cli.autotune_serve import Request, run  # noqa: PLC0415  numpy would slow `--help`
 
-    return run(Request(options["plans"], watch=options["watch"], **serving))
+    return run(Request(options["plans"], watch=options["watch"], ssh=ssh, **serving))

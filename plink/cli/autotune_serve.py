@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.journal import LogJournal
 from plink.autotune.daemon.listening import address_for, called, is_wildcard
 from plink.autotune.daemon.picture import picture_of
+from plink.autotune.daemon.reprobing import Reprobing
 from plink.autotune.daemon.resuming import Kept, UnusableLogError, describe, kept_of
 from plink.autotune.daemon.server import Served, Server
 from plink.autotune.daemon.status import Status
@@ -26,11 +28,14 @@ from plink.autotune.ranks.settings import DEFAULT_JOB, parse_address
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.replay import tuner_of
 from plink.autotune.tuner.tuner import Tuner
+from plink.cli.autotune_probing import prober_of
 from plink.cli.talk import note
 from plink.errors import PlinkError, WrongUseError
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
+from plink.view.text import printable
+from probes.ssh.options import SshOptions
 
 _REFRESH_S = 0.5
 
@@ -45,6 +50,10 @@ class Request:
     log: str | None = None
     metrics: str | None = None
     watch: bool = False
+    cluster: str | None = None
+    hosts: str | None = None
+    output: str | None = None
+    ssh: SshOptions = field(default_factory=SshOptions)
 
 
 def run(request: Request) -> int:
@@ -66,7 +75,18 @@ def run(request: Request) -> int:
         _tuner(plan, document.label(path))
         secrets[name] = request.secret_file or f"{path}.secret"
         jobs[name] = Served(_job(name, plan, request.log, len(given)), _secret(secrets[name]))
+    prober = prober_of(
+        request.cluster,
+        request.hosts,
+        request.output,
+        request.ssh,
+        [served.job.plan for served in jobs.values()],
+    )
     server = Server(jobs, note)
+    reprobing = [
+        Reprobing(served.job, server.send, prober, tell=lambda text: note(printable(text)))
+        for served in jobs.values()
+    ]
     if request.metrics is not None:
         _serve_metrics(request.metrics, [served.job.status for served in jobs.values()], server)
 
@@ -85,7 +105,8 @@ def run(request: Request) -> int:
 
     statuses = [served.job.status for served in jobs.values()]
     try:
-        asyncio.run(_serve(server, (host, port), say, statuses if request.watch else None))
+        watched = statuses if request.watch else None
+        asyncio.run(_serve(server, (host, port), say, watched, reprobing))
     except KeyboardInterrupt:
         note("training goes on with the plans that are in force")
     return 0
@@ -96,7 +117,13 @@ async def _serve(
     address: tuple[str, int],
     say: Callable[[str, int], None],
     watched: Sequence[Status] | None,
+    reprobing: Sequence[Reprobing],
 ) -> None:
+    def probe_all() -> None:
+        for each in reprobing:
+            each.ask_by_hand()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, probe_all)
     listening = await server.listen(*address)
     say(*listening.sockets[0].getsockname()[:2])
     try:

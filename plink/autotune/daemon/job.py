@@ -5,7 +5,7 @@ Each method returns what is to be sent: pairs of a rank, or None for all, and a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -19,7 +19,16 @@ from plink.autotune.daemon.windows import (
     window_of,
 )
 from plink.autotune.ranks.identity import LARGEST_NUMBER, Identity, identity
-from plink.autotune.ranks.messages import Ask, Join, Message, NewPlan, Report
+from plink.autotune.ranks.messages import (
+    MOST_HOLD_S,
+    Ask,
+    Holding,
+    Join,
+    Message,
+    NewPlan,
+    Release,
+    Report,
+)
 from plink.autotune.tuner.decision import Action, Decision
 from plink.autotune.tuner.window import Window
 from plink.errors import PlinkError
@@ -100,6 +109,9 @@ class Job:
         self._remember(NewPlan(identity(0, plan.forest), plan.forest))
         self._largest = 0
         self._there: set[int] = set()
+        self._still: set[int] = set()
+        self.when_still: Callable[[], None] = lambda: None
+        self.when_asked: Callable[[float, Sequence[str]], None] = lambda _now_s, _hosts: None
 
     def joined(self, now_s: float, join: Join) -> Outgoing:
         """A rank is there; it gets the newest plan if it lacks it."""
@@ -118,6 +130,7 @@ class Job:
         if len(self._there) == self.ranks:
             self._say(now_s, "left", f"rank {rank} on {self.plan.ranks[rank].host} is gone")
         self._there.discard(rank)
+        self._still.discard(rank)
         self.status.ranks_there = len(self._there)
         self._gathering.forget()
 
@@ -126,6 +139,55 @@ class Job:
         self._remember(plan)
         self._say(now_s, "plan", f"plan {plan.identity.number} was got back from the ranks")
         return []
+
+    def say(self, now_s: float, what: str, text: str) -> None:
+        """Something has happened that is to be seen."""
+        self._say(now_s, what, text)
+
+    def hold(self) -> Outgoing:
+        """Ask the ranks to hold still; `when_still` is called once all of them do.
+
+        Returns:
+            nothing where they cannot: a rank is not there, or nothing is tuned yet.
+        """
+        if self._tuned is None or len(self._there) < self.ranks:
+            return []
+        self._still.clear()
+        # The newest plan once more, under a new number, which all ranks reach at one point.
+        sent = self._issue(self._known[self._tuned.current], hold_s=MOST_HOLD_S)
+        if self._issued is not None:
+            self._tuned = replace(self._tuned, current=self._issued.identity)
+        return sent
+
+    def holding(self, rank: int, message: Holding) -> None:
+        """A rank holds still."""
+        if self._issued is not None and message.plan == self._issued.identity:
+            self._still.add(rank)
+        if len(self._still) == self.ranks:
+            self.when_still()
+
+    def release(self) -> Outgoing:
+        """Let the ranks go on."""
+        if self._issued is None or not self._issued.hold_s:
+            return []
+        self._issued = replace(self._issued, hold_s=0.0)
+        return [(None, Release(self._issued.identity))]
+
+    def replanned(self, now_s: float, plan: Plan) -> Outgoing:
+        """The network is another one: begin anew with this plan, for the same ranks."""
+        size_bytes = round(self.status.reduced_bytes) or plan.size_bytes
+        begun = replace(plan, size_bytes=size_bytes)
+        try:
+            decider = self._make_decider(begun)
+        except ValueError as error:
+            self._say(now_s, "plan", f"the new plan cannot be tuned: {error}")
+            return []
+        self.plan = begun
+        sent = self._issue(begun.forest)
+        if self._issued is not None:
+            self._tuned = _Tuned(decider, self._issued.identity)
+            self._write(now_s, lambda journal: journal.begun(begun, decider))
+        return sent
 
     def reported(self, now_s: float, rank: int, report: Report) -> Outgoing:
         """A rank has measured."""
@@ -209,18 +271,18 @@ class Job:
             self.status.reprobe_hosts = [self.status.hosts[host] for host in decision.hosts]
         if decision.action is not Action.WAIT:
             self._say(now_s, decision.action.value, decision.reason)
-        if decision.forest is None:
-            return []
-        sent = self._issue(decision.forest)
-        if self._issued is not None:
+        sent = [] if decision.forest is None else self._issue(decision.forest)
+        if sent and self._issued is not None:
             self._tuned = _Tuned(decider, self._issued.identity)
+        if decision.hosts:
+            self.when_asked(now_s, [self.status.hosts[host] for host in decision.hosts])
         return sent
 
-    def _issue(self, forest: Forest) -> Outgoing:
+    def _issue(self, forest: Forest, hold_s: float = 0.0) -> Outgoing:
         if self._largest >= LARGEST_NUMBER:
             return []
         self._largest += 1
-        plan = NewPlan(identity(self._largest, forest), forest)
+        plan = NewPlan(identity(self._largest, forest), forest, hold_s)
         self._issued = plan
         self._remember(plan)
         self.status.plan = plan.identity.number

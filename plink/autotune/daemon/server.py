@@ -17,7 +17,16 @@ from plink.autotune.daemon import picture
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.ranks.frames import Channel, ProtocolError, payload_of
 from plink.autotune.ranks.handshake import ANSWER_BYTES, GREETING_BYTES, Proofs, parse_greeting
-from plink.autotune.ranks.messages import Join, Message, NewPlan, Report, Watch, from_json, to_json
+from plink.autotune.ranks.messages import (
+    Holding,
+    Join,
+    Message,
+    NewPlan,
+    Report,
+    Watch,
+    from_json,
+    to_json,
+)
 from plink.autotune.ranks.secret import NONCE_BYTES
 from plink.errors import PlinkError
 from plink.view.text import printable
@@ -171,15 +180,18 @@ class Server:
     def _take(self, job: Job, rank: int, message: Message) -> None:
         now_s = time.time()
         if isinstance(message, Join) and message.rank == rank:
-            self._send(job, job.joined(now_s, message))
+            self.send(job, job.joined(now_s, message))
         elif isinstance(message, Report):
-            self._send(job, job.reported(now_s, rank, message))
+            self.send(job, job.reported(now_s, rank, message))
         elif isinstance(message, NewPlan):
-            self._send(job, job.told(now_s, message))
+            self.send(job, job.told(now_s, message))
+        elif isinstance(message, Holding):
+            job.holding(rank, message)
         else:
             raise ProtocolError("a message that no rank sends")
 
-    def _send(self, job: Job, outgoing: Outgoing) -> None:
+    def send(self, job: Job, outgoing: Outgoing) -> None:
+        """Send a job's ranks what they are to know."""
         guests = self._guests[job.status.name]
         for rank, message in outgoing:
             payload = payload_of(to_json(message))

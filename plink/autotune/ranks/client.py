@@ -15,7 +15,17 @@ from collections.abc import Callable
 
 from plink.autotune.ranks.calling import authenticated
 from plink.autotune.ranks.frames import Channel, payload_of
-from plink.autotune.ranks.messages import Ask, Join, Message, NewPlan, Report, from_json, to_json
+from plink.autotune.ranks.messages import (
+    Ask,
+    Holding,
+    Join,
+    Message,
+    NewPlan,
+    Release,
+    Report,
+    from_json,
+    to_json,
+)
 from plink.autotune.ranks.settings import Settings
 from plink.errors import PlinkError
 
@@ -29,7 +39,7 @@ _RECEIVED_BYTES = 1 << 16
 # Reports that wait for a daemon that does not read.
 _MOST_WAITING = 16
 
-Errand = Callable[[], Report | None]
+Errand = Callable[[], Report | Holding | None]
 
 
 class Client:
@@ -42,6 +52,7 @@ class Client:
         join: says who this rank is and what it holds.
         held: is given each plan that comes, in the thread.
         find: a plan that the daemon asks for, or None.
+        released: called when the daemon no longer needs ranks to hold still, or is gone.
     """
 
     def __init__(
@@ -53,11 +64,13 @@ class Client:
         join: Callable[[], Join],
         held: Callable[[NewPlan], None],
         find: Callable[[Ask], NewPlan | None],
+        released: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._secret = secret
         self._ranks = ranks
         self._join, self._held, self._find = join, held, find
+        self._released = released
         self._errands: deque[Errand] = deque(maxlen=_MOST_WAITING)
         self._ear, self._mouth = os.pipe()
         os.set_blocking(self._mouth, False)
@@ -99,6 +112,7 @@ class Client:
                 if str(error) != complaint:
                     complaint = str(error)
                     _LOG.warning("training goes on without the autotuner: %s", complaint)
+            self._released()
             if time.monotonic() - began > _LONGEST_PAUSE_S:
                 pause_s = _FIRST_PAUSE_S
             self._idle(pause_s * random.uniform(0.5, 1.5))
@@ -134,14 +148,16 @@ class Client:
     def _take(self, connection: socket.socket, channel: Channel, message: Message) -> None:
         if isinstance(message, NewPlan):
             self._held(message)
+        elif isinstance(message, Release):
+            self._released()
         elif isinstance(message, Ask):
             found = self._find(message)
             if found is not None:
                 _send(connection, channel, found)
 
-    def _do_errands(self) -> list[Report]:
+    def _do_errands(self) -> list[Report | Holding]:
         os.read(self._ear, _RECEIVED_BYTES)
-        made = []
+        made: list[Report | Holding] = []
         while self._errands:
             report = self._errands.popleft()()
             if report is not None:
