@@ -74,7 +74,7 @@ def _hosts(run: History) -> Table:
             )
         )
     caption = "What each sends to others in an iteration, and what it was believed to carry."
-    header = ("host", "sent at first", "at the end", "believed at the least", "at the end")
+    header = ("host", "sent at first", "sent at the end", "believed at least", "at last")
     return Table(caption, header, rows, numbers=(1, 2, 3, 4))
 
 

@@ -13,9 +13,8 @@ from rich.text import Text
 
 from plink.autotune.history import Change, History
 from plink.autotune.tuner.options import TunerOptions
-from plink.size import format_size
 from plink.view import facts
-from plink.view.text import counted, printable, rtt_text, share_text
+from plink.view.text import bytes_text, counted, printable, rtt_text, share_text
 
 DECISION_COLUMNS = ("decision", "after", "plan", "before", "then", "reason")
 
@@ -52,7 +51,7 @@ def facts_of(run: History) -> list[tuple[str, str]]:
     job = f"{printable(run.plan.kind)} plan of {counted(hosts, 'host')}"
     if ranks != hosts:
         job += f", {counted(ranks, 'rank')}"
-    rows = [("job", f"{job}, {format_size(run.plan.size_bytes)} an iteration")]
+    rows = [("job", f"{job}, {bytes_text(run.plan.size_bytes)} an iteration")]
     if not run.windows:
         return [*rows, ("measured", "nothing yet")]
     rows.append(("measured", _measured(run)))
