@@ -242,3 +242,26 @@ def test_a_daemon_on_all_addresses_goes_on_from_its_log_and_is_looked_at(
     assert seen["ranks_there"] == 0
     assert "tune.log: 44 windows, the last line was cut and is left out; tuning goes on" in notes
     assert "job job's ranks are told 127.0.0.1" in notes
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("tune.log.gz", "expected a plain file"),
+        ("-", "expected a plain file"),
+        ("plan.json", "no log of plink autotune"),
+        ("no/tune.log", "there is no folder"),
+    ],
+)
+def test_what_cannot_be_a_log_is_refused_before_anything_is_done(
+    log: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan_file.write("plan.json", plan_of_log())
+    assert run(["autotune", "plan.json", "--listen", "127.0.0.1:0", "--log", log]) == 2
+    assert said in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
