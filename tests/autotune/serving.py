@@ -13,10 +13,10 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from autotune.deciding import Switching
+from engine.forests import stars
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.server import Served, Server
 from plink.files.plan import Plan, PlanRank
-from plink.torch.forests import flat
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 HOST = "127.0.0.1"
@@ -26,7 +26,7 @@ TIMEOUT_S = 40.0
 def plan_of(ranks: int, hosts: bool = False) -> Plan:
     """A flat plan for ranks that all are on this host, or each on one of its own."""
     names = [f"h{rank}" if hosts else socket.gethostname() for rank in range(ranks)]
-    return Plan("flat", [PlanRank(name, "192.0.2.1") for name in names], flat(ranks), 1000)
+    return Plan("flat", [PlanRank(name, "192.0.2.1") for name in names], stars(ranks), 1000)
 
 
 def switching(ranks: int, name: str = "job") -> Job:
@@ -64,16 +64,26 @@ def serving(
         thread.join()
 
 
-@contextlib.contextmanager
-def daemon_process(ranks: int, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A process, and its port; it is killed in any case."""
-    program = Path(__file__).with_name("daemon_program.py")
-    command = [sys.executable, "-P" if sys.version_info >= (3, 11) else "-s", str(program)]
-    with subprocess.Popen(
-        [*command, str(ranks), str(port)], stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            yield process, int(process.stdout.readline())
-        finally:
-            process.kill()
+class DaemonProcess:
+    """It begins at once, so that nobody waits for its imports, and listens when it is told."""
+
+    def __init__(self, ranks: int) -> None:
+        program = Path(__file__).with_name("daemon_program.py")
+        command = [sys.executable, "-P" if sys.version_info >= (3, 11) else "-s", str(program)]
+        self._process = subprocess.Popen(
+            [*command, str(ranks)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def listen(self, port: int = 0) -> int:
+        """The port at which it listens."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(port, file=self._process.stdin, flush=True)
+        return int(self._process.stdout.readline())
+
+    def end(self) -> None:
+        """Kill it."""
+        self._process.kill()
+        # It waits for the end, and closes the pipes.
+        with self._process:
+            pass

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
 
 from autotune import training_checks as checks
-from autotune.serving import HOST, SECRET, daemon_process, plan_of
+from autotune.serving import HOST, SECRET, DaemonProcess, plan_of
 from plink.files import plan as plan_file
 from pytorch.processes import running
 
 RANKS = 3
-SWITCHES = 6
+# Once through all shapes.
+SWITCHES = 5
+SWITCHES_AGAIN = 2
 
 pytestmark = pytest.mark.timing
 
@@ -31,16 +35,20 @@ def environment(folder: Path, port: int) -> dict[str, str]:
 
 def test_sums_are_right_while_plans_change_and_the_daemon_dies(tmp_path: Path) -> None:
     mark = tmp_path / "dead"
-    with daemon_process(RANKS) as (daemon, port):
-        check, arguments = checks.with_a_daemon_that_dies, (SWITCHES, str(mark))
+    with contextlib.ExitStack() as stack:
+        daemon, other = DaemonProcess(RANKS), DaemonProcess(RANKS)
+        stack.callback(other.end)
+        stack.callback(daemon.end)
+        forkserver.ensure_running()
+        port = daemon.listen()
+        check, arguments = checks.with_a_daemon_that_dies, (SWITCHES, SWITCHES_AGAIN, str(mark))
         given = environment(tmp_path, port)
-        with running(check, RANKS, tmp_path, *arguments, environment=given) as ranks:
-            assert [rank.hear() for rank in ranks] == ["switched"] * RANKS
-            daemon.kill()
-            daemon.wait()
-            mark.touch()
-            assert [rank.hear() for rank in ranks] == ["went on"] * RANKS
-            with daemon_process(RANKS, port):
-                iterations = [rank.hear() for rank in ranks]
+        ranks = stack.enter_context(running(check, RANKS, tmp_path, *arguments, environment=given))
+        assert [rank.hear() for rank in ranks] == ["switched"] * RANKS
+        daemon.end()
+        mark.touch()
+        assert [rank.hear() for rank in ranks] == ["went on"] * RANKS
+        other.listen(port)
+        iterations = [rank.hear() for rank in ranks]
     assert len(set(iterations)) == 1
     assert isinstance(iterations[0], int), iterations[0]
