@@ -7,7 +7,7 @@ import pytest
 from support.lab import Lab, lab_cluster
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
     """Two racks of three hosts."""
     with lab_cluster(racks=2, hosts=3) as lab:
