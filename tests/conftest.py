@@ -1,5 +1,6 @@
 """What all tests share."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,42 +11,74 @@ settings.register_profile("plink", deadline=None)
 settings.load_profile("plink")
 
 FOLDER = Path(__file__).parent
-# Long files first, so that no worker is left with one when the others have nothing more to do;
-# those that share a lab are neighbours.
-FIRST = (
+# The files that take longest, longest first. Most of their time hosts are waited for.
+LONG = (
     "bench/test_bench_in_lab.py",
     "probing/test_fault_table.py",
-    "probing/test_check.py",
-    "probing/test_probe_faults.py",
-    "probing/test_probe.py",
-    "probing/test_fping_faults.py",
-    "iperf3/test_bandwidth_in_lab.py",
-    "bench/test_gloo_client.py",
+    "lab/test_lifecycle.py",
+    "trace/test_network_faults.py",
     "trace/test_trace.py",
-    "trace/test_host_faults.py",
-    "dpdk/test_probe.py",
+    "probing/test_probe_faults.py",
+    "probing/test_check.py",
+    "solvers/test_exact.py",
+    "bench/test_gloo_client.py",
+    "collectives/test_traffic.py",
     "launchers/test_in_lab.py",
     "verifying/test_in_lab.py",
-    "collectives/test_traffic.py",
-    "lab/test_lifecycle.py",
-    "bench/test_correlation_in_lab.py",
-    "probing/test_check_refusals.py",
-    "probing/test_resume_lab.py",
+    "probing/test_probe.py",
+    "ordering/test_command.py",
+    "iperf3/test_bandwidth_in_lab.py",
+    "trace/test_host_faults.py",
     "probes/test_hostile_host.py",
+    "lab/test_move.py",
+    "lab/test_rootless.py",
+    "solvers/orders/test_search.py",
+    "dpdk/test_probe.py",
+    "probing/test_resume_lab.py",
     "probes/test_echo_coordinator.py",
-    "trace/test_network_faults.py",
+    "pytorch/test_launching.py",
+    "engine/test_faults.py",
+    "probing/test_fping_faults.py",
+    "probing/test_interference_in_lab.py",
+    "probes/test_agent_security.py",
+    "lab/test_standing.py",
+    "bench/test_correlation_in_lab.py",
+    "lab/test_routed.py",
+    "cli/test_output.py",
+    "report/test_report_command.py",
+    "setup/test_left_behind.py",
+    "cli/test_show.py",
+    "ordering/test_algorithms.py",
+    "engine/test_deal.py",
+    "probes/test_echo_agent.py",
+    "launchers/test_mpi_here.py",
+    "embedding/test_embedding.py",
+    "trace/test_tool.py",
+    "ordering/test_order_file.py",
     "probes/test_connect.py",
-    "solvers/test_exact.py",
+    "trace/test_turns.py",
+    "probes/test_sampled_rounds.py",
 )
 
 
+def places(paths: Sequence[Path]) -> dict[Path, float]:
+    """Where each file comes: the long ones in their order, the others spread between them.
+
+    The others compute while hosts are waited for. No long file comes last, when the other workers
+    have nothing more to do.
+    """
+    long = [path for name in LONG if (path := FOLDER / name) in paths]
+    others = [path for path in dict.fromkeys(paths) if path not in long]
+    return {path: i / len(some) for some in (long, others) for i, path in enumerate(some)}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put long files first, and give tests of real hosts on shared cores a second chance.
+    """Mix long files with short ones, and give tests of real hosts on shared cores a second chance.
 
     The summary names who took it, and says why.
     """
-    place = {FOLDER / name: number for number, name in enumerate(FIRST)}
-    items.sort(key=lambda item: place.get(item.path, len(place)))
+    place = places([item.path for item in items])
+    items.sort(key=lambda item: place[item.path])
     for item in items:
         if item.get_closest_marker("lab") or item.get_closest_marker("timing"):
             item.add_marker(pytest.mark.flaky(reruns=1))

@@ -17,7 +17,7 @@ from labkit.entry import ETC_HOSTS, ETC_SHADOW, PRIVATE_FOLDER, SHELL_START
 from labkit.errors import LabError
 from labkit.interruptions import held_back
 from labkit.login import Login
-from labkit.registry import COPY_NAME, Registry
+from labkit.registry import COPY_NAME, UNFINISHED_COPY_NAME, Registry
 from labkit.shape import Shape
 from labkit.state import State
 from labkit.system import require_programs
@@ -84,7 +84,7 @@ def down_unknown(registry: Registry, lab: str) -> None:
 
 def remove_files(state: State) -> None:
     """Remove the lab's files, and its folder if it is the lab's own and holds nothing else."""
-    for name in (*FILES, COPY_NAME):
+    for name in (*FILES, COPY_NAME, UNFINISHED_COPY_NAME):
         (state.directory / name).unlink(missing_ok=True)
     shutil.rmtree(state.directory / PRIVATE_FOLDER, ignore_errors=True)
     if state.made_directory:

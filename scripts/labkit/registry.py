@@ -17,6 +17,9 @@ ROOT_REGISTRY = Path("/run/plink-lab")
 STATE_FILE = "state.json"
 # A copy beside the lab's other files, for a machine whose /run was emptied under a standing lab.
 COPY_NAME = "lab.json"
+# A file that is being written; who is killed meanwhile leaves it.
+_UNFINISHED = ".{}.new"
+UNFINISHED_COPY_NAME = _UNFINISHED.format(COPY_NAME)
 
 
 class Registry:
@@ -110,7 +113,7 @@ class Registry:
 
 
 def _replace(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.new")
+    beside = path.with_name(_UNFINISHED.format(path.name))
     beside.write_text(text)
     beside.replace(path)
 

@@ -8,7 +8,9 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 VENV="$ROOT/.venv"
 # sbin is not on an ordinary user's path, and sshd, ip and tc live there.
 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-unset PYTHONPATH PYTHONHOME
+# Without PYTHONDONTWRITEBYTECODE the tests are compiled once and not by every worker of every run,
+# nor the lab by every command.
+unset PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore
 
 # shellcheck source=scripts/lib/say.sh

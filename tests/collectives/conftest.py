@@ -9,7 +9,7 @@ import pytest
 from support.lab import Lab, lab_cluster
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
     """Sixteen hosts without limits: it is bytes that count here, not seconds."""
     with lab_cluster(racks=4, hosts=4, host_rate="none", uplink_rate="none", hops=0) as standing:

@@ -10,7 +10,7 @@ HOST_MBIT = 100
 UPLINK_MBIT = 60
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
     """Three racks of two, two and one host, the uplinks slower than two hosts."""
     rates = {"host_rate": f"{HOST_MBIT}mbit", "uplink_rate": f"{UPLINK_MBIT}mbit"}

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from labkit.errors import LabError, UnreadableStateError, WrongUseError
+from labkit.lifecycle import remove_files
 from labkit.login import Login
-from labkit.registry import Registry
+from labkit.registry import COPY_NAME, Registry
 from labkit.shape import RackShape, RowShape, Shape
 from labkit.state import State, checked_lab_name, from_json, to_json
 from labkit.topology import place
@@ -110,3 +111,23 @@ def test_a_folder_that_is_gone_stays_gone(tmp_path: Path) -> None:
     registry.write(replace(state_in(tmp_path / "gone"), stopped=()))
     assert not (tmp_path / "gone").exists()
     assert registry.find("t").stopped == ()
+
+
+def test_a_copy_that_was_being_written_goes_with_the_lab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry, state = Registry(tmp_path / "registry"), state_in(tmp_path / "lab")
+    state.directory.mkdir()
+    replace_file = Path.replace
+
+    def end_before_the_copy(beside: Path, path: Path) -> Path:
+        if path.name == COPY_NAME:
+            raise KeyboardInterrupt
+        return replace_file(beside, path)
+
+    monkeypatch.setattr(Path, "replace", end_before_the_copy)
+    with pytest.raises(KeyboardInterrupt):
+        registry.write(state)
+    assert len(list(state.directory.iterdir())) == 1
+    remove_files(state)
+    assert not state.directory.exists()

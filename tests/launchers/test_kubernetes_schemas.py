@@ -13,8 +13,6 @@ import pytest
 
 from plink.launchers import kubernetes
 
-models = pytest.importorskip("kubeflow_trainer_api.models")
-
 GATES = {"schedulingGates": [{"name": kubernetes.GATE}]}
 POD_SPEC = {"containers": [{"name": "node", "image": "train"}]}
 
@@ -70,23 +68,29 @@ TRAINJOB = job(
 )
 
 
+@pytest.fixture(scope="module")
+def models() -> Any:
+    """Hundreds of classes, which not every worker of a test run needs."""
+    return pytest.importorskip("kubeflow_trainer_api.models")
+
+
 def known(model: Any, document: dict[str, Any]) -> bool:
     """Whether a document is valid, with all of it known to its schema."""
     found: dict[str, Any] = model.from_dict(document).to_dict()
     return found == document
 
 
-def test_the_gate_stands_where_the_schemas_have_it() -> None:
+def test_the_gate_stands_where_the_schemas_have_it(models: Any) -> None:
     assert known(models.JobsetV1alpha2JobSet, JOBSET)
     assert known(models.TrainerV1alpha1TrainJob, TRAINJOB)
 
 
-def test_what_a_schema_does_not_know_is_noticed() -> None:
+def test_what_a_schema_does_not_know_is_noticed(models: Any) -> None:
     wrong = json.loads(json.dumps(JOBSET).replace("schedulingGates", "schedulingGate"))
     assert not known(models.JobsetV1alpha2JobSet, wrong)
 
 
-def test_the_patched_pod_is_a_pod() -> None:
+def test_the_patched_pod_is_a_pod(models: Any) -> None:
     # A strategic merge patch: maps are merged, the list of gates is one of objects with a name.
     patch = json.loads(kubernetes.PATCH.replace("\\", "").replace("$2", "node-c"))["spec"]
     gates = {gate["name"] for gate in patch["schedulingGates"] if gate.get("$patch") == "delete"}

@@ -9,7 +9,7 @@ from support.lab import Lab, lab_cluster
 from support.plink_command import plink, ssh_options
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
     """Two racks of three hosts."""
     with lab_cluster(racks=2, hosts=3) as lab:

@@ -7,6 +7,7 @@ with lab_cluster(racks=2, hosts=2) as lab:
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -143,8 +144,9 @@ def lab_cluster(
         yield Lab(name, directory, truth)
 
 
+@functools.cache
 def _clear_remains() -> None:
-    """Take down the labs of test runs that are no more, where even the holder was killed."""
+    """Take down, once, the labs of test runs that are no more, where even the holder was killed."""
     listing = subprocess.run([*program(), "status", "--json"], capture_output=True, check=True)
     for lab in json.loads(listing.stdout):
         match = _NAME.fullmatch(lab["name"])
