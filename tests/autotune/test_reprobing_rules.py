@@ -147,6 +147,28 @@ def test_controls_are_pairs_of_other_hosts(size: int, data: st.DataObject) -> No
     assert bool(found) == (size - len(hosts) > 1)
 
 
+@given(st.integers(2, 12), st.data())
+@settings(max_examples=30)
+def test_new_transfers_replace_what_was_known_of_a_link(size: int, data: st.DataObject) -> None:
+    hosts = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
+    pairs = merging.transfers_of(hosts, size)
+    assert (pairs == pairs.T).all()
+    assert not pairs.diagonal().any()
+    assert pairs[sorted(hosts)].any(axis=1).all()
+    old = np.full((size, size), 10.0)
+    np.fill_diagonal(old, np.nan)
+    before = BandwidthMeasurement(tool="iperf3", gbit_s=old, retransmits=old)
+    blank = merging.without_bandwidth(before, pairs)
+    measured = replace(blank, gbit_s=np.where(pairs, 4.0, blank.gbit_s))
+    merged = merging.merged_bandwidth(before, measured, hosts, pairs).gbit_s
+    assert np.nanmax(merged[sorted(hosts)]) == np.nanmax(merged[:, sorted(hosts)]) == 4.0
+    others = sorted(set(range(size)) - hosts)
+    assert np.array_equal(merged[np.ix_(others, others)], old[np.ix_(others, others)], True)
+    # Where nothing could be measured, all is as it was.
+    kept = merging.merged_bandwidth(before, blank, hosts, pairs)
+    assert np.array_equal(kept.gbit_s, old, equal_nan=True)
+
+
 def with_rates(cluster: Cluster, host_gbit_s: float, uplink_gbit_s: float) -> Cluster:
     """The first host's link and the first group's uplink carry that."""
     gbit_s = np.full((6, 6), 10.0)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from plink.autotune.ranks.messages import MOST_HOLD_S
 from plink.autotune.reprobing import merging
 from plink.autotune.reprobing.regrouping import Regrouped, regrouped
 from plink.errors import PlinkError
@@ -51,6 +52,7 @@ class Measured:
         reached: names of the hosts that were asked for and reached.
         unreachable: sentences on those that were not.
         failures: directed pairs that could not be measured.
+        has_rates: whether what links carry was measured as well, where it was before.
         is_quiet: whether training held still.
         seconds: how long measuring took.
     """
@@ -59,6 +61,7 @@ class Measured:
     reached: Sequence[str]
     unreachable: Sequence[str]
     failures: Sequence[Failure]
+    has_rates: bool
     is_quiet: bool
     seconds: float
 
@@ -100,9 +103,9 @@ def measure_again(
             raise PlinkError(f"none of the hosts concerned can be reached: {unreachable[0]}")
         with quiet() as is_quiet:
             began_s = time.monotonic()
-            found = run.measure(reached)
+            found = run.measure(reached, quiet_s=MOST_HOLD_S if is_quiet else 0.0)
             seconds = time.monotonic() - began_s
-    return Measured(found, present, unreachable, run.failures, is_quiet, seconds)
+    return Measured(found, present, unreachable, run.failures, run.is_in_time, is_quiet, seconds)
 
 
 class _Run:
@@ -118,18 +121,30 @@ class _Run:
     ) -> None:
         self.concerned = concerned
         self.failures: list[Failure] = []
+        self.is_in_time = True
         self._cluster, self._source = cluster, source
         self._listed, self._ssh = listed, ssh
         self._places = [i for i, name in enumerate(cluster.names) if name in concerned]
 
-    def measure(self, reached: Reached) -> Regrouped:
-        """Round-trip times, groups, and what links carry where that was measured before."""
+    def measure(self, reached: Reached, quiet_s: float) -> Regrouped:
+        """Round-trip times, groups, and what links carry where that was measured before.
+
+        Transfers beside those of a training say nothing: they are left out, and so is what took
+        longer than `quiet_s`.
+        """
+        until_s = time.monotonic() + quiet_s
         found = self._measure_rtt(reached)
         cluster = found.cluster
-        if cluster.bandwidth is not None and cluster.bandwidth.tool == _BANDWIDTH_TOOL:
-            cluster = self._measure_bandwidth(cluster, cluster.bandwidth, reached)
-        if self._cluster.uplinks is not None and len(cluster.groups) > 1:
-            cluster = self._measure_uplinks(cluster, self._cluster.uplinks, reached)
+        bandwidth, uplinks = cluster.bandwidth, self._cluster.uplinks
+        steps: list[Callable[[Cluster], Cluster]] = []
+        if bandwidth is not None and bandwidth.tool == _BANDWIDTH_TOOL:
+            steps.append(lambda known: self._measure_bandwidth(known, bandwidth, reached))
+        if uplinks is not None and len(cluster.groups) > 1:
+            steps.append(lambda known: self._measure_uplinks(known, uplinks, reached))
+        for step in steps:
+            measured = step(cluster) if time.monotonic() < until_s else cluster
+            self.is_in_time = time.monotonic() < until_s
+            cluster = measured if self.is_in_time else cluster
         return replace(found, cluster=cluster)
 
     def request(
@@ -179,12 +194,13 @@ class _Run:
     def _measure_bandwidth(
         self, cluster: Cluster, before: BandwidthMeasurement, reached: Reached
     ) -> Cluster:
-        pairs = merging.pairs_among(self._places, len(cluster.hosts))
+        pairs = merging.transfers_of(self._places, len(cluster.hosts))
         blank = replace(cluster, bandwidth=merging.without_bandwidth(before, pairs))
         after = self._probe(self.request(before, blank), reached)
         if after.bandwidth is None:
             return cluster
-        return replace(after, bandwidth=merging.merged_bandwidth(before, after.bandwidth))
+        found = merging.merged_bandwidth(before, after.bandwidth, self._places, pairs)
+        return replace(after, bandwidth=found)
 
     def _measure_uplinks(
         self, cluster: Cluster, before: UplinkMeasurement, reached: Reached
