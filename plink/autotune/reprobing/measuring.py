@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
@@ -38,6 +39,8 @@ from probes.reach import Reached
 from probes.ssh.options import SshOptions
 
 _BANDWIDTH_TOOL = "iperf3"
+# A transfer takes about so long.
+_TRANSFER_S = 1.0
 
 Quiet = Callable[[], AbstractContextManager[bool]]
 """While it lasts training holds still; whether it does."""
@@ -67,13 +70,28 @@ class Measured:
 
 
 class _Silent:
-    """Nobody looks on."""
+    """Nobody looks on. After a time it ends the run as a user's interrupt would.
+
+    Args:
+        until_s: of the monotonic clock.
+    """
+
+    def __init__(self, until_s: float = math.inf) -> None:
+        self._until_s = until_s
+        self.is_in_time = True
 
     def stage(self, name: str, total: int) -> None:
         """Begin a stage."""
 
     def step(self) -> None:
-        """Do a step."""
+        """Do a step.
+
+        Raises:
+            KeyboardInterrupt: the time is up.
+        """
+        if time.monotonic() > self._until_s:
+            self.is_in_time = False
+            raise KeyboardInterrupt
 
     def say(self, text: str) -> None:
         """Say something."""
@@ -129,22 +147,22 @@ class _Run:
     def measure(self, reached: Reached, quiet_s: float) -> Regrouped:
         """Round-trip times, groups, and what links carry where that was measured before.
 
-        Transfers beside those of a training say nothing: they are left out, and so is what took
-        longer than `quiet_s`.
+        Transfers beside those of a training say nothing: there are none after `quiet_s`.
         """
-        until_s = time.monotonic() + quiet_s
+        progress = _Silent(time.monotonic() + quiet_s - _TRANSFER_S)
         found = self._measure_rtt(reached)
         cluster = found.cluster
         bandwidth, uplinks = cluster.bandwidth, self._cluster.uplinks
-        steps: list[Callable[[Cluster], Cluster]] = []
-        if bandwidth is not None and bandwidth.tool == _BANDWIDTH_TOOL:
-            steps.append(lambda known: self._measure_bandwidth(known, bandwidth, reached))
-        if uplinks is not None and len(cluster.groups) > 1:
-            steps.append(lambda known: self._measure_uplinks(known, uplinks, reached))
-        for step in steps:
-            measured = step(cluster) if time.monotonic() < until_s else cluster
-            self.is_in_time = time.monotonic() < until_s
-            cluster = measured if self.is_in_time else cluster
+        try:
+            if bandwidth is not None and bandwidth.tool == _BANDWIDTH_TOOL:
+                progress.step()
+                cluster = self._measure_bandwidth(cluster, bandwidth, reached, progress)
+            if uplinks is not None and len(cluster.groups) > 1:
+                progress.step()
+                cluster = self._measure_uplinks(cluster, uplinks, reached, progress)
+        except KeyboardInterrupt:  # Nothing was measured in time.
+            pass
+        self.is_in_time = progress.is_in_time
         return replace(found, cluster=cluster)
 
     def request(
@@ -192,18 +210,18 @@ class _Run:
         return regrouped(self._cluster, replace(after, rtt=rtt), measured_us)
 
     def _measure_bandwidth(
-        self, cluster: Cluster, before: BandwidthMeasurement, reached: Reached
+        self, cluster: Cluster, before: BandwidthMeasurement, reached: Reached, progress: _Silent
     ) -> Cluster:
         pairs = merging.transfers_of(self._places, len(cluster.hosts))
         blank = replace(cluster, bandwidth=merging.without_bandwidth(before, pairs))
-        after = self._probe(self.request(before, blank), reached)
+        after = self._probe(self.request(before, blank), reached, progress)
         if after.bandwidth is None:
             return cluster
         found = merging.merged_bandwidth(before, after.bandwidth, self._places, pairs)
         return replace(after, bandwidth=found)
 
     def _measure_uplinks(
-        self, cluster: Cluster, before: UplinkMeasurement, reached: Reached
+        self, cluster: Cluster, before: UplinkMeasurement, reached: Reached, progress: _Silent
     ) -> Cluster:
         request = replace(
             self.request(None, merging.without_uplinks(cluster, self.concerned)),
@@ -212,17 +230,19 @@ class _Run:
             transfers=TransferSettings().going_on(before.options, self._source),
         )
         found: list[Cluster] = []
-        measure_uplinks(request, reached, _Silent(), lambda result: found.append(result.cluster))
-        return found[0]
+        measure_uplinks(request, reached, progress, lambda result: found.append(result.cluster))
+        return merging.merged_uplinks(self._cluster, found[0])
 
-    def _probe(self, request: ProbeRequest, reached: Reached) -> Cluster:
+    def _probe(
+        self, request: ProbeRequest, reached: Reached, progress: _Silent | None = None
+    ) -> Cluster:
         found: list[Cluster] = []
 
         def keep(result: ProbeResult) -> None:
             found.append(result.cluster)
             self.failures += result.measurement.failures
 
-        measure_pairs(request, reached, _Silent(), keep)
+        measure_pairs(request, reached, progress or _Silent(), keep)
         if found[0].names != self._cluster.names:
             raise PlinkError("the hosts are no longer those of the cluster file")
         return replace(found[0], unreachable=self._cluster.unreachable)

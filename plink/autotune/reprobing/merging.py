@@ -125,8 +125,8 @@ def merged_bandwidth(
 ) -> BandwidthMeasurement:
     """The new readings; where measuring failed, the old ones.
 
-    What a host's link carries is the most that any transfer did: of a host that has new readings in
-    a direction, the old ones are dropped.
+    What a host's link carries is the most that any transfer did: of a host with all new readings
+    that were wanted in a direction, the old ones are dropped. One alone may be slow for its peer.
 
     Args:
         before: what there was.
@@ -137,7 +137,8 @@ def merged_bandwidth(
     is_new = pairs & ~np.isnan(after.gbit_s)
     concerned = np.zeros(len(pairs), dtype=np.bool_)
     concerned[list(hosts)] = True
-    sends, receives = (concerned & is_new.any(axis=axis) for axis in (1, 0))
+    is_done = is_new | ~pairs
+    sends, receives = (concerned & is_done.all(axis=axis) for axis in (1, 0))
     is_stale = ~is_new & (sends[:, None] | receives[None, :])
 
     def chosen(old: Matrix, new: Matrix) -> Matrix:
@@ -158,3 +159,15 @@ def without_uplinks(cluster: Cluster, hosts: Collection[str]) -> Cluster:
     concerned = {group.name for group in cluster.groups if not set(hosts).isdisjoint(group.hosts)}
     kept = [uplink for uplink in cluster.uplinks.uplinks if uplink.group not in concerned]
     return replace(cluster, uplinks=replace(cluster.uplinks, uplinks=kept))
+
+
+def merged_uplinks(before: Cluster, after: Cluster) -> Cluster:
+    """The new figures of uplinks, and the old ones of groups whose uplink was not all measured."""
+    if before.uplinks is None or after.uplinks is None:
+        return after
+    hosts_of = {group.name: set(group.hosts) for group in before.groups}
+    same = {group.name for group in after.groups if hosts_of.get(group.name) == set(group.hosts)}
+    known = {each.group: each for each in before.uplinks.uplinks if each.group in same}
+    known |= {each.group: each for each in after.uplinks.uplinks if each.is_whole}
+    uplinks = [known[group.name] for group in after.groups if group.name in known]
+    return replace(after, uplinks=replace(after.uplinks, uplinks=uplinks))
