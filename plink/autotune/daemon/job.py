@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from plink.autotune.daemon.resuming import Kept
 from plink.autotune.daemon.status import Event, Status
 from plink.autotune.daemon.windows import (
     Gathering,
@@ -59,6 +60,9 @@ class Journal(Protocol):
     def begun(self, plan: Plan, decider: Decider) -> None:
         """Tuning of that plan begins, or begins anew."""
 
+    def resumed(self, kept: Kept) -> None:
+        """Tuning goes on where a log ended."""
+
     def decided(self, now_s: float, window: Window, decision: Decision) -> None:
         """After every window."""
 
@@ -79,10 +83,16 @@ class Job:
         plan: where its ranks run, and what they begin with.
         make_decider: for what the job turns out to run on.
         journal: None for none.
+        kept: what an earlier daemon's log has left; None for nothing.
     """
 
     def __init__(
-        self, name: str, plan: Plan, make_decider: MakeDecider, journal: Journal | None = None
+        self,
+        name: str,
+        plan: Plan,
+        make_decider: MakeDecider,
+        journal: Journal | None = None,
+        kept: Kept | None = None,
     ) -> None:
         self.plan = plan
         self.ranks = len(plan.ranks)
@@ -91,6 +101,7 @@ class Job:
         self._host_of = plan.host_of
         self._make_decider = make_decider
         self._journal = journal
+        self._kept = kept
         self._gathering = Gathering(self.ranks)
         self._tuned: _Tuned | None = None
         self._issued: NewPlan | None = None
@@ -206,7 +217,13 @@ class Job:
         return self._decide(now_s, self._tuned.decider, window)
 
     def _adopt(self, now_s: float, rank: int, plan: Identity, size_bytes: float) -> Outgoing:
-        """Begin to tune what the job turns out to run on."""
+        """Begin to tune what the job turns out to run on, or go on where a log ended."""
+        why_not = ""
+        if self._kept is not None:
+            reason = self._kept.why_not(plan, size_bytes)
+            if reason is None:
+                return self._resume(now_s, self._kept, plan)
+            why_not = f", with nothing learned yet: {reason}"
         if plan not in self._known:
             return [(rank, Ask(plan))]
         begun = replace(self.plan, forest=self._known[plan], size_bytes=max(1, round(size_bytes)))
@@ -215,11 +232,36 @@ class Job:
         except ValueError as error:
             self._say(now_s, "plan", f"plan {plan.number} cannot be tuned: {error}")
             return self._issue(self.plan.forest)
+        self._kept = None
         self._tuned = _Tuned(decider, plan)
         self.status.plan = plan.number
-        self._say(now_s, "begun", f"plan {plan.number} is in force, and tuned from now on")
+        text = f"plan {plan.number} is in force, and tuned from now on{why_not}"
+        self._say(now_s, "begun", text)
         self._write(now_s, lambda journal: journal.begun(begun, decider))
         return []
+
+    def _resume(self, now_s: float, kept: Kept, plan: Identity) -> Outgoing:
+        """Go on where a log ended, with a plan in force that it has."""
+        self._kept = None
+        self.plan = kept.plan
+        self._tuned = _Tuned(kept.tuner, plan)
+        self.status.plan = plan.number
+        running = kept.running(plan)
+        is_newest = running is kept.forest
+        if running is not None:
+            self._remember(NewPlan(plan, running))
+        text = (
+            f"plan {plan.number} is in force, and tuned on after the log's {kept.windows} windows"
+        )
+        lost = "" if is_newest else "; the newest plan is handed out again"
+        self._say(now_s, "resumed", f"{text}{lost}")
+        self._write(now_s, lambda journal: journal.resumed(kept))
+        if is_newest:
+            return []
+        sent = self._issue(kept.forest)
+        if self._issued is not None:
+            self._tuned = _Tuned(kept.tuner, self._issued.identity)
+        return sent
 
     def _decide(self, now_s: float, decider: Decider, window: Window) -> Outgoing:
         decision = decider.decide(now_s, window)

@@ -1,4 +1,7 @@
-"""The daemon's sockets: ranks come, prove the secret, report, and are given plans."""
+"""The daemon's sockets: ranks come, prove the secret, report, and are given plans.
+
+Who is attached proves the same secret, and is shown the job as often as it asks.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from plink.autotune.daemon import picture
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.ranks.frames import Channel, ProtocolError, payload_of
 from plink.autotune.ranks.handshake import ANSWER_BYTES, GREETING_BYTES, Proofs, parse_greeting
@@ -19,6 +23,7 @@ from plink.autotune.ranks.messages import (
     Message,
     NewPlan,
     Report,
+    Watch,
     from_json,
     to_json,
 )
@@ -42,7 +47,7 @@ class Served:
 
 
 class _Guest:
-    """A rank's connection, once it has proven the secret."""
+    """A connection of a rank, or of who is attached, once it has proven the secret."""
 
     def __init__(self, writer: asyncio.StreamWriter, channel: Channel) -> None:
         self.writer = writer
@@ -150,6 +155,10 @@ class Server:
             while received := await reader.read(_RECEIVED_BYTES):
                 for data in channel.feed(received):
                     message = from_json(data, job.ranks)
+                    if rank is None and isinstance(message, Watch):
+                        shown = picture.to_json(picture.picture_of(job.status))
+                        guest.send(payload_of(shown))
+                        continue
                     if rank is None:
                         rank = self._seat(job, guest, message)
                     self._take(job, rank, message)

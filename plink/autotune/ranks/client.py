@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import random
-import secrets
 import select
 import socket
 import threading
@@ -14,8 +13,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from plink.autotune.ranks.calling import authenticated
 from plink.autotune.ranks.frames import Channel, payload_of
-from plink.autotune.ranks.handshake import CHALLENGE_BYTES, Proofs, greeting
 from plink.autotune.ranks.messages import (
     Ask,
     Holding,
@@ -27,7 +26,6 @@ from plink.autotune.ranks.messages import (
     from_json,
     to_json,
 )
-from plink.autotune.ranks.secret import NONCE_BYTES
 from plink.autotune.ranks.settings import Settings
 from plink.errors import PlinkError
 
@@ -132,7 +130,7 @@ class Client:
         with socket.create_connection(address, _CONNECT_TIMEOUT_S) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            channel = self._authenticate(connection)
+            channel = authenticated(connection, self._secret, self._settings.job)
             _send(connection, channel, self._join())
             while not self._is_over.is_set():
                 watched: list[socket.socket | int] = [connection, self._ear]
@@ -146,16 +144,6 @@ class Client:
                         raise ConnectionResetError("the autotuner has closed the connection")
                     for message in channel.feed(received):
                         self._take(connection, channel, from_json(message, self._ranks))
-
-    def _authenticate(self, connection: socket.socket) -> Channel:
-        nonce = secrets.token_bytes(NONCE_BYTES)
-        connection.sendall(greeting(self._settings.job, nonce))
-        challenge = _received(connection, CHALLENGE_BYTES)
-        nonces = nonce + challenge[:NONCE_BYTES]
-        proofs = Proofs(self._secret, self._settings.job, nonces)
-        proofs.check(challenge[NONCE_BYTES:], proofs.of_daemon)
-        connection.sendall(proofs.of_rank)
-        return Channel(proofs.session_key, is_daemon=False)
 
     def _take(self, connection: socket.socket, channel: Channel, message: Message) -> None:
         if isinstance(message, NewPlan):
@@ -179,13 +167,3 @@ class Client:
 
 def _send(connection: socket.socket, channel: Channel, message: Message) -> None:
     connection.sendall(channel.pack(payload_of(to_json(message))))
-
-
-def _received(connection: socket.socket, size_bytes: int) -> bytes:
-    received = b""
-    while len(received) < size_bytes:
-        part = connection.recv(size_bytes - len(received))
-        if not part:
-            raise ConnectionResetError("the autotuner has closed the connection: another job?")
-        received += part
-    return received
