@@ -7,7 +7,18 @@ from hypothesis import strategies as st
 
 from plans.strategies import forests
 from plink.autotune.ranks.identity import LARGEST_NUMBER, Identity, identity
-from plink.autotune.ranks.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Report, Watch
+from plink.autotune.ranks.messages import (
+    MOST_HOLD_S,
+    PEER_FIGURES,
+    Ask,
+    Holding,
+    Join,
+    Message,
+    NewPlan,
+    Release,
+    Report,
+    Watch,
+)
 
 numbers = st.integers(0, LARGEST_NUMBER)
 identities = st.builds(Identity, numbers, st.integers(0, (1 << 32) - 1))
@@ -43,6 +54,11 @@ def messages(draw: st.DrawFn) -> tuple[Message, int]:
         identities,
         identities,
     )
-    plan = numbers.map(lambda number: NewPlan(identity(number, forest), forest))
+    plan = st.builds(
+        lambda number, hold_s: NewPlan(identity(number, forest), forest, hold_s),
+        numbers,
+        st.floats(0.0, MOST_HOLD_S),
+    )
+    of_plans = [st.builds(kind, identities) for kind in (Ask, Holding, Release)]
     watch = st.builds(Watch, st.integers(1, 1 << 40))
-    return draw(st.one_of(join, reports(ranks), plan, st.builds(Ask, identities), watch)), ranks
+    return draw(st.one_of(join, reports(ranks), plan, *of_plans, watch)), ranks

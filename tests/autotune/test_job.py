@@ -13,7 +13,7 @@ from autotune.serving import plan_of
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.windows import window_of
 from plink.autotune.ranks.identity import Identity, identity
-from plink.autotune.ranks.messages import Ask, NewPlan
+from plink.autotune.ranks.messages import MOST_HOLD_S, Ask, Holding, NewPlan, Release
 from plink.autotune.tuner.decision import Decision
 from plink.autotune.tuner.window import Window
 from plink.errors import PlinkError
@@ -138,3 +138,39 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_tuning() -> None:
 def test_plans_of_one_number_are_told_apart(digest: int) -> None:
     assert Identity(1, digest).word != Identity(1, digest + 1).word
     assert Identity(1, digest).word < Identity(2, 0).word < 1 << 63
+
+
+def test_ranks_are_asked_to_hold_still_once_and_only_if_all_are_there() -> None:
+    job = begun()
+    still: list[bool] = []
+    job.when_still = lambda: still.append(True)
+    plan = issued(job.hold())
+    assert plan.hold_s == MOST_HOLD_S
+    assert plan.identity == identity(1, job.plan.forest)
+    for rank in range(RANKS):
+        assert still == []
+        # One that says so of another plan does not count.
+        job.holding(rank, Holding(Identity(7, 0)))
+        job.holding(rank, Holding(plan.identity))
+    assert still == [True]
+    assert job.release() == [(None, Release(plan.identity))]
+    assert job.release() == []
+    # Who comes later is not to hold still any more.
+    job.left(0.0, 1)
+    assert job.hold() == []
+    [(_, late)] = job.joined(0.0, join(1, first(job.plan.forest), RANKS))
+    assert late == NewPlan(plan.identity, plan.forest)
+    # The plan is tuned on as what it is.
+    assert issued(all_report(job, plan.identity, 30)).identity.number == 2
+
+
+def test_a_job_begins_anew_with_a_plan_for_another_network() -> None:
+    job = begun()
+    weights = np.array([3.0, 1.0, 2.0])
+    plan = replace(job.plan, kind="new", forest=replace(job.plan.forest, weights=weights))
+    sent = issued(job.replanned(0.0, plan))
+    assert sent == NewPlan(identity(1, plan.forest), plan.forest)
+    assert job.plan.kind == "new"
+    # What is still said of the plan before does not count.
+    assert all_report(job, first(plan_of(RANKS).forest), 10) == []
+    assert issued(all_report(job, sent.identity, 20)).identity.number == 2

@@ -9,8 +9,10 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from autotune.deciding import NO_MASTERS
 from autotune.holding import training
@@ -26,6 +28,8 @@ from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.replanning import Replanned
 from plink.autotune.tuner.decision import Action, Decision
 from plink.autotune.tuner.window import Window
+from plink.cli.autotune_probing import prober_of
+from plink.errors import PlinkError
 from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
 from probes.ssh.options import SshOptions
@@ -197,3 +201,19 @@ def test_whatever_probing_fails_with_is_an_event() -> None:
 
 def test_without_a_cluster_file_it_is_said_once_which_option_is_missing() -> None:
     assert probing(job_of(), None, ["h0"], ["h1"]).count("--cluster") == 1
+
+
+def test_options_say_how_hosts_are_reached(tmp_path: Path) -> None:
+    ssh, plan = SshOptions(), plan_of(RANKS, hosts=True)
+    hosts = tmp_path / "hosts.txt"
+    hosts.write_text("h[0-1]\n")
+    assert prober_of(None, None, None, ssh, [plan]) is None
+    assert prober_of(None, str(hosts), None, ssh, []) is not None
+    for given, why in (
+        ((None, str(hosts), None, ssh, [plan]), "h2, a host of the plan"),
+        (("c.json", str(hosts), None, ssh, []), "one or the other"),
+        (("-", None, None, ssh, []), "standard input cannot be"),
+        ((None, None, "new.json", ssh, []), "--output"),
+    ):
+        with pytest.raises(PlinkError, match=why):
+            prober_of(*given)

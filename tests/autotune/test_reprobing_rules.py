@@ -147,6 +147,34 @@ def test_controls_are_pairs_of_other_hosts(size: int, data: st.DataObject) -> No
     assert bool(found) == (size - len(hosts) > 1)
 
 
+@given(st.integers(2, 12), st.data())
+@settings(max_examples=30)
+def test_new_transfers_replace_what_was_known_of_a_link(size: int, data: st.DataObject) -> None:
+    hosts = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
+    pairs = merging.transfers_of(hosts, size)
+    assert (pairs == pairs.T).all()
+    assert not pairs.diagonal().any()
+    assert pairs[sorted(hosts)].any(axis=1).all()
+    old = np.full((size, size), 10.0)
+    np.fill_diagonal(old, np.nan)
+    before = BandwidthMeasurement(tool="iperf3", gbit_s=old, retransmits=old)
+    blank = merging.without_bandwidth(before, pairs)
+    measured = replace(blank, gbit_s=np.where(pairs, 4.0, blank.gbit_s))
+    merged = merging.merged_bandwidth(before, measured, hosts, pairs).gbit_s
+    assert np.nanmax(merged[sorted(hosts)]) == np.nanmax(merged[:, sorted(hosts)]) == 4.0
+    others = sorted(set(range(size)) - hosts)
+    assert np.array_equal(merged[np.ix_(others, others)], old[np.ix_(others, others)], True)
+    # A host of which a reading is missing keeps the old ones.
+    host = min(hosts)
+    gap = measured.gbit_s.copy()
+    gap[host, int(np.flatnonzero(pairs[host])[0])] = np.nan
+    partly = merging.merged_bandwidth(before, replace(measured, gbit_s=gap), hosts, pairs)
+    assert np.nanmax(partly.gbit_s[host]) == 10.0
+    # Where nothing could be measured, all is as it was.
+    kept = merging.merged_bandwidth(before, blank, hosts, pairs)
+    assert np.array_equal(kept.gbit_s, old, equal_nan=True)
+
+
 def with_rates(cluster: Cluster, host_gbit_s: float, uplink_gbit_s: float) -> Cluster:
     """The first host's link and the first group's uplink carry that."""
     gbit_s = np.full((6, 6), 10.0)
@@ -173,6 +201,22 @@ def test_links_that_carry_materially_more_or_less_make_a_new_plan() -> None:
     assert done.plan is not None
     assert identity(0, done.plan.forest) != identity(0, plan.forest)
     assert other_rates(before, with_rates(before, 10.0, 4.0)) == [before.groups[0].name]
+
+
+def test_uplinks_that_were_not_all_measured_stay_as_they_were() -> None:
+    before = with_rates(cluster_in(RACKS), 10.0, 20.0)
+    assert before.uplinks is not None
+    first, second = before.uplinks.uplinks
+    partly = [
+        replace(first, send_gbit_s=5.0, receive_gbit_s=5.0),
+        replace(second, send_gbit_s=None),
+    ]
+    after = replace(before, uplinks=replace(before.uplinks, uplinks=partly))
+    merged = merging.merged_uplinks(before, after).uplinks
+    assert merged is not None
+    assert merged.uplinks == [partly[0], second]
+    lost = replace(after, uplinks=replace(before.uplinks, uplinks=[]))
+    assert merging.merged_uplinks(before, lost).uplinks == before.uplinks
 
 
 def test_a_job_on_a_part_of_the_cluster_gets_a_plan_for_its_ranks() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from plink.autotune.ranks.messages import MOST_HOLD_S
 from plink.autotune.reprobing import merging
 from plink.autotune.reprobing.regrouping import Regrouped, regrouped
 from plink.errors import PlinkError
@@ -37,6 +39,8 @@ from probes.reach import Reached
 from probes.ssh.options import SshOptions
 
 _BANDWIDTH_TOOL = "iperf3"
+# A transfer takes about so long.
+_TRANSFER_S = 1.0
 
 Quiet = Callable[[], AbstractContextManager[bool]]
 """While it lasts training holds still; whether it does."""
@@ -51,6 +55,7 @@ class Measured:
         reached: names of the hosts that were asked for and reached.
         unreachable: sentences on those that were not.
         failures: directed pairs that could not be measured.
+        has_rates: whether what links carry was measured as well, where it was before.
         is_quiet: whether training held still.
         seconds: how long measuring took.
     """
@@ -59,18 +64,34 @@ class Measured:
     reached: Sequence[str]
     unreachable: Sequence[str]
     failures: Sequence[Failure]
+    has_rates: bool
     is_quiet: bool
     seconds: float
 
 
 class _Silent:
-    """Nobody looks on."""
+    """Nobody looks on. After a time it ends the run as a user's interrupt would.
+
+    Args:
+        until_s: of the monotonic clock.
+    """
+
+    def __init__(self, until_s: float = math.inf) -> None:
+        self._until_s = until_s
+        self.is_in_time = True
 
     def stage(self, name: str, total: int) -> None:
         """Begin a stage."""
 
     def step(self) -> None:
-        """Do a step."""
+        """Do a step.
+
+        Raises:
+            KeyboardInterrupt: the time is up.
+        """
+        if time.monotonic() > self._until_s:
+            self.is_in_time = False
+            raise KeyboardInterrupt
 
     def say(self, text: str) -> None:
         """Say something."""
@@ -100,9 +121,9 @@ def measure_again(
             raise PlinkError(f"none of the hosts concerned can be reached: {unreachable[0]}")
         with quiet() as is_quiet:
             began_s = time.monotonic()
-            found = run.measure(reached)
+            found = run.measure(reached, quiet_s=MOST_HOLD_S if is_quiet else 0.0)
             seconds = time.monotonic() - began_s
-    return Measured(found, present, unreachable, run.failures, is_quiet, seconds)
+    return Measured(found, present, unreachable, run.failures, run.is_in_time, is_quiet, seconds)
 
 
 class _Run:
@@ -118,18 +139,30 @@ class _Run:
     ) -> None:
         self.concerned = concerned
         self.failures: list[Failure] = []
+        self.is_in_time = True
         self._cluster, self._source = cluster, source
         self._listed, self._ssh = listed, ssh
         self._places = [i for i, name in enumerate(cluster.names) if name in concerned]
 
-    def measure(self, reached: Reached) -> Regrouped:
-        """Round-trip times, groups, and what links carry where that was measured before."""
+    def measure(self, reached: Reached, quiet_s: float) -> Regrouped:
+        """Round-trip times, groups, and what links carry where that was measured before.
+
+        Transfers beside those of a training say nothing: there are none after `quiet_s`.
+        """
+        progress = _Silent(time.monotonic() + quiet_s - _TRANSFER_S)
         found = self._measure_rtt(reached)
         cluster = found.cluster
-        if cluster.bandwidth is not None and cluster.bandwidth.tool == _BANDWIDTH_TOOL:
-            cluster = self._measure_bandwidth(cluster, cluster.bandwidth, reached)
-        if self._cluster.uplinks is not None and len(cluster.groups) > 1:
-            cluster = self._measure_uplinks(cluster, self._cluster.uplinks, reached)
+        bandwidth, uplinks = cluster.bandwidth, self._cluster.uplinks
+        try:
+            if bandwidth is not None and bandwidth.tool == _BANDWIDTH_TOOL:
+                progress.step()
+                cluster = self._measure_bandwidth(cluster, bandwidth, reached, progress)
+            if uplinks is not None and len(cluster.groups) > 1:
+                progress.step()
+                cluster = self._measure_uplinks(cluster, uplinks, reached, progress)
+        except KeyboardInterrupt:  # Nothing was measured in time.
+            pass
+        self.is_in_time = progress.is_in_time
         return replace(found, cluster=cluster)
 
     def request(
@@ -177,17 +210,18 @@ class _Run:
         return regrouped(self._cluster, replace(after, rtt=rtt), measured_us)
 
     def _measure_bandwidth(
-        self, cluster: Cluster, before: BandwidthMeasurement, reached: Reached
+        self, cluster: Cluster, before: BandwidthMeasurement, reached: Reached, progress: _Silent
     ) -> Cluster:
-        pairs = merging.pairs_among(self._places, len(cluster.hosts))
+        pairs = merging.transfers_of(self._places, len(cluster.hosts))
         blank = replace(cluster, bandwidth=merging.without_bandwidth(before, pairs))
-        after = self._probe(self.request(before, blank), reached)
+        after = self._probe(self.request(before, blank), reached, progress)
         if after.bandwidth is None:
             return cluster
-        return replace(after, bandwidth=merging.merged_bandwidth(before, after.bandwidth))
+        found = merging.merged_bandwidth(before, after.bandwidth, self._places, pairs)
+        return replace(after, bandwidth=found)
 
     def _measure_uplinks(
-        self, cluster: Cluster, before: UplinkMeasurement, reached: Reached
+        self, cluster: Cluster, before: UplinkMeasurement, reached: Reached, progress: _Silent
     ) -> Cluster:
         request = replace(
             self.request(None, merging.without_uplinks(cluster, self.concerned)),
@@ -196,17 +230,19 @@ class _Run:
             transfers=TransferSettings().going_on(before.options, self._source),
         )
         found: list[Cluster] = []
-        measure_uplinks(request, reached, _Silent(), lambda result: found.append(result.cluster))
-        return found[0]
+        measure_uplinks(request, reached, progress, lambda result: found.append(result.cluster))
+        return merging.merged_uplinks(self._cluster, found[0])
 
-    def _probe(self, request: ProbeRequest, reached: Reached) -> Cluster:
+    def _probe(
+        self, request: ProbeRequest, reached: Reached, progress: _Silent | None = None
+    ) -> Cluster:
         found: list[Cluster] = []
 
         def keep(result: ProbeResult) -> None:
             found.append(result.cluster)
             self.failures += result.measurement.failures
 
-        measure_pairs(request, reached, _Silent(), keep)
+        measure_pairs(request, reached, progress or _Silent(), keep)
         if found[0].names != self._cluster.names:
             raise PlinkError("the hosts are no longer those of the cluster file")
         return replace(found[0], unreachable=self._cluster.unreachable)

@@ -32,12 +32,18 @@ def pairs_of(hosts: Collection[int], size: int) -> Mask:
     return pairs
 
 
-def pairs_among(hosts: Collection[int], size: int) -> Mask:
-    """(N, N) whether a pair is of two of these hosts."""
-    concerned = np.zeros(size, dtype=np.bool_)
-    concerned[list(hosts)] = True
-    pairs: Mask = concerned[:, None] & concerned[None, :]
-    np.fill_diagonal(pairs, val=False)
+def transfers_of(hosts: Collection[int], size: int) -> Mask:
+    """(N, N) the pairs between which transfers show what these hosts' links carry.
+
+    Those among them, for a flow may be slow whose hosts are not, and of each one with another host.
+    Transfers take a second each, and training holds still meanwhile.
+    """
+    pairs = np.zeros((size, size), dtype=np.bool_)
+    others = [host for host in range(size) if host not in hosts]
+    for number, host in enumerate(sorted(hosts)):
+        partners = {others[number % len(others)]} if others else set()
+        for partner in {*hosts, *partners} - {host}:
+            pairs[host, partner] = pairs[partner, host] = True
     return pairs
 
 
@@ -115,14 +121,34 @@ def merged_rtt(
 
 
 def merged_bandwidth(
-    before: BandwidthMeasurement, after: BandwidthMeasurement
+    before: BandwidthMeasurement, after: BandwidthMeasurement, hosts: Collection[int], pairs: Mask
 ) -> BandwidthMeasurement:
-    """The new readings, and where there are none, the old ones."""
-    is_old = np.isnan(after.gbit_s)
+    """The new readings; where measuring failed, the old ones.
+
+    What a host's link carries is the most that any transfer did: of a host with all new readings
+    that were wanted in a direction, the old ones are dropped. One alone may be slow for its peer.
+
+    Args:
+        before: what there was.
+        after: of the same hosts, measured again; NaN where that failed.
+        hosts: those concerned.
+        pairs: (N, N) that were to be measured again.
+    """
+    is_new = pairs & ~np.isnan(after.gbit_s)
+    concerned = np.zeros(len(pairs), dtype=np.bool_)
+    concerned[list(hosts)] = True
+    is_done = is_new | ~pairs
+    sends, receives = (concerned & is_done.all(axis=axis) for axis in (1, 0))
+    is_stale = ~is_new & (sends[:, None] | receives[None, :])
+
+    def chosen(old: Matrix, new: Matrix) -> Matrix:
+        found: Matrix = np.where(is_stale, np.nan, np.where(np.isnan(after.gbit_s), old, new))
+        return found
+
     return replace(
         after,
-        gbit_s=np.where(is_old, before.gbit_s, after.gbit_s),
-        retransmits=np.where(is_old, before.retransmits, after.retransmits),
+        gbit_s=chosen(before.gbit_s, after.gbit_s),
+        retransmits=chosen(before.retransmits, after.retransmits),
     )
 
 
@@ -133,3 +159,15 @@ def without_uplinks(cluster: Cluster, hosts: Collection[str]) -> Cluster:
     concerned = {group.name for group in cluster.groups if not set(hosts).isdisjoint(group.hosts)}
     kept = [uplink for uplink in cluster.uplinks.uplinks if uplink.group not in concerned]
     return replace(cluster, uplinks=replace(cluster.uplinks, uplinks=kept))
+
+
+def merged_uplinks(before: Cluster, after: Cluster) -> Cluster:
+    """The new figures of uplinks, and the old ones of groups whose uplink was not all measured."""
+    if before.uplinks is None or after.uplinks is None:
+        return after
+    hosts_of = {group.name: set(group.hosts) for group in before.groups}
+    same = {group.name for group in after.groups if hosts_of.get(group.name) == set(group.hosts)}
+    known = {each.group: each for each in before.uplinks.uplinks if each.group in same}
+    known |= {each.group: each for each in after.uplinks.uplinks if each.is_whole}
+    uplinks = [known[group.name] for group in after.groups if group.name in known]
+    return replace(after, uplinks=replace(after.uplinks, uplinks=uplinks))

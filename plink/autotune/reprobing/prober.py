@@ -100,6 +100,8 @@ def _warnings(done: Measured) -> list[str]:
     if len(done.unreachable) > _MOST_NAMED:
         rest = len(done.unreachable) - _MOST_NAMED
         warnings.append(f"{counted(rest, 'host')} more cannot be reached")
+    if not done.has_rates:
+        warnings.append("not all that links carry was measured again while training held still")
     pairs = [each for each in done.failures if each.destination is not None]
     if pairs:
         warnings.append(

@@ -43,11 +43,11 @@ def regrouped(before: Cluster, after: Cluster, measured_us: Matrix | None) -> Re
             there is nothing to compare with.
     """
     names = after.names
-    moved: Sequence[str] = names
+    moved: Sequence[str] = ()
     if measured_us is not None and before.rtt is not None:
         found = judge(before.rtt.readings_us, measured_us, noise_ceilings(before.rtt))
         moved = sorted({names[host] for change in found.changes for host in change.hosts})
-    if not moved and after.groups:
+    if measured_us is not None and not moved and after.groups:
         return Regrouped(after, moved)
     request = _request(before)
     try:
