@@ -19,9 +19,10 @@ from plink.autotune.ranks.figures import Snapshot, between, snapshot_of
 from plink.autotune.ranks.identity import Identity, identity
 from plink.autotune.ranks.iterations import LEAST_PERIODS, iteration_seconds, period_of
 from plink.autotune.ranks.marks import Marks
-from plink.autotune.ranks.messages import Ask, Join, NewPlan, Report
+from plink.autotune.ranks.messages import Ask, Holding, Join, NewPlan, Report
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
+from plink.autotune.ranks.stillness import Stillness
 from plink.engine import Forest, Prepared, Statistics, Work
 
 # A window is looked through for its period each time it has so many times more collectives.
@@ -124,6 +125,7 @@ class TunedRank:
         self._window: _Window | None = None
         self._is_marked = False
         self._snapshot: Snapshot | None = None
+        self._stillness = Stillness(self._sent_bytes, self._say_holding)
         self._client: Client | None = None
         if secret is not None:
             self._client = Client(
@@ -133,6 +135,7 @@ class TunedRank:
                 join=self._join,
                 held=self._hold,
                 find=self._find,
+                released=self._stillness.release,
             )
             self._client.start()
 
@@ -172,6 +175,7 @@ class TunedRank:
 
     def close(self) -> None:
         """End the thread. The engine goes on, on its last plan."""
+        self._stillness.release()
         if self._client is not None:
             self._client.close()
 
@@ -199,6 +203,7 @@ class TunedRank:
         is_long = window is not None and window.is_long_enough(now_s, self._settings.window_s)
         self._numbers = ballot(self._proposed.identity.word, is_long)
         self._vote = self._engine.allreduce(self._numbers, "min")
+        self._stillness.keep(self._in_force)
 
     def _begin(self, at: int, now_s: float) -> _Window:
         if self._client is not None:
@@ -249,8 +254,16 @@ class TunedRank:
     def _hold(self, plan: NewPlan) -> None:
         # What cannot be prepared is not held, so that no rank changes to it.
         ready = self._engine.prepare(self._placing.to_job(plan.forest))
+        self._stillness.ask(plan)
         with self._lock:
             self._held, self._held_ready = plan, ready
+
+    def _say_holding(self, plan: NewPlan) -> None:
+        if self._client is not None:
+            self._client.put(lambda: Holding(plan.identity))
+
+    def _sent_bytes(self) -> float:
+        return float(sum(one.bytes_sent for one in self._engine.statistics().connections))
 
     def _find(self, asked: Ask) -> NewPlan | None:
         with self._lock:

@@ -30,7 +30,7 @@ from plink.autotune.tuner.trigger import Baseline, change, is_sudden, learn
 from plink.autotune.tuner.window import Floats, Window, median_s
 from plink.plans.forest import Forest
 
-# Rates of links are alike within so many deviations of their readings.
+# Rates of links, and iteration times, are alike within so many deviations.
 _NOISE_MULTIPLE = 3.0
 
 
@@ -130,7 +130,7 @@ class Tuner:
         later, earlier = self.recent[-lasting:], self.recent[-2 * lasting : -lasting]
         took_s = median_s(later)
         changed = f"iterations take {100 * change(baseline, took_s):+.1f} %"
-        if len(earlier) == lasting:
+        if len(earlier) == lasting and self._is_steady():
             belief = first_belief(later, self.layout, self.options)
             masters = self._quicktuned(now_s, belief)
             if self._is_better(now_s, masters, belief, took_s):
@@ -140,19 +140,30 @@ class Tuner:
                     return self._quicktune(now_s, masters, belief, took_s, changed)
         return self._wait(changed)
 
+    def _is_steady(self) -> bool:
+        """Whether no change has just begun, which would make readings those of two networks."""
+        usual_s = median_s(self.recent)
+        allowed = max(self.options.alike, _NOISE_MULTIPLE * self._deviation)
+        latest = self.recent[-self.options.confirming_windows :]
+        return all(abs(window.median_s / usual_s - 1.0) <= allowed for window in latest)
+
     def _react(self, now_s: float, baseline: Baseline) -> Decision:
         """To a sudden change."""
         windows = self.recent[-self.options.confirming_windows :]
         took_s = median_s(windows)
         changed = f"iterations take {100 * change(baseline, took_s):+.1f} %"
         belief = self._believed(windows)
+        beliefs = [belief]
         if self.rates_bytes_s is not None and took_s < baseline.median_s:
             # What has become slower does not make iterations shorter.
             faster = np.maximum(belief.rate_bytes_s, self.rates_bytes_s)
             belief = replace(belief, rate_bytes_s=faster)
-        masters = self._quicktuned(now_s, belief)
-        if self._is_better(now_s, masters, belief, took_s):
-            return self._quicktune(now_s, masters, belief, took_s, changed)
+            # What limits nothing any more does not show what it carries: hosts may be alike again.
+            beliefs = [belief, first_belief(windows, self.layout, self.options)]
+        for each in beliefs:
+            masters = self._quicktuned(now_s, each)
+            if self._is_better(now_s, masters, each, took_s):
+                return self._quicktune(now_s, masters, each, took_s, changed)
         return self._resign(belief, changed, took_s)
 
     def _is_better(

@@ -1,0 +1,171 @@
+"""A training over plink on the hosts of a lab, with `plink autotune` beside it or without."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchkit.lab import BenchLab
+from benchkit.tuned_figures import Iteration
+from labkit.bound import BOUND
+from plink.files import autotune_log
+from plink.files.autotune_log import Entry
+
+PORT = 29400
+_PROGRAM = Path(__file__).with_name("tuned_rank.py")
+_ENDS_WITHIN_S = 120
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """A running `plink autotune`.
+
+    Args:
+        environment: that ranks need to find it.
+        log: what it has measured and decided.
+    """
+
+    environment: Mapping[str, str]
+    log: Path
+
+    def entries(self) -> list[Entry]:
+        """What stands in the log by now."""
+        return list(autotune_log.read(str(self.log))[1]) if self.log.exists() else []
+
+
+@contextmanager
+def autotuning(plan: Path, address: str, log: Path) -> Iterator[Daemon]:
+    """Start the daemon for one job; end it at the end.
+
+    Args:
+        plan: with which the job begins.
+        address: to listen on.
+        log: is written anew.
+    """
+    log.unlink(missing_ok=True)
+    options = ["--listen", f"{address}:0", "--log", str(log)]
+    process = subprocess.Popen(
+        [*BOUND, sys.executable, "-m", "plink", "autotune", str(plan), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd="/",
+    )
+    try:
+        words = shlex.split(process.stdout.readline() if process.stdout else "")
+        if not words:
+            raise RuntimeError("plink autotune did not start")
+        yield Daemon(dict(word.split("=", 1) for word in words if "=" in word), log)
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+class Ranks:
+    """Processes on the hosts of a lab, rank by rank.
+
+    Args:
+        processes: one a rank.
+        items: numbers in each bucket of an iteration.
+        compute_s: of an iteration.
+        marks: whether the program says where iterations end.
+    """
+
+    def __init__(
+        self,
+        processes: Sequence[subprocess.Popen[str]],
+        items: Sequence[int],
+        compute_s: float,
+        *,
+        marks: bool,
+    ) -> None:
+        self._processes = processes
+        self._training = {"items": list(items), "compute_s": compute_s, "marks": marks}
+        self.iterations: list[Iteration] = []
+        self.wrong = 0
+        self._reader: threading.Thread | None = None
+
+    def begin(self, environment: Mapping[str, str]) -> None:
+        """Begin a training; its iterations are in `iterations` as they come."""
+        self.iterations = []
+        self._say(json.dumps({**self._training, "environment": dict(environment)}))
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def check(self) -> None:
+        """That all ranks are there.
+
+        Raises:
+            RuntimeError: one ended.
+        """
+        if any(process.poll() is not None for process in self._processes):
+            raise RuntimeError("a rank ended; what it said is above")
+
+    def end(self) -> list[Iteration]:
+        """End the training: its iterations. Wrong sums are added up in `wrong`."""
+        self._say("")
+        if self._reader is not None:
+            self._reader.join(_ENDS_WITHIN_S)
+        for process in self._processes[1:]:
+            self.wrong += _answer(process)["wrong"]
+        return self.iterations
+
+    def _say(self, line: str) -> None:
+        for process in self._processes:
+            print(line, file=process.stdin, flush=True)
+
+    def _read(self) -> None:
+        while "wrong" not in (answer := _answer(self._processes[0])):
+            self.iterations.append(Iteration(**answer))
+        self.wrong += answer["wrong"]
+
+
+@contextmanager
+def ranks_on(
+    lab: BenchLab, hosts: Sequence[str], items: Sequence[int], compute_s: float, *, marks: bool
+) -> Iterator[Ranks]:
+    """Start a rank on every host; end them at the end."""
+    with ExitStack() as stack:
+        processes = []
+        for rank, host in enumerate(hosts):
+            process = subprocess.Popen(
+                [*BOUND, *lab.command_on(host), sys.executable, str(_PROGRAM)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd="/",
+                # PyTorch warns of addresses without a name, which all of the lab's are.
+                env={**os.environ, "TORCH_CPP_LOG_LEVEL": "ERROR"},
+            )
+            processes.append(stack.enter_context(process))
+            task = {
+                "rank": rank,
+                "ranks": len(hosts),
+                "address": lab.addresses[host],
+                "master": lab.addresses[hosts[0]],
+                "port": PORT,
+            }
+            print(json.dumps(task), file=process.stdin, flush=True)
+        try:
+            yield Ranks(processes, items, compute_s, marks=marks)
+        finally:
+            # Whoever is left would wait for the others.
+            for process in processes:
+                process.kill()
+
+
+def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
+    line = process.stdout.readline() if process.stdout else ""
+    if not line:
+        raise RuntimeError("a rank ended; what it said is above")
+    answer: dict[str, Any] = json.loads(line)
+    return answer
