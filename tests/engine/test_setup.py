@@ -360,7 +360,7 @@ def test_calls_that_cannot_be(tmp_path: Path) -> None:
         engine.allreduce(np.ones(1)).wait()
         with pytest.raises(WrongUseError, match="collective 0 has begun; the next is 1"):
             engine.install(stars(1), 0)
-        with pytest.raises(WrongUseError, match="for 3 ranks, this engine has 1"):
+        with pytest.raises(WrongUseError, match="the plan is for 3 ranks, there are 1"):
             engine.install(stars(3), 5)
     assert engine.statistics().connections == []
     with pytest.raises(EngineError, match="closed"):
