@@ -21,13 +21,13 @@ from probes.errors import HostError, ProbesError
 # name: (module, one-line help). The help stands here so that listing imports no command.
 COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
-    "show": ("plink.cli.show", "Look at a cluster, an order, a plan or a comparison."),
+    "show": ("plink.cli.show", "Look at a cluster, an order, a plan, a comparison, a log."),
     "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
     "plan": ("plink.cli.plan", "Plan an aggregation that follows the network."),
     "autotune": ("plink.cli.autotune", "Keep a plan fitted to the network while training runs."),
     "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
-    "report": ("plink.cli.report", "Draw a cluster and its orders as one page of HTML."),
+    "report": ("plink.cli.report", "Draw a cluster and its orders, or a tuned run, as a page."),
     "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),
     "run": ("plink.cli.run_", "Start a job over SSH on the hosts in an order."),
     "bench": ("plink.cli.bench", "Run real clients in several orders and compare."),

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import signal
+import socket
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.journal import LogJournal
+from plink.autotune.daemon.listening import address_for, called, is_wildcard
+from plink.autotune.daemon.picture import picture_of
+from plink.autotune.daemon.reprobing import Reprobing
+from plink.autotune.daemon.resuming import Kept, UnusableLogError, describe, kept_of
 from plink.autotune.daemon.server import Served, Server
 from plink.autotune.daemon.status import Status
 from plink.autotune.daemon.watch import view
@@ -22,11 +28,14 @@ from plink.autotune.ranks.settings import DEFAULT_JOB, parse_address
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.replay import tuner_of
 from plink.autotune.tuner.tuner import Tuner
+from plink.cli.autotune_probing import prober_of
 from plink.cli.talk import note
 from plink.errors import PlinkError, WrongUseError
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
+from plink.view.text import printable
+from probes.ssh.options import SshOptions
 
 _REFRESH_S = 0.5
 
@@ -41,6 +50,10 @@ class Request:
     log: str | None = None
     metrics: str | None = None
     watch: bool = False
+    cluster: str | None = None
+    hosts: str | None = None
+    output: str | None = None
+    ssh: SshOptions = field(default_factory=SshOptions)
 
 
 def run(request: Request) -> int:
@@ -55,19 +68,35 @@ def run(request: Request) -> int:
     if request.secret_file is not None and len(given) > 1:
         raise WrongUseError("--secret-file is for one job; each of several has its PLAN.secret")
     jobs: dict[str, Served] = {}
+    plans: dict[str, Plan] = {}
     secrets: dict[str, str] = {}
     for name, path in given.items():
-        plan, _ = plan_file.read(path)
+        plans[name] = plan = plan_file.read(path)[0]
         _tuner(plan, document.label(path))
         secrets[name] = request.secret_file or f"{path}.secret"
         jobs[name] = Served(_job(name, plan, request.log, len(given)), _secret(secrets[name]))
+    prober = prober_of(
+        request.cluster,
+        request.hosts,
+        request.output,
+        request.ssh,
+        [served.job.plan for served in jobs.values()],
+    )
     server = Server(jobs, note)
+    reprobing = [
+        Reprobing(served.job, server.send, prober, tell=lambda text: note(printable(text)))
+        for served in jobs.values()
+    ]
     if request.metrics is not None:
         _serve_metrics(request.metrics, [served.job.status for served in jobs.values()], server)
 
-    def say(port: int) -> None:
+    def say(bound: str, port: int) -> None:
         for name, path in given.items():
-            words = [f"PLINK_AUTOTUNE={host}:{port}", f"PLINK_AUTOTUNE_SECRET_FILE={secrets[name]}"]
+            told = _told(plans[name], name, bound) if is_wildcard(bound) else host
+            words = [
+                f"PLINK_AUTOTUNE={called(told, port)}",
+                f"PLINK_AUTOTUNE_SECRET_FILE={secrets[name]}",
+            ]
             if name != DEFAULT_JOB:
                 words.append(f"PLINK_AUTOTUNE_JOB={name}")
             words.append(f"PLINK_PLAN={path}")
@@ -76,7 +105,8 @@ def run(request: Request) -> int:
 
     statuses = [served.job.status for served in jobs.values()]
     try:
-        asyncio.run(_serve(server, (host, port), say, statuses if request.watch else None))
+        watched = statuses if request.watch else None
+        asyncio.run(_serve(server, (host, port), say, watched, reprobing))
     except KeyboardInterrupt:
         note("training goes on with the plans that are in force")
     return 0
@@ -85,11 +115,17 @@ def run(request: Request) -> int:
 async def _serve(
     server: Server,
     address: tuple[str, int],
-    say: Callable[[int], None],
+    say: Callable[[str, int], None],
     watched: Sequence[Status] | None,
+    reprobing: Sequence[Reprobing],
 ) -> None:
+    def probe_all() -> None:
+        for each in reprobing:
+            each.ask_by_hand()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, probe_all)
     listening = await server.listen(*address)
-    say(listening.sockets[0].getsockname()[1])
+    say(*listening.sockets[0].getsockname()[:2])
     try:
         if watched is None:
             await asyncio.Event().wait()
@@ -103,10 +139,27 @@ async def _serve(
 async def _watch(jobs: Sequence[Status]) -> None:
     from rich.live import Live  # noqa: PLC0415
 
-    with Live(view(jobs), auto_refresh=False, screen=False) as live:
+    with Live(auto_refresh=False, screen=False) as live:
         while True:
-            live.update(view(jobs), refresh=True)
+            live.update(view([picture_of(job) for job in jobs]), refresh=True)
             await asyncio.sleep(_REFRESH_S)
+
+
+def _told(plan: Plan, job: str, bound: str) -> str:
+    """What the ranks of a job are to call, where the daemon listens on all addresses."""
+    address = address_for(plan, bound)
+    if address is None:
+        name = socket.gethostname()
+        note(
+            f"listening on all addresses; no way to job {job}'s hosts is known here, so its ranks "
+            f"are told this host's name, {name}"
+        )
+        return name
+    note(
+        f"listening on all addresses; job {job}'s ranks are told {address}, from which this host "
+        "reaches the plan's hosts"
+    )
+    return address
 
 
 def _named(plans: Sequence[str]) -> dict[str, str]:
@@ -123,8 +176,28 @@ def _named(plans: Sequence[str]) -> dict[str, str]:
 
 
 def _job(name: str, plan: Plan, log: str | None, jobs: int) -> Job:
-    journal = None if log is None else LogJournal(log if jobs == 1 else f"{log}.{name}")
-    return Job(name, plan, lambda begun: tuner_of(begun, TunerOptions()), journal)
+    def make(begun: Plan) -> Tuner:
+        return tuner_of(begun, TunerOptions())
+
+    if log is None:
+        return Job(name, plan, make)
+    path = log if jobs == 1 else f"{log}.{name}"
+    return Job(name, plan, make, LogJournal(path), _kept(path, plan))
+
+
+def _kept(path: str, plan: Plan) -> Kept | None:
+    """What an earlier daemon has left, and a sentence about it."""
+    if path == document.STANDARD_STREAM or path.endswith(".gz"):
+        raise WrongUseError(f"--log is {path}, expected a plain file", "it is added to and read")
+    document.check_writable(path)
+    try:
+        kept = kept_of(path, plan)
+    except UnusableLogError as error:
+        note(f"tuning begins anew: {error}; the log is kept as {path}.1")
+        return None
+    if kept is not None:
+        note(describe(kept, path))
+    return kept
 
 
 def _tuner(plan: Plan, source: str) -> Tuner:

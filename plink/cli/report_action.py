@@ -7,11 +7,15 @@ from collections.abc import Sequence
 import click
 from rich.console import Console
 
+from plink.autotune.history import History
 from plink.files import document
-from plink.report.inputs import read_subject
+from plink.report.inputs import read_inputs
 from plink.report.library import plotly_js
 from plink.report.page import page
+from plink.report.parts import Section
 from plink.report.sections import sections_of
+from plink.report.subject import Subject
+from plink.report.tuned import tuned_sections
 from plink.view.text import counted, printable
 
 
@@ -19,19 +23,29 @@ def run(files: Sequence[str], output: str) -> None:
     """Do it.
 
     Raises:
-        WrongUseError: files that are no cluster or order, or not of one cluster.
+        WrongUseError: files that are no cluster, order or log, or do not belong together.
         PlinkError: plotly is not installed, or the page cannot be written.
     """
     library = plotly_js()
     document.check_writable(output)
     for path in files:
         document.refuse_same_file(path, output)
-    subject = read_subject(files)
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    with console.status("reading"):
+        subject = read_inputs(files)
     with console.status("drawing"):
-        source = subject.source or ", ".join(named.source for named in subject.orders)
-        title = f"plink: {source}, {counted(len(subject.names), 'host')}"
-        content = page(title, sections_of(subject), library).encode()
+        title, sections = _drawn(subject, [document.label(path) for path in files])
+        content = page(title, sections, library).encode()
     document.write_bytes(output, content)
     if output != document.STANDARD_STREAM:
         click.echo(f"{printable(output)}: {len(content) / 1e6:.1f} MB", err=True)
+
+
+def _drawn(subject: Subject | History, sources: Sequence[str]) -> tuple[str, list[Section]]:
+    """Title and sections."""
+    if isinstance(subject, History):
+        hosts = counted(len(subject.hosts), "host")
+        title = f"plink autotune: {', '.join(sources)}, {hosts}"
+        return title, tuned_sections(subject, sources)
+    source = subject.source or ", ".join(named.source for named in subject.orders)
+    return f"plink: {source}, {counted(len(subject.names), 'host')}", sections_of(subject)

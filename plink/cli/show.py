@@ -1,4 +1,4 @@
-"""`plink show`: look at a cluster, an order, a plan or a comparison file."""
+"""`plink show`: look at a cluster, an order, a plan, a comparison or a log of autotune's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plink.cli.types import FiniteRange
 )
 @click.option("--json", "as_json", is_flag=True, help="Print summary statistics as JSON.")
 def command(file: str, percentile: float | None, width: int | None, as_json: bool) -> None:
-    """Look at a cluster, an order, a plan or a bench's comparison file (`-`: standard input).
+    """Look at a cluster, order, plan or comparison file, or autotune's log (`-`: standard input).
 
     A cluster's hosts are sorted so that near ones stand together. In its picture a row is a
     source, a column a destination, and bright is near.

@@ -9,6 +9,7 @@ fast.
 
 from plink.engine.engine import Engine
 from plink.engine.failure import EngineError
+from plink.engine.forest import Prepared
 from plink.engine.options import Options
 from plink.engine.redis_store import RedisStore
 from plink.engine.statistics import ConnectionStatistics, PeerStatistics, Statistics
@@ -25,6 +26,7 @@ __all__ = [
     "Forest",
     "Options",
     "PeerStatistics",
+    "Prepared",
     "RedisStore",
     "Statistics",
     "Store",

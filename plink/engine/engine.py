@@ -9,7 +9,7 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.engine.failure import EngineError
-from plink.engine.forest import native
+from plink.engine.forest import Prepared, native
 from plink.engine.meeting import Meeting, meet
 from plink.engine.options import Options
 from plink.engine.statistics import Statistics, statistics_of
@@ -52,9 +52,7 @@ class Engine:
         options = options or Options()
         if not 0 <= rank < ranks:
             raise WrongUseError(f"there is no rank {rank} among {ranks}")
-        native_forest = native(forest)
-        if forest.ranks != ranks:
-            raise WrongUseError(f"the plan is for {forest.ranks} ranks, there are {ranks}")
+        native_forest = _prepared(forest, ranks).forest
         self.rank = rank
         self.ranks = ranks
         meeting: Meeting = meet(rank, ranks, store, native_forest, options)
@@ -120,16 +118,25 @@ class Engine:
         """The number that the next all-reduce will have: 0 for the first."""
         return self._native.posted
 
-    def install(self, forest: Forest, at_collective: int) -> None:
+    def prepare(self, forest: Forest) -> Prepared:
+        """Check a plan, in any thread, before it is installed: of 1,000 ranks that takes a while.
+
+        Raises:
+            WrongUseError: the forest is none for these ranks.
+        """
+        return _prepared(forest, self.ranks)
+
+    def install(self, forest: Forest | Prepared, at_collective: int) -> None:
         """Use another plan from collective `at_collective` on. Every rank must do the same before
-        it begins that collective.
+        it begins that collective. No connection is made for it: all ranks are connected.
 
         Raises:
             WrongUseError: that collective has begun, or the forest is none for these ranks.
             EngineError: the engine has failed.
         """
+        prepared = forest if isinstance(forest, Prepared) else self.prepare(forest)
         try:
-            self._native.install(native(forest), at_collective)
+            self._native.install(prepared.forest, at_collective)
         except core.EngineFailedError as error:
             raise _translated(error) from None
         except ValueError as error:
@@ -164,6 +171,13 @@ class Engine:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _prepared(forest: Forest, ranks: int) -> Prepared:
+    prepared = Prepared(native(forest))
+    if forest.ranks != ranks:
+        raise WrongUseError(f"the plan is for {forest.ranks} ranks, there are {ranks}")
+    return prepared
 
 
 def _shape_of(array: Any, dtype: str | None) -> tuple[int, core.DType]:

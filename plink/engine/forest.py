@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 import plink.engine._native as core
 from plink.errors import WrongUseError
 from plink.plans.forest import Forest
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan that is checked and can be installed without delay."""
+
+    forest: core.Forest
 
 
 def native(forest: Forest) -> core.Forest:

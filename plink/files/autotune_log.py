@@ -54,6 +54,7 @@ class Entry:
         now_s: when.
         window: what was measured.
         action, reason, plan: of the decision.
+        state: that the tuner had then; None where the log does not say.
     """
 
     now_s: float
@@ -61,6 +62,7 @@ class Entry:
     action: Action
     reason: str
     plan: int
+    state: Mapping[str, Any] | None = None
 
 
 class LogWriter:
@@ -70,21 +72,34 @@ class LogWriter:
     name with `.1`, in place of an older one.
 
     Args:
-        path: of the log. What stands there is continued from the beginning.
-        start: what it begins with.
+        path: of the log.
+        start: what it begins with, and what stands there is kept as `.1`; None where that goes on.
         max_bytes: of both files together, about.
 
     Raises:
         PlinkError: the log cannot be written.
     """
 
-    def __init__(self, path: str, start: Start, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def __init__(self, path: str, start: Start | None, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._path = Path(path)
         self._max_bytes = max_bytes
-        self._begin(start)
+        if start is not None:
+            self.restart(start)
 
-    def write(self, now_s: float, window: Window, decision: Decision) -> bool:
+    def write(
+        self,
+        now_s: float,
+        window: Window,
+        decision: Decision,
+        state: Mapping[str, Any] | None = None,
+    ) -> bool:
         """Add an entry; whether the log is full, so that `restart` is to follow.
+
+        Args:
+            now_s: when.
+            window: what was measured.
+            decision: that followed.
+            state: of the tuner after it; now and then, so that not all has to be decided again.
 
         Raises:
             PlinkError: the log cannot be written.
@@ -98,6 +113,8 @@ class LogWriter:
             **made,
         }
         line = {"now_s": now_s, "window": window_to_json(window), "decision": decided}
+        if state is not None:
+            line["state"] = state
         try:
             with self._path.open("ab") as stream:
                 stream.write(_line(line))
@@ -112,12 +129,10 @@ class LogWriter:
             PlinkError: the log cannot be written.
         """
         try:
-            self._path.replace(f"{self._path}.1")
+            if self._path.exists():
+                self._path.replace(f"{self._path}.1")
         except OSError as error:
             raise PlinkError(f"{self._path}: cannot be renamed: {error.strerror}") from None
-        self._begin(start)
-
-    def _begin(self, start: Start) -> None:
         document.write_bytes(str(self._path), _line(_start_to_json(start)))
 
 
@@ -127,8 +142,27 @@ def read(path: str) -> tuple[Start, Iterator[Entry]]:
     Raises:
         WrongUseError: not a log, at once or when an entry is none.
     """
-    source = document.label(path)
-    lines = document.read_bytes(path).split(b"\n")
+    return parse(document.read_bytes(path), document.label(path))
+
+
+def is_log(content: bytes) -> bool:
+    """Whether a file's content begins as a log does, whichever version it is of."""
+    line = content.split(b"\n", 1)[0]
+    if FORMAT.encode() not in line:
+        return False
+    try:
+        return document.parse(line, "").get("format") == FORMAT
+    except WrongUseError:
+        return False
+
+
+def parse(content: bytes, source: str) -> tuple[Start, Iterator[Entry]]:
+    """`read`, of a file's content; `source` is what messages call it.
+
+    Raises:
+        WrongUseError: not a log, at once or when an entry is none.
+    """
+    lines = content.split(b"\n")
     start = _parse_start(document.parse(lines[0], source), source)
     hosts = max(start.plan.host_of) + 1
     return start, _entries(lines[1:], hosts, source)
@@ -150,12 +184,14 @@ def _parse_entry(entry: Fields, hosts: int) -> Entry:
         measured = window_from_json(dict(window.values), hosts)
     except (ValueError, KeyError, TypeError) as error:
         raise WrongUseError(f"{window.place}: no window of {hosts} hosts ({error})") from None
+    state = entry.optional_object("state")
     return Entry(
         entry.number("now_s", 0.0, _MAX_NUMBER),
         measured,
         Action(action),
         decision.text("reason"),
         decision.integer("plan", 0, 1 << 53),
+        None if state is None else state.values,
     )
 
 

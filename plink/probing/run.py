@@ -73,15 +73,20 @@ def probe(
         if request.tool == UPLINKS:
             measure_uplinks(request, reached, progress, on_result)
         else:
-            _measure(request, reached, progress, on_result)
+            measure_pairs(request, reached, progress, on_result)
 
 
-def _measure(
+def measure_pairs(
     request: ProbeRequest,
     reached: Reached,
     progress: Progress,
     on_result: Callable[[ProbeResult], None],
 ) -> None:
+    """Measure the pairs of a request whose hosts were reached, with a tool that measures pairs.
+
+    Raises:
+        KeyboardInterrupt: the user stopped it before anything was measured.
+    """
     beginning = begin(request, reached)
     kept = beginning.cluster
     places = {name: place for place, name in enumerate(kept.names)}

@@ -1,32 +1,66 @@
-"""The files of a report: read, told apart, and held to be of one cluster."""
+"""The files of a report: read, told apart, and held to be of one cluster or one tuned run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from plink.autotune.history import History, history_of
 from plink.errors import WrongUseError
+from plink.files import autotune_log, document
 from plink.files import cluster as cluster_file
-from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.report.subject import NamedOrder, Subject
 
 
-def read_subject(paths: Sequence[str]) -> Subject:
-    """What files are about.
+def read_inputs(paths: Sequence[str]) -> Subject | History:
+    """What files are about: a cluster and orders, or a tuned run.
 
     Args:
-        paths: at most one cluster file, and any number of order files; one may be `-`.
+        paths: at most one cluster file and any number of order files, or the logs of one run; one
+            may be `-`.
 
     Raises:
-        WrongUseError: a file is wrong or of no such kind, or they are not of one cluster.
+        WrongUseError: a file is wrong or of no such kind, or they do not belong together.
     """
     if paths.count(document.STANDARD_STREAM) > 1:
         raise WrongUseError("standard input can be one file only")
+    contents = [(document.label(path), document.read_bytes(path)) for path in paths]
+    logs = [each for each in contents if autotune_log.is_log(each[1])]
+    if not logs:
+        return _subject(contents)
+    if len(logs) < len(contents):
+        raise WrongUseError(
+            f"{logs[0][0]} is a log of plink autotune, and not all files are",
+            "a report is of a cluster and its orders, or of a tuned run",
+        )
+    return _history(logs)
+
+
+def _history(logs: Sequence[tuple[str, bytes]]) -> History:
+    """The run that logs of one plan tell of, whichever order they are given in."""
+    parts = []
+    for source, content in logs:
+        start, entries = autotune_log.parse(content, source)
+        known = list(entries)
+        parts.append((known[0].now_s if known else float("inf"), source, start, known))
+    parts.sort(key=lambda part: part[0])
+    _, first_source, first, _ = parts[0]
+    for _, source, start, _ in parts[1:]:
+        if start.plan.ranks != first.plan.ranks or start.plan.groups != first.plan.groups:
+            raise WrongUseError(
+                f"{first_source} and {source} are logs of different jobs", "a report is of one run"
+            )
+    try:
+        return history_of((start, entries) for _, _, start, entries in parts)
+    except ValueError as error:  # the plan has no masters, or the state is none
+        raise WrongUseError(f"{first_source}: {error}") from None
+
+
+def _subject(contents: Sequence[tuple[str, bytes]]) -> Subject:
     clusters: list[tuple[str, Cluster, str]] = []
     orders: list[NamedOrder] = []
-    for path in paths:
-        source, content = document.label(path), document.read_bytes(path)
+    for source, content in contents:
         data = document.parse(content, source)
         found = data.get("format")
         if found == cluster_file.FORMAT:
@@ -37,7 +71,8 @@ def read_subject(paths: Sequence[str]) -> Subject:
         else:
             kind = f"a {document.brief(found)} file" if isinstance(found, str) else "no plink file"
             raise WrongUseError(
-                f"{source}: is {kind}", "plink report takes cluster and order files"
+                f"{source}: is {kind}",
+                "plink report takes cluster and order files, or logs of plink autotune",
             )
     if len(clusters) > 1:
         raise WrongUseError(

@@ -24,6 +24,7 @@ from plink.autotune.ranks.rank import TunedRank
 from plink.engine import Engine, Statistics
 from plink.engine import Work as EngineWork
 from plink.errors import PlinkError
+from plink.torch.optimizers import follow_steps
 from plink.torch.staging import AcceleratorStage, HostStage, Stage
 from plink.torch.work import NO_TIMEOUT, Errands, Reduction
 
@@ -89,6 +90,7 @@ class PlinkGroup(ProcessGroup):
         self._plain: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
         self._engine = engine
         self._tuned = tuned
+        self._steps = None if tuned is None else follow_steps(tuned.step)
         self._poster = Errands("plink-poster")
         self._herald = Errands("plink-herald")
         self._streams: dict[torch.device, Any] = {}
@@ -175,6 +177,8 @@ class PlinkGroup(ProcessGroup):
 
     def _end(self) -> None:
         _open.discard(self)
+        if self._steps is not None:
+            self._steps.remove()
         if self._engine is not None:
             self._engine.close()
         self._poster.end()

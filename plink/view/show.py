@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from plink.autotune.history import history_of
 from plink.bench.comparison.table import render as render_comparison
 from plink.errors import WrongUseError
-from plink.files import cluster, document
+from plink.files import autotune_log, cluster, document
 from plink.files import comparison as comparison_file
 from plink.files import order as order_file
 from plink.files import plan as plan_file
@@ -23,6 +24,7 @@ from plink.view.plan_page import plan_to_json, print_plan_page
 from plink.view.ranks import print_ranks
 from plink.view.routes import routes_to_json
 from plink.view.summary import summarise, to_json
+from plink.view.tuned import print_tuned_page, tuned_to_json
 
 
 def show(path: str, *, percentile: float | None, width: int | None, as_json: bool) -> None:
@@ -38,7 +40,13 @@ def show(path: str, *, percentile: float | None, width: int | None, as_json: boo
         WrongUseError: the file is wrong or of a format without a page, or lacks the percentile.
     """
     source = document.label(path)
-    data = document.parse(document.read_bytes(path), source)
+    content = document.read_bytes(path)
+    if autotune_log.is_log(content):
+        if percentile is not None:
+            raise WrongUseError(f"{source}: --percentile is for cluster files")
+        _show_tuned(content, source, width, as_json)
+        return
+    data = document.parse(content, source)
     found = data.get("format")
     if found == cluster.FORMAT:
         _show_cluster(cluster.from_json(data, source), source, percentile, width, as_json)
@@ -58,7 +66,7 @@ def show(path: str, *, percentile: float | None, width: int | None, as_json: boo
         named = f"a {document.brief(found)} file" if isinstance(found, str) else "no plink file"
         raise WrongUseError(
             f"{source}: is {named}",
-            "plink show takes cluster, order, plan and comparison files",
+            "plink show takes cluster, order, plan and comparison files, and autotune's logs",
         )
 
 
@@ -100,6 +108,14 @@ def _show_comparison(found: comparison_file.Comparison, width: int | None, as_js
         _print_json(comparison_file.to_json(found))
     else:
         paper(width).console.print(render_comparison(found))
+
+
+def _show_tuned(content: bytes, source: str, width: int | None, as_json: bool) -> None:
+    run = history_of([autotune_log.parse(content, source)], with_replay=False)
+    if as_json:
+        _print_json(tuned_to_json(run))
+    else:
+        print_tuned_page(paper(width).console, run, source)
 
 
 def _print_json(data: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A program on every host of a lab: a task in as one line of JSON, an answer out as another."""
+"""A program on every host: a task in as one line of JSON, an answer out as another."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchkit.lab import BenchLab
+from benchkit.hosts import Hosts
 
 
 def answers_of_ranks(
-    lab: BenchLab, hosts: Sequence[str], program: Path, task: Mapping[str, Any]
+    lab: Hosts, hosts: Sequence[str], program: Path, task: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """What every rank answered.
 
     Args:
-        lab: that stands.
+        lab: that stands, or this host alone.
         hosts: of each rank.
         program: a Python program.
         task: for all ranks; each is also told its `rank` and its host's `address`.
@@ -42,3 +42,8 @@ def answers_of_ranks(
     if any(process.returncode for process in processes):
         raise SystemExit("a rank failed")
     return [json.loads(answer) for answer in answers]
+
+
+def told(process: subprocess.Popen[str]) -> str:
+    """The next line that a program says; nothing if it has ended."""
+    return process.stdout.readline() if process.stdout is not None else ""

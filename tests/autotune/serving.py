@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -34,18 +34,25 @@ def switching(ranks: int, name: str = "job") -> Job:
 
 
 @contextlib.contextmanager
-def serving(jobs: Mapping[str, Served], said: list[str], port: int = 0) -> Iterator[int]:
-    """The port of a daemon with these jobs."""
+def serving(
+    jobs: Mapping[str, Served],
+    said: list[str],
+    port: int = 0,
+    begin: Callable[[Server], object] = lambda _: None,
+) -> Iterator[int]:
+    """The port of a daemon with these jobs; `begin` is given the server first."""
     ready: Future[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def serve() -> None:
         server = Server(jobs, said.append)
+        begun = begin(server)
         over = asyncio.Event()
         listening = await server.listen(HOST, port)
         ready.set_result((listening.sockets[0].getsockname()[1], asyncio.get_running_loop(), over))
         await over.wait()
         listening.close()
         await server.close()
+        del begun
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plans.strategies import forests
 from plink.autotune.ranks.identity import LARGEST_NUMBER, Identity, identity
-from plink.autotune.ranks.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Report
+from plink.autotune.ranks.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Report, Watch
 
 numbers = st.integers(0, LARGEST_NUMBER)
 identities = st.builds(Identity, numbers, st.integers(0, (1 << 32) - 1))
@@ -44,4 +44,5 @@ def messages(draw: st.DrawFn) -> tuple[Message, int]:
         identities,
     )
     plan = numbers.map(lambda number: NewPlan(identity(number, forest), forest))
-    return draw(st.one_of(join, reports(ranks), plan, st.builds(Ask, identities))), ranks
+    watch = st.builds(Watch, st.integers(1, 1 << 40))
+    return draw(st.one_of(join, reports(ranks), plan, st.builds(Ask, identities), watch)), ranks

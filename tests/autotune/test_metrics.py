@@ -18,6 +18,7 @@ from autotune.reporting import first, join, report
 from autotune.serving import plan_of
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.metrics import JobCollector
+from plink.autotune.daemon.picture import picture_of
 from plink.autotune.daemon.watch import view
 
 DASHBOARD = Path(__file__).resolve().parents[2] / "docs" / "autotune-dashboard.json"
@@ -90,7 +91,7 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
 def test_a_terminal_shows_load_and_decisions() -> None:
     console = Console(width=120, record=True, file=io.StringIO())
     job = measured()
-    console.print(view([job.status]))
+    console.print(view([picture_of(job.status)]))
     text = console.export_text()
     assert "3 of 3 ranks" in text
     assert "(1 on its way)" in text

@@ -59,11 +59,15 @@ def test_ranks_share_memory_unless_one_of_two_does_not_want_it() -> None:
     assert min(sent) > 300_000 * 8 // 4
 
 
+def open_files() -> list[str]:
+    return [str(f.readlink()) for f in Path("/proc/self/fd").iterdir() if f.is_symlink()]
+
+
 def test_nothing_of_it_is_left_behind() -> None:
     def traces() -> list[str]:
         maps = Path("/proc/self/maps").read_text().splitlines()
         names = Path("/proc/net/unix").read_text().splitlines()
-        files = [str(f.readlink()) for f in Path("/proc/self/fd").iterdir() if f.is_symlink()]
+        files = open_files()
         found = [line for line in maps + files if "memfd:plink" in line]
         # Engines of other processes have theirs.
         own = {file[len("socket:[") : -1] for file in files if file.startswith("socket:[")}
@@ -197,6 +201,8 @@ def test_memory_that_could_be_taken_away_again_is_refused(tmp_path: Path) -> Non
             [memory(size_bytes + 4096)],
             [memory(100)],
             [memory(2 * (MARKS_BYTES + 3 * RING_BYTES))],
+            # Only the first is taken; the other must not stay open.
+            [memory(100), memory()],
         ):
             with rank_0.call(0, handles) as connection:
                 assert connection.recv(1) == b""
@@ -207,6 +213,7 @@ def test_memory_that_could_be_taken_away_again_is_refused(tmp_path: Path) -> Non
             engine = rank_0.engine.result()
             assert shared_with(engine) == []
             engine.close()
+    assert "/memfd:test (deleted)" not in open_files()
 
 
 CALL = """

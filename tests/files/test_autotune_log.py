@@ -9,43 +9,17 @@ from typing import Any
 
 import pytest
 
-from autotune.tuner.jobs import first_forest
-from autotune.tuner.network import Job, Noise, even
-from plink.autotune.tuner.options import TunerOptions
-from plink.autotune.tuner.replay import replay, tuner_of
-from plink.autotune.tuner.snapshot import to_json
+from autotune.logs import write_log
+from plink.autotune.tuner.replay import replay
 from plink.cli import run
 from plink.errors import EXIT_CHANGED, EXIT_WRONG_USE, WrongUseError
 from plink.files import autotune_log
-from plink.files.autotune_log import LogWriter, Start
-from plink.files.plan import Plan, PlanRank
-
-USUAL = even(4)
-SLOW = USUAL.with_host(0, 0.4)
-
-
-def write(path: Path, max_bytes: int = 1 << 30) -> int:
-    """The log of a job with a host throttled and restored; how many plans it made."""
-    ranks = [PlanRank(f"n{rank}", f"10.0.0.{rank + 1}") for rank in range(4)]
-    plan = Plan("flat", ranks, first_forest(USUAL), 102_000_000)
-    job = Job(noise=Noise(), seed=3)
-    tuner = tuner_of(plan, TunerOptions())
-    writer = LogWriter(str(path), Start(plan, TunerOptions()), max_bytes)
-    forest, plans = plan.forest, 0
-    for number in range(45):
-        window = job.window(tuner.plan, forest, SLOW if 10 <= number < 25 else USUAL)
-        decision = tuner.decide(5.0 * number, window)
-        if decision.forest is not None:
-            forest, plans = decision.forest, plans + 1
-        if writer.write(5.0 * number, window, decision):
-            writer.restart(Start(plan, TunerOptions(), to_json(tuner)))
-    return plans
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "job.log"
-    assert write(path) == 2
+    assert write_log(path) == 2
     return path
 
 
@@ -61,7 +35,7 @@ def test_a_replay_decides_the_same(log: Path) -> None:
 @pytest.mark.parametrize("max_bytes", [6_000, 15_000, 25_000, 32_000])
 def test_a_log_that_was_cut_decides_the_same(tmp_path: Path, max_bytes: int) -> None:
     path = tmp_path / "job.log"
-    write(path, max_bytes)
+    write_log(path, max_bytes)
     seen = 0
     for part in (f"{path}.1", str(path)):
         start, entries = autotune_log.read(part)

@@ -3,47 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support.lab import Lab, lab_cluster
-from support.plink_command import Done, plink, read_json, ssh_options
+from probing.measured import Measured
+from support.plink_command import plink, read_json, ssh_options
 
 pytestmark = pytest.mark.lab
-
-
-# A pair that was read at a bad moment would later seem to have changed.
-PRECISELY = ("--count", "2000", "--precision", "0")
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A lab and the cluster file that was measured in it."""
-
-    lab: Lab
-    file: Path
-
-    def check(self, *options: object) -> Done:
-        return plink("probe", "--check", self.file, *ssh_options(self.lab), *options)
-
-    def found(self, *options: object) -> tuple[int, dict[str, Any]]:
-        done = self.check("--json", *options)
-        found: dict[str, Any] = json.loads(done.stdout)
-        return done.code, found
-
-
-# Racks far apart, so that other work on this machine, which lengthens times, hides no change.
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
-    file = tmp_path_factory.mktemp("check") / "c.json"
-    with lab_cluster(racks=2, hosts=3, hops=16) as lab:
-        done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", file, *PRECISELY)
-        assert done.code == 0, done.stderr
-        yield Measured(lab, file)
 
 
 def test_an_unchanged_network_is_described(measured: Measured) -> None:

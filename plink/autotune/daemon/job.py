@@ -5,10 +5,11 @@ Each method returns what is to be sent: pairs of a rank, or None for all, and a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from plink.autotune.daemon.resuming import Kept
 from plink.autotune.daemon.status import Event, Status
 from plink.autotune.daemon.windows import (
     Gathering,
@@ -18,7 +19,16 @@ from plink.autotune.daemon.windows import (
     window_of,
 )
 from plink.autotune.ranks.identity import LARGEST_NUMBER, Identity, identity
-from plink.autotune.ranks.messages import Ask, Join, Message, NewPlan, Report
+from plink.autotune.ranks.messages import (
+    MOST_HOLD_S,
+    Ask,
+    Holding,
+    Join,
+    Message,
+    NewPlan,
+    Release,
+    Report,
+)
 from plink.autotune.tuner.decision import Action, Decision
 from plink.autotune.tuner.window import Window
 from plink.errors import PlinkError
@@ -50,6 +60,9 @@ class Journal(Protocol):
     def begun(self, plan: Plan, decider: Decider) -> None:
         """Tuning of that plan begins, or begins anew."""
 
+    def resumed(self, kept: Kept) -> None:
+        """Tuning goes on where a log ended."""
+
     def decided(self, now_s: float, window: Window, decision: Decision) -> None:
         """After every window."""
 
@@ -70,10 +83,16 @@ class Job:
         plan: where its ranks run, and what they begin with.
         make_decider: for what the job turns out to run on.
         journal: None for none.
+        kept: what an earlier daemon's log has left; None for nothing.
     """
 
     def __init__(
-        self, name: str, plan: Plan, make_decider: MakeDecider, journal: Journal | None = None
+        self,
+        name: str,
+        plan: Plan,
+        make_decider: MakeDecider,
+        journal: Journal | None = None,
+        kept: Kept | None = None,
     ) -> None:
         self.plan = plan
         self.ranks = len(plan.ranks)
@@ -82,6 +101,7 @@ class Job:
         self._host_of = plan.host_of
         self._make_decider = make_decider
         self._journal = journal
+        self._kept = kept
         self._gathering = Gathering(self.ranks)
         self._tuned: _Tuned | None = None
         self._issued: NewPlan | None = None
@@ -89,6 +109,9 @@ class Job:
         self._remember(NewPlan(identity(0, plan.forest), plan.forest))
         self._largest = 0
         self._there: set[int] = set()
+        self._still: set[int] = set()
+        self.when_still: Callable[[], None] = lambda: None
+        self.when_asked: Callable[[float, Sequence[str]], None] = lambda _now_s, _hosts: None
 
     def joined(self, now_s: float, join: Join) -> Outgoing:
         """A rank is there; it gets the newest plan if it lacks it."""
@@ -107,6 +130,7 @@ class Job:
         if len(self._there) == self.ranks:
             self._say(now_s, "left", f"rank {rank} on {self.plan.ranks[rank].host} is gone")
         self._there.discard(rank)
+        self._still.discard(rank)
         self.status.ranks_there = len(self._there)
         self._gathering.forget()
 
@@ -115,6 +139,55 @@ class Job:
         self._remember(plan)
         self._say(now_s, "plan", f"plan {plan.identity.number} was got back from the ranks")
         return []
+
+    def say(self, now_s: float, what: str, text: str) -> None:
+        """Something has happened that is to be seen."""
+        self._say(now_s, what, text)
+
+    def hold(self) -> Outgoing:
+        """Ask the ranks to hold still; `when_still` is called once all of them do.
+
+        Returns:
+            nothing where they cannot: a rank is not there, or nothing is tuned yet.
+        """
+        if self._tuned is None or len(self._there) < self.ranks:
+            return []
+        self._still.clear()
+        # The newest plan once more, under a new number, which all ranks reach at one point.
+        sent = self._issue(self._known[self._tuned.current], hold_s=MOST_HOLD_S)
+        if self._issued is not None:
+            self._tuned = replace(self._tuned, current=self._issued.identity)
+        return sent
+
+    def holding(self, rank: int, message: Holding) -> None:
+        """A rank holds still."""
+        if self._issued is not None and message.plan == self._issued.identity:
+            self._still.add(rank)
+        if len(self._still) == self.ranks:
+            self.when_still()
+
+    def release(self) -> Outgoing:
+        """Let the ranks go on."""
+        if self._issued is None or not self._issued.hold_s:
+            return []
+        self._issued = replace(self._issued, hold_s=0.0)
+        return [(None, Release(self._issued.identity))]
+
+    def replanned(self, now_s: float, plan: Plan) -> Outgoing:
+        """The network is another one: begin anew with this plan, for the same ranks."""
+        size_bytes = round(self.status.reduced_bytes) or plan.size_bytes
+        begun = replace(plan, size_bytes=size_bytes)
+        try:
+            decider = self._make_decider(begun)
+        except ValueError as error:
+            self._say(now_s, "plan", f"the new plan cannot be tuned: {error}")
+            return []
+        self.plan = begun
+        sent = self._issue(begun.forest)
+        if self._issued is not None:
+            self._tuned = _Tuned(decider, self._issued.identity)
+            self._write(now_s, lambda journal: journal.begun(begun, decider))
+        return sent
 
     def reported(self, now_s: float, rank: int, report: Report) -> Outgoing:
         """A rank has measured."""
@@ -144,7 +217,13 @@ class Job:
         return self._decide(now_s, self._tuned.decider, window)
 
     def _adopt(self, now_s: float, rank: int, plan: Identity, size_bytes: float) -> Outgoing:
-        """Begin to tune what the job turns out to run on."""
+        """Begin to tune what the job turns out to run on, or go on where a log ended."""
+        why_not = ""
+        if self._kept is not None:
+            reason = self._kept.why_not(plan, size_bytes)
+            if reason is None:
+                return self._resume(now_s, self._kept, plan)
+            why_not = f", with nothing learned yet: {reason}"
         if plan not in self._known:
             return [(rank, Ask(plan))]
         begun = replace(self.plan, forest=self._known[plan], size_bytes=max(1, round(size_bytes)))
@@ -153,11 +232,36 @@ class Job:
         except ValueError as error:
             self._say(now_s, "plan", f"plan {plan.number} cannot be tuned: {error}")
             return self._issue(self.plan.forest)
+        self._kept = None
         self._tuned = _Tuned(decider, plan)
         self.status.plan = plan.number
-        self._say(now_s, "begun", f"plan {plan.number} is in force, and tuned from now on")
+        text = f"plan {plan.number} is in force, and tuned from now on{why_not}"
+        self._say(now_s, "begun", text)
         self._write(now_s, lambda journal: journal.begun(begun, decider))
         return []
+
+    def _resume(self, now_s: float, kept: Kept, plan: Identity) -> Outgoing:
+        """Go on where a log ended, with a plan in force that it has."""
+        self._kept = None
+        self.plan = kept.plan
+        self._tuned = _Tuned(kept.tuner, plan)
+        self.status.plan = plan.number
+        running = kept.running(plan)
+        is_newest = running is kept.forest
+        if running is not None:
+            self._remember(NewPlan(plan, running))
+        text = (
+            f"plan {plan.number} is in force, and tuned on after the log's {kept.windows} windows"
+        )
+        lost = "" if is_newest else "; the newest plan is handed out again"
+        self._say(now_s, "resumed", f"{text}{lost}")
+        self._write(now_s, lambda journal: journal.resumed(kept))
+        if is_newest:
+            return []
+        sent = self._issue(kept.forest)
+        if self._issued is not None:
+            self._tuned = _Tuned(kept.tuner, self._issued.identity)
+        return sent
 
     def _decide(self, now_s: float, decider: Decider, window: Window) -> Outgoing:
         decision = decider.decide(now_s, window)
@@ -167,18 +271,18 @@ class Job:
             self.status.reprobe_hosts = [self.status.hosts[host] for host in decision.hosts]
         if decision.action is not Action.WAIT:
             self._say(now_s, decision.action.value, decision.reason)
-        if decision.forest is None:
-            return []
-        sent = self._issue(decision.forest)
-        if self._issued is not None:
+        sent = [] if decision.forest is None else self._issue(decision.forest)
+        if sent and self._issued is not None:
             self._tuned = _Tuned(decider, self._issued.identity)
+        if decision.hosts:
+            self.when_asked(now_s, [self.status.hosts[host] for host in decision.hosts])
         return sent
 
-    def _issue(self, forest: Forest) -> Outgoing:
+    def _issue(self, forest: Forest, hold_s: float = 0.0) -> Outgoing:
         if self._largest >= LARGEST_NUMBER:
             return []
         self._largest += 1
-        plan = NewPlan(identity(self._largest, forest), forest)
+        plan = NewPlan(identity(self._largest, forest), forest, hold_s)
         self._issued = plan
         self._remember(plan)
         self.status.plan = plan.identity.number

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
+
 from plink.autotune.daemon.job import Decider
+from plink.autotune.daemon.resuming import Kept
 from plink.autotune.tuner.decision import Decision
 from plink.autotune.tuner.snapshot import to_json
 from plink.autotune.tuner.tuner import Tuner
 from plink.autotune.tuner.window import Window
+from plink.errors import PlinkError
 from plink.files.autotune_log import LogWriter, Start
 from plink.files.plan import Plan
+
+# After so many windows the log has the tuner's state again.
+_WINDOWS_A_STATE = 256
 
 
 class LogJournal:
@@ -16,6 +23,7 @@ class LogJournal:
 
     Args:
         path: of the log. Where tuning begins anew, so does the log; the old one is kept as `.1`.
+            Where it goes on, so does the log.
     """
 
     def __init__(self, path: str) -> None:
@@ -23,6 +31,7 @@ class LogJournal:
         self._plan: Plan | None = None
         self._tuner: Tuner | None = None
         self._writer: LogWriter | None = None
+        self._since_state = 0
 
     def begun(self, plan: Plan, decider: Decider) -> None:
         """Begin a log.
@@ -38,6 +47,21 @@ class LogJournal:
             self._writer = LogWriter(self._path, start)
         else:
             self._writer.restart(start)
+        self._since_state = 0
+
+    def resumed(self, kept: Kept) -> None:
+        """Go on with the log that stands there, without a last line that was cut.
+
+        Raises:
+            PlinkError: it cannot be written.
+        """
+        try:
+            os.truncate(self._path, kept.whole_bytes)
+        except OSError as error:
+            raise PlinkError(f"{self._path}: cannot be written: {error.strerror}") from None
+        self._plan, self._tuner = kept.plan, kept.tuner
+        self._writer = LogWriter(self._path, None)
+        self._since_state = _WINDOWS_A_STATE
 
     def decided(self, now_s: float, window: Window, decision: Decision) -> None:
         """Add an entry.
@@ -47,5 +71,10 @@ class LogJournal:
         """
         if self._writer is None or self._tuner is None or self._plan is None:
             return
-        if self._writer.write(now_s, window, decision):
+        self._since_state += 1
+        state = to_json(self._tuner) if self._since_state >= _WINDOWS_A_STATE else None
+        if state is not None:
+            self._since_state = 0
+        if self._writer.write(now_s, window, decision, state):
             self._writer.restart(Start(self._plan, self._tuner.options, to_json(self._tuner)))
+            self._since_state = 0

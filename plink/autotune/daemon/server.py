@@ -1,4 +1,7 @@
-"""The daemon's sockets: ranks come, prove the secret, report, and are given plans."""
+"""The daemon's sockets: ranks come, prove the secret, report, and are given plans.
+
+Who is attached proves the same secret, and is shown the job as often as it asks.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,20 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from plink.autotune.daemon import picture
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.ranks.frames import Channel, ProtocolError, payload_of
 from plink.autotune.ranks.handshake import ANSWER_BYTES, GREETING_BYTES, Proofs, parse_greeting
-from plink.autotune.ranks.messages import Join, Message, NewPlan, Report, from_json, to_json
+from plink.autotune.ranks.messages import (
+    Holding,
+    Join,
+    Message,
+    NewPlan,
+    Report,
+    Watch,
+    from_json,
+    to_json,
+)
 from plink.autotune.ranks.secret import NONCE_BYTES
 from plink.errors import PlinkError
 from plink.view.text import printable
@@ -34,7 +47,7 @@ class Served:
 
 
 class _Guest:
-    """A rank's connection, once it has proven the secret."""
+    """A connection of a rank, or of who is attached, once it has proven the secret."""
 
     def __init__(self, writer: asyncio.StreamWriter, channel: Channel) -> None:
         self.writer = writer
@@ -142,6 +155,10 @@ class Server:
             while received := await reader.read(_RECEIVED_BYTES):
                 for data in channel.feed(received):
                     message = from_json(data, job.ranks)
+                    if rank is None and isinstance(message, Watch):
+                        shown = picture.to_json(picture.picture_of(job.status))
+                        guest.send(payload_of(shown))
+                        continue
                     if rank is None:
                         rank = self._seat(job, guest, message)
                     self._take(job, rank, message)
@@ -163,15 +180,18 @@ class Server:
     def _take(self, job: Job, rank: int, message: Message) -> None:
         now_s = time.time()
         if isinstance(message, Join) and message.rank == rank:
-            self._send(job, job.joined(now_s, message))
+            self.send(job, job.joined(now_s, message))
         elif isinstance(message, Report):
-            self._send(job, job.reported(now_s, rank, message))
+            self.send(job, job.reported(now_s, rank, message))
         elif isinstance(message, NewPlan):
-            self._send(job, job.told(now_s, message))
+            self.send(job, job.told(now_s, message))
+        elif isinstance(message, Holding):
+            job.holding(rank, message)
         else:
             raise ProtocolError("a message that no rank sends")
 
-    def _send(self, job: Job, outgoing: Outgoing) -> None:
+    def send(self, job: Job, outgoing: Outgoing) -> None:
+        """Send a job's ranks what they are to know."""
         guests = self._guests[job.status.name]
         for rank, message in outgoing:
             payload = payload_of(to_json(message))

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plink.autotune.daemon.status import Status
+from plink.autotune.daemon.picture import Picture
 from plink.view.text import counted, printable
 
 _BAR_WIDTH = 30
@@ -17,40 +17,39 @@ _MOST_HOSTS = 16
 _MOST_EVENTS = 8
 
 
-def view(jobs: Sequence[Status]) -> RenderableType:
+def view(jobs: Sequence[Picture]) -> RenderableType:
     """Of each job its throughput, the load of its hosts, and what happened last."""
     return Group(*(part for job in jobs for part in _job(job)))
 
 
-def _job(job: Status) -> list[RenderableType]:
+def _job(job: Picture) -> list[RenderableType]:
     return [_heading(job), _loads(job), _events(job), Text()]
 
 
-def _heading(job: Status) -> Text:
+def _heading(job: Picture) -> Text:
     heading = Text(printable(job.name), style="bold")
     heading.append(f"  {job.ranks_there} of {counted(job.ranks, 'rank')}", style="default")
-    if job.window is None:
+    if job.iteration_s is None:
         heading.append("  nothing measured yet", style="dim")
         return heading
     heading.append(f"  plan {job.plan_in_force}", style="default")
     if job.plan != job.plan_in_force:
         heading.append(f" ({job.plan} on its way)", style="yellow")
     heading.append(
-        f"  {1e3 * job.window.median_s:,.1f} ms an iteration"
+        f"  {1e3 * job.iteration_s:,.1f} ms an iteration"
         f"  {job.throughput_bytes_s / 1e6:,.1f} MB/s reduced",
         style="default",
     )
     return heading
 
 
-def _loads(job: Status) -> Table:
+def _loads(job: Picture) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("host", "sends, MB an iteration", "", "busy, ms", "sent again"):
         table.add_column(name, justify="left" if name in ("host", "") else "right")
-    if job.window is None:
+    if job.iteration_s is None:
         return table
-    sent, busy = job.window.sent_bytes.sum(axis=1), job.window.busy_s.max(axis=1)
-    again = job.window.retransmissions.sum(axis=1)
+    sent, busy, again = job.sent_bytes, job.busy_s, job.retransmissions
     # The busiest first: with many hosts only these are of interest.
     order = (-busy).argsort(kind="stable")[:_MOST_HOSTS]
     for host in sorted(order.tolist()):
@@ -67,7 +66,7 @@ def _loads(job: Status) -> Table:
     return table
 
 
-def _events(job: Status) -> Table:
+def _events(job: Picture) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     for event in list(job.latest)[-_MOST_EVENTS:]:
         clock = time.strftime("%H:%M:%S", time.localtime(event.at_s))

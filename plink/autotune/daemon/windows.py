@@ -69,15 +69,16 @@ def window_of(reports: Sequence[Report], host_of: Sequence[int], plan: int) -> W
         host_of: (P,) the host of each rank.
         plan: what the tuner calls the plan.
     """
-    hosts = np.asarray(host_of, dtype=np.intp)
+    # The ranks of a host stand together, and hosts in the order of their first ones.
+    first_ranks = np.flatnonzero(np.diff(host_of, prepend=-1))
     share = _share(reports)
 
     def flows(name: str, combine: np.ufunc) -> Floats:
         by_rank = np.array([report.peers[name] for report in reports])
-        found = np.zeros((int(hosts.max()) + 1,) * 2)
-        combine.at(found, (hosts[:, None], hosts[None, :]), by_rank)
-        np.fill_diagonal(found, 0.0)
-        return found
+        of_hosts: Floats = combine.reduceat(by_rank, first_ranks, axis=0)
+        of_hosts = combine.reduceat(of_hosts, first_ranks, axis=1)
+        np.fill_diagonal(of_hosts, 0.0)
+        return of_hosts
 
     return Window(
         plan,

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import random
-import secrets
 import select
 import socket
 import threading
@@ -14,10 +13,19 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from plink.autotune.ranks.calling import authenticated
 from plink.autotune.ranks.frames import Channel, payload_of
-from plink.autotune.ranks.handshake import CHALLENGE_BYTES, Proofs, greeting
-from plink.autotune.ranks.messages import Ask, Join, Message, NewPlan, Report, from_json, to_json
-from plink.autotune.ranks.secret import NONCE_BYTES
+from plink.autotune.ranks.messages import (
+    Ask,
+    Holding,
+    Join,
+    Message,
+    NewPlan,
+    Release,
+    Report,
+    from_json,
+    to_json,
+)
 from plink.autotune.ranks.settings import Settings
 from plink.errors import PlinkError
 
@@ -31,7 +39,7 @@ _RECEIVED_BYTES = 1 << 16
 # Reports that wait for a daemon that does not read.
 _MOST_WAITING = 16
 
-Errand = Callable[[], Report | None]
+Errand = Callable[[], Report | Holding | None]
 
 
 class Client:
@@ -44,6 +52,7 @@ class Client:
         join: says who this rank is and what it holds.
         held: is given each plan that comes, in the thread.
         find: a plan that the daemon asks for, or None.
+        released: called when the daemon no longer needs ranks to hold still, or is gone.
     """
 
     def __init__(
@@ -55,11 +64,13 @@ class Client:
         join: Callable[[], Join],
         held: Callable[[NewPlan], None],
         find: Callable[[Ask], NewPlan | None],
+        released: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._secret = secret
         self._ranks = ranks
         self._join, self._held, self._find = join, held, find
+        self._released = released
         self._errands: deque[Errand] = deque(maxlen=_MOST_WAITING)
         self._ear, self._mouth = os.pipe()
         os.set_blocking(self._mouth, False)
@@ -101,6 +112,7 @@ class Client:
                 if str(error) != complaint:
                     complaint = str(error)
                     _LOG.warning("training goes on without the autotuner: %s", complaint)
+            self._released()
             if time.monotonic() - began > _LONGEST_PAUSE_S:
                 pause_s = _FIRST_PAUSE_S
             self._idle(pause_s * random.uniform(0.5, 1.5))
@@ -118,7 +130,7 @@ class Client:
         with socket.create_connection(address, _CONNECT_TIMEOUT_S) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            channel = self._authenticate(connection)
+            channel = authenticated(connection, self._secret, self._settings.job)
             _send(connection, channel, self._join())
             while not self._is_over.is_set():
                 watched: list[socket.socket | int] = [connection, self._ear]
@@ -133,27 +145,19 @@ class Client:
                     for message in channel.feed(received):
                         self._take(connection, channel, from_json(message, self._ranks))
 
-    def _authenticate(self, connection: socket.socket) -> Channel:
-        nonce = secrets.token_bytes(NONCE_BYTES)
-        connection.sendall(greeting(self._settings.job, nonce))
-        challenge = _received(connection, CHALLENGE_BYTES)
-        nonces = nonce + challenge[:NONCE_BYTES]
-        proofs = Proofs(self._secret, self._settings.job, nonces)
-        proofs.check(challenge[NONCE_BYTES:], proofs.of_daemon)
-        connection.sendall(proofs.of_rank)
-        return Channel(proofs.session_key, is_daemon=False)
-
     def _take(self, connection: socket.socket, channel: Channel, message: Message) -> None:
         if isinstance(message, NewPlan):
             self._held(message)
+        elif isinstance(message, Release):
+            self._released()
         elif isinstance(message, Ask):
             found = self._find(message)
             if found is not None:
                 _send(connection, channel, found)
 
-    def _do_errands(self) -> list[Report]:
+    def _do_errands(self) -> list[Report | Holding]:
         os.read(self._ear, _RECEIVED_BYTES)
-        made = []
+        made: list[Report | Holding] = []
         while self._errands:
             report = self._errands.popleft()()
             if report is not None:
@@ -163,13 +167,3 @@ class Client:
 
 def _send(connection: socket.socket, channel: Channel, message: Message) -> None:
     connection.sendall(channel.pack(payload_of(to_json(message))))
-
-
-def _received(connection: socket.socket, size_bytes: int) -> bytes:
-    received = b""
-    while len(received) < size_bytes:
-        part = connection.recv(size_bytes - len(received))
-        if not part:
-            raise ConnectionResetError("the autotuner has closed the connection: another job?")
-        received += part
-    return received

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from plink.autotune.ranks.frames import ProtocolError
 from plink.autotune.ranks.secret import NONCE_BYTES, PROOF_BYTES, is_proof, proof
 
-_MAGIC = b"plinktune\x01"
+_MAGIC = b"plinktune\x02"
 _NAME_BYTES = 64
 
 GREETING_BYTES = len(_MAGIC) + _NAME_BYTES + NONCE_BYTES

@@ -33,6 +33,16 @@ _MOST_SECONDS = 1e9
 _MOST_WEIGHT = 1e9
 _MOST_DIGEST = (1 << 32) - 1
 
+# Of what who is attached is shown (`plink.autotune.daemon.picture`).
+PICTURE_VERSION = 1
+
+# Of what is packed. Ranks are at most `MAX_RANKS`; whether parents make trees is checked later.
+_FIGURES = "<f4"
+_PARENTS = "<i2"
+
+# Ranks hold still for at most so long at a time.
+MOST_HOLD_S = 10.0
+
 PEER_FIGURES = (
     "sent_bytes",
     "busy_s",
@@ -93,10 +103,12 @@ class NewPlan:
     Args:
         identity: of the plan.
         forest: over the ranks of the plan file.
+        hold_s: for how long ranks hold still where it starts, at most; 0 for not at all.
     """
 
     identity: Identity
     forest: Forest
+    hold_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,32 @@ class Ask:
     plan: Identity
 
 
-Message = Join | Report | NewPlan | Ask
+@dataclass(frozen=True)
+class Watch:
+    """Who is attached asks to be shown the job once. It is no rank, and is answered by a picture.
+
+    Args:
+        version: of the picture that it knows.
+    """
+
+    version: int = PICTURE_VERSION
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A rank holds still, and nothing of what it sent is on its way any more."""
+
+    plan: Identity
+
+
+@dataclass(frozen=True)
+class Release:
+    """The daemon no longer needs ranks to hold still."""
+
+    plan: Identity
+
+
+Message = Join | Report | NewPlan | Ask | Holding | Release | Watch
 
 
 def to_json(message: Message) -> dict[str, Any]:
@@ -129,18 +166,21 @@ def to_json(message: Message) -> dict[str, Any]:
             "seconds": message.seconds,
             "iteration_s": message.iteration_s[-MOST_ITERATIONS:].tolist(),
             "reduced_bytes": message.reduced_bytes,
-            "peers": {name: _packed(message.peers[name]) for name in PEER_FIGURES},
+            "peers": {name: _packed(message.peers[name], _FIGURES) for name in PEER_FIGURES},
         }
     if isinstance(message, NewPlan):
         forest = message.forest
         return {
             "what": "plan",
             "plan": vars(message.identity),
+            "hold_s": message.hold_s,
             "weights": forest.weights.tolist(),
-            "reduce": forest.reduce_parents.tolist(),
-            "broadcast": forest.broadcast_parents.tolist(),
+            "reduce": _packed(forest.reduce_parents, _PARENTS),
+            "broadcast": _packed(forest.broadcast_parents, _PARENTS),
         }
-    return {"what": "ask", "plan": vars(message.plan)}
+    if isinstance(message, Watch):
+        return {"what": "watch", "version": message.version}
+    return {"what": type(message).__name__.lower(), "plan": vars(message.plan)}
 
 
 def from_json(data: Mapping[str, Any], ranks: int) -> Message:
@@ -157,7 +197,7 @@ def from_json(data: Mapping[str, Any], ranks: int) -> Message:
     try:
         what = fields.text("what")
         if what not in _PARSERS:
-            raise fields.error("what", "join, report, plan or ask")
+            raise fields.error("what", f"one of {', '.join(_PARSERS)}")
         message: Message = _PARSERS[what](fields, ranks)
         return message
     except (WrongUseError, BrokenForestError, ValueError, TypeError, OverflowError) as error:
@@ -209,18 +249,18 @@ def _plan(fields: Fields, ranks: int) -> NewPlan:
     given = _identity(fields, "plan")
     if identity(given.number, forest) != given:
         raise fields.error("plan", "the digest of these routes")
-    return NewPlan(given, forest)
-
-
-def _ask(fields: Fields, _ranks: int) -> Ask:
-    return Ask(_identity(fields, "plan"))
+    hold_s = fields.optional_number("hold_s", 0.0, MOST_HOLD_S)
+    return NewPlan(given, forest, hold_s or 0.0)
 
 
 _PARSERS: Mapping[str, Callable[[Fields, int], Message]] = {
     "join": _join,
     "report": _report,
     "plan": _plan,
-    "ask": _ask,
+    "ask": lambda fields, _: Ask(_identity(fields, "plan")),
+    "watch": lambda fields, _: Watch(fields.integer("version", 1, _MOST)),
+    "holding": lambda fields, _: Holding(_identity(fields, "plan")),
+    "release": lambda fields, _: Release(_identity(fields, "plan")),
 }
 
 
@@ -231,26 +271,28 @@ def _identity(fields: Fields, name: str) -> Identity:
     )
 
 
-def _packed(values: Floats) -> str:
-    """(P,) as text. JSON's own numbers would cost a daemon of 1,000 ranks seconds a window."""
-    return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode()
+def _packed(values: npt.NDArray[Any], dtype: str) -> str:
+    """An array as text. JSON's own numbers would cost a daemon of 1,000 ranks seconds a window, and
+    hold up a rank's training while it reads a plan."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()
+
+
+def _array(fields: Fields, name: str, dtype: str) -> npt.NDArray[Any]:
+    try:
+        return np.frombuffer(base64.b64decode(fields.text(name), validate=True), dtype=dtype)
+    except ValueError:
+        raise fields.error(name, "numbers in base64") from None
 
 
 def _unpacked(fields: Fields, name: str, ranks: int) -> Floats:
-    try:
-        values = np.frombuffer(base64.b64decode(fields.text(name), validate=True), dtype="<f4")
-    except ValueError:
-        raise fields.error(name, "numbers in base64") from None
+    values = _array(fields, name, _FIGURES)
     if len(values) != ranks or not (np.isfinite(values) & (values >= 0.0)).all():
         raise fields.error(name, f"{ranks} finite numbers from 0")
     return values.astype(np.float64)
 
 
-def _parents(fields: Fields, name: str, routes: int, ranks: int) -> list[list[int]]:
-    rows = fields.values.get(name)
-    if not isinstance(rows, list) or len(rows) != routes:
-        raise fields.error(name, f"{routes} trees")
-    return [
-        Fields({name: row}, f"{fields.place}: {name}").integers(name, ranks, -1, ranks - 1)
-        for row in rows
-    ]
+def _parents(fields: Fields, name: str, routes: int, ranks: int) -> npt.NDArray[np.int32]:
+    parents = _array(fields, name, _PARENTS)
+    if len(parents) != routes * ranks:
+        raise fields.error(name, f"{routes} trees of {ranks} ranks")
+    return parents.astype(np.int32).reshape(routes, ranks)

@@ -18,10 +18,12 @@ from plink.autotune.ranks.client import Client
 from plink.autotune.ranks.figures import Snapshot, between, snapshot_of
 from plink.autotune.ranks.identity import Identity, identity
 from plink.autotune.ranks.iterations import LEAST_PERIODS, iteration_seconds, period_of
-from plink.autotune.ranks.messages import Ask, Join, NewPlan, Report
+from plink.autotune.ranks.marks import Marks
+from plink.autotune.ranks.messages import Ask, Holding, Join, NewPlan, Report
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
-from plink.engine import Forest, Statistics, Work
+from plink.autotune.ranks.stillness import Stillness
+from plink.engine import Forest, Prepared, Statistics, Work
 
 # A window is looked through for its period each time it has so many times more collectives.
 _GROWTH = 1.25
@@ -40,20 +42,33 @@ class _Engine(Protocol):
 
     def allreduce(self, array: Ballot, op: str = "sum", dtype: str | None = None) -> Work: ...
 
-    def install(self, forest: Forest, at_collective: int) -> None: ...
+    def prepare(self, forest: Forest) -> Prepared: ...
+
+    def install(self, forest: Prepared, at_collective: int) -> None: ...
 
     def statistics(self) -> Statistics: ...
 
 
 @dataclass
 class _Window:
-    """Between two points, from the first of them on."""
+    """Between two points, from the first of them on.
+
+    Args:
+        begin: number of the next collective at the first.
+        began_s: when that was.
+        times_s, sizes: of each collective since.
+        marks: where iterations ended.
+        is_marked: marks are to come, for there were some before.
+        looked_at: how many collectives there were when a period was last looked for.
+        has_period: one was found.
+    """
 
     begin: int
     began_s: float
     times_s: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    marks_s: list[float] = field(default_factory=list)
+    marks: Marks = field(default_factory=Marks)
+    is_marked: bool = False
     looked_at: int = 0
     has_period: bool = False
 
@@ -61,10 +76,10 @@ class _Window:
         """Whether enough time has passed, and enough iterations are in it."""
         if now_s - self.began_s < window_s:
             return False
-        if len(self.marks_s) > 1:
-            return len(self.marks_s) > LEAST_PERIODS
         if len(self.sizes) >= _MOST_COLLECTIVES:
             return True
+        if self.is_marked or self.marks.has_any:
+            return len(self.marks.times_s) > LEAST_PERIODS
         if not self.has_period and len(self.sizes) >= _GROWTH * self.looked_at:
             self.looked_at = len(self.sizes)
             self.has_period = period_of(self.sizes) is not None
@@ -102,12 +117,15 @@ class TunedRank:
         first = NewPlan(identity(0, planned), planned)
         self._lock = threading.Lock()
         self._in_force = self._held = first
-        # What was held when the ballot under way began.
+        # What was held when the ballot under way began; each as the engine takes it, too.
         self._proposed = first
+        self._held_ready = self._proposed_ready = engine.prepare(forest)
         self._numbers: Ballot | None = None
         self._vote: Work | None = None
         self._window: _Window | None = None
+        self._is_marked = False
         self._snapshot: Snapshot | None = None
+        self._stillness = Stillness(self._sent_bytes, self._say_holding)
         self._client: Client | None = None
         if secret is not None:
             self._client = Client(
@@ -117,6 +135,7 @@ class TunedRank:
                 join=self._join,
                 held=self._hold,
                 find=self._find,
+                released=self._stillness.release,
             )
             self._client.start()
 
@@ -145,11 +164,18 @@ class TunedRank:
     def mark(self) -> None:
         """An iteration of the program's ends here."""
         window = self._window
-        if window is not None and len(window.marks_s) <= _MOST_COLLECTIVES:
-            window.marks_s.append(time.monotonic())
+        if window is not None:
+            window.marks.mark(time.monotonic())
+
+    def step(self, optimizer: int) -> None:
+        """An optimizer of the program's has stepped."""
+        window = self._window
+        if window is not None:
+            window.marks.step(optimizer, time.monotonic(), len(window.sizes))
 
     def close(self) -> None:
         """End the thread. The engine goes on, on its last plan."""
+        self._stillness.release()
         if self._client is not None:
             self._client.close()
 
@@ -164,7 +190,7 @@ class TunedRank:
                 if is_new:
                     self._in_force = self._proposed
             if is_new:
-                self._engine.install(self._placing.to_job(self._in_force.forest), at)
+                self._engine.install(self._proposed_ready, at)
                 window = None
             elif window is None:
                 window = self._begin(at, now_s)
@@ -173,17 +199,19 @@ class TunedRank:
                 window = self._begin(at, now_s)
         self._window = window
         with self._lock:
-            self._proposed = self._held
+            self._proposed, self._proposed_ready = self._held, self._held_ready
         is_long = window is not None and window.is_long_enough(now_s, self._settings.window_s)
         self._numbers = ballot(self._proposed.identity.word, is_long)
         self._vote = self._engine.allreduce(self._numbers, "min")
+        self._stillness.keep(self._in_force)
 
     def _begin(self, at: int, now_s: float) -> _Window:
         if self._client is not None:
             self._client.put(lambda: self._open(at, now_s))
-        return _Window(at, now_s)
+        return _Window(at, now_s, is_marked=self._is_marked)
 
     def _end(self, window: _Window, at: int, now_s: float) -> None:
+        self._is_marked = window.marks.has_any
         if self._client is not None:
             plan = self._in_force.identity
             self._client.put(lambda: self._measured(plan, window, at, now_s))
@@ -208,7 +236,7 @@ class TunedRank:
             window.begin,
             at,
             seconds,
-            iteration_seconds(window.times_s, window.marks_s, period),
+            iteration_seconds(window.times_s, window.marks.times_s, period),
             sum(window.sizes),
             between(before, after),
         )
@@ -224,8 +252,18 @@ class TunedRank:
             )
 
     def _hold(self, plan: NewPlan) -> None:
+        # What cannot be prepared is not held, so that no rank changes to it.
+        ready = self._engine.prepare(self._placing.to_job(plan.forest))
+        self._stillness.ask(plan)
         with self._lock:
-            self._held = plan
+            self._held, self._held_ready = plan, ready
+
+    def _say_holding(self, plan: NewPlan) -> None:
+        if self._client is not None:
+            self._client.put(lambda: Holding(plan.identity))
+
+    def _sent_bytes(self) -> float:
+        return float(sum(one.bytes_sent for one in self._engine.statistics().connections))
 
     def _find(self, asked: Ask) -> NewPlan | None:
         with self._lock:

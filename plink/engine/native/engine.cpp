@@ -25,10 +25,9 @@ constexpr int kMostSendBufferBytes = 256 << 10;
 /// What is received soon after it was put into a send buffer is copied within the processor's
 /// cache, and the kernel uses the same few pages again and again; and what is completed meanwhile
 /// does not wait behind much that nobody waits for yet.
-int near_send_buffer_bytes(const Forest& forest, int rank, int workers) {
+int near_send_buffer_bytes(const Places& places, int workers) {
     std::set<int> receivers;
-    const Places places(forest, rank);
-    for (int route = 0; route < forest.routes(); ++route) {
+    for (int route = 0; route < places.routes(); ++route) {
         const Places::Place& place = places.in(route);
         receivers.insert(place.reduce_parent);
         receivers.insert(place.broadcast_children.begin(), place.broadcast_children.end());
@@ -59,8 +58,9 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
                std::vector<std::vector<Line>> lines, std::vector<std::string> names)
     : rank_(rank), ranks_(ranks), options_(std::move(options)) {
     const int workers = static_cast<int>(lines.size()) - 1;
-    const int near_bytes = near_send_buffer_bytes(forest, rank, workers);
-    plans_[0] = std::make_shared<Plan>(std::move(forest), rank, workers, options_.chunk_bytes);
+    const auto plan =
+        std::make_shared<Plan>(std::move(forest), rank, workers, options_.chunk_bytes);
+    plans_[0] = plan;
     std::vector<Descriptor> controls;
     for (Line& line : lines.back()) {
         if (line.socket.is_open()) limit_silence(line.socket.get(), options_.silence_s);
@@ -75,11 +75,12 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
         for (const Line& line : lines[worker]) {
             if (!line.socket.is_open() || line.memory) continue;
             const int fd = line.socket.get();
+            keep_alive(fd);
             if (options_.send_buffer_bytes != 0) {
                 bound_send_buffer(fd, options_.send_buffer_bytes);
             } else if (is_near(fd)) {
                 // Half a segment would wait for the acknowledgement of the one before.
-                bound_send_buffer(fd, std::max(near_bytes, 2 * segment_bytes(fd)));
+                near_.push_back({fd, 2 * segment_bytes(fd)});
             }
         }
         const int core =
@@ -89,6 +90,11 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
         workers_.push_back(std::make_shared<Worker>(worker, rank, std::move(lines[worker]),
                                                     options_.in_order, core, *supervisor_));
     }
+    bound_near_locked(near_send_buffer_bytes(plan->places(), workers));
+}
+
+void Engine::bound_near_locked(int bytes) {
+    for (const Near& near : near_) bound_send_buffer(near.fd, std::max(bytes, near.least_bytes));
 }
 
 Engine::~Engine() { close(); }
@@ -140,6 +146,8 @@ void Engine::install(Forest forest, std::uint64_t at) {
     }
     auto plan = std::make_shared<Plan>(std::move(forest), rank_, static_cast<int>(workers_.size()),
                                        options_.chunk_bytes);
+    const int near_bytes =
+        near_send_buffer_bytes(plan->places(), static_cast<int>(workers_.size()));
     const std::lock_guard<std::mutex> lock(mutex_);
     check_locked();
     if (at < posted_) {
@@ -147,6 +155,8 @@ void Engine::install(Forest forest, std::uint64_t at) {
                                     " has begun; the next is " + std::to_string(posted_));
     }
     plans_[at] = std::move(plan);
+    // A little early: what is under way until then only has other room.
+    bound_near_locked(near_bytes);
 }
 
 std::uint64_t Engine::posted() const {

@@ -74,10 +74,17 @@ class Engine final : private Supervised {
     std::vector<ConnectionFigures> figures() const;
 
   private:
+    /// A worker's connection to a near peer, whose send buffer suits the plan.
+    struct Near {
+        int fd;
+        int least_bytes;
+    };
+
     Pending pending() override;
     std::optional<std::uint16_t> signature(std::uint64_t collective) override;
     void fail(const Report& verdict) override;
     void check_locked() const;
+    void bound_near_locked(int bytes);
     void forget_finished_locked();
     void linger();
 
@@ -93,6 +100,7 @@ class Engine final : private Supervised {
     std::optional<EngineFailed> failure_;
     bool is_closed_ = false;
     std::vector<std::shared_ptr<Worker>> workers_;
+    std::vector<Near> near_;  ///< of connections that the workers have
     std::unique_ptr<Supervisor> supervisor_;
 };
 

@@ -51,6 +51,7 @@ class Places {
 
     Places(const Forest& forest, int rank);
 
+    int routes() const { return static_cast<int>(places_.size()); }
     const Place& in(int route) const { return places_[route]; }
     /// The index of `child` among the children that this rank reduces in `route`, or -1.
     int child_index(int route, int child) const;

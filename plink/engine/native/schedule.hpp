@@ -41,6 +41,7 @@ class Plan {
 
     std::shared_ptr<const Schedule> schedule(std::size_t items, DType dtype);
     std::uint64_t digest() const { return digest_; }
+    const Places& places() const { return *places_; }
 
   private:
     std::shared_ptr<const Schedule> made(std::size_t items, DType dtype) const;

@@ -21,6 +21,9 @@ namespace {
 
 constexpr std::uint32_t kNear_us = 500;
 
+// Of the time after which firewalls forget a connection the shortest that is usual is some minutes.
+constexpr int kKeepAlive_s = 60;
+
 }  // namespace
 
 void Descriptor::reset() {
@@ -94,6 +97,13 @@ void limit_silence(int fd, double seconds) {
     ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
     ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
     ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
+}
+
+void keep_alive(int fd) {
+    const int on = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepAlive_s, sizeof(kKeepAlive_s));
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &kKeepAlive_s, sizeof(kKeepAlive_s));
 }
 
 void bound_send_buffer(int fd, int bytes) {

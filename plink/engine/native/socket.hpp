@@ -65,6 +65,10 @@ void send_from(int fd, int family, const std::string& host);
 /// unread: the kernel counts data that wait for room at the receiver as unacknowledged.
 void limit_silence(int fd, double seconds);
 
+/// Keeps an idle connection known to what lies between the hosts, such as a firewall: another plan
+/// may send on it after hours. A peer that does not read is no less alive.
+void keep_alive(int fd);
+
 /// Bounds what waits in the kernel to be sent or acknowledged.
 void bound_send_buffer(int fd, int bytes);
 

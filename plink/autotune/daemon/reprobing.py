@@ -1,0 +1,200 @@
+"""Probes a job's hosts again when its tuner asks, and gives the job the plan that follows.
+
+Measuring is done in a thread; the daemon goes on meanwhile, and whatever fails is an event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from plink.autotune.daemon.job import Job, Outgoing
+from plink.autotune.reprobing.measuring import Quiet
+from plink.autotune.reprobing.patience import Patience
+from plink.autotune.reprobing.prober import Probed
+from plink.errors import PlinkError
+from plink.files.plan import Plan
+from plink.view.text import counted
+from probes.errors import ProbesError
+
+# Until all ranks hold still: some iterations, for each may be long.
+STILL_TIMEOUT_S = 30.0
+_MOST_NAMED = 4
+
+_T = TypeVar("_T")
+
+
+class AnyProber(Protocol):
+    """What is needed of `plink.autotune.reprobing.prober.Prober`."""
+
+    def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
+        """Measure, and see what that changes; it blocks."""
+
+
+class Reprobing:
+    """Of one job. All but what it says is done in the daemon's event loop.
+
+    Args:
+        job: whose tuner asks.
+        send: given what the job's ranks are to know.
+        prober: None where nobody said how hosts are reached.
+        tell: told what happens, a sentence each, beside the job.
+        patience: which hosts are left alone.
+        still_timeout_s: for the ranks to hold still; then hosts are probed while training runs.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        send: Callable[[Job, Outgoing], None],
+        prober: AnyProber | None,
+        *,
+        tell: Callable[[str], None] = lambda _: None,
+        patience: Patience | None = None,
+        still_timeout_s: float = STILL_TIMEOUT_S,
+    ) -> None:
+        self._job, self._send, self._prober, self._tell = job, send, prober, tell
+        self._patience = patience or Patience()
+        self._still_timeout_s = still_timeout_s
+        self._wanted: set[str] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._has_hinted = False
+        job.when_asked = self.ask
+
+    def ask(self, now_s: float, hosts: Sequence[str]) -> None:
+        """The tuner wants these hosts probed again; those that were in vain are left alone."""
+        if self._prober is None:
+            if not self._has_hinted:
+                self._has_hinted = True
+                self._say("hosts are not probed again: --cluster FILE says how to reach them")
+            return
+        due = self._patience.due(now_s, hosts)
+        if due:
+            self._begin(due)
+        else:
+            self._say(f"{_some(hosts)} was probed a short while ago, and is left alone")
+
+    def ask_by_hand(self) -> None:
+        """Somebody wants all hosts probed again."""
+        if self._prober is None:
+            self.ask(0.0, ())
+        else:
+            self._begin(self._job.status.hosts)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether hosts are being probed."""
+        return self._task is not None and not self._task.done()
+
+    def _begin(self, hosts: Sequence[str]) -> None:
+        self._wanted.update(hosts)
+        if not self.is_busy:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        while self._wanted:
+            hosts = sorted(self._wanted)
+            self._wanted.clear()
+            await self._probe(hosts)
+
+    async def _probe(self, hosts: Sequence[str]) -> None:
+        self._say(f"{_some(hosts)}: to be probed again")
+        prober, loop = self._prober, asyncio.get_running_loop()
+        if prober is None:
+            return
+        try:
+            done = await _in_thread(
+                lambda: prober.probe(self._job.plan, hosts, lambda: self._quiet(loop))
+            )
+        except (PlinkError, ProbesError) as error:
+            self._failed(hosts, str(error))
+        except Exception as error:
+            # Whatever a host said: the daemon goes on.
+            self._failed(hosts, repr(error))
+        else:
+            self._take(hosts, done)
+        self._job.status.reprobe_hosts = ()
+
+    def _take(self, hosts: Sequence[str], done: Probed) -> None:
+        now_s = time.time()
+        for warning in done.warnings:
+            self._say(warning)
+        if done.replanned.plan is None:
+            pause_s = self._patience.in_vain(now_s, hosts)
+            self._say(f"{done.how}: {done.replanned.reason}; left alone for {pause_s:.0f} s")
+            return
+        self._patience.worth_it(now_s, hosts)
+        self._say(f"{done.how}: {done.replanned.reason}; the job gets a new plan")
+        self._send(self._job, self._job.replanned(now_s, done.replanned.plan))
+
+    def _failed(self, hosts: Sequence[str], reason: str) -> None:
+        pause_s = self._patience.in_vain(time.time(), hosts)
+        self._say(f"probing again failed: {reason}; left alone for {pause_s:.0f} s")
+
+    @contextlib.contextmanager
+    def _quiet(self, loop: asyncio.AbstractEventLoop) -> Iterator[bool]:
+        """Of the thread that measures: training holds still meanwhile, if it does."""
+        is_quiet = asyncio.run_coroutine_threadsafe(self._hush(), loop).result()
+        try:
+            yield is_quiet
+        finally:
+            with contextlib.suppress(RuntimeError):  # The daemon has ended.
+                loop.call_soon_threadsafe(self._release)
+
+    async def _hush(self) -> bool:
+        still = asyncio.Event()
+        self._job.when_still = still.set
+        asked = self._job.hold()
+        if not asked:
+            return False
+        self._send(self._job, asked)
+        try:
+            await asyncio.wait_for(still.wait(), self._still_timeout_s)
+        except asyncio.TimeoutError:
+            self._release()
+            return False
+        return True
+
+    def _release(self) -> None:
+        self._send(self._job, self._job.release())
+
+    def _say(self, text: str) -> None:
+        self._job.say(time.time(), "reprobe", text)
+        self._tell(f"{self._job.status.name}: {text}")
+
+
+async def _in_thread(work: Callable[[], _T]) -> _T:
+    """Like `asyncio.to_thread`, but the program may end meanwhile."""
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[_T] = loop.create_future()
+
+    def settle(value: _T | None, error: Exception | None) -> None:
+        if result.done():
+            return
+        if error is not None:
+            result.set_exception(error)
+        else:
+            result.set_result(value)  # type: ignore[arg-type]
+
+    def run() -> None:
+        value: _T | None = None
+        failure: Exception | None = None
+        try:
+            value = work()
+        except Exception as error:
+            failure = error
+        with contextlib.suppress(RuntimeError):  # The daemon has ended.
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=run, name="plink-reprobe", daemon=True).start()
+    return await result
+
+
+def _some(hosts: Sequence[str]) -> str:
+    shown = ", ".join(hosts[:_MOST_NAMED])
+    rest = len(hosts) - _MOST_NAMED
+    return f"{shown} and {counted(rest, 'other')}" if rest > 0 else shown

@@ -1,0 +1,212 @@
+"""Measuring what concerns some hosts of a cluster again, with the tools that measured it first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from plink.autotune.reprobing import merging
+from plink.autotune.reprobing.regrouping import Regrouped, regrouped
+from plink.errors import PlinkError
+from plink.files.bandwidth import BandwidthMeasurement
+from plink.files.cluster import Cluster
+from plink.files.groups import UplinkMeasurement
+from plink.files.measurement import Failure
+from plink.files.rtt import RttMeasurement
+from plink.listed import as_listed
+from plink.probing.connecting import connected
+from plink.probing.limits import UPLINKS
+from plink.probing.request import DEFAULT_READING, ProbeRequest
+from plink.probing.resume import (
+    recorded_count,
+    recorded_precision,
+    same_interface,
+    same_network,
+    same_sample,
+)
+from plink.probing.run import ProbeResult, measure_pairs
+from plink.probing.tools import TOOLS
+from plink.probing.transfers import TransferSettings
+from plink.probing.uplinks import measure_uplinks
+from probes.hosts.host import ListedHost
+from probes.reach import Reached
+from probes.ssh.options import SshOptions
+
+_BANDWIDTH_TOOL = "iperf3"
+
+Quiet = Callable[[], AbstractContextManager[bool]]
+"""While it lasts training holds still; whether it does."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What measuring again gave.
+
+    Args:
+        found: the cluster as it is now, and what that changes.
+        reached: names of the hosts that were asked for and reached.
+        unreachable: sentences on those that were not.
+        failures: directed pairs that could not be measured.
+        is_quiet: whether training held still.
+        seconds: how long measuring took.
+    """
+
+    found: Regrouped
+    reached: Sequence[str]
+    unreachable: Sequence[str]
+    failures: Sequence[Failure]
+    is_quiet: bool
+    seconds: float
+
+
+class _Silent:
+    """Nobody looks on."""
+
+    def stage(self, name: str, total: int) -> None:
+        """Begin a stage."""
+
+    def step(self) -> None:
+        """Do a step."""
+
+    def say(self, text: str) -> None:
+        """Say something."""
+
+
+def measure_again(
+    cluster: Cluster, source: str, hosts: Collection[str], ssh: SshOptions, quiet: Quiet
+) -> Measured:
+    """Measure these hosts' round-trip times to all others, and what else the cluster knows of them.
+
+    Args:
+        cluster: what is known; without round-trip times of plink's tools all pairs are measured.
+        source: its file, for errors.
+        hosts: names of those concerned.
+        ssh: how hosts are reached.
+        quiet: entered when hosts are reached, left when all is measured.
+
+    Raises:
+        PlinkError, ProbesError: none of the hosts concerned can be reached, or measured.
+    """
+    listed = [as_listed(host, source) for host in cluster.hosts]
+    run = _Run(cluster, source, set(hosts), listed, ssh)
+    with connected(run.request(cluster.rtt), _Silent()) as reached:
+        present = [host.name for host in reached.hosts if host.name in run.concerned]
+        unreachable = [f"{error.host}: {error}" for error in reached.failures]
+        if not present:
+            raise PlinkError(f"none of the hosts concerned can be reached: {unreachable[0]}")
+        with quiet() as is_quiet:
+            began_s = time.monotonic()
+            found = run.measure(reached)
+            seconds = time.monotonic() - began_s
+    return Measured(found, present, unreachable, run.failures, is_quiet, seconds)
+
+
+class _Run:
+    """One time of measuring again."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        source: str,
+        concerned: set[str],
+        listed: Sequence[ListedHost],
+        ssh: SshOptions,
+    ) -> None:
+        self.concerned = concerned
+        self.failures: list[Failure] = []
+        self._cluster, self._source = cluster, source
+        self._listed, self._ssh = listed, ssh
+        self._places = [i for i, name in enumerate(cluster.names) if name in concerned]
+
+    def measure(self, reached: Reached) -> Regrouped:
+        """Round-trip times, groups, and what links carry where that was measured before."""
+        found = self._measure_rtt(reached)
+        cluster = found.cluster
+        if cluster.bandwidth is not None and cluster.bandwidth.tool == _BANDWIDTH_TOOL:
+            cluster = self._measure_bandwidth(cluster, cluster.bandwidth, reached)
+        if self._cluster.uplinks is not None and len(cluster.groups) > 1:
+            cluster = self._measure_uplinks(cluster, self._cluster.uplinks, reached)
+        return replace(found, cluster=cluster)
+
+    def request(
+        self, before: RttMeasurement | BandwidthMeasurement | None, earlier: Cluster | None = None
+    ) -> ProbeRequest:
+        """As the measurement was made that there is."""
+        if before is None or before.tool not in TOOLS:
+            return ProbeRequest(self._listed, None, ssh=self._ssh, earlier=earlier)
+        transfers = TransferSettings()
+        if isinstance(before, BandwidthMeasurement):
+            transfers = transfers.going_on(before.options, self._source)
+        sample = same_sample(before, None, None, self._source)
+        return ProbeRequest(
+            self._listed,
+            self._cluster.made_from,
+            tool=before.tool,
+            count=recorded_count(before.options),
+            precision_percent=recorded_precision(before.options),
+            reading=before.reading if isinstance(before, RttMeasurement) else DEFAULT_READING,
+            rounds=sample["rounds"],
+            seed=sample["seed"] or 0,
+            network=same_network(before.options, None, self._source),
+            interface=same_interface(before.options, None, self._source),
+            transfers=transfers,
+            ssh=self._ssh,
+            earlier=earlier,
+        )
+
+    def _measure_rtt(self, reached: Reached) -> Regrouped:
+        before = self._cluster.rtt
+        if before is None or before.tool not in TOOLS:
+            after = self._probe(self.request(None, replace(self._cluster, rtt=None)), reached)
+            return regrouped(self._cluster, after, None)
+        known = merging.controls(before, self._places, seed=0)
+        size = len(self._cluster.hosts)
+        pairs = merging.with_pairs(merging.pairs_of(self._places, size), known)
+        blank = replace(self._cluster, rtt=merging.without_rtt(before, pairs))
+        after = self._probe(self.request(before, blank), reached)
+        if after.rtt is None:
+            raise PlinkError("no round-trip time could be measured")
+        rtt, _ = merging.merged_rtt(before, after.rtt, pairs, known)
+        measured_us = np.where(pairs & ~np.isnan(after.rtt.readings_us), rtt.readings_us, np.nan)
+        if np.isnan(measured_us).all():
+            raise PlinkError("no pair of hosts could be measured")
+        return regrouped(self._cluster, replace(after, rtt=rtt), measured_us)
+
+    def _measure_bandwidth(
+        self, cluster: Cluster, before: BandwidthMeasurement, reached: Reached
+    ) -> Cluster:
+        pairs = merging.pairs_among(self._places, len(cluster.hosts))
+        blank = replace(cluster, bandwidth=merging.without_bandwidth(before, pairs))
+        after = self._probe(self.request(before, blank), reached)
+        if after.bandwidth is None:
+            return cluster
+        return replace(after, bandwidth=merging.merged_bandwidth(before, after.bandwidth))
+
+    def _measure_uplinks(
+        self, cluster: Cluster, before: UplinkMeasurement, reached: Reached
+    ) -> Cluster:
+        request = replace(
+            self.request(None, merging.without_uplinks(cluster, self.concerned)),
+            tool=UPLINKS,
+            groups=cluster.groups,
+            transfers=TransferSettings().going_on(before.options, self._source),
+        )
+        found: list[Cluster] = []
+        measure_uplinks(request, reached, _Silent(), lambda result: found.append(result.cluster))
+        return found[0]
+
+    def _probe(self, request: ProbeRequest, reached: Reached) -> Cluster:
+        found: list[Cluster] = []
+
+        def keep(result: ProbeResult) -> None:
+            found.append(result.cluster)
+            self.failures += result.measurement.failures
+
+        measure_pairs(request, reached, _Silent(), keep)
+        if found[0].names != self._cluster.names:
+            raise PlinkError("the hosts are no longer those of the cluster file")
+        return replace(found[0], unreachable=self._cluster.unreachable)

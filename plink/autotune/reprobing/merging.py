@@ -1,0 +1,135 @@
+"""New readings of some pairs beside the old ones of the others, so that both compare. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from plink.drift.judge import common_factor
+from plink.drift.sample import Mask, Pair, both_ways_us, pairs_to_check
+from plink.files.bandwidth import BandwidthMeasurement
+from plink.files.cluster import Cluster
+from plink.files.measurement import Matrix
+from plink.files.rtt import RttMeasurement
+
+# Pairs of other hosts that are measured again, too, to tell what all readings have in common.
+MOST_CONTROLS = 32
+_PARTNERS = 2
+# With fewer, their median says little.
+_LEAST_CONTROLS = 3
+# A common factor as small as that is left in.
+_ALIKE = 0.02
+
+
+def pairs_of(hosts: Collection[int], size: int) -> Mask:
+    """(N, N) whether a pair is one of these hosts with any other."""
+    concerned = np.zeros(size, dtype=np.bool_)
+    concerned[list(hosts)] = True
+    pairs: Mask = concerned[:, None] | concerned[None, :]
+    np.fill_diagonal(pairs, val=False)
+    return pairs
+
+
+def pairs_among(hosts: Collection[int], size: int) -> Mask:
+    """(N, N) whether a pair is of two of these hosts."""
+    concerned = np.zeros(size, dtype=np.bool_)
+    concerned[list(hosts)] = True
+    pairs: Mask = concerned[:, None] & concerned[None, :]
+    np.fill_diagonal(pairs, val=False)
+    return pairs
+
+
+def controls(rtt: RttMeasurement, hosts: Collection[int], seed: int) -> list[Pair]:
+    """Pairs of other hosts that are measured again, too."""
+    others = rtt.readings_us.copy()
+    others[list(hosts), :] = others[:, list(hosts)] = np.nan
+    pairs = pairs_to_check(both_ways_us(others), _PARTNERS, seed)
+    return pairs[:: 1 + len(pairs) // MOST_CONTROLS]
+
+
+def with_pairs(mask: Mask, pairs: Sequence[Pair]) -> Mask:
+    """The mask with both directions of some pairs more."""
+    wider = mask.copy()
+    for a, b in pairs:
+        wider[a, b] = wider[b, a] = True
+    return wider
+
+
+def without_rtt(rtt: RttMeasurement, pairs: Mask) -> RttMeasurement:
+    """As if these pairs had not been measured, and the others were beyond doubt."""
+    times_us = {key: np.where(pairs, np.nan, values) for key, values in rtt.rtt_us.items()}
+    return replace(rtt, rtt_us=times_us, disturbance=None)
+
+
+def without_bandwidth(bandwidth: BandwidthMeasurement, pairs: Mask) -> BandwidthMeasurement:
+    """As if these pairs had not been measured."""
+    return replace(bandwidth, gbit_s=np.where(pairs, np.nan, bandwidth.gbit_s))
+
+
+def merged_rtt(
+    before: RttMeasurement, after: RttMeasurement, pairs: Mask, known: Sequence[Pair]
+) -> tuple[RttMeasurement, float]:
+    """The new readings of these pairs, as they compare with the old ones of the others.
+
+    Readings are longer where hosts are busier. By how much all are, the controls tell; new readings
+    are divided by that.
+
+    Args:
+        before: what there was.
+        after: of the same hosts, measured again; NaN where that failed.
+        pairs: (N, N) that were to be measured again.
+        known: the controls (`controls`).
+
+    Returns:
+        what there is now: where measuring failed, what there was; and the common factor.
+    """
+    is_new = (pairs | np.isnan(before.readings_us)) & ~np.isnan(after.readings_us)
+    measured_us = np.where(is_new, after.readings_us, np.nan)
+    factor = None
+    if len(known) >= _LEAST_CONTROLS:
+        factor = common_factor(before.readings_us, measured_us, known)
+    if factor is None or abs(factor - 1.0) <= _ALIKE:
+        factor = 1.0
+
+    def chosen(old: Matrix | None, new: Matrix | None) -> Matrix | None:
+        if old is None and new is None:
+            return None
+        empty = np.full(is_new.shape, np.nan)
+        return np.where(is_new, empty if new is None else new, empty if old is None else old)
+
+    rtt_us = {
+        key: np.where(is_new, after.rtt_us[key] / factor, before.rtt_us[key])
+        for key in before.rtt_us
+    }
+    found = replace(
+        after,
+        rtt_us=rtt_us,
+        samples=np.where(is_new, after.samples, before.samples),
+        losses=np.where(is_new, after.losses, before.losses),
+        precision_percent=chosen(before.precision_percent, after.precision_percent),
+        disturbance=chosen(before.disturbance, after.disturbance),
+    )
+    return found, factor
+
+
+def merged_bandwidth(
+    before: BandwidthMeasurement, after: BandwidthMeasurement
+) -> BandwidthMeasurement:
+    """The new readings, and where there are none, the old ones."""
+    is_old = np.isnan(after.gbit_s)
+    return replace(
+        after,
+        gbit_s=np.where(is_old, before.gbit_s, after.gbit_s),
+        retransmits=np.where(is_old, before.retransmits, after.retransmits),
+    )
+
+
+def without_uplinks(cluster: Cluster, hosts: Collection[str]) -> Cluster:
+    """As if the uplinks of these hosts' groups had not been measured."""
+    if cluster.uplinks is None:
+        return cluster
+    concerned = {group.name for group in cluster.groups if not set(hosts).isdisjoint(group.hosts)}
+    kept = [uplink for uplink in cluster.uplinks.uplinks if uplink.group not in concerned]
+    return replace(cluster, uplinks=replace(cluster.uplinks, uplinks=kept))

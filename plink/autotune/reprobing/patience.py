@@ -1,0 +1,43 @@
+"""When hosts may be probed again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+FIRST_PAUSE_S = 120.0
+LONGEST_PAUSE_S = 3600.0
+
+
+@dataclass(frozen=True)
+class _Pause:
+    until_s: float
+    length_s: float
+
+
+class Patience:
+    """Leaves hosts alone that were probed again in vain: 2 minutes, then 4, up to an hour."""
+
+    def __init__(self) -> None:
+        self._pauses: dict[str, _Pause] = {}
+
+    def due(self, now_s: float, hosts: Iterable[str]) -> Sequence[str]:
+        """Those of the hosts that may be probed now."""
+        known = self._pauses
+        return [host for host in hosts if host not in known or known[host].until_s <= now_s]
+
+    def in_vain(self, now_s: float, hosts: Iterable[str]) -> float:
+        """Nothing came of probing these; for how many seconds the last of them is left alone."""
+        longest_s = 0.0
+        for host in hosts:
+            before = self._pauses.get(host)
+            length_s = FIRST_PAUSE_S if before is None else 2.0 * before.length_s
+            length_s = min(length_s, LONGEST_PAUSE_S)
+            self._pauses[host] = _Pause(now_s + length_s, length_s)
+            longest_s = max(longest_s, length_s)
+        return longest_s
+
+    def worth_it(self, now_s: float, hosts: Iterable[str]) -> None:
+        """Something had changed: next time is as the first one, after a shortest pause."""
+        for host in hosts:
+            self._pauses[host] = _Pause(now_s + FIRST_PAUSE_S, FIRST_PAUSE_S / 2.0)

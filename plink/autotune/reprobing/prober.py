@@ -1,0 +1,109 @@
+"""What is known of the network, renewed whenever hosts are probed again. For all jobs of a daemon.
+
+It blocks, and is called in threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from plink.autotune.ranks.messages import MOST_HOLD_S
+from plink.autotune.reprobing.measuring import Measured, Quiet, measure_again
+from plink.autotune.reprobing.replanning import Replanned, cluster_of, replan
+from plink.errors import PlinkError
+from plink.files import cluster as cluster_file
+from plink.files.cluster import Cluster
+from plink.files.plan import Plan
+from plink.view.text import counted
+from probes.ssh.options import SshOptions
+
+_MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What came of probing again.
+
+    Args:
+        replanned: a plan or none, and why.
+        how: how it was measured, half a sentence.
+        warnings: what is missing, a sentence each.
+    """
+
+    replanned: Replanned
+    how: str
+    warnings: Sequence[str]
+
+
+class Prober:
+    """Of one cluster file.
+
+    Args:
+        cluster: what is known.
+        source: where it comes from, for errors.
+        output: the file that is renewed; None for none.
+        ssh: how hosts are reached.
+    """
+
+    def __init__(self, cluster: Cluster, source: str, output: str | None, ssh: SshOptions) -> None:
+        self._cluster = cluster
+        self._source, self._output, self._ssh = source, output, ssh
+        self._one_at_a_time = threading.Lock()
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a job with hosts that are not in the cluster.
+
+        Raises:
+            PlinkError: one is not.
+        """
+        cluster_of(plan, self._cluster)
+
+    def probe(self, plan: Plan, hosts: Collection[str], quiet: Quiet) -> Probed:
+        """Measure what concerns these hosts again, renew the file, and see what that changes.
+
+        Args:
+            plan: of the job, which says what it takes the network for.
+            hosts: names.
+            quiet: while it lasts, training holds still.
+
+        Raises:
+            PlinkError, ProbesError: nothing could be measured.
+        """
+        with self._one_at_a_time:
+            before = self._cluster
+            done = measure_again(before, self._source, hosts, self._ssh, quiet)
+            found = done.found
+            # A plan that is not to be had does not cost what was measured.
+            self._cluster = replace(found.cluster, made_from=before.made_from)
+            warnings = _warnings(done)
+            if self._output is not None:
+                try:
+                    cluster_file.write(self._output, self._cluster)
+                except PlinkError as error:
+                    warnings.append(str(error))
+            return Probed(replan(plan, before, self._cluster, found.moved), _how(done), warnings)
+
+
+def _how(done: Measured) -> str:
+    how = f"{counted(len(done.reached), 'host')} probed again in {done.seconds:.1f} s"
+    if not done.is_quiet:
+        return f"{how} while training ran"
+    if done.seconds > MOST_HOLD_S:
+        return f"{how}, of which training held still for {MOST_HOLD_S:.0f} s"
+    return f"{how} while training held still"
+
+
+def _warnings(done: Measured) -> list[str]:
+    warnings = list(done.unreachable[:_MOST_NAMED])
+    if len(done.unreachable) > _MOST_NAMED:
+        rest = len(done.unreachable) - _MOST_NAMED
+        warnings.append(f"{counted(rest, 'host')} more cannot be reached")
+    pairs = [each for each in done.failures if each.destination is not None]
+    if pairs:
+        warnings.append(
+            f"{counted(len(pairs), 'directed pair')} could not be measured, the first "
+            f"{pairs[0].source} to {pairs[0].destination}: {pairs[0].reason}"
+        )
+    return warnings

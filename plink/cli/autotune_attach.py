@@ -1,0 +1,67 @@
+"""`plink autotune --attach` behind its options: look at a running daemon's job."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from plink.autotune.daemon.picture import to_json
+from plink.autotune.daemon.watch import view
+from plink.autotune.ranks.handshake import is_job_name
+from plink.autotune.ranks.secret import read_secret, secret_of
+from plink.autotune.ranks.settings import DEFAULT_JOB, JOB_VARIABLE, parse_address
+from plink.autotune.viewer import Viewer, attached
+from plink.errors import WrongUseError
+from plink.files import document
+
+_REFRESH_S = 0.5
+
+
+def run(address: str, secret_file: str | None, job: str | None, *, as_json: bool) -> int:
+    """Show the job until interrupted.
+
+    Raises:
+        WrongUseError: no secret, or an address or a name that is none.
+        PlinkError: no daemon answers there, or it ends.
+    """
+    host, port = parse_address(address, "--attach")
+    name = job or os.environ.get(JOB_VARIABLE) or DEFAULT_JOB
+    if not is_job_name(name):
+        raise WrongUseError(f"--job is {name!r}, expected letters, digits, '_', '.' and '-'")
+    secret = secret_of(os.environ) if secret_file is None else read_secret(secret_file)
+    if secret is None:
+        raise WrongUseError(
+            "--attach needs the job's secret", "--secret-file PLAN.secret, as the daemon has it"
+        )
+    try:
+        with attached(host, port, secret, name) as viewer:
+            if as_json:
+                _print(viewer)
+            else:
+                _show(viewer)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _show(viewer: Viewer) -> NoReturn:
+    from rich.live import Live  # noqa: PLC0415
+
+    with Live(auto_refresh=False, screen=False) as live:
+        while True:
+            live.update(view([viewer.look()]), refresh=True)
+            time.sleep(_REFRESH_S)
+
+
+def _print(viewer: Viewer) -> NoReturn:
+    """A line of JSON for every change."""
+    before: Mapping[str, Any] = {}
+    while True:
+        now = to_json(viewer.look())
+        if now != before:
+            line = json.dumps(now, ensure_ascii=False)
+            document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
+            before = now
+        time.sleep(_REFRESH_S)

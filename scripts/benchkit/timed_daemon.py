@@ -1,0 +1,63 @@
+"""The autotuner's daemon, which says of each window how long it took to decide.
+
+A JSON object on standard input says the plan, the secret and the log; a line on standard output the
+port, and one after each window the time of its decision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import sys
+import time
+
+from plink.autotune.daemon.job import Job, Outgoing
+from plink.autotune.daemon.journal import LogJournal
+from plink.autotune.daemon.server import Served, Server
+from plink.autotune.ranks.messages import Report
+from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.replay import tuner_of
+from plink.autotune.tuner.tuner import Tuner
+from plink.files import plan as plan_file
+from plink.files.plan import Plan
+
+
+class TimedJob(Job):
+    """A job that tells what it does."""
+
+    def reported(self, now_s: float, rank: int, report: Report) -> Outgoing:
+        """As `Job`."""
+        windows, began_s = self.status.windows, time.perf_counter()
+        outgoing = super().reported(now_s, rank, report)
+        if self.status.windows > windows:
+            took_s = time.perf_counter() - began_s
+            most_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            told = {"at_s": time.time(), "took_s": took_s, "plans": len(outgoing)}
+            print(json.dumps({**told, "most_bytes": 1024 * most_kb}), flush=True)
+        return outgoing
+
+
+def decider(plan: Plan) -> Tuner:
+    """The real one."""
+    return tuner_of(plan, TunerOptions())
+
+
+async def serve(job: Job, secret: bytes) -> None:
+    """Until the end of the process."""
+    server = Server({"job": Served(job, secret)}, lambda text: print(text, file=sys.stderr))
+    listening = await server.listen("127.0.0.1", 0)
+    print(listening.sockets[0].getsockname()[1], flush=True)
+    await asyncio.Event().wait()
+
+
+def main() -> None:
+    """Serve."""
+    task = json.loads(sys.stdin.readline())
+    plan, _ = plan_file.read(task["plan"])
+    journal = LogJournal(task["log"]) if task["log"] else None
+    asyncio.run(serve(TimedJob("job", plan, decider, journal), task["secret"].encode()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,235 @@
+"""Who is attached sees what the daemon sees, no more; and ranks are told where to call."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autotune.logs import plan_of_log, write_log
+from autotune.serving import HOST, SECRET, TIMEOUT_S, serving, switching
+from autotune.test_metrics import measured
+from autotune.test_protocol import ends, json_values
+from plink.autotune.daemon import listening
+from plink.autotune.daemon.listening import address_for, called, is_wildcard, own_address
+from plink.autotune.daemon.picture import Picture, from_json, picture_of, to_json
+from plink.autotune.daemon.server import Served
+from plink.autotune.ranks.calling import authenticated
+from plink.autotune.ranks.frames import ProtocolError, payload_of
+from plink.autotune.ranks.messages import Watch
+from plink.autotune.ranks.messages import to_json as message_to_json
+from plink.autotune.viewer import Viewer, attached
+from plink.cli import run
+from plink.errors import PlinkError
+from plink.files import plan as plan_file
+from plink.files.plan import PlanRank
+
+
+def fields_of(picture: Picture) -> object:
+    return json.loads(json.dumps(to_json(picture)))
+
+
+def test_who_is_attached_sees_the_job_and_is_no_rank() -> None:
+    said: list[str] = []
+    job = measured()
+    with serving({"job": Served(job, SECRET)}, said) as port:
+        with attached(HOST, port, SECRET, "job") as viewer:
+            seen = viewer.look()
+            assert fields_of(seen) == fields_of(picture_of(job.status))
+            assert seen.throughput_bytes_s == 2000
+            assert seen.sent_bytes.tolist() == job.status.window.sent_bytes.sum(axis=1).tolist()
+            job.status.windows = 99
+            assert viewer.look().windows == 99
+        with attached(HOST, port, SECRET, "job") as viewer:
+            assert viewer.look().ranks_there == 3
+    assert said == []
+
+
+def test_who_lacks_the_secret_sees_nothing() -> None:
+    said: list[str] = []
+    with serving({"job": Served(switching(2), SECRET)}, said) as port:
+        for secret, name, why in (
+            (SECRET[::-1], "job", "has another secret there"),
+            (SECRET, "other", "closed the connection: another job"),
+        ):
+            with pytest.raises(PlinkError, match=why), attached(HOST, port, secret, name):
+                pytest.fail("admitted")
+    assert any("there is no job other here" in sentence for sentence in said)
+    with pytest.raises(PlinkError, match="no daemon answers"), attached(HOST, port, SECRET, "job"):
+        pytest.fail("somebody answers")
+
+
+def test_a_daemon_that_ends_is_told() -> None:
+    with contextlib.ExitStack() as stack:
+        with serving({"job": Served(switching(2), SECRET)}, []) as port:
+            viewer = stack.enter_context(attached(HOST, port, SECRET, "job"))
+            assert viewer.look().iteration_s is None
+        with pytest.raises(PlinkError, match=r"closed the connection|is gone"):
+            viewer.look()
+
+
+def test_a_later_version_is_answered_with_ours() -> None:
+    with (
+        serving({"job": Served(switching(2), SECRET)}, []) as port,
+        socket.create_connection((HOST, port), TIMEOUT_S) as connection,
+    ):
+        channel = authenticated(connection, SECRET, "job")
+        connection.sendall(channel.pack(payload_of(message_to_json(Watch(7)))))
+        answered: list[dict[str, object]] = []
+        while not answered:
+            answered = channel.feed(connection.recv(1 << 16))
+    assert answered[0]["version"] == 1
+    with pytest.raises(ProtocolError, match="another version of plink"):
+        from_json({**answered[0], "version": 2})
+
+
+PICTURE = to_json(picture_of(measured().status))
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(sorted(PICTURE)), json_values)
+def test_an_answer_with_a_wrong_field_is_refused_or_still_a_picture(
+    name: str, value: object
+) -> None:
+    try:
+        parsed = from_json({**PICTURE, name: value})
+    except ProtocolError:
+        return
+    assert len(parsed.sent_bytes) == len(parsed.hosts) > 0
+    assert np.isfinite(parsed.sent_bytes).all()
+    json.dumps(to_json(parsed), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hosts": []},
+        {"sent_bytes": [1.0]},
+        {"busy_s": [-1.0, 0.0, 0.0]},
+        {"ranks": 1 << 40},
+        {"decisions": {"wait": "often"}},
+        {"latest": [{"at_s": 0, "what": "x"}]},
+        {"latest": [{"at_s": 0, "what": "x", "text": "y"}] * 1001},
+        {"what": "plan"},
+    ],
+)
+def test_a_hostile_answer_is_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(ProtocolError):
+        from_json({**PICTURE, **changes})
+
+
+def test_a_daemon_that_talks_too_much_is_left() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        daemon_channel, channel = ends()
+        twice = b"".join(daemon_channel.pack(payload_of(PICTURE)) for _ in range(2))
+        theirs.sendall(twice)
+        with pytest.raises(ProtocolError, match="more than it was asked"):
+            Viewer(ours, channel).look()
+
+
+def test_ranks_are_told_the_address_from_which_their_hosts_are_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = {"10.0.0.1": "10.0.0.9", "10.0.0.2": "10.0.1.9", "10.0.0.3": "10.0.1.9", "10.0.0.4": None}
+    monkeypatch.setattr(listening, "own_address", lambda towards, _family: own[towards])
+    assert address_for(plan_of_log(), "0.0.0.0") == "10.0.1.9"
+    monkeypatch.setattr(listening, "own_address", lambda *_: None)
+    assert address_for(plan_of_log(), "0.0.0.0") is None
+
+
+def test_own_addresses_are_of_the_family_that_is_listened_on() -> None:
+    assert own_address("127.0.0.1", socket.AF_INET) == "127.0.0.1"
+    assert own_address("127.0.0.1", socket.AF_INET6) is None
+    assert own_address("gpu01.example", socket.AF_INET) is None
+    assert [is_wildcard(text) for text in ("0.0.0.0", "::", "127.0.0.1", "host")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert (called("::1", 7), called("10.0.0.1", 7)) == ("[::1]:7", "10.0.0.1:7")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--attach", "127.0.0.1:1"], "--attach needs the job's secret"),
+        (["--attach", "nowhere"], "--attach is 'nowhere', expected HOST:PORT"),
+        (["--attach", "h:1", "--job", "a b"], "--job is 'a b'"),
+        (["--attach", "h:1", "--listen", "h:2"], "no plan to serve"),
+        (["--attach", "h:1", "--replay", "x"], "--replay looks at a log"),
+        (["--attach", "h:1", "--all"], "--all is for --replay"),
+        (["--json"], "--json and --job are for"),
+    ],
+)
+def test_wrong_use_is_said(
+    arguments: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("PLINK_AUTOTUNE_SECRET", "PLINK_AUTOTUNE_SECRET_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    assert run(["autotune", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+@contextlib.contextmanager
+def plink(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A process of the command; it is killed in any case."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "plink", "autotune", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def test_a_daemon_on_all_addresses_goes_on_from_its_log_and_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = plan_of_log()
+    plan = replace(plan, ranks=[PlanRank(rank.host, "127.0.0.1") for rank in plan.ranks])
+    plan_file.write("plan.json", plan)
+    write_log(Path("tune.log"), plan=plan)
+    Path("tune.log").write_bytes(Path("tune.log").read_bytes()[:-5])
+    with plink("plan.json", "--listen", "0.0.0.0:0", "--log", "tune.log") as daemon:
+        environment = dict(word.split("=", 1) for word in line_of(daemon).split() if "=" in word)
+        host, _, port = environment["PLINK_AUTOTUNE"].rpartition(":")
+        assert host == "127.0.0.1"
+        secret_file = environment["PLINK_AUTOTUNE_SECRET_FILE"]
+        attach = ("--attach", f"{host}:{port}", "--secret-file", secret_file, "--json")
+        with plink(*attach) as viewer:
+            seen = json.loads(line_of(viewer))
+            viewer.send_signal(signal.SIGINT)
+            _, complaint = viewer.communicate(timeout=TIMEOUT_S)
+            assert (viewer.returncode, complaint) == (0, "")
+        daemon.send_signal(signal.SIGINT)
+        _, notes = daemon.communicate(timeout=TIMEOUT_S)
+        assert daemon.returncode == 0
+    assert seen["hosts"] == [rank.host for rank in plan.ranks]
+    assert seen["ranks_there"] == 0
+    assert "tune.log: 44 windows, the last line was cut and is left out; tuning goes on" in notes
+    assert "job job's ranks are told 127.0.0.1" in notes

@@ -1,0 +1,199 @@
+"""Training holds still while hosts are probed again, goes on whatever happens, and gets a plan."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from autotune.deciding import NO_MASTERS
+from autotune.holding import training
+from autotune.serving import SECRET, TIMEOUT_S, plan_of, serving
+from plink.autotune.daemon.job import Job, Outgoing
+from plink.autotune.daemon.reprobing import AnyProber, Reprobing
+from plink.autotune.daemon.server import Served, Server
+from plink.autotune.ranks.identity import Identity
+from plink.autotune.ranks.messages import MOST_HOLD_S, NewPlan
+from plink.autotune.ranks.stillness import Stillness
+from plink.autotune.reprobing.measuring import Quiet
+from plink.autotune.reprobing.prober import Probed, Prober
+from plink.autotune.reprobing.replanning import Replanned
+from plink.autotune.tuner.decision import Action, Decision
+from plink.autotune.tuner.window import Window
+from plink.files.cluster import Cluster, Host
+from plink.files.plan import Plan
+from probes.ssh.options import SshOptions
+from support.running import wait_for
+
+RANKS = 3
+
+
+class Asking:
+    """A tuner that cannot help: it asks for the first two hosts with its first window."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = 0
+        self._has_asked = plan.kind != "flat"
+
+    def decide(self, now_s: float, window: Window) -> Decision:
+        hosts = () if self._has_asked else (0, 1)
+        self._has_asked = True
+        action = Action.REPROBE if hosts else Action.WAIT
+        return Decision(action, "a slow flow", 0, NO_MASTERS, hosts=hosts)
+
+
+class Rack:
+    """Stands for the network: it finds what it is told, and looks at the training meanwhile."""
+
+    def __init__(self, plan: Plan | None) -> None:
+        self._plan = plan
+        self.iterations: list[int] = []
+        self.hosts: Sequence[str] = ()
+        self.seen: list[list[int]] = []
+        self.is_quiet = False
+        self.has_begun = threading.Event()
+        self.may_end = threading.Event()
+
+    def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
+        self.hosts = hosts
+        with quiet() as self.is_quiet:
+            self.seen.append(list(self.iterations))
+            self.has_begun.set()
+            assert self.may_end.wait(TIMEOUT_S)
+            self.seen.append(list(self.iterations))
+        return Probed(Replanned(self._plan, "two groups"), "probed", ["h2: no route to host"])
+
+
+def job_of() -> Job:
+    return Job("job", plan_of(RANKS, hosts=True), Asking)
+
+
+def other(plan: Plan) -> Plan:
+    forest = replace(plan.forest, weights=np.array([3.0, 1.0, 2.0]))
+    return replace(plan, kind="other", forest=forest)
+
+
+def events(job: Job) -> str:
+    return "\n".join(event.text for event in job.status.latest)
+
+
+def test_training_holds_still_and_goes_on_with_the_new_plan() -> None:
+    job, said = job_of(), list[str]()
+    rack = Rack(other(job.plan))
+
+    def begin(server: Server) -> Reprobing:
+        return Reprobing(job, server.send, rack)
+
+    with (
+        serving({"job": Served(job, SECRET)}, said, begin=begin) as port,
+        training(job.plan.forest, port) as state,
+    ):
+        rack.iterations = state.iterations
+        assert rack.has_begun.wait(TIMEOUT_S), events(job)
+        time.sleep(0.1)
+        rack.may_end.set()
+        # Plan 1 was the first one again, with which ranks held still.
+        wait_for(lambda: min(state.plans) == 2)
+        wait_for(lambda: job.status.plan_in_force == 2)
+    assert rack.is_quiet
+    assert rack.hosts == ["h0", "h1"]
+    assert rack.seen[0] == rack.seen[1]
+    assert job.plan.kind == "other"
+    assert "two groups; the job gets a new plan" in events(job)
+    assert "h2: no route to host" in events(job)
+    assert job.status.reprobe_hosts == ()
+    assert said == []
+
+
+def test_ranks_go_on_when_the_daemon_dies_while_they_hold_still() -> None:
+    job = job_of()
+    rack = Rack(None)
+
+    def begin(server: Server) -> Reprobing:
+        return Reprobing(job, server.send, rack)
+
+    daemon = contextlib.ExitStack()
+    port = daemon.enter_context(serving({"job": Served(job, SECRET)}, [], begin=begin))
+    with daemon, training(job.plan.forest, port) as state:
+        rack.iterations = state.iterations
+        assert rack.has_begun.wait(TIMEOUT_S), events(job)
+        held, began_s = max(state.iterations), time.monotonic()
+        daemon.close()
+        wait_for(lambda: min(state.iterations) > held + 5)
+        assert time.monotonic() - began_s < MOST_HOLD_S
+    rack.may_end.set()
+
+
+def test_a_rank_holds_still_for_its_time_at_most_and_once() -> None:
+    said: list[NewPlan] = []
+    stillness = Stillness(lambda: 0.0, said.append)
+    plan = NewPlan(Identity(3, 0), plan_of(RANKS).forest, hold_s=0.2)
+    stillness.keep(plan)
+    assert said == []
+    stillness.ask(plan)
+    stillness.keep(plan)
+    stillness.keep(plan)
+    assert said == [plan]
+    # A newer plan is there already, or the daemon has gone.
+    stillness.ask(plan)
+    stillness.ask(replace(plan, identity=Identity(4, 0), hold_s=0.0))
+    stillness.keep(plan)
+    stillness.ask(plan)
+    stillness.release()
+    stillness.keep(plan)
+    assert said == [plan]
+
+
+def test_a_rank_that_still_sends_does_not_say_that_it_is_still() -> None:
+    said: list[NewPlan] = []
+    sent = itertools.count()
+    stillness = Stillness(lambda: next(sent), said.append)
+    plan = NewPlan(Identity(3, 0), plan_of(RANKS).forest, hold_s=0.2)
+    stillness.ask(plan)
+    stillness.keep(plan)
+    assert said == []
+
+
+def probing(job: Job, prober: AnyProber | None, *asked: Sequence[str]) -> str:
+    """What is said where a job without ranks asks for hosts, one time after the other."""
+    sent: list[Outgoing] = []
+
+    async def ask() -> None:
+        reprobing = Reprobing(job, lambda _, outgoing: sent.append(outgoing), prober)
+        for hosts in asked:
+            job.when_asked(time.time(), hosts)
+            while reprobing.is_busy:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(ask())
+    assert sent in ([], [[]])
+    return events(job)
+
+
+def test_hosts_that_cannot_be_reached_are_an_event_and_left_alone() -> None:
+    job = job_of()
+    hosts = [Host(f"h{i}", f"127.0.0.{i + 1}", f"127.0.0.{i + 1}", port=9) for i in range(RANKS)]
+    prober = Prober(Cluster(hosts), "c.json", None, SshOptions(config_file="/dev/null"))
+    said = probing(job, prober, ["h0", "h1"], ["h1"])
+    assert "probing again failed: fewer than two hosts can be reached; left alone for 120 s" in said
+    assert "h1 was probed a short while ago" in said
+
+
+def test_whatever_probing_fails_with_is_an_event() -> None:
+    class Broken:
+        def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
+            with quiet() as is_quiet:
+                assert not is_quiet
+            raise RuntimeError("boom")
+
+    assert "probing again failed: RuntimeError('boom')" in probing(job_of(), Broken(), ["h0"])
+
+
+def test_without_a_cluster_file_it_is_said_once_which_option_is_missing() -> None:
+    assert probing(job_of(), None, ["h0"], ["h1"]).count("--cluster") == 1

@@ -1,0 +1,207 @@
+"""When hosts are probed again, how readings are merged, and what makes a new plan; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plink.autotune.ranks.identity import identity
+from plink.autotune.reprobing import merging
+from plink.autotune.reprobing.patience import FIRST_PAUSE_S, LONGEST_PAUSE_S, Patience
+from plink.autotune.reprobing.regrouping import Regrouped, other_rates, regrouped
+from plink.autotune.reprobing.replanning import cluster_of, replan
+from plink.autotune.tuner.masters import layout_of
+from plink.errors import PlinkError
+from plink.files.bandwidth import BandwidthMeasurement
+from plink.files.cluster import Cluster, Host
+from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.files.measurement import Matrix
+from plink.files.plan import Plan
+from plink.files.rtt import RttMeasurement
+from plink.grouping import GroupRequest, find_groups, with_groups
+from plink.planning.solve import Task, solve_plan
+
+NEAR_US, FAR_US = 10.0, 40.0
+RACKS = (0, 0, 0, 1, 1, 1)
+MOVED = (0, 0, 1, 1, 1, 1)
+
+
+def readings_us(racks: Sequence[int], factor: float = 1.0, seed: int = 1) -> Matrix:
+    """Between hosts in these racks, give or take 3 %."""
+    noise = np.random.default_rng(seed).uniform(0.97, 1.03, (len(racks),) * 2)
+    rack = np.asarray(racks)
+    times = np.where(rack[:, None] == rack[None, :], NEAR_US, FAR_US) * noise * factor
+    np.fill_diagonal(times, np.nan)
+    return times
+
+
+def rtt_of(times_us: Matrix) -> RttMeasurement:
+    counts = np.ones(times_us.shape, dtype=np.int64)
+    by_percentile = {10.0: times_us, 50.0: 1.1 * times_us, 99.0: 2.0 * times_us}
+    return RttMeasurement(
+        tool="echo",
+        rtt_us=by_percentile,
+        reading=10.0,
+        samples=counts,
+        losses=0 * counts,
+        disturbance=np.full(times_us.shape, 0.5),
+    )
+
+
+def cluster_in(racks: Sequence[int]) -> Cluster:
+    hosts = [Host(f"h{i}", f"10.0.0.{i}", slots=1) for i in range(len(racks))]
+    cluster = Cluster(hosts, rtt_of(readings_us(racks)))
+    return with_groups(cluster, find_groups(cluster, GroupRequest()))
+
+
+def planned(cluster: Cluster, kind: str = "2lha") -> Plan:
+    return solve_plan(cluster, None, Task(kind)).plan
+
+
+def again(before: Cluster, hosts: Sequence[int], racks: Sequence[int], factor: float) -> Regrouped:
+    """Those hosts are measured again in a network that is now so, where all takes longer."""
+    assert before.rtt is not None
+    known = merging.controls(before.rtt, hosts, seed=0)
+    pairs = merging.with_pairs(merging.pairs_of(hosts, len(racks)), known)
+    blank = merging.without_rtt(before.rtt, pairs)
+    new_us = readings_us(racks, factor, seed=2)
+    after = replace(
+        blank, rtt_us={key: np.where(pairs, new_us, old) for key, old in blank.rtt_us.items()}
+    )
+    rtt, found = merging.merged_rtt(before.rtt, after, pairs, known)
+    assert found == pytest.approx(factor, rel=0.05)
+    measured_us = np.where(pairs, rtt.readings_us, np.nan)
+    return regrouped(before, replace(before, rtt=rtt), measured_us)
+
+
+def partition(groups: Sequence[Group]) -> set[frozenset[str]]:
+    return {frozenset(group.hosts) for group in groups}
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.6])
+def test_a_host_that_moved_makes_a_new_plan(factor: float) -> None:
+    before = cluster_in(RACKS)
+    plan = planned(before)
+    found = again(before, [2], MOVED, factor)
+    assert found.moved == ["h2"]
+    assert partition(found.cluster.groups) == {
+        frozenset({"h0", "h1"}),
+        frozenset({"h2", "h3", "h4", "h5"}),
+    }
+    done = replan(plan, before, found.cluster, found.moved)
+    assert done.plan is not None
+    assert done.plan.kind == "2lha"
+    assert done.plan.ranks == plan.ranks
+    layout = layout_of(done.plan.forest, done.plan.host_of, done.plan.group_of)
+    assert sorted(layout.sizes.tolist()) == [2, 4]
+    assert "h2 moved" in done.reason
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.6])
+def test_a_network_that_is_the_same_makes_none(factor: float) -> None:
+    before = cluster_in(RACKS)
+    found = again(before, [0, 4], RACKS, factor)
+    done = replan(planned(before), before, found.cluster, found.moved)
+    assert (found.moved, done.plan, done.reason) == ([], None, "nothing changed")
+
+
+def test_a_host_that_leaves_all_racks_is_a_group_by_itself() -> None:
+    before = cluster_in(RACKS)
+    found = again(before, [2], (0, 0, 2, 1, 1, 1), 1.0)
+    done = replan(planned(before), before, found.cluster, found.moved)
+    assert done.plan is not None
+    layout = layout_of(done.plan.forest, done.plan.host_of, done.plan.group_of)
+    assert sorted(layout.sizes.tolist()) == [1, 2, 3]
+
+
+def test_where_measuring_failed_the_old_readings_stay() -> None:
+    before = rtt_of(readings_us(RACKS))
+    pairs = merging.pairs_of([1], len(RACKS))
+    after = merging.without_rtt(before, pairs)
+    assert np.isnan(after.readings_us[1]).all()
+    new = after.readings_us.copy()
+    new[1, 0] = 17.0
+    measured = replace(after, rtt_us={**after.rtt_us, 10.0: new})
+    merged, factor = merging.merged_rtt(before, measured, pairs, [])
+    expected = before.readings_us.copy()
+    expected[1, 0] = 17.0
+    assert factor == 1.0
+    assert np.array_equal(merged.readings_us, expected, equal_nan=True)
+    assert merged.disturbance is not None
+    assert np.isnan(merged.disturbance[1, 0])
+    assert merged.disturbance[0, 1] == 0.5
+
+
+@given(st.integers(2, 40), st.data())
+@settings(max_examples=30)
+def test_controls_are_pairs_of_other_hosts(size: int, data: st.DataObject) -> None:
+    hosts = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
+    found = merging.controls(rtt_of(readings_us([0] * size)), hosts, seed=0)
+    assert hosts.isdisjoint(host for pair in found for host in pair)
+    assert len(found) <= 2 * merging.MOST_CONTROLS
+    assert bool(found) == (size - len(hosts) > 1)
+
+
+def with_rates(cluster: Cluster, host_gbit_s: float, uplink_gbit_s: float) -> Cluster:
+    """The first host's link and the first group's uplink carry that."""
+    gbit_s = np.full((6, 6), 10.0)
+    gbit_s[0, :] = gbit_s[:, 0] = host_gbit_s
+    uplinks = [
+        Uplink(group.name, rate, rate, 30.0)
+        for group, rate in zip(cluster.groups, (uplink_gbit_s, 20.0), strict=True)
+    ]
+    return replace(
+        cluster,
+        bandwidth=BandwidthMeasurement(tool="iperf3", gbit_s=gbit_s, retransmits=gbit_s),
+        uplinks=UplinkMeasurement(tool="uplinks", uplinks=uplinks),
+    )
+
+
+def test_links_that_carry_materially_more_or_less_make_a_new_plan() -> None:
+    before = with_rates(cluster_in(RACKS), 10.0, 20.0)
+    plan = planned(before)
+    nearly = with_rates(before, 9.0, 18.0)
+    assert replan(plan, before, nearly, ()).reason == "nothing changed"
+    after = with_rates(before, 4.0, 20.0)
+    assert other_rates(before, after) == ["h0"]
+    done = replan(plan, before, after, ())
+    assert done.plan is not None
+    assert identity(0, done.plan.forest) != identity(0, plan.forest)
+    assert other_rates(before, with_rates(before, 10.0, 4.0)) == [before.groups[0].name]
+
+
+def test_a_job_on_a_part_of_the_cluster_gets_a_plan_for_its_ranks() -> None:
+    whole = cluster_in(RACKS)
+    names = ["h5", "h2", "h0", "h3"]
+    part = cluster_of(
+        replace(planned(whole), ranks=[replace(planned(whole).ranks[0], host=n) for n in names]),
+        whole,
+    )
+    assert part.names == names
+    assert partition(part.groups) == {frozenset({"h0", "h2"}), frozenset({"h3", "h5"})}
+    assert part.rtt is not None
+    with pytest.raises(PlinkError, match="h9, a host of the plan"):
+        cluster_of(
+            replace(planned(whole), ranks=[replace(planned(whole).ranks[0], host="h9")]), whole
+        )
+
+
+def test_hosts_are_left_alone_for_longer_each_time_in_vain() -> None:
+    patience, now_s = Patience(), 0.0
+    pauses = []
+    for _ in range(8):
+        assert patience.due(now_s, ["a", "b"]) == ["a", "b"]
+        pauses.append(patience.in_vain(now_s, ["a"]))
+        assert patience.due(now_s + pauses[-1] - 1.0, ["a", "b"]) == ["b"]
+        now_s += pauses[-1]
+    assert pauses[:3] == [FIRST_PAUSE_S, 2 * FIRST_PAUSE_S, 4 * FIRST_PAUSE_S]
+    assert pauses[-1] == LONGEST_PAUSE_S
+    patience.worth_it(now_s, ["a"])
+    assert patience.due(now_s, ["a"]) == []
+    assert patience.due(now_s + FIRST_PAUSE_S, ["a"]) == ["a"]
+    assert patience.in_vain(now_s + FIRST_PAUSE_S, ["a"]) == FIRST_PAUSE_S

@@ -1,0 +1,196 @@
+"""A daemon that is started again goes on where its log ends, or says why it does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.logs import SIZE_BYTES, WINDOWS, plan_of_log, write_log
+from autotune.reporting import first, report
+from plink.autotune.daemon import journal
+from plink.autotune.daemon.job import Job, Outgoing
+from plink.autotune.daemon.journal import LogJournal
+from plink.autotune.daemon.resuming import UnusableLogError, kept_of
+from plink.autotune.ranks.identity import Identity, identity
+from plink.autotune.ranks.messages import NewPlan
+from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.replay import replay, tuner_of
+from plink.autotune.tuner.snapshot import to_json
+from plink.errors import WrongUseError
+from plink.files import autotune_log
+
+RANKS = 4
+# Of the job whose log it is, where all is well.
+ITERATION_S = 0.35
+PLAN = plan_of_log()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("log") / "job.log"
+    write_log(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def log(tmp_path: Path, written: bytes) -> Path:
+    path = tmp_path / "job.log"
+    path.write_bytes(written)
+    return path
+
+
+def restarted(log: Path) -> Job:
+    kept = kept_of(str(log), PLAN)
+    return Job("job", PLAN, lambda plan: tuner_of(plan, TunerOptions()), LogJournal(str(log)), kept)
+
+
+def all_report(
+    job: Job, plan: Identity, windows: int = 1, size_bytes: int = SIZE_BYTES
+) -> Outgoing:
+    """Windows as those at the end of the log; of two iterations each."""
+    sent: Outgoing = []
+    for number in range(windows):
+        for rank in range(RANKS):
+            made = replace(
+                report(rank, plan, RANKS, 10 * number, reduced_bytes=2 * size_bytes),
+                seconds=2 * ITERATION_S,
+                iteration_s=np.full(2, ITERATION_S),
+            )
+            others = np.arange(RANKS) != rank
+            made.peers["sent_bytes"][others] = SIZE_BYTES
+            made.peers["busy_s"][others] = ITERATION_S
+            sent = job.reported(1000.0 + number, rank, made)
+    return sent
+
+
+def newest(log: Path, number: int) -> Identity:
+    kept = kept_of(str(log), PLAN)
+    assert kept is not None
+    return identity(number, kept.forest)
+
+
+def events(job: Job) -> list[str]:
+    return [f"{event.what}: {event.text}" for event in job.status.latest]
+
+
+@pytest.mark.parametrize("cut_bytes", [0, 20, 1])
+def test_a_log_goes_on_as_if_it_had_never_stopped(log: Path, cut_bytes: int) -> None:
+    content = log.read_bytes()
+    log.write_bytes(content[: len(content) - cut_bytes])
+    left = WINDOWS - (cut_bytes > 0)
+    job = restarted(log)
+    plan = newest(log, 7)
+    assert all_report(job, plan, windows=8) == []
+    text = f"plan 7 is in force, and tuned on after the log's {left} windows"
+    assert events(job) == [f"resumed: {text}"]
+    assert not Path(f"{log}.1").exists()
+    start, entries = autotune_log.read(str(log))
+    replayed = list(replay(start, entries))
+    assert len(replayed) == left + 7
+    assert all(each.is_same for each in replayed)
+
+
+def test_a_job_on_another_plan_begins_anew_and_the_log_is_kept(log: Path, written: bytes) -> None:
+    job = restarted(log)
+    assert all_report(job, first(PLAN.forest)) == []
+    [event] = events(job)
+    assert event.startswith("begun: plan 0 is in force, and tuned from now on")
+    assert event.endswith("with nothing learned yet: the ranks have another plan than the log")
+    assert Path(f"{log}.1").read_bytes() == written
+    all_report(job, first(PLAN.forest), windows=2)
+    start, entries = autotune_log.read(str(log))
+    assert start.state is None
+    assert len(list(entries)) == 2
+
+
+def test_a_job_with_other_buffers_begins_anew(log: Path) -> None:
+    job = restarted(log)
+    asked = all_report(job, newest(log, 2), size_bytes=2 * SIZE_BYTES)
+    assert len(asked) == 1
+    kept = kept_of(str(log), PLAN)
+    assert kept is not None
+    job.told(0.0, NewPlan(newest(log, 2), kept.forest))
+    assert all_report(job, newest(log, 2), size_bytes=2 * SIZE_BYTES) == []
+    assert events(job)[-1].endswith("an iteration reduces 204 MB, and 102 MB in the log")
+
+
+def test_a_plan_that_no_rank_got_is_handed_out_again(log: Path) -> None:
+    lines = log.read_bytes().splitlines(keepends=True)
+    made = next(at for at, line in enumerate(lines) if b'"masters"' in line and at > 0)
+    log.write_bytes(b"".join(lines[: made + 1]))
+    job = restarted(log)
+    [(rank, sent)] = all_report(job, first(PLAN.forest))
+    assert rank is None
+    assert isinstance(sent, NewPlan)
+    assert sent.identity == newest(log, 1)
+    assert "handed out again" in events(job)[0]
+    # What the old plan did meanwhile tells nothing of it.
+    assert all_report(job, first(PLAN.forest)) == []
+    assert job.status.decisions.total() == 0
+    all_report(job, sent.identity)
+    assert job.status.decisions.total() == 1
+
+
+def test_nothing_is_kept_where_there_is_no_log_or_an_empty_one(tmp_path: Path) -> None:
+    assert kept_of(str(tmp_path / "no.log"), PLAN) is None
+    (tmp_path / "empty.log").touch()
+    assert kept_of(str(tmp_path / "empty.log"), PLAN) is None
+
+
+def changed(log: Path, line: int, change: Callable[[dict[str, Any]], None]) -> None:
+    lines = log.read_text().splitlines()
+    data = json.loads(lines[line])
+    change(data)
+    lines[line] = json.dumps(data)
+    log.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "change", "why"),
+    [
+        (0, lambda data: data["plan"]["ranks"][0].update(host="other"), "on other hosts"),
+        (0, lambda data: data.update(version=2), "version 2"),
+        (0, lambda data: data.update(state={"plan": 1}), "no state of a tuner"),
+        (5, lambda data: data["decision"].update(plan=3), "line 6 has another decision"),
+        (5, lambda data: data["window"].update(rtt_s=[]), "no window of 4 hosts"),
+        (5, lambda data: data.update(state={"plan": 1}), "no state of a tuner"),
+        (5, lambda data: data.update(state=3), "state is 3"),
+    ],
+)
+def test_a_log_that_cannot_be_gone_on_from_says_why(
+    log: Path, line: int, change: Callable[[dict[str, Any]], None], why: str
+) -> None:
+    changed(log, line, change)
+    with pytest.raises(UnusableLogError, match=why):
+        kept_of(str(log), PLAN)
+
+
+def test_a_file_that_is_no_log_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text('{"format": "plink.plan"}\n')
+    with pytest.raises(WrongUseError, match="no log of plink autotune"):
+        kept_of(str(path), PLAN)
+
+
+def test_states_in_the_log_spare_deciding_again(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "_WINDOWS_A_STATE", 3)
+    job = restarted(log)
+    all_report(job, newest(log, 2), windows=9)
+    whole = kept_of(str(log), PLAN)
+    # From the last state on, what came before need not even be decided alike.
+    changed(log, 5, lambda data: data["decision"].update(plan=3))
+    kept = kept_of(str(log), PLAN)
+    assert kept is not None
+    assert whole is not None
+    assert to_json(kept.tuner) == to_json(whole.tuner)
+    assert kept.windows == WINDOWS + 8
+    start, entries = autotune_log.read(str(log))
+    without_states = [replace(entry, state=None) for entry in entries]
+    assert [each.decision.plan for each in replay(start, without_states)][-1] == kept.tuner.plan
+    assert np.array_equal(kept.forest.weights, whole.forest.weights)
