@@ -59,6 +59,8 @@ def autotuning(plan: Path, address: str, log: Path) -> Iterator[Daemon]:
         stderr=subprocess.DEVNULL,
         text=True,
         cwd="/",
+        # Ctrl-C is for us alone.
+        start_new_session=True,
     )
     try:
         words = shlex.split(process.stdout.readline() if process.stdout else "")
@@ -143,6 +145,7 @@ def ranks_on(
                 stdout=subprocess.PIPE,
                 text=True,
                 cwd="/",
+                start_new_session=True,
                 # PyTorch warns of addresses without a name, which all of the lab's are.
                 env={**os.environ, "TORCH_CPP_LOG_LEVEL": "ERROR"},
             )

@@ -1,4 +1,4 @@
-"""The plan that a tuned job begins with, and those among which the best static one is looked for."""
+"""The plan that a tuned job begins with, and those that the best static one is looked for among."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from benchkit.engine_plans import lab_network
 from benchkit.lab import BenchLab
-from benchkit.tuned_scenarios import Scenario, uplink_bits_s
+from benchkit.tuned_scenarios import uplink_bits_s
 from plink.autotune.tuner.masters import Masters, forest_of, layout_of, masters_of, normalised
 from plink.files import plan as plan_file
 from plink.files.groups import Group
@@ -21,7 +21,7 @@ from plink.planning.solve import candidate
 PARTS = (0.75, 0.5, 0.25, 0.0)
 
 
-def first_plan(lab: BenchLab, scenario: Scenario, rate_bits_s: float, size_bytes: int) -> Plan:
+def first_plan(lab: BenchLab, rate_bits_s: float, size_bytes: int) -> Plan:
     """What `plink plan` makes of the lab before the change; flat where there is one rack."""
     hosts = lab.in_rack_order()
     racks = sorted(set(lab.racks.values()))

@@ -24,7 +24,7 @@ STEPS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 STEP_S = 12.0
 
 Change = Callable[[BenchLab, Sequence[str], float], AbstractContextManager[None]]
-"""Of a lab, its hosts by rank and their rate in bit/s: the network is changed inside the context."""
+"""Of a lab, its hosts by rank and their rate in bit/s. Inside the context it is changed."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ When there is nothing left to move, learning begins anew.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -219,7 +220,9 @@ class Tuner:
                 rates = self._hosts_bytes_s()
                 self.memory.failed(now_s, self.masters, rates, self.layout, self.options)
                 return self._quicktune(now_s, masters, belief, took_s, changed)
-        allowed = max(self.options.worse, 3.0 * self._deviation)
+        # The median of several windows varies less than that of one.
+        deviation = self._deviation / math.sqrt(needed)
+        allowed = max(self.options.worse, _NOISE_MULTIPLE * deviation)
         if worse > allowed or worse > allowed - self.options.least_kept * trial.promised:
             return self._roll_back(now_s, trial, worse)
         changed = f"kept: iterations take {100 * worse:+.1f} %"
