@@ -17,7 +17,7 @@ def lab() -> Iterator[Lab]:
 
 
 # Racks far apart, so that other work on this machine, which lengthens times, hides no change.
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
     file = tmp_path_factory.mktemp("check") / "c.json"
     with lab_cluster(racks=2, hosts=3, hops=16) as lab:
