@@ -123,7 +123,7 @@ def carrying(lab: Lab) -> set[tuple[int, str, int]]:
 
 
 def endless(client: str, cluster: Path, orders: str | None) -> Sequence[object]:
-    """Launches that last, so that what they do is there when a test looks, on a busy machine too."""
+    """Launches that last until a test has looked, on a busy machine too."""
     named = () if orders is None else ("--orders", orders)
     launches = ("--size", SIZE_BYTES, "--repetitions", 600, "--rounds", 1000, "--timeout", 3)
     return (cluster, "--client", client, *named, *launches)
