@@ -34,6 +34,8 @@ LONG = (
     "lab/test_rootless.py",
     "solvers/orders/test_search.py",
     "dpdk/test_probe.py",
+    "autotune/test_reprobing.py",
+    "autotune/test_resuming.py",
     "probing/test_resume_lab.py",
     "probes/test_echo_coordinator.py",
     "pytorch/test_launching.py",

@@ -100,6 +100,7 @@ def wait_for(what: Callable[[], Any], process: subprocess.Popen[str], seconds: f
     while not (found := what()):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline, "waited for too long"
+        time.sleep(0.05)
     return found
 
 
@@ -122,9 +123,9 @@ def carrying(lab: Lab) -> set[tuple[int, str, int]]:
 
 
 def endless(client: str, cluster: Path, orders: str | None) -> Sequence[object]:
-    """Launches of some seconds each, more than a test waits for."""
+    """Launches that last until a test has looked, on a busy machine too."""
     named = () if orders is None else ("--orders", orders)
-    launches = ("--size", SIZE_BYTES, "--repetitions", 60, "--rounds", 1000, "--timeout", 3)
+    launches = ("--size", SIZE_BYTES, "--repetitions", 600, "--rounds", 1000, "--timeout", 3)
     return (cluster, "--client", client, *named, *launches)
 
 
@@ -235,7 +236,7 @@ def test_a_bench_told_to_end_prints_what_there_is_and_leaves_nothing(
     lab: Lab, pair: Path, client: str
 ) -> None:
     arguments = (pair, "--client", client, "--orders", "given", "--size", SIZE_BYTES)
-    with running(lab, *arguments, "--rounds", 1000, "--repetitions", 4) as process:
+    with running(lab, *arguments, "--rounds", 1000, "--repetitions", 40) as process:
         first = wait_for(lambda: carrying(lab), process)
         # Interrupted is a launch after this one, which has then ended.
         wait_for(lambda: (now := carrying(lab)) and first.isdisjoint(now), process)
