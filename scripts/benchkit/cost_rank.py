@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.distributed_c10d import PrefixStore
+from torch._C._distributed_c10d import PrefixStore, TCPStore
 
 from plink.autotune.ranks.agreement import DEFAULT_BYTES, DEFAULT_COLLECTIVES
 from plink.torch import backend
@@ -33,7 +33,7 @@ def main() -> None:
     task = json.loads(sys.stdin.readline())
     rank, ranks = task["rank"], task["ranks"]
     torch.set_num_threads(1)
-    store = dist.TCPStore(task["master"], PORT, ranks, rank == 0, TIMEOUT)
+    store = TCPStore(task["master"], PORT, ranks, rank == 0, TIMEOUT)
     os.environ.update(task["environment"])
     groups = {"tuned": made("tuned", store, rank, ranks)}
     del os.environ["PLINK_AUTOTUNE"]
@@ -48,7 +48,7 @@ def main() -> None:
         group.shutdown()
 
 
-def made(name: str, store: dist.TCPStore, rank: int, ranks: int) -> PlinkGroup:
+def made(name: str, store: TCPStore, rank: int, ranks: int) -> PlinkGroup:
     """What `init_process_group` would make, which makes only one in a process."""
     asked = SimpleNamespace(
         store=PrefixStore(name, store),

@@ -27,7 +27,7 @@ def shapes(rack_of: Sequence[int], seed: int) -> list[tuple[str, Forest]]:
     drawn = np.random.default_rng(seed)
 
     def weighed(forest: Forest) -> Forest:
-        weights = drawn.integers(0, 9, forest.routes) + 1.0
+        weights = drawn.integers(1, 10, forest.routes).astype(np.float64)
         return Forest(weights, forest.reduce_parents, forest.broadcast_parents)
 
     root = int(drawn.integers(1, ranks))

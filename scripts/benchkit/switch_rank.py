@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import TCPStore
 
 import plink.torch  # noqa: F401 - it registers the backend
 
@@ -65,7 +66,7 @@ def main() -> None:
     rank, ranks = task["rank"], task["ranks"]
     os.environ.update(task["environment"])
     torch.set_num_threads(1)
-    store = dist.TCPStore(task["master"], PORT, ranks, rank == 0, TIMEOUT)
+    store = TCPStore(task["master"], PORT, ranks, rank == 0, TIMEOUT)
     dist.init_process_group("plink", store=store, rank=rank, world_size=ranks, timeout=TIMEOUT)
     measured = {}
     for name, sizes_bytes in task["traffic"].items():
@@ -81,7 +82,8 @@ def iterated(traffic: Traffic, switches: int) -> dict[str, Any]:
     """Seconds of each iteration and the plan in force after it, until plans have changed often."""
     group: Any = dist.group.WORLD
     first = group.plan_number
-    seconds, plans = [], []
+    seconds: list[float] = []
+    plans: list[int] = []
     ended = time.perf_counter()
     # Behind the last change there are iterations to compare with.
     while group.plan_number <= first + switches:
