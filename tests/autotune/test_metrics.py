@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from autotune.serving import plan_of
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.metrics import JobCollector
 from plink.autotune.daemon.picture import picture_of
+from plink.autotune.daemon.status import Event
 from plink.autotune.daemon.watch import view
 
 DASHBOARD = Path(__file__).resolve().parents[2] / "docs" / "autotune-dashboard.json"
@@ -97,3 +99,15 @@ def test_a_terminal_shows_load_and_decisions() -> None:
     assert "(1 on its way)" in text
     assert "time for a change" in text
     assert [line for line in text.splitlines() if line.startswith("h2") and "█" in line]
+
+
+def test_a_terminal_shows_names_and_events_as_they_are() -> None:
+    console = Console(width=120, file=io.StringIO(), force_terminal=False)
+    said = "no answer from [fe80::1]:22 [/usr/bin/iperf3]"
+    picture = picture_of(measured().status)
+    hosts = ["[/h0]", "[h1]", "h2"]
+    console.print(view([replace(picture, hosts=hosts, latest=[Event(0.0, "\x1b[2J", said)])]))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert said in text
+    assert "\x1b" not in text
+    assert all(host in text for host in hosts)

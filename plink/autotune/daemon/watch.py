@@ -55,7 +55,7 @@ def _loads(job: Picture) -> Table:
     for host in sorted(order.tolist()):
         bar = "█" * round(_BAR_WIDTH * float(sent[host]) / max(1.0, float(sent.max())))
         table.add_row(
-            printable(job.hosts[host]),
+            Text(printable(job.hosts[host])),
             f"{sent[host] / 1e6:,.2f}",
             bar,
             f"{1e3 * busy[host]:,.1f}",
@@ -70,7 +70,8 @@ def _events(job: Picture) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     for event in list(job.latest)[-_MOST_EVENTS:]:
         clock = time.strftime("%H:%M:%S", time.localtime(event.at_s))
-        table.add_row(Text(clock, style="dim"), event.what, printable(event.text))
+        what, text = Text(printable(event.what)), Text(printable(event.text))
+        table.add_row(Text(clock, style="dim"), what, text)
     if job.reprobe_hosts:
         hosts = ", ".join(printable(host) for host in job.reprobe_hosts)
         table.add_row("", "reprobe", Text(f"probe again: {hosts}", style="yellow"))
