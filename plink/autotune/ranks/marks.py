@@ -13,7 +13,7 @@ MOST_OPTIMIZERS = 16
 
 
 class Marks:
-    """Of one window.
+    """Of one window. The program's thread adds to it while who begins collectives looks at it.
 
     What the program marks counts alone. Else an iteration is from step to step of one optimizer:
     the one that steps least often, for a program with several may step one of them more than once
@@ -58,5 +58,6 @@ class Marks:
         if len(self._marked_s) > 1:
             return self._marked_s
         # One that steps once an epoch is not what iterations are of.
-        often = [steps for steps in self._stepped_s.values() if len(steps) > LEAST_PERIODS]
+        stepped_s = list(self._stepped_s.values())
+        often = [steps for steps in stepped_s if len(steps) > LEAST_PERIODS]
         return min(often, key=len, default=[])
