@@ -182,7 +182,7 @@ def _parse_entry(entry: Fields, hosts: int) -> Entry:
         raise decision.error("action", f"one of {', '.join(each.value for each in Action)}")
     try:
         measured = window_from_json(dict(window.values), hosts)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise WrongUseError(f"{window.place}: no window of {hosts} hosts ({error})") from None
     state = entry.optional_object("state")
     return Entry(

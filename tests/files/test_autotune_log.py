@@ -72,6 +72,7 @@ def damage(log: Path, line: int, change: Callable[[dict[str, Any]], None]) -> No
         (3, lambda data: data["window"].update(rtt_s=[1.0]), "line 4: window: no window of 4"),
         (3, lambda data: data["window"].update(busy_s=[-1.0] * 16), "no window of 4 hosts"),
         (3, lambda data: data["window"].pop("plan"), "no window of 4 hosts"),
+        (3, lambda data: data["window"].update(rtt_s=[10**400] * 4), "no window of 4 hosts"),
         (3, lambda data: data["decision"].update(action="dance"), "action is 'dance'"),
         (3, lambda data: data.update(now_s=None), "now_s is None"),
     ],

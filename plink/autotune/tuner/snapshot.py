@@ -57,7 +57,7 @@ def restore(tuner: Tuner, state: Json) -> None:
     """
     try:
         _restore(tuner, state)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"no state of a tuner ({type(error).__name__}: {error})") from None
 
 
@@ -109,7 +109,7 @@ def window_from_json(data: Json, hosts: int) -> Window:
     """The window that `window_to_json` wrote.
 
     Raises:
-        ValueError, KeyError, TypeError: it is none of so many hosts.
+        ValueError, KeyError, TypeError, OverflowError: it is none of so many hosts.
     """
     flows = (hosts, hosts)
     iteration_s = _array(data["iteration_s"], len(data["iteration_s"]))
