@@ -181,6 +181,9 @@ class PlinkGroup(ProcessGroup):
             self._steps.remove()
         if self._engine is not None:
             self._engine.close()
+        # The poster may be holding still.
+        if self._tuned is not None:
+            self._tuned.go_on()
         self._poster.end()
         # After those who call it.
         if self._tuned is not None:

@@ -173,6 +173,10 @@ class TunedRank:
         if window is not None:
             window.marks.step(optimizer, time.monotonic(), len(window.sizes))
 
+    def go_on(self) -> None:
+        """Hold still no longer, if it does."""
+        self._stillness.release()
+
     def close(self) -> None:
         """End the thread. The engine goes on, on its last plan."""
         self._stillness.release()
