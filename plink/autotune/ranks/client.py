@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from plink.autotune.ranks.calling import authenticated
 from plink.autotune.ranks.frames import Channel, payload_of
@@ -122,7 +122,7 @@ class Client:
         """Wait, and do errands: figures count from one to the next, though nobody hears them."""
         until = time.monotonic() + seconds
         while not self._is_over.is_set() and (left_s := until - time.monotonic()) > 0.0:
-            if select.select([self._ear], [], [], left_s)[0]:
+            if _readable([self._ear], left_s):
                 self._do_errands()
 
     def _converse(self) -> None:
@@ -133,12 +133,11 @@ class Client:
             channel = authenticated(connection, self._secret, self._settings.job)
             _send(connection, channel, self._join())
             while not self._is_over.is_set():
-                watched: list[socket.socket | int] = [connection, self._ear]
-                readable, _, _ = select.select(watched, [], [])
+                readable = _readable([connection.fileno(), self._ear])
                 if self._ear in readable:
                     for report in self._do_errands():
                         _send(connection, channel, report)
-                if connection in readable:
+                if connection.fileno() in readable:
                     received = connection.recv(_RECEIVED_BYTES)
                     if not received:
                         raise ConnectionResetError("the autotuner has closed the connection")
@@ -163,6 +162,16 @@ class Client:
             if report is not None:
                 made.append(report)
         return made
+
+
+def _readable(descriptors: Sequence[int], timeout_s: float | None = None) -> set[int]:
+    """Those from which can be read, or that are closed. `select` knows none from 1,024 on, which
+    the engine's connections to some hundred ranks already are."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    timeout_ms = None if timeout_s is None else 1e3 * timeout_s
+    return {descriptor for descriptor, _ in poll.poll(timeout_ms)}
 
 
 def _send(connection: socket.socket, channel: Channel, message: Message) -> None:
