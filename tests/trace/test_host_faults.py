@@ -77,11 +77,14 @@ def test_no_python_on_any_host(routed: Lab, tmp_path: Path) -> None:
 
 def workers(lab: Lab) -> list[int]:
     """The trace workers on any host of a lab; the interpreters, not the shells that become them."""
-    return [
-        pid
-        for pid in programs(lab, "exec(sys.stdin.read")
-        if Path(f"/proc/{pid}/exe").resolve() == Path(PYTHON).resolve()
-    ]
+    return [pid for pid in programs(lab, "exec(sys.stdin.read") if runs_python(pid)]
+
+
+def runs_python(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/exe").resolve() == Path(PYTHON).resolve()
+    except FileNotFoundError:  # It has just ended.
+        return False
 
 
 @contextlib.contextmanager

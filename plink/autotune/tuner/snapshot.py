@@ -34,7 +34,6 @@ def to_json(tuner: Tuner) -> Json:
         "recent": [window_to_json(window) for window in tuner.recent],
         "trial": None if tuner.trial is None else _trial_to_json(tuner.trial, tuner),
         "moves": tuner.moves,
-        "asked": sorted(tuner.asked),
         "failures": [
             {
                 "loads": each.loads.tolist(),
@@ -74,7 +73,6 @@ def _restore(tuner: Tuner, state: Json) -> None:
     tuner.recent = [window_from_json(each, hosts) for each in state["recent"]]
     tuner.trial = None if state["trial"] is None else _trial_from_json(state["trial"], tuner)
     tuner.moves = int(state["moves"])
-    tuner.asked = frozenset(int(host) for host in state["asked"])
     tuner.memory.failures = [
         Failure(
             _array(each["loads"], hosts),

@@ -86,7 +86,6 @@ class Tuner:
         self.recent: list[Window] = []
         self.trial: Trial | None = None
         self.moves = 0
-        self.asked: frozenset[int] = frozenset()
 
     def decide(self, now_s: float, window: Window) -> Decision:
         """What to do after another window.
@@ -199,11 +198,8 @@ class Tuner:
         return self._wait(f"{changed}, and no plan would change that")
 
     def _to_be_probed(self, belief: Belief) -> Sequence[int]:
-        """The hosts at the ends of slow flows, once."""
-        hosts = {host for flow in belief.slow_flows for host in (flow.sender, flow.receiver)}
-        new = sorted(hosts - self.asked)
-        self.asked |= hosts
-        return new
+        """The hosts at the ends of slow flows; who probes knows which were probed in vain."""
+        return sorted({host for flow in belief.slow_flows for host in (flow.sender, flow.receiver)})
 
     def _judge(self, now_s: float, trial: Trial) -> Decision:
         needed = self.options.trial_windows
