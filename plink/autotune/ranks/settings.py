@@ -73,8 +73,13 @@ def parse_address(text: str, source: str) -> tuple[str, int]:
     """
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isdecimal() or not int(port) < 1 << 16:
+    if not (colon and host and port.isdecimal() and len(port) <= 5 and int(port) < 1 << 16):
         raise WrongUseError(f"{source} is {text!r}, expected HOST:PORT")
+    try:
+        # As whoever looks it up will.
+        host.encode("idna")
+    except UnicodeError:
+        raise WrongUseError(f"{source} is {text!r}, and {host!r} cannot be a host's name") from None
     return host, int(port)
 
 
