@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from plink.autotune.ranks.iterations import LEAST_PERIODS
 
@@ -10,6 +11,23 @@ from plink.autotune.ranks.iterations import LEAST_PERIODS
 MOST_MARKS = 1 << 14
 # Some programs have an optimizer for each parameter; they all step alike.
 MOST_OPTIMIZERS = 16
+# Steps of one before a choice: another may begin only when this one has stepped some times.
+_TO_CHOOSE = 2 * (LEAST_PERIODS + 1)
+# An optimizer that has hardly stepped while another did so often is not what iterations are of.
+_OFTEN = 16 * (LEAST_PERIODS + 1)
+
+
+@dataclass(frozen=True)
+class Habit:
+    """How a program has shown its iterations in one window, as it will in the next.
+
+    Args:
+        is_marked: it says itself where they end.
+        optimizer: from whose step to step they go; None where none has stepped often enough.
+    """
+
+    is_marked: bool = False
+    optimizer: int | None = None
 
 
 class Marks:
@@ -17,12 +35,20 @@ class Marks:
 
     What the program marks counts alone. Else an iteration is from step to step of one optimizer:
     the one that steps least often, for a program with several may step one of them more than once
-    an iteration. A step before which nothing was reduced since the same optimizer's last is none.
+    an iteration. It stays that one in later windows, however few of its steps fall into one, so
+    that all windows count in the same iterations. A step before which nothing was reduced since the
+    same optimizer's last is none.
+
+    Args:
+        habit: of the window before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, habit: Habit = Habit()) -> None:
+        self._before = habit
         self._marked_s: list[float] = []
         self._stepped_s: dict[int, list[float]] = {}
+        if habit.optimizer is not None:
+            self._stepped_s[habit.optimizer] = []
         self._begun: dict[int, int] = {}
 
     def mark(self, now_s: float) -> None:
@@ -48,16 +74,52 @@ class Marks:
             self._begun[optimizer] = begun
 
     @property
-    def has_any(self) -> bool:
-        """Whether something was said or shown."""
-        return bool(self._marked_s or self._stepped_s)
+    def is_marked(self) -> bool:
+        """Whether the program says itself where iterations end."""
+        return bool(self._marked_s) or self._before.is_marked
+
+    @property
+    def are_to_come(self) -> bool:
+        """Whether there may be more, for there were some, or were in the window before."""
+        return self.is_marked or bool(self._stepped_s)
+
+    @property
+    def count_alone(self) -> bool:
+        """Whether iterations go by them, and by nothing else however few there are."""
+        return self.is_marked or self.habit.optimizer is not None
+
+    @property
+    def habit(self) -> Habit:
+        """For the next window."""
+        optimizer = self._chosen()
+        most = max(map(len, list(self._stepped_s.values())), default=0)
+        is_clear = most >= _TO_CHOOSE and self._is_enough(self._steps(optimizer))
+        is_known = optimizer == self._before.optimizer or is_clear
+        return Habit(bool(self._marked_s), optimizer if is_known else None)
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether there are enough for a window."""
+        return self._is_enough(self.times_s)
 
     @property
     def times_s(self) -> Sequence[float]:
         """When iterations ended; empty where nothing tells."""
-        if len(self._marked_s) > 1:
-            return self._marked_s
-        # One that steps once an epoch is not what iterations are of.
-        stepped_s = list(self._stepped_s.values())
-        often = [steps for steps in stepped_s if len(steps) > LEAST_PERIODS]
-        return min(often, key=len, default=[])
+        return self._marked_s if self.is_marked else self._steps(self.habit.optimizer)
+
+    def _steps(self, optimizer: int | None) -> Sequence[float]:
+        return [] if optimizer is None else self._stepped_s[optimizer]
+
+    def _chosen(self) -> int | None:
+        """The optimizer whose steps count. A choice is for good: those are waited for that have
+        stepped a few times only, until another has so often that they hardly ever will."""
+        steps = {one: len(stepped_s) for one, stepped_s in list(self._stepped_s.items())}
+        if max(steps.values(), default=0) >= _OFTEN:
+            steps = {one: count for one, count in steps.items() if count > LEAST_PERIODS}
+        if self._before.optimizer in steps:
+            return self._before.optimizer
+        return min(steps, key=steps.__getitem__, default=None)
+
+    @staticmethod
+    def _is_enough(times_s: Sequence[float]) -> bool:
+        return len(times_s) > LEAST_PERIODS

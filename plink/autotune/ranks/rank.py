@@ -17,8 +17,8 @@ from plink.autotune.ranks.agreement import Ballot, Points, ballot, outcome
 from plink.autotune.ranks.client import Client
 from plink.autotune.ranks.figures import Snapshot, between, snapshot_of
 from plink.autotune.ranks.identity import Identity, identity
-from plink.autotune.ranks.iterations import LEAST_PERIODS, iteration_seconds, period_of
-from plink.autotune.ranks.marks import Marks
+from plink.autotune.ranks.iterations import iteration_seconds, period_of
+from plink.autotune.ranks.marks import Habit, Marks
 from plink.autotune.ranks.messages import Ask, Holding, Join, NewPlan, Report
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
@@ -58,7 +58,6 @@ class _Window:
         began_s: when that was.
         times_s, sizes: of each collective since.
         marks: where iterations ended.
-        is_marked: marks are to come, for there were some before.
         looked_at: how many collectives there were when a period was last looked for.
         has_period: one was found.
     """
@@ -68,7 +67,6 @@ class _Window:
     times_s: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     marks: Marks = field(default_factory=Marks)
-    is_marked: bool = False
     looked_at: int = 0
     has_period: bool = False
 
@@ -78,8 +76,8 @@ class _Window:
             return False
         if len(self.sizes) >= _MOST_COLLECTIVES:
             return True
-        if self.is_marked or self.marks.has_any:
-            return len(self.marks.times_s) > LEAST_PERIODS
+        if self.marks.are_to_come:
+            return self.marks.are_enough
         if not self.has_period and len(self.sizes) >= _GROWTH * self.looked_at:
             self.looked_at = len(self.sizes)
             self.has_period = period_of(self.sizes) is not None
@@ -123,7 +121,7 @@ class TunedRank:
         self._numbers: Ballot | None = None
         self._vote: Work | None = None
         self._window: _Window | None = None
-        self._is_marked = False
+        self._habit = Habit()
         self._snapshot: Snapshot | None = None
         self._stillness = Stillness(self._sent_bytes, self._say_holding)
         self._client: Client | None = None
@@ -212,10 +210,10 @@ class TunedRank:
     def _begin(self, at: int, now_s: float) -> _Window:
         if self._client is not None:
             self._client.put(lambda: self._open(at, now_s))
-        return _Window(at, now_s, is_marked=self._is_marked)
+        return _Window(at, now_s, marks=Marks(self._habit))
 
     def _end(self, window: _Window, at: int, now_s: float) -> None:
-        self._is_marked = window.marks.has_any
+        self._habit = window.marks.habit
         if self._client is not None:
             plan = self._in_force.identity
             self._client.put(lambda: self._measured(plan, window, at, now_s))
@@ -234,7 +232,7 @@ class TunedRank:
         self._snapshot = None if is_late else after
         if is_late or before is None or before.at != window.begin:
             return None
-        period = period_of(window.sizes)
+        period = None if window.marks.count_alone else period_of(window.sizes)
         return Report(
             plan,
             window.begin,
