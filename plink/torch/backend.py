@@ -71,7 +71,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         # PyTorch hands over no ranks for the group of all of them.
         is_part = bool(asked.global_ranks_in_group)
         plan = os.environ.get(PLAN_VARIABLE) or None
-        wanted = None if is_part else settings_of(os.environ)
+        wanted = None if is_part else settings_of(os.environ, timeout.total_seconds())
         agreed = agreed_forest(
             meeting, rank, ranks, plan, is_part=is_part, options=options, tuned=wanted
         )

@@ -200,7 +200,7 @@ class PlinkGroup(ProcessGroup):
             dtype = str(host.dtype).removeprefix("torch.")
             begun = engine.allreduce(host.view(torch.uint8).numpy(), op, dtype)
             if tuned is not None:
-                tuned.after(host.nbytes)
+                tuned.after(host.nbytes, begun)
             return begun
 
         # The engine's collectives are numbered as they come, the same on all ranks.

@@ -48,12 +48,14 @@ def training(forest: Forest, port: int) -> Iterator[Training]:
         go_on = np.ones(1, dtype=np.int64)
         while go_on.item():
             values = np.arange(SIZE, dtype=np.int64) * (rank + 1)
-            engine.allreduce(values).wait()
-            tuned.after(values.nbytes)
+            work = engine.allreduce(values)
+            work.wait()
+            tuned.after(values.nbytes, work)
             assert (values == np.arange(SIZE) * (ranks * (ranks + 1) // 2)).all()
             go_on[:] = not is_over.is_set()
-            engine.allreduce(go_on, "min").wait()
-            tuned.after(go_on.nbytes)
+            work = engine.allreduce(go_on, "min")
+            work.wait()
+            tuned.after(go_on.nbytes, work)
             tuned.mark()
             state.iterations[rank] += 1
             state.plans[rank] = tuned.plan_number

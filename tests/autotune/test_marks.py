@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.alone import Alone, Listening
+from autotune.alone import Alone, Listening, Pending
 from engine.forests import stars
 from plink.autotune.ranks.agreement import Stride
 from plink.autotune.ranks.iterations import LEAST_PERIODS
@@ -164,7 +164,7 @@ def test_all_windows_of_a_rank_report_the_same_iterations() -> None:
     rank._client = listening = Listening()
 
     def step(optimizer: int) -> None:
-        rank.after(SIZE_BYTES)
+        rank.after(SIZE_BYTES, Pending(has_ended=True))  # type: ignore[arg-type]
         rank.step(optimizer)
 
     for iteration in range(20 * TIMES):

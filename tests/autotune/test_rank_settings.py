@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plink.autotune.ranks.settings import parse_address
+from plink.autotune.ranks.settings import parse_address, settings_of
 from plink.errors import WrongUseError
 
 
@@ -34,3 +34,12 @@ def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int]) ->
 def test_what_is_no_address_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(WrongUseError, match="--attach is "):
         parse_address(text, "--attach")
+
+
+def test_ranks_hold_still_only_where_the_group_waits_long_enough() -> None:
+    environment = {"PLINK_AUTOTUNE": "h:1"}
+    for timeout_s, may_hold in ((8.0, False), (39.0, False), (40.0, True), (1800.0, True)):
+        settings = settings_of(environment, timeout_s)
+        assert settings is not None
+        assert settings.may_hold == may_hold
+    assert settings_of({}, 8.0) is None

@@ -52,7 +52,10 @@ def iterate(engines: Sequence[Picky], ranks: Sequence[TunedRank]) -> None:
         arrays = [np.full(size, rank + 1) for rank in range(RANKS)]
         works = [engine.allreduce(array) for engine, array in zip(engines, arrays, strict=True)]
         # The last to begin has nobody to wait for.
-        threads = [threading.Thread(target=rank.after, args=(8 * size,)) for rank in ranks]
+        threads = [
+            threading.Thread(target=rank.after, args=(8 * size, work))
+            for rank, work in zip(ranks, works, strict=True)
+        ]
         for thread in threads:
             thread.start()
         for work in works:

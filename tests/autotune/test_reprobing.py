@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import threading
 import time
 from collections.abc import Sequence
@@ -20,9 +19,7 @@ from autotune.serving import SECRET, TIMEOUT_S, plan_of, serving
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.reprobing import AnyProber, Reprobing
 from plink.autotune.daemon.server import Served, Server
-from plink.autotune.ranks.identity import Identity
-from plink.autotune.ranks.messages import MOST_HOLD_S, NewPlan
-from plink.autotune.ranks.stillness import Stillness
+from plink.autotune.ranks.messages import MOST_HOLD_S
 from plink.autotune.reprobing.measuring import Quiet
 from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.replanning import Replanned
@@ -132,36 +129,6 @@ def test_ranks_go_on_when_the_daemon_dies_while_they_hold_still() -> None:
         wait_for(lambda: min(state.iterations) > held + 5)
         assert time.monotonic() - began_s < MOST_HOLD_S
     rack.may_end.set()
-
-
-def test_a_rank_holds_still_for_its_time_at_most_and_once() -> None:
-    said: list[NewPlan] = []
-    stillness = Stillness(lambda: 0.0, said.append)
-    plan = NewPlan(Identity(3, 0), plan_of(RANKS).forest, hold_s=0.2)
-    stillness.keep(plan)
-    assert said == []
-    stillness.ask(plan)
-    stillness.keep(plan)
-    stillness.keep(plan)
-    assert said == [plan]
-    # A newer plan is there already, or the daemon has gone.
-    stillness.ask(plan)
-    stillness.ask(replace(plan, identity=Identity(4, 0), hold_s=0.0))
-    stillness.keep(plan)
-    stillness.ask(plan)
-    stillness.release()
-    stillness.keep(plan)
-    assert said == [plan]
-
-
-def test_a_rank_that_still_sends_does_not_say_that_it_is_still() -> None:
-    said: list[NewPlan] = []
-    sent = itertools.count()
-    stillness = Stillness(lambda: next(sent), said.append)
-    plan = NewPlan(Identity(3, 0), plan_of(RANKS).forest, hold_s=0.2)
-    stillness.ask(plan)
-    stillness.keep(plan)
-    assert said == []
 
 
 def probing(job: Job, prober: AnyProber | None, *asked: Sequence[str]) -> str:

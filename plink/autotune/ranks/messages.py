@@ -37,7 +37,7 @@ _MOST_DIGEST = (1 << 32) - 1
 _FIGURES = "<f4"
 _PARENTS = "<i2"
 
-# Ranks hold still for at most so long at a time.
+# Once they are still, ranks hold still for at most so long at a time.
 MOST_HOLD_S = 10.0
 
 PEER_FIGURES = (
@@ -131,7 +131,10 @@ class Watch:
 
 @dataclass(frozen=True)
 class Holding:
-    """A rank holds still, and nothing of what it sent is on its way any more."""
+    """A rank holds still, for `NewPlan.hold_s` from now on: all that it has begun has ended on it.
+
+    Once all ranks say so, nothing of their collectives is on its way any more.
+    """
 
     plan: Identity
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -123,7 +124,9 @@ class TunedRank:
         self._window: _Window | None = None
         self._habit = Habit()
         self._snapshot: Snapshot | None = None
-        self._stillness = Stillness(self._sent_bytes, self._say_holding)
+        # Works of the user's that may not have ended yet.
+        self._begun: deque[Work] = deque()
+        self._stillness = Stillness(self._has_ended, self._say_holding)
         self._client: Client | None = None
         if secret is not None:
             self._client = Client(
@@ -141,13 +144,15 @@ class TunedRank:
         """Whether `after` a collective of that size would have to wait for other ranks."""
         return self._vote is not None and self._points.is_next(size_bytes) and not self._vote.done()
 
-    def after(self, size_bytes: int) -> None:
+    def after(self, size_bytes: int, work: Work) -> None:
         """A collective of the user's has begun.
 
         Raises:
             EngineError: the engine has failed.
         """
         now_s = time.monotonic()
+        self._begun.append(work)
+        self._forget_ended()
         if self._window is not None and len(self._window.sizes) <= _MOST_COLLECTIVES:
             self._window.times_s.append(now_s)
             self._window.sizes.append(size_bytes)
@@ -180,6 +185,7 @@ class TunedRank:
         self._stillness.release()
         if self._client is not None:
             self._client.close()
+        self._begun.clear()
 
     def _pass_point(self, now_s: float) -> None:
         at = self._engine.next_collective
@@ -256,7 +262,8 @@ class TunedRank:
     def _hold(self, plan: NewPlan) -> None:
         # What cannot be prepared is not held, so that no rank changes to it.
         ready = self._engine.prepare(self._placing.to_job(plan.forest))
-        self._stillness.ask(plan)
+        if self._settings.may_hold:
+            self._stillness.ask(plan)
         with self._lock:
             self._held, self._held_ready = plan, ready
 
@@ -264,8 +271,17 @@ class TunedRank:
         if self._client is not None:
             self._client.put(lambda: Holding(plan.identity))
 
-    def _sent_bytes(self) -> float:
-        return float(sum(one.bytes_sent for one in self._engine.statistics().connections))
+    def _has_ended(self) -> bool:
+        self._forget_ended()
+        if self._begun or self._vote is None or not self._vote.done():
+            return False
+        # Well or not, which this tells.
+        self._vote.wait()
+        return True
+
+    def _forget_ended(self) -> None:
+        while self._begun and self._begun[0].done():
+            self._begun.popleft()
 
     def _find(self, asked: Ask) -> NewPlan | None:
         with self._lock:

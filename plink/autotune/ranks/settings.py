@@ -8,6 +8,7 @@ from typing import Any
 
 from plink.autotune.ranks.agreement import DEFAULT_BYTES, DEFAULT_COLLECTIVES, Stride
 from plink.autotune.ranks.handshake import is_job_name
+from plink.autotune.ranks.messages import MOST_HOLD_S
 from plink.errors import WrongUseError
 
 ADDRESS_VARIABLE = "PLINK_AUTOTUNE"
@@ -17,6 +18,9 @@ WINDOW_VARIABLE = "PLINK_AUTOTUNE_WINDOW"
 
 DEFAULT_JOB = "job"
 _DEFAULT_WINDOW_S = 1.0
+# A rank that goes on while another holds still must not take it for lost: of the group's timeout a
+# quarter may pass until a rank is still, and another while it holds.
+_LEAST_TIMEOUT_S = 4.0 * MOST_HOLD_S
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Settings:
         job: its name there.
         stride: from point to point.
         window_s: a window of measurements is at least so long.
+        may_hold: ranks hold still where they are asked to.
     """
 
     host: str
@@ -35,6 +40,7 @@ class Settings:
     job: str = DEFAULT_JOB
     stride: Stride = field(default_factory=Stride)
     window_s: float = _DEFAULT_WINDOW_S
+    may_hold: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """For the other ranks."""
@@ -46,8 +52,12 @@ class Settings:
         return Settings(**{**data, "stride": Stride(**data["stride"])})
 
 
-def settings_of(environment: Mapping[str, str]) -> Settings | None:
+def settings_of(environment: Mapping[str, str], timeout_s: float) -> Settings | None:
     """None where nothing is to be tuned.
+
+    Args:
+        environment: of the process.
+        timeout_s: after which the group gives up on a rank.
 
     Raises:
         WrongUseError: a variable says what cannot be.
@@ -62,7 +72,8 @@ def settings_of(environment: Mapping[str, str]) -> Settings | None:
             f"{JOB_VARIABLE} is {job!r}, expected letters, digits, '_', '.' and '-', at most 64"
         )
     window = environment.get(WINDOW_VARIABLE)
-    return Settings(host, port, job, _stride(environment), _seconds(window))
+    may_hold = timeout_s >= _LEAST_TIMEOUT_S
+    return Settings(host, port, job, _stride(environment), _seconds(window), may_hold)
 
 
 def parse_address(text: str, source: str) -> tuple[str, int]:

@@ -3,10 +3,19 @@
 It is asked to by a plan (`NewPlan.hold_s`), so that all ranks do at the same point. Until the
 daemon releases it, has gone, or the time is up: nobody can keep a rank for longer. Nothing else
 depends on it: a rank that goes on earlier waits for the others in its next collective.
+
+A rank is still once all collectives that it has begun have ended on it, that of the point's ballot
+too. The engine ends a collective on a rank when it has received all that it is to receive there,
+and has handed all that it is to send, what it passes on for others included, to the kernel. So a
+rank that is still sends nothing more until it begins another collective. What it handed to the
+kernel may be on its way yet; but the ranks that it goes to are still only once they have it. So
+when *all* ranks are still, nothing of the engine's collectives is on its way, save the kernels'
+acknowledgements. Nothing is said of other traffic: of other groups, of Gloo, of the program's own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -14,20 +23,21 @@ from collections.abc import Callable
 from plink.autotune.ranks.messages import NewPlan
 from plink.errors import PlinkError
 
-# Connections that have carried nothing for so long are still.
-_LOOK_S = 0.05
+# How often is looked whether collectives have ended.
+_LOOK_S = 0.01
 
 
 class Stillness:
     """Of one rank. `keep` is called by who begins collectives, all else by the client's thread.
 
     Args:
-        sent_bytes: over all connections of the rank, ever.
-        say: told once the rank is still, and what it sent has arrived.
+        has_ended: whether all collectives that this rank has begun have ended on it; it may raise
+            PlinkError where the engine has failed.
+        say: told once the rank is still.
     """
 
-    def __init__(self, sent_bytes: Callable[[], float], say: Callable[[NewPlan], None]) -> None:
-        self._sent_bytes = sent_bytes
+    def __init__(self, has_ended: Callable[[], bool], say: Callable[[NewPlan], None]) -> None:
+        self._has_ended = has_ended
         self._say = say
         self._changed = threading.Condition()
         self._asked: int | None = None
@@ -45,30 +55,40 @@ class Stillness:
             self._changed.notify_all()
 
     def keep(self, plan: NewPlan) -> None:
-        """Hold still if that plan, which has just started, asks for it."""
-        until_s = time.monotonic() + plan.hold_s
-        sent_bytes: float | None = None
-        has_said = False
-        while (left_s := until_s - time.monotonic()) > 0.0:
-            with self._changed:
-                if self._asked != plan.identity.number:
-                    break
-                self._changed.wait(min(left_s, left_s if has_said else _LOOK_S))
-            if not has_said:
-                before, sent_bytes = sent_bytes, self._sent()
-                if sent_bytes is not None and sent_bytes == before:
-                    has_said = True
-                    self._say(plan)
+        """Hold still if that plan, which has just started, asks for it.
+
+        For `hold_s` at most from when it is still, which is what the daemon counts on; and for as
+        long at most until then.
+        """
+        # Where the engine has failed the next collective says so.
+        with contextlib.suppress(PlinkError):
+            if self._becomes_still(plan):
+                self._say(plan)
+                self._wait(plan, plan.hold_s)
         self._done(plan)
+
+    def _becomes_still(self, plan: NewPlan) -> bool:
+        until_s = time.monotonic() + plan.hold_s
+        while self._is_asked(plan):
+            if self._has_ended():
+                return True
+            left_s = until_s - time.monotonic()
+            if left_s <= 0.0:
+                break
+            self._wait(plan, min(left_s, _LOOK_S))
+        return False
+
+    def _is_asked(self, plan: NewPlan) -> bool:
+        with self._changed:
+            return self._asked == plan.identity.number
+
+    def _wait(self, plan: NewPlan, seconds: float) -> None:
+        """For that long, or until the rank is to go on."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._asked != plan.identity.number, seconds)
 
     def _done(self, plan: NewPlan) -> None:
         """A plan is held still for once."""
         with self._changed:
             if self._asked == plan.identity.number:
                 self._asked = None
-
-    def _sent(self) -> float | None:
-        try:
-            return self._sent_bytes()
-        except PlinkError:  # The engine has failed, which the next collective says.
-            return None
