@@ -220,7 +220,7 @@ class Job:
         """Begin to tune what the job turns out to run on, or go on where a log ended."""
         why_not = ""
         if self._kept is not None:
-            reason = self._kept.why_not(plan, size_bytes)
+            reason = self._kept.why_not(now_s, plan, size_bytes)
             if reason is None:
                 return self._resume(now_s, self._kept, plan)
             why_not = f", with nothing learned yet: {reason}"
