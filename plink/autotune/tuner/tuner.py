@@ -96,7 +96,7 @@ class Tuner:
         """
         if window.plan != self.plan:
             return self._wait(f"a window of plan {window.plan}, {self.plan} is in force")
-        if not len(window.iteration_s) or not window.busy_s.any():
+        if not window.is_measured:
             return self._wait("a window in which nothing was sent")
         self.recent = [*self.recent, window][-self._kept() :]
         if self.trial is not None:
