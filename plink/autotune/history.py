@@ -148,7 +148,8 @@ def history_of(
         is_anew = start.state is None and bool(rows)
         first_row = len(rows)
         if is_anew:
-            first_plan = 1 + max(each.plan for each in (*rows, *changes))
+            shown = [row.plan for row in rows] + [change.plan for change in changes]
+            first_plan = 1 + max(shown)
         believed = _Believed(start) if with_replay else None
         unknown = np.full(max(start.plan.host_of) + 1, np.nan)
         for entry in entries:

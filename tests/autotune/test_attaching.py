@@ -77,13 +77,13 @@ def test_a_daemon_that_ends_is_told() -> None:
             viewer.look()
 
 
-def test_a_later_version_is_answered_with_ours() -> None:
+def test_an_answer_says_of_which_version_it_is_and_others_are_refused() -> None:
     with (
         serving({"job": Served(switching(2), SECRET)}, []) as port,
         socket.create_connection((HOST, port), TIMEOUT_S) as connection,
     ):
         channel = authenticated(connection, SECRET, "job")
-        connection.sendall(channel.pack(payload_of(message_to_json(Watch(7)))))
+        connection.sendall(channel.pack(payload_of(message_to_json(Watch()))))
         answered: list[dict[str, object]] = []
         while not answered:
             answered = channel.feed(connection.recv(1 << 16))
