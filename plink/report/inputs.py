@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plink.autotune.history import History, history_of
+from plink.autotune.log.history import History, history_of
 from plink.errors import WrongUseError
 from plink.files import autotune_log, document
 from plink.files import cluster as cluster_file

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.autotune.history import Change, History
+from plink.autotune.log.history import Change, History
 from plink.autotune.tuner.decision import Action
 from plink.report.colours import BETWEEN, NO_GROUP_COLOUR, WITHIN, group_colour, group_symbol
 from plink.report.parts import INK, LINE, MUTED, Figure, plotly_names, plotly_text, rounded

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from plink.autotune.history import Change, History
+from plink.autotune.log.history import Change, History
 from plink.autotune.tuner.decision import Action
 from plink.autotune.tuner.options import TunerOptions
 from plink.view import facts

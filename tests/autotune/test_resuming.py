@@ -13,14 +13,14 @@ import pytest
 
 from autotune.logs import SIZE_BYTES, WINDOWS, plan_of_log, write_log
 from autotune.reporting import first, report
-from plink.autotune.daemon import journal
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.daemon.journal import LogJournal
-from plink.autotune.daemon.resuming import UnusableLogError, kept_of
+from plink.autotune.log import journal
+from plink.autotune.log.journal import LogJournal
+from plink.autotune.log.replay import replay, tuner_of
+from plink.autotune.log.resuming import UnusableLogError, kept_of
 from plink.autotune.ranks.identity import Identity, identity
 from plink.autotune.ranks.messages import NewPlan
 from plink.autotune.tuner.options import TunerOptions
-from plink.autotune.tuner.replay import replay, tuner_of
 from plink.autotune.tuner.snapshot import to_json
 from plink.errors import WrongUseError
 from plink.files import autotune_log

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from autotune.logs import write_log
-from plink.autotune.tuner.replay import replay, tuner_of
+from plink.autotune.log.replay import replay, tuner_of
 from plink.autotune.tuner.snapshot import to_json
 from plink.cli import run
 from plink.errors import EXIT_CHANGED, EXIT_WRONG_USE, WrongUseError

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from autotune.logs import NAMES, SIZE_BYTES, THROTTLED, WINDOWS, plan_of_log, write_log
-from plink.autotune.history import History, history_of
+from plink.autotune.log.history import History, history_of
 from plink.autotune.tuner.decision import Action
 from plink.cli import run
 from plink.errors import WrongUseError

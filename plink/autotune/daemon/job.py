@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from plink.autotune.daemon.resuming import Kept
 from plink.autotune.daemon.status import Event, Status
 from plink.autotune.daemon.windows import (
     Gathering,
@@ -18,6 +17,7 @@ from plink.autotune.daemon.windows import (
     reduced_bytes,
     window_of,
 )
+from plink.autotune.log.resuming import Kept
 from plink.autotune.ranks.identity import LARGEST_NUMBER, Identity, identity
 from plink.autotune.ranks.messages import (
     MOST_HOLD_S,

@@ -119,7 +119,7 @@ class Ask:
 class Watch:
     """Who is attached asks to be shown the job once. It is no rank, and is answered by a picture.
 
-    The picture says which version it is of (`plink.autotune.daemon.picture`).
+    The picture says which version it is of (`plink.autotune.daemon.status_message`).
     """
 
 

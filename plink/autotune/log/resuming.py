@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from plink.autotune.log.replay import tuner_of
 from plink.autotune.ranks.identity import Identity, identity
 from plink.autotune.tuner.masters import forest_of
-from plink.autotune.tuner.replay import tuner_of
 from plink.autotune.tuner.snapshot import restore
 from plink.autotune.tuner.tuner import Tuner
 from plink.errors import WrongUseError
