@@ -127,6 +127,18 @@ def test_solvers_import_neither_probes_nor_plink() -> None:
     assert forbidden_imports("solvers", {"probes", "plink"}, installed_sources()) == []
 
 
+def test_the_tuner_knows_no_files_and_no_daemon() -> None:
+    sources = installed_sources()
+    tuner = [name for name in sources if name.startswith("plink.autotune.tuner.")]
+    known = {name for name in reached_from(tuner, sources) if name.startswith("plink.")}
+    assert tuner
+    assert {name for name in known if name.startswith(("plink.files", "plink.autotune"))} == {
+        "plink.autotune",
+        "plink.autotune.tuner",
+        *tuner,
+    }
+
+
 def test_packages_have_no_import_cycles() -> None:
     assert find_cycle(installed_sources()) == []
 

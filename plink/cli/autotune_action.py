@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from plink.autotune.log.replay import Replayed, replay
 from plink.autotune.tuner.decision import Action
-from plink.autotune.tuner.replay import Replayed, replay
 from plink.cli.talk import note, warn
 from plink.errors import EXIT_CHANGED, WrongUseError
 from plink.files import autotune_log, document

@@ -8,12 +8,12 @@ import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from plink.autotune.daemon.picture import to_json
-from plink.autotune.daemon.watch import view
+from plink.autotune.attaching import Viewer, attached
+from plink.autotune.daemon.status_message import to_json
+from plink.autotune.daemon.terminal import view
 from plink.autotune.ranks.handshake import is_job_name
 from plink.autotune.ranks.secret import read_secret, secret_of
 from plink.autotune.ranks.settings import DEFAULT_JOB, JOB_VARIABLE, parse_address
-from plink.autotune.viewer import Viewer, attached
 from plink.errors import WrongUseError
 from plink.files import document
 

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import click
 
+from plink.autotune.daemon.addresses import address_for, called, is_wildcard
 from plink.autotune.daemon.job import Job
-from plink.autotune.daemon.journal import LogJournal
-from plink.autotune.daemon.listening import address_for, called, is_wildcard
-from plink.autotune.daemon.picture import picture_of
 from plink.autotune.daemon.reprobing import Reprobing
-from plink.autotune.daemon.resuming import Kept, UnusableLogError, describe, kept_of
 from plink.autotune.daemon.server import Served, Server
 from plink.autotune.daemon.status import Status
-from plink.autotune.daemon.watch import view
+from plink.autotune.daemon.status_message import picture_of
+from plink.autotune.daemon.terminal import view
+from plink.autotune.log.journal import LogJournal
+from plink.autotune.log.replay import tuner_of
+from plink.autotune.log.resuming import Kept, UnusableLogError, describe, kept_of
 from plink.autotune.ranks.handshake import is_job_name
 from plink.autotune.ranks.secret import make_secret, read_secret
 from plink.autotune.ranks.settings import DEFAULT_JOB, parse_address
 from plink.autotune.tuner.options import TunerOptions
-from plink.autotune.tuner.replay import tuner_of
 from plink.autotune.tuner.tuner import Tuner
 from plink.cli.autotune_probing import prober_of
 from plink.cli.talk import note

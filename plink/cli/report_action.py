@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 from rich.console import Console
 
-from plink.autotune.history import History
+from plink.autotune.log.history import History
 from plink.files import document
 from plink.report.inputs import read_inputs
 from plink.report.library import plotly_js

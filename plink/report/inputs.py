@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plink.autotune.history import History, history_of
+from plink.autotune.log.history import History, history_of
 from plink.errors import WrongUseError
 from plink.files import autotune_log, document
 from plink.files import cluster as cluster_file
@@ -38,7 +38,7 @@ def read_inputs(paths: Sequence[str]) -> Subject | History:
 
 
 def _history(logs: Sequence[tuple[str, bytes]]) -> History:
-    """The run that logs of one plan tell of, whichever order they are given in."""
+    """The run that logs of the same ranks tell of, whichever order they are given in."""
     parts = []
     for source, content in logs:
         start, entries = autotune_log.parse(content, source)
@@ -47,7 +47,7 @@ def _history(logs: Sequence[tuple[str, bytes]]) -> History:
     parts.sort(key=lambda part: part[0])
     _, first_source, first, _ = parts[0]
     for _, source, start, _ in parts[1:]:
-        if start.plan.ranks != first.plan.ranks or start.plan.groups != first.plan.groups:
+        if start.plan.ranks != first.plan.ranks:
             raise WrongUseError(
                 f"{first_source} and {source} are logs of different jobs", "a report is of one run"
             )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from plink import __version__
-from plink.autotune.history import Floats, History
+from plink.autotune.log.history import Floats, History
 from plink.report.parts import Paragraph, Part, Section, Table
 from plink.report.tuned_figure import run_figure
 from plink.view.text import bandwidth_text, bytes_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.autotune.history import Change, History
+from plink.autotune.log.history import Change, History
 from plink.autotune.tuner.decision import Action
 from plink.report.colours import BETWEEN, NO_GROUP_COLOUR, WITHIN, group_colour, group_symbol
 from plink.report.parts import INK, LINE, MUTED, Figure, plotly_names, plotly_text, rounded
@@ -26,7 +26,7 @@ MAX_HOSTS = 8
 MAX_MARKED = 60
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-_SYMBOLS = {
+_SYMBOLS: Mapping[Action | None, str] = {
     Action.QUICKTUNE: "triangle-up",
     Action.FINETUNE: "circle",
     Action.ROLL_BACK: "x",
@@ -147,7 +147,8 @@ def _averages(run: History, axis: _Axis) -> dict[str, Any]:
     y: list[float | None] = []
     cuts = [0, *(np.flatnonzero(np.diff(run.plans)) + 1).tolist(), run.windows]
     for begin, end in pairwise(cuts):
-        mean = _rounded(run.plan.size_bytes / run.iteration_s[begin:end].mean() / 1e6)
+        mean_s = run.iteration_s[begin:end].mean()
+        mean = _rounded(run.size_bytes[begin] / mean_s / 1e6)
         # A window's place is its end.
         x += [_rounded(axis.places[max(0, begin - 1)]), _rounded(axis.places[end - 1]), None]
         y += [mean, mean, None]
@@ -166,13 +167,13 @@ def _marks(run: History, axis: _Axis) -> list[dict[str, Any]]:
     """A trace for each kind of decision, a symbol with the decision's number for each."""
     number_of = {id(change): number for number, change in enumerate(run.changes, 1)}
     marked = _marked(run)
-    kinds = list(dict.fromkeys(change.action for change in marked))
+    kinds = list(dict.fromkeys(change.what for change in marked))
     throughput = run.throughput_bytes_s / 1e6
     return [
         {
             "type": "scatter",
             "mode": "markers+text",
-            "name": kind.value,
+            "name": kind,
             "x": [_rounded(axis.places[change.window]) for change in of_kind],
             "y": [_rounded(throughput[change.window]) for change in of_kind],
             "text": [str(number_of[id(change)]) for change in of_kind],
@@ -180,15 +181,15 @@ def _marks(run: History, axis: _Axis) -> list[dict[str, Any]]:
             "textfont": {"color": INK},
             "customdata": [plotly_text(change.reason) for change in of_kind],
             "marker": {
-                "symbol": _SYMBOLS.get(kind, _OTHER_SYMBOL),
+                "symbol": _SYMBOLS.get(of_kind[0].action, _OTHER_SYMBOL),
                 "size": 11,
                 "color": BETWEEN,
                 "line": {"color": INK, "width": 1},
             },
-            "hovertemplate": f"%{{text}}, {kind.value}: %{{customdata}}<extra></extra>",
+            "hovertemplate": f"%{{text}}, {kind}: %{{customdata}}<extra></extra>",
         }
         for kind in kinds
-        for of_kind in [[change for change in marked if change.action is kind]]
+        for of_kind in [[change for change in marked if change.what == kind]]
     ]
 
 

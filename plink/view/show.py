@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from plink.autotune.history import history_of
+from plink.autotune.log.history import history_of
 from plink.bench.comparison.table import render as render_comparison
 from plink.errors import WrongUseError
 from plink.files import autotune_log, cluster, document

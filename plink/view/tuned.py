@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from plink.autotune.history import Change, History
+from plink.autotune.log.history import Change, History
+from plink.autotune.tuner.decision import Action
 from plink.autotune.tuner.options import TunerOptions
 from plink.view import facts
 from plink.view.text import bytes_text, counted, printable, rtt_text, share_text
@@ -58,7 +59,7 @@ def facts_of(run: History) -> list[tuple[str, str]]:
     rows.append(("speed", _speed(run)))
     rows.append(("plans", _plans(run)))
     rows.append(("balance", _balance(run)))
-    probed = [change for change in run.changes if change.action.value == "reprobe"]
+    probed = [change for change in run.changes if change.action is Action.REPROBE]
     if probed:
         rows.append(("asked", f"{counted(len(probed), 'time')} for hosts to be probed again"))
     return rows
@@ -100,7 +101,7 @@ def _to_json(run: History, change: Change) -> dict[str, Any]:
     before_s, after_s = run.around(change)
     return {
         "at_s": float(run.at_s[change.window]),
-        "action": change.action.value,
+        "action": change.what,
         "reason": change.reason,
         "plan": change.plan,
         "is_new_plan": change.is_new_plan,
@@ -116,7 +117,7 @@ def _last_plan(run: History) -> int:
 def _row(run: History, number: int, change: Change) -> tuple[str, ...]:
     before_s, after_s = run.around(change)
     return (
-        f"{number} {change.action.value}",
+        f"{number} {change.what}",
         span_text(float(run.at_s[change.window] - run.at_s[0])),
         str(change.plan),
         _time(before_s),
@@ -160,8 +161,8 @@ def _speed(run: History) -> str:
 def _plans(run: History) -> str:
     if not run.changes:
         return "no decision but to wait"
-    counts = Counter(change.action.value for change in run.changes)
-    made = ", ".join(f"{count} {action}" for action, count in counts.items())
+    counts = Counter(change.what for change in run.changes)
+    made = ", ".join(f"{count} {what}" for what, count in counts.items())
     return f"{counted(len(run.new_plans), 'new plan')}: {made}"
 
 

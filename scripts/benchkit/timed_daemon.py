@@ -13,11 +13,11 @@ import sys
 import time
 
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.daemon.journal import LogJournal
 from plink.autotune.daemon.server import Served, Server
+from plink.autotune.log.journal import LogJournal
+from plink.autotune.log.replay import tuner_of
 from plink.autotune.ranks.messages import Report
 from plink.autotune.tuner.options import TunerOptions
-from plink.autotune.tuner.replay import tuner_of
 from plink.autotune.tuner.tuner import Tuner
 from plink.files import plan as plan_file
 from plink.files.plan import Plan

@@ -19,15 +19,15 @@ from autotune.logs import plan_of_log, write_log
 from autotune.serving import HOST, SECRET, TIMEOUT_S, serving, switching
 from autotune.test_metrics import measured
 from autotune.test_protocol import ends
-from plink.autotune.daemon import listening
-from plink.autotune.daemon.listening import address_for, called, is_wildcard, own_address
-from plink.autotune.daemon.picture import Picture, from_json, picture_of, to_json
+from plink.autotune.attaching import Viewer, attached
+from plink.autotune.daemon import addresses
+from plink.autotune.daemon.addresses import address_for, called, is_wildcard, own_address
 from plink.autotune.daemon.server import Served
+from plink.autotune.daemon.status_message import Picture, from_json, picture_of, to_json
 from plink.autotune.ranks.calling import authenticated
 from plink.autotune.ranks.frames import ProtocolError, payload_of
 from plink.autotune.ranks.messages import Watch
 from plink.autotune.ranks.messages import to_json as message_to_json
-from plink.autotune.viewer import Viewer, attached
 from plink.cli import autotune_attach, run
 from plink.errors import PlinkError
 from plink.files import plan as plan_file
@@ -77,13 +77,13 @@ def test_a_daemon_that_ends_is_told() -> None:
             viewer.look()
 
 
-def test_a_later_version_is_answered_with_ours() -> None:
+def test_an_answer_says_of_which_version_it_is_and_others_are_refused() -> None:
     with (
         serving({"job": Served(switching(2), SECRET)}, []) as port,
         socket.create_connection((HOST, port), TIMEOUT_S) as connection,
     ):
         channel = authenticated(connection, SECRET, "job")
-        connection.sendall(channel.pack(payload_of(message_to_json(Watch(7)))))
+        connection.sendall(channel.pack(payload_of(message_to_json(Watch()))))
         answered: list[dict[str, object]] = []
         while not answered:
             answered = channel.feed(connection.recv(1 << 16))
@@ -142,9 +142,9 @@ def test_ranks_are_told_the_address_from_which_their_hosts_are_reached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own = {"10.0.0.1": "10.0.0.9", "10.0.0.2": "10.0.1.9", "10.0.0.3": "10.0.1.9", "10.0.0.4": None}
-    monkeypatch.setattr(listening, "own_address", lambda towards, _family: own[towards])
+    monkeypatch.setattr(addresses, "own_address", lambda towards, _family: own[towards])
     assert address_for(plan_of_log(), "0.0.0.0") == "10.0.1.9"
-    monkeypatch.setattr(listening, "own_address", lambda *_: None)
+    monkeypatch.setattr(addresses, "own_address", lambda *_: None)
     assert address_for(plan_of_log(), "0.0.0.0") is None
 
 

@@ -19,9 +19,9 @@ from autotune.reporting import first, join, report
 from autotune.serving import plan_of
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.metrics import JobCollector
-from plink.autotune.daemon.picture import picture_of
 from plink.autotune.daemon.status import Event
-from plink.autotune.daemon.watch import view
+from plink.autotune.daemon.status_message import picture_of
+from plink.autotune.daemon.terminal import view
 
 DASHBOARD = Path(__file__).resolve().parents[2] / "docs" / "autotune-dashboard.json"
 RANKS = 3

@@ -13,14 +13,14 @@ import pytest
 
 from autotune.logs import SIZE_BYTES, WINDOWS, plan_of_log, write_log
 from autotune.reporting import first, report
-from plink.autotune.daemon import journal
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.daemon.journal import LogJournal
-from plink.autotune.daemon.resuming import UnusableLogError, kept_of
+from plink.autotune.log import journal
+from plink.autotune.log.journal import LogJournal
+from plink.autotune.log.replay import replay, tuner_of
+from plink.autotune.log.resuming import UnusableLogError, kept_of
 from plink.autotune.ranks.identity import Identity, identity
 from plink.autotune.ranks.messages import NewPlan
 from plink.autotune.tuner.options import TunerOptions
-from plink.autotune.tuner.replay import replay, tuner_of
 from plink.autotune.tuner.snapshot import to_json
 from plink.errors import WrongUseError
 from plink.files import autotune_log
@@ -29,6 +29,8 @@ RANKS = 4
 # Of the job whose log it is, where all is well.
 ITERATION_S = 0.35
 PLAN = plan_of_log()
+# Soon after the end of the log.
+RESTARTED_S = 300.0
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,11 @@ def restarted(log: Path) -> Job:
 
 
 def all_report(
-    job: Job, plan: Identity, windows: int = 1, size_bytes: int = SIZE_BYTES
+    job: Job,
+    plan: Identity,
+    windows: int = 1,
+    size_bytes: int = SIZE_BYTES,
+    now_s: float = RESTARTED_S,
 ) -> Outgoing:
     """Windows as those at the end of the log; of two iterations each."""
     sent: Outgoing = []
@@ -65,7 +71,7 @@ def all_report(
             others = np.arange(RANKS) != rank
             made.peers["sent_bytes"][others] = SIZE_BYTES
             made.peers["busy_s"][others] = ITERATION_S
-            sent = job.reported(1000.0 + number, rank, made)
+            sent = job.reported(now_s + number, rank, made)
     return sent
 
 
@@ -107,6 +113,37 @@ def test_a_job_on_another_plan_begins_anew_and_the_log_is_kept(log: Path, writte
     start, entries = autotune_log.read(str(log))
     assert start.state is None
     assert len(list(entries)) == 2
+
+
+def test_a_new_run_is_not_handed_the_plan_of_the_one_before(log: Path) -> None:
+    lines = log.read_bytes().splitlines(keepends=True)
+    made = [at for at, line in enumerate(lines) if b'"masters"' in line and at > 0]
+    # Plan 1 was in force, and is the newest.
+    log.write_bytes(b"".join(lines[: made[1]]))
+    assert newest(log, 1) != first(PLAN.forest)
+    job = restarted(log)
+    assert all_report(job, first(PLAN.forest)) == []
+    assert "the ranks have another plan than the log" in events(job)[0]
+
+
+@pytest.mark.parametrize(("waited_s", "is_same"), [(500.0, True), (700.0, False)])
+def test_plan_0_is_of_the_same_run_only_for_some_minutes(
+    log: Path, waited_s: float, *, is_same: bool
+) -> None:
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:9]))
+    last_s = json.loads(lines[8])["now_s"]
+    job = restarted(log)
+    assert all_report(job, first(PLAN.forest), now_s=last_s + waited_s) == []
+    [event] = events(job)
+    assert event.startswith("resumed: " if is_same else "begun: ")
+    assert event.endswith("8 windows" if is_same else "so that this may be another run")
+
+
+def test_the_newest_plan_is_gone_on_from_however_old(log: Path) -> None:
+    job = restarted(log)
+    all_report(job, newest(log, 7), now_s=1e6)
+    assert events(job)[0].startswith("resumed: ")
 
 
 def test_a_job_with_other_buffers_begins_anew(log: Path) -> None:

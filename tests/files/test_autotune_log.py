@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from autotune.logs import write_log
-from plink.autotune.tuner.replay import replay
+from plink.autotune.log.replay import replay, tuner_of
+from plink.autotune.tuner.snapshot import to_json
 from plink.cli import run
 from plink.errors import EXIT_CHANGED, EXIT_WRONG_USE, WrongUseError
 from plink.files import autotune_log
@@ -20,6 +22,23 @@ from plink.files import autotune_log
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "job.log"
     assert write_log(path) == 2
+    return path
+
+
+@pytest.fixture
+def on_trial(tmp_path: Path) -> Path:
+    """A log that begins in a plan's trial, after a window of it."""
+    whole, path = tmp_path / "whole.log", tmp_path / "on-trial.log"
+    write_log(whole)
+    start, entries = autotune_log.read(str(whole))
+    tuner = tuner_of(start.plan, start.options)
+    lines = iter(whole.read_bytes().splitlines(keepends=True)[1:])
+    while tuner.trial is None or not tuner.recent:
+        entry = next(entries)
+        tuner.decide(entry.now_s, entry.window)
+        next(lines)
+    autotune_log.LogWriter(str(path), replace(start, state=to_json(tuner)))
+    path.write_bytes(path.read_bytes() + b"".join(lines))
     return path
 
 
@@ -83,6 +102,83 @@ def test_a_damaged_log_is_refused(
     damage(log, line, change)
     assert run(["autotune", "--replay", str(log)]) == EXIT_WRONG_USE
     assert said in capsys.readouterr().err
+
+
+def at(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
+    """A change of one value in a state."""
+
+    def change(state: dict[str, Any]) -> None:
+        place: Any = state
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+
+    return change
+
+
+def turn(**values: Any) -> dict[str, Any]:
+    return {"now_s": 1.0, "host": 0, "direction": 1, "rate_bytes_s": 1e9, **values}
+
+
+def flow(**values: Any) -> dict[str, Any]:
+    usual = {"sender": 0, "receiver": 1, "rate_bytes_s": 1e6, "retransmissions": 9, "seen_s": 1.0}
+    return {**usual, **values}
+
+
+MOVE = {
+    "masters": {"of_groups": [1.0], "of_hosts": [0.25] * 4},
+    "giver": 0,
+    "taker": 1,
+    "doublings": 0,
+    "ratio": 2.0,
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        at("baseline", value="much"),
+        at("baseline", value={"median_s": "0.3 s", "deviation": 0.0}),
+        at("baseline", value={"median_s": 0.0, "deviation": 0.0}),
+        at("baseline", value={"median_s": 0.3, "deviation": -1.0}),
+        at("trial", "before_s", value=0),
+        at("trial", "move", value={**MOVE, "taker": 4}),
+        at("trial", "move", value={**MOVE, "doublings": 5000}),
+        at("masters", "of_hosts", value=[0.0] * 4),
+        at("turns", value=[turn(host=4)]),
+        at("turns", value=[turn(host=-1)]),
+        at("turns", value=[turn(rate_bytes_s="fast")]),
+        at("turns", value=[turn(direction="up")]),
+        at("slow_flows", value=[flow(receiver=4)]),
+        at("slow_flows", value=[flow(rate_bytes_s=0)]),
+        at("slow_flows", value=[flow(retransmissions="many")]),
+        at("recent", 0, "iteration_s", value=[0.0]),
+        at("recent", 0, "plan", value=1.5),
+        at("moves", value="none"),
+    ],
+)
+def test_a_state_with_which_no_tuner_could_decide_is_refused(
+    on_trial: Path, change: Callable[[dict[str, Any]], None], capsys: Any
+) -> None:
+    damage(on_trial, 0, lambda data: change(data["state"]))
+    for command in (["autotune", "--replay"], ["report", "-o", "never.html"]):
+        assert run([*command, str(on_trial)]) == EXIT_WRONG_USE
+        assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_state_with_memories_is_none_to_refuse(on_trial: Path) -> None:
+    damage(on_trial, 0, lambda data: at("turns", value=[turn()])(data["state"]))
+    damage(on_trial, 0, lambda data: at("slow_flows", value=[flow()])(data["state"]))
+    damage(on_trial, 0, lambda data: at("trial", "move", value=MOVE)(data["state"]))
+    start, entries = autotune_log.read(str(on_trial))
+    assert len(list(replay(start, entries))) > 0
+
+
+def test_windows_without_time_are_waited_out(log: Path, capsys: Any) -> None:
+    for line in range(1, 4):
+        damage(log, line, lambda data: data["window"].update(iteration_s=[0.0, 0.0]))
+    assert run(["autotune", "--replay", str(log), "--all"]) == EXIT_CHANGED
+    assert capsys.readouterr().out.count("wait: a window in which nothing was sent") == 3
 
 
 def test_no_log_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from autotune.logs import NAMES, SIZE_BYTES, THROTTLED, WINDOWS, plan_of_log, write_log
-from plink.autotune.history import History, history_of
+from plink.autotune.log.history import History, history_of
 from plink.autotune.tuner.decision import Action
 from plink.cli import run
 from plink.errors import WrongUseError
@@ -105,6 +105,36 @@ def test_parts_of_a_log_are_one_run(tmp_path: Path) -> None:
     assert both.is_replayed
 
 
+def test_a_log_that_was_begun_anew_is_of_the_same_run(tmp_path: Path, log: Path) -> None:
+    lines = log.read_text().splitlines()
+    start = json.loads(lines[0])
+    start["plan"]["groups"] = [{"name": "g0", "hosts": ["n0", "n1"]}]
+    start["plan"]["size_bytes"] = 2 * SIZE_BYTES
+    entries = [json.loads(line) for line in lines[1:]]
+    for entry in entries:
+        entry["now_s"] += 1000.0
+    later = tmp_path / "later.log"
+    later.write_text("".join(f"{json.dumps(line)}\n" for line in (start, *entries)))
+    both = read_inputs([str(later), str(log)])
+    assert isinstance(both, History)
+    assert both.windows == 2 * WINDOWS
+    assert [change.plan for change in both.new_plans] == [1, 2, 3, 4, 5]
+    begun = both.new_plans[2]
+    assert (begun.what, begun.window) == ("begun anew", WINDOWS - 1)
+    # With the one plan, and with the other: no window of either is taken for the other's.
+    assert both.plans[[WINDOWS - 1, WINDOWS]].tolist() == [2, 3]
+    assert both.around(begun) == tuple(
+        np.median(both.iteration_s[windows])
+        for windows in (range(WINDOWS - 3, WINDOWS), range(WINDOWS, WINDOWS + 3))
+    )
+    figure = traces(figure_of(both))
+    assert figure["begun anew"]["text"] == ["3"]
+    assert figure["average with each plan"]["x"].count(None) == 6
+    assert both.throughput_bytes_s[[0, WINDOWS]] * both.iteration_s[[0, WINDOWS]] == pytest.approx(
+        [SIZE_BYTES, 2 * SIZE_BYTES]
+    )
+
+
 def test_the_figure_shows_throughput_plans_and_loads(tuned: History) -> None:
     figure = figure_of(tuned)
     above = traces(figure)
@@ -171,6 +201,7 @@ def test_plotly_knows_every_property_and_a_log_without_windows_has_a_page(tuned:
         tuned,
         at_s=nothing,
         iteration_s=nothing,
+        size_bytes=nothing,
         plans=nothing,
         sent_bytes=np.empty((0, 4)),
         rates_bytes_s=np.empty((0, 4)),

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from plink.autotune.daemon.resuming import Kept
 from plink.autotune.daemon.status import Event, Status
 from plink.autotune.daemon.windows import (
     Gathering,
@@ -18,6 +17,7 @@ from plink.autotune.daemon.windows import (
     reduced_bytes,
     window_of,
 )
+from plink.autotune.log.resuming import Kept
 from plink.autotune.ranks.identity import LARGEST_NUMBER, Identity, identity
 from plink.autotune.ranks.messages import (
     MOST_HOLD_S,
@@ -220,7 +220,7 @@ class Job:
         """Begin to tune what the job turns out to run on, or go on where a log ended."""
         why_not = ""
         if self._kept is not None:
-            reason = self._kept.why_not(plan, size_bytes)
+            reason = self._kept.why_not(now_s, plan, size_bytes)
             if reason is None:
                 return self._resume(now_s, self._kept, plan)
             why_not = f", with nothing learned yet: {reason}"

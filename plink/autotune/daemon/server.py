@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from plink.autotune.daemon import picture
+from plink.autotune.daemon import status_message
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.ranks.frames import Channel, ProtocolError, payload_of
 from plink.autotune.ranks.handshake import ANSWER_BYTES, GREETING_BYTES, Proofs, parse_greeting
@@ -156,7 +156,7 @@ class Server:
                 for data in channel.feed(received):
                     message = from_json(data, job.ranks)
                     if rank is None and isinstance(message, Watch):
-                        shown = picture.to_json(picture.picture_of(job.status))
+                        shown = status_message.to_json(status_message.picture_of(job.status))
                         guest.send(payload_of(shown))
                         continue
                     if rank is None:

@@ -49,9 +49,6 @@ PEER_FIGURES = (
     "retransmissions",
 )
 
-# Of what who is attached is shown (`plink.autotune.daemon.picture`).
-PICTURE_VERSION = 1
-
 
 @dataclass(frozen=True)
 class Join:
@@ -122,11 +119,8 @@ class Ask:
 class Watch:
     """Who is attached asks to be shown the job once. It is no rank, and is answered by a picture.
 
-    Args:
-        version: of the picture that it knows.
+    The picture says which version it is of (`plink.autotune.daemon.status_message`).
     """
-
-    version: int = PICTURE_VERSION
 
 
 @dataclass(frozen=True)
@@ -182,7 +176,7 @@ def to_json(message: Message) -> dict[str, Any]:
             "broadcast": _packed(forest.broadcast_parents, _PARENTS),
         }
     if isinstance(message, Watch):
-        return {"what": "watch", "version": message.version}
+        return {"what": "watch"}
     return {"what": type(message).__name__.lower(), "plan": vars(message.plan)}
 
 
@@ -261,7 +255,7 @@ _PARSERS: Mapping[str, Callable[[Fields, int], Message]] = {
     "report": _report,
     "plan": _plan,
     "ask": lambda fields, _: Ask(_identity(fields, "plan")),
-    "watch": lambda fields, _: Watch(fields.integer("version", 1, _MOST)),
+    "watch": lambda _fields, _ranks: Watch(),
     "holding": lambda fields, _: Holding(_identity(fields, "plan")),
     "release": lambda fields, _: Release(_identity(fields, "plan")),
 }

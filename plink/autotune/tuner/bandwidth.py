@@ -199,7 +199,8 @@ def _steadiness(windows: Sequence[Window], layout: Layout) -> Floats:
 def _slow_flows(window: Window, readings: Readings, explained: Flags) -> list[SlowFlow]:
     """Unexplained flows that take much longer than any link."""
     longest_s = float(readings.busy_s.max(initial=0.0))
-    slow = np.argwhere(~explained & (window.busy_s > _FLOW_STANDS_OUT * longest_s))
+    stands_out = (window.sent_bytes > 0.0) & (window.busy_s > _FLOW_STANDS_OUT * longest_s)
+    slow = np.argwhere(~explained & stands_out)
     rates = window.sent_bytes / np.where(window.busy_s > 0.0, window.busy_s, np.inf)
     return [
         SlowFlow(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,10 @@ from plink.autotune.tuner.window import Floats, Window
 
 # Infinity is no JSON.
 _UNLIMITED = -1.0
+
+_MOST_TIMES = 1000
+# Twice as much so many times is a number still.
+_MOST_DOUBLINGS = 1000
 
 Json = dict[str, Any]
 
@@ -49,7 +54,7 @@ def to_json(tuner: Tuner) -> Json:
 
 
 def restore(tuner: Tuner, state: Json) -> None:
-    """Give a new tuner that state.
+    """Give a new tuner that state, with which it can decide whatever comes.
 
     Raises:
         ValueError: it is none, or of a job with other hosts or groups.
@@ -62,31 +67,44 @@ def restore(tuner: Tuner, state: Json) -> None:
 
 def _restore(tuner: Tuner, state: Json) -> None:
     hosts = tuner.layout.hosts
-    tuner.options = replace(tuner.options, alike=float(state["alike"]))
-    tuner.plan = int(state["plan"])
+    tuner.options = replace(tuner.options, alike=_number(state["alike"], 0.0))
+    tuner.plan = _integer(state["plan"])
     masters = masters_from_json(state["masters"], tuner)
     tuner.masters = tuner.home if state["is_home"] else masters
     rates = state["rates_bytes_s"]
     links = 2 * hosts + (2 * tuner.layout.groups if tuner.layout.groups > 1 else 0)
     tuner.rates_bytes_s = None if rates is None else _from_finite(rates, links)
-    tuner.baseline = None if state["baseline"] is None else Baseline(**state["baseline"])
+    tuner.baseline = None if state["baseline"] is None else _baseline_from_json(state["baseline"])
     tuner.recent = [window_from_json(each, hosts) for each in state["recent"]]
+    if not all(window.is_measured for window in tuner.recent):
+        raise ValueError("a recent window in which nothing was measured")
     tuner.trial = None if state["trial"] is None else _trial_from_json(state["trial"], tuner)
-    tuner.moves = int(state["moves"])
+    tuner.moves = _integer(state["moves"])
     tuner.memory.failures = [
         Failure(
             _array(each["loads"], hosts),
             _array(each["hosts_bytes_s"], hosts),
-            float(each["until_s"]),
-            int(each["times"]),
+            _number(each["until_s"]),
+            _integer(each["times"], _MOST_TIMES),
         )
         for each in state["failures"]
     ]
-    tuner.memory.turns = [Turn(**each) for each in state["turns"]]
-    tuner.memory.slow_flows = {
-        SlowFlow(**{name: value for name, value in each.items() if name != "seen_s"}): float(
-            each["seen_s"]
+    tuner.memory.turns = [
+        Turn(
+            _number(each["now_s"]),
+            _integer(each["host"], hosts - 1),
+            1 if each["direction"] > 0 else -1,
+            _number(each["rate_bytes_s"], 0.0),
         )
+        for each in state["turns"]
+    ]
+    tuner.memory.slow_flows = {
+        SlowFlow(
+            _integer(each["sender"], hosts - 1),
+            _integer(each["receiver"], hosts - 1),
+            _positive(each["rate_bytes_s"]),
+            _integer(each["retransmissions"]),
+        ): _number(each["seen_s"])
         for each in state["slow_flows"]
     }
 
@@ -112,7 +130,7 @@ def window_from_json(data: Json, hosts: int) -> Window:
     flows = (hosts, hosts)
     iteration_s = _array(data["iteration_s"], len(data["iteration_s"]))
     return Window(
-        int(data["plan"]),
+        _integer(data["plan"]),
         iteration_s,
         _array(data["sent_bytes"], hosts * hosts).reshape(flows),
         _array(data["busy_s"], hosts * hosts).reshape(flows),
@@ -130,7 +148,15 @@ def masters_from_json(data: Json, tuner: Tuner) -> Masters:
     """The masters that `masters_to_json` wrote, of that tuner's hosts and groups."""
     layout = tuner.layout
     of_groups, of_hosts = data["of_groups"], data["of_hosts"]
-    return Masters(_array(of_groups, layout.groups), _array(of_hosts, layout.hosts))
+    masters = Masters(_array(of_groups, layout.groups), _array(of_hosts, layout.hosts))
+    sums = [masters.of_groups.sum(), *np.bincount(layout.group_of, masters.of_hosts)]
+    if not np.allclose(sums, 1.0):
+        raise ValueError("shares of masters whose sum is not 1")
+    return masters
+
+
+def _baseline_from_json(data: Json) -> Baseline:
+    return Baseline(_positive(data["median_s"]), _number(data["deviation"], 0.0))
 
 
 def _trial_to_json(trial: Trial, tuner: Tuner) -> Json:
@@ -157,18 +183,39 @@ def _trial_from_json(data: Json, tuner: Tuner) -> Trial:
     move = data["move"]
     return Trial(
         before,
-        float(data["before_s"]),
-        float(data["promised"]),
+        _positive(data["before_s"]),
+        _number(data["promised"]),
         None
         if move is None
         else Move(
             masters_from_json(move["masters"], tuner),
-            int(move["giver"]),
-            int(move["taker"]),
-            int(move["doublings"]),
-            float(move["ratio"]),
+            _integer(move["giver"], tuner.layout.hosts - 1),
+            _integer(move["taker"], tuner.layout.hosts - 1),
+            _integer(move["doublings"], _MOST_DOUBLINGS),
+            _number(move["ratio"]),
         ),
     )
+
+
+def _integer(value: Any, most: int = 1 << 53) -> int:
+    number = int(value)
+    if number != value or not 0 <= number <= most:
+        raise ValueError(f"expected an integer from 0 to {most}")
+    return number
+
+
+def _number(value: Any, least: float = -math.inf) -> float:
+    number = float(value)
+    if not math.isfinite(number) or number < least:
+        raise ValueError(f"expected a finite number from {least} on, found {number}")
+    return number
+
+
+def _positive(value: Any) -> float:
+    number = _number(value)
+    if number <= 0.0:
+        raise ValueError(f"expected a positive number, found {number}")
+    return number
 
 
 def _array(values: Any, size: int) -> Floats:
@@ -184,6 +231,7 @@ def _finite(values: Floats) -> list[float]:
 
 def _from_finite(values: Any, size: int) -> Floats:
     array = np.array(values, dtype=np.float64)
-    if array.shape != (size,) or not np.isfinite(array).all():
+    is_unlimited = array == _UNLIMITED
+    if array.shape != (size,) or not (is_unlimited | (np.isfinite(array) & (array >= 0.0))).all():
         raise ValueError(f"expected {size} rates")
-    return np.where(array == _UNLIMITED, np.inf, array)
+    return np.where(is_unlimited, np.inf, array)

@@ -8,7 +8,6 @@ When there is nothing left to move, learning begins anew.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -27,7 +26,7 @@ from plink.autotune.tuner.masters import Masters, forest_of, host_loads, layout_
 from plink.autotune.tuner.memory import Memory
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.quicktune import link_s, quicktune
-from plink.autotune.tuner.trigger import Baseline, change, is_sudden, learn
+from plink.autotune.tuner.trigger import Baseline, change, is_sudden, learn, median_deviation
 from plink.autotune.tuner.window import Floats, Window, median_s
 from plink.plans.forest import Forest
 
@@ -96,7 +95,7 @@ class Tuner:
         """
         if window.plan != self.plan:
             return self._wait(f"a window of plan {window.plan}, {self.plan} is in force")
-        if not len(window.iteration_s) or not window.busy_s.any():
+        if not window.is_measured:
             return self._wait("a window in which nothing was sent")
         self.recent = [*self.recent, window][-self._kept() :]
         if self.trial is not None:
@@ -216,8 +215,8 @@ class Tuner:
                 rates = self._hosts_bytes_s()
                 self.memory.failed(now_s, self.masters, rates, self.layout, self.options)
                 return self._quicktune(now_s, masters, belief, took_s, changed)
-        # The median of several windows varies less than that of one.
-        deviation = self._deviation / math.sqrt(needed)
+        # Whole windows vary, so that more iterations in each do not make it less.
+        deviation = self._deviation * median_deviation(needed)
         allowed = max(self.options.worse, _NOISE_MULTIPLE * deviation)
         if worse > allowed or worse > allowed - self.options.least_kept * trial.promised:
             return self._roll_back(now_s, trial, worse)

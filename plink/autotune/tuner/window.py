@@ -35,6 +35,11 @@ class Window:
     rtt_s: Floats
 
     @property
+    def is_measured(self) -> bool:
+        """Whether iterations took any time, and something was sent."""
+        return bool(len(self.iteration_s) and self.median_s > 0.0 and self.busy_s.any())
+
+    @property
     def median_s(self) -> float:
         """What an iteration took; one that is out of line does not count."""
         return float(np.median(self.iteration_s))

@@ -16,7 +16,7 @@ from plink.autotune.tuner.memory import Memory
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.quicktune import link_s, quicktune
 from plink.autotune.tuner.readings import Reader, middle_mean
-from plink.autotune.tuner.trigger import Baseline, is_sudden, learn
+from plink.autotune.tuner.trigger import Baseline, is_sudden, learn, median_deviation
 
 OPTIONS = TunerOptions()
 QUIET_BASELINE = Baseline(1.0, 0.01)
@@ -52,6 +52,12 @@ def test_a_window_out_of_line_does_not_move_a_baseline(usual: list[float], far: 
     baseline = learn([*usual, far])
     assert 0.9 <= baseline.median_s <= 1.1
     assert baseline.deviation <= 0.4
+
+
+@pytest.mark.parametrize("count", [1, 3, 5, 9])
+def test_the_deviation_of_a_median_is_as_computed(count: int) -> None:
+    drawn = np.random.default_rng(count).standard_normal((200_000, count))
+    assert median_deviation(count) == pytest.approx(np.median(drawn, axis=1).std(), rel=0.02)
 
 
 def test_the_middle_mean_leaves_the_ends_out() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from plink.autotune.log.replay import tuner_of
 from plink.autotune.ranks.identity import Identity, identity
 from plink.autotune.tuner.masters import forest_of
-from plink.autotune.tuner.replay import tuner_of
 from plink.autotune.tuner.snapshot import restore
 from plink.autotune.tuner.tuner import Tuner
 from plink.errors import WrongUseError
@@ -19,6 +19,9 @@ from plink.view.text import bytes_text, counted
 
 # A job whose iterations reduce so much more or less is another one.
 _OTHER_SIZE = 1.2
+
+# Every run begins with plan 0: after so long it is taken for another run than the log's.
+_SAME_RUN_S = 600.0
 
 
 class UnusableLogError(Exception):
@@ -33,8 +36,9 @@ class Kept:
         plan: that tuning began with.
         tuner: with all that it had learned.
         forest: the newest plan.
-        before: the plan before it; None where the log does not say.
+        before: the plan before it, where no window shows that the newest was in force.
         windows: in the log.
+        last_s: when the last of them was; None where there is none.
         whole_bytes: of the log, without a last line that was cut.
         is_torn: whether there is one.
     """
@@ -44,18 +48,25 @@ class Kept:
     forest: Forest
     before: Forest | None
     windows: int
+    last_s: float | None
     whole_bytes: int
     is_torn: bool
 
-    def why_not(self, plan: Identity, size_bytes: float) -> str | None:
+    def why_not(self, now_s: float, plan: Identity, size_bytes: float) -> str | None:
         """Why tuning cannot go on from here; None where it can.
 
         Args:
+            now_s: seconds since 1970.
             plan: in force.
             size_bytes: that an iteration reduces.
         """
         if self.running(plan) is None:
             return "the ranks have another plan than the log"
+        if plan.number == 0 and (self.last_s is None or now_s - self.last_s > _SAME_RUN_S):
+            return (
+                f"the log has no window of the last {_SAME_RUN_S / 60.0:.0f} minutes, "
+                "so that this may be another run"
+            )
         ratio = max(size_bytes, 1.0) / self.plan.size_bytes
         if not 1.0 / _OTHER_SIZE <= ratio <= _OTHER_SIZE:
             sizes = (bytes_text(each) for each in (size_bytes, self.plan.size_bytes))
@@ -91,7 +102,8 @@ def kept_of(path: str, plan: Plan) -> Kept | None:
         start, entries = autotune_log.parse(content, document.label(path))
         if start.plan.ranks != plan.ranks:
             raise UnusableLogError(f"{path} is of a job on other hosts")
-        tuner, before, windows = _at_the_end(start, list(entries))
+        known = list(entries)
+        tuner, before = _at_the_end(start, known)
     except (WrongUseError, ValueError) as error:
         raise UnusableLogError(str(error)) from None
     return Kept(
@@ -99,7 +111,8 @@ def kept_of(path: str, plan: Plan) -> Kept | None:
         tuner,
         _newest(start, tuner),
         before,
-        windows,
+        len(known),
+        known[-1].now_s if known else None,
         whole_bytes,
         whole_bytes < len(content),
     )
@@ -114,8 +127,8 @@ def describe(kept: Kept, path: str) -> str:
     )
 
 
-def _at_the_end(start: Start, entries: list[Entry]) -> tuple[Tuner, Forest | None, int]:
-    """The tuner after all entries, and the plan before its last one."""
+def _at_the_end(start: Start, entries: list[Entry]) -> tuple[Tuner, Forest | None]:
+    """The tuner after all entries, and the plan before a last one that has no window yet."""
     tuner = tuner_of(start.plan, start.options)
     states = [number for number, entry in enumerate(entries) if entry.state is not None]
     begin = states[-1] + 1 if states else 0
@@ -125,12 +138,14 @@ def _at_the_end(start: Start, entries: list[Entry]) -> tuple[Tuner, Forest | Non
     before: Forest | None = None
     newest = _newest(start, tuner)
     for number, entry in enumerate(entries[begin:], begin + 2):
+        if entry.window.plan == tuner.plan:
+            before = None
         decision = tuner.decide(entry.now_s, entry.window)
         if (decision.action, decision.plan) != (entry.action, entry.plan):
             raise UnusableLogError(f"line {number} has another decision than plink makes now")
         if decision.forest is not None:
             before, newest = newest, decision.forest
-    return tuner, before, len(entries)
+    return tuner, before
 
 
 def _newest(start: Start, tuner: Tuner) -> Forest:

@@ -12,13 +12,14 @@ import numpy.typing as npt
 from plink.autotune.daemon.status import Event, Status
 from plink.autotune.ranks.frames import ProtocolError
 from plink.autotune.ranks.identity import LARGEST_NUMBER
-from plink.autotune.ranks.messages import PICTURE_VERSION
 from plink.autotune.tuner.decision import Action
 from plink.errors import WrongUseError
 from plink.files.fields import Fields
 from plink.files.plan import MAX_RANKS
 
 Floats = npt.NDArray[np.float64]
+
+VERSION = 1
 
 _MOST = float(1 << 62)
 _MOST_SECONDS = 1e12
@@ -102,7 +103,7 @@ def to_json(picture: Picture) -> dict[str, Any]:
     """The JSON object that stands for a picture."""
     return {
         "what": "picture",
-        "version": PICTURE_VERSION,
+        "version": VERSION,
         **vars(picture),
         "throughput_bytes_s": picture.throughput_bytes_s,
         "sent_bytes": picture.sent_bytes.tolist(),
@@ -122,8 +123,8 @@ def from_json(data: Mapping[str, Any]) -> Picture:
     try:
         if fields.text("what") != "picture":
             raise fields.error("what", "picture")
-        if fields.integer("version", 1, _MOST_COUNT) != PICTURE_VERSION:
-            raise fields.error("version", f"{PICTURE_VERSION}: another version of plink")
+        if fields.integer("version", 1, _MOST_COUNT) != VERSION:
+            raise fields.error("version", f"{VERSION}: another version of plink")
         return _picture(fields)
     except WrongUseError as error:
         raise ProtocolError(str(error)) from None

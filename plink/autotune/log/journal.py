@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from plink.autotune.daemon.job import Decider
-from plink.autotune.daemon.resuming import Kept
+from plink.autotune.log.resuming import Kept
 from plink.autotune.tuner.decision import Decision
 from plink.autotune.tuner.snapshot import to_json
 from plink.autotune.tuner.tuner import Tuner
@@ -33,8 +32,8 @@ class LogJournal:
         self._writer: LogWriter | None = None
         self._since_state = 0
 
-    def begun(self, plan: Plan, decider: Decider) -> None:
-        """Begin a log.
+    def begun(self, plan: Plan, decider: object) -> None:
+        """Begin a log; of another decider than the tuner there is none.
 
         Raises:
             PlinkError: it cannot be written.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from plink.autotune.log.replay import tuner_of
 from plink.autotune.tuner.bandwidth import hosts_bytes_s
 from plink.autotune.tuner.decision import Action
 from plink.autotune.tuner.options import TunerOptions
-from plink.autotune.tuner.replay import tuner_of
 from plink.autotune.tuner.snapshot import restore
 from plink.files.autotune_log import Entry, Start
 from plink.files.plan import Plan
@@ -25,21 +25,26 @@ _JUDGING = 3
 
 @dataclass(frozen=True)
 class Change:
-    """A decision that was more than to wait.
+    """A decision that was more than to wait, or a new beginning.
 
     Args:
         window: after which it was made.
-        action: what was done.
+        action: what was done; None where tuning began anew.
         reason: why.
         plan: number of the plan in force from then on.
         is_new_plan: whether it is another than before.
     """
 
     window: int
-    action: Action
+    action: Action | None
     reason: str
     plan: int
     is_new_plan: bool
+
+    @property
+    def what(self) -> str:
+        """What was done, in a word or two."""
+        return "begun anew" if self.action is None else self.action.value
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,8 @@ class History:
         is_cut: whether there was something before the first window.
         at_s: (W,) when each window ended, by the daemon's clock.
         iteration_s: (W,) the median iteration of each.
-        plans: (W,) the number of the plan in force.
+        size_bytes: (W,) of the buffers in an iteration.
+        plans: (W,) the number of the plan in force; where tuning began anew they go on.
         sent_bytes: (W, H) what each host sent to others in an iteration.
         rates_bytes_s: (W, H) what each host is believed to carry, from a replay; NaN without one,
             where nothing was believed yet, and where the log has other decisions.
@@ -65,6 +71,7 @@ class History:
     is_cut: bool
     at_s: Floats
     iteration_s: Floats
+    size_bytes: Floats
     plans: Integers
     sent_bytes: Floats
     rates_bytes_s: Floats
@@ -89,7 +96,7 @@ class History:
     @property
     def throughput_bytes_s(self) -> Floats:
         """(W,) bytes of the job's buffers by the time of an iteration."""
-        return self.plan.size_bytes / self.iteration_s
+        return self.size_bytes / self.iteration_s
 
     @property
     def new_plans(self) -> Sequence[Change]:
@@ -133,18 +140,27 @@ def history_of(
     rows: list[_Row] = []
     changes: list[Change] = []
     starts: list[Start] = []
+    first_plan = 0
     is_replayed = True if with_replay else None
     for start, entries in parts:
         starts.append(start)
+        # A part with a state goes on from the one before, and so do its numbers of plans.
+        is_anew = start.state is None and bool(rows)
+        first_row = len(rows)
+        if is_anew:
+            shown = [row.plan for row in rows] + [change.plan for change in changes]
+            first_plan = 1 + max(shown)
         believed = _Believed(start) if with_replay else None
         unknown = np.full(max(start.plan.host_of) + 1, np.nan)
         for entry in entries:
             if not len(entry.window.iteration_s) or not entry.window.median_s > 0.0:
                 continue
             rates = unknown if believed is None else believed.after(entry)
-            rows.append(_row(entry, rates))
+            if is_anew and len(rows) == first_row:
+                changes.append(_begun(first_row - 1, first_plan + entry.window.plan))
+            rows.append(_row(entry, start.plan.size_bytes, first_plan, rates))
             if entry.action is not Action.WAIT:
-                changes.append(_change(entry, len(rows) - 1))
+                changes.append(_change(entry, len(rows) - 1, first_plan))
         if believed is not None:
             is_replayed = is_replayed and believed.is_same
     if not starts:
@@ -156,6 +172,7 @@ def history_of(
         starts[0].state is not None,
         np.array([row.at_s for row in rows]),
         np.array([row.iteration_s for row in rows]),
+        np.array([row.size_bytes for row in rows], dtype=np.float64),
         np.array([row.plan for row in rows], dtype=np.int64),
         np.array([row.sent_bytes for row in rows]).reshape(-1, hosts),
         np.array([row.rates_bytes_s for row in rows]).reshape(-1, hosts),
@@ -170,6 +187,7 @@ class _Row:
 
     at_s: float
     iteration_s: float
+    size_bytes: int
     plan: int
     sent_bytes: Floats
     rates_bytes_s: Floats
@@ -197,13 +215,22 @@ class _Believed:
         return np.where(np.isfinite(rates), rates, np.nan)
 
 
-def _row(entry: Entry, rates_bytes_s: Floats) -> _Row:
+def _row(entry: Entry, size_bytes: int, first_plan: int, rates_bytes_s: Floats) -> _Row:
     window = entry.window
     return _Row(
-        entry.now_s, window.median_s, window.plan, window.sent_bytes.sum(axis=1), rates_bytes_s
+        entry.now_s,
+        window.median_s,
+        size_bytes,
+        first_plan + window.plan,
+        window.sent_bytes.sum(axis=1),
+        rates_bytes_s,
     )
 
 
-def _change(entry: Entry, window: int) -> Change:
+def _change(entry: Entry, window: int, first_plan: int) -> Change:
     is_new = entry.plan != entry.window.plan
-    return Change(window, entry.action, entry.reason, entry.plan, is_new)
+    return Change(window, entry.action, entry.reason, first_plan + entry.plan, is_new)
+
+
+def _begun(window: int, plan: int) -> Change:
+    return Change(window, None, "a new log, with its own first plan", plan, is_new_plan=True)

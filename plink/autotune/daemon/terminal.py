@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plink.autotune.daemon.picture import Picture
+from plink.autotune.daemon.status_message import Picture
 from plink.view.text import counted, printable
 
 _BAR_WIDTH = 30

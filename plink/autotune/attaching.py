@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from plink.autotune.daemon.picture import Picture, from_json
+from plink.autotune.daemon.status_message import Picture, from_json
 from plink.autotune.ranks.calling import authenticated
 from plink.autotune.ranks.frames import Channel, ProtocolError, payload_of
 from plink.autotune.ranks.messages import Watch, to_json
