@@ -60,13 +60,14 @@ class Rack:
         self.iterations: list[int] = []
         self.hosts: Sequence[str] = ()
         self.seen: list[list[int]] = []
-        self.is_quiet = False
+        self.quiet_s = 0.0
         self.has_begun = threading.Event()
         self.may_end = threading.Event()
 
     def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
         self.hosts = hosts
-        with quiet() as self.is_quiet:
+        with quiet() as left_s:
+            self.quiet_s = left_s()
             self.seen.append(list(self.iterations))
             self.has_begun.set()
             assert self.may_end.wait(TIMEOUT_S)
@@ -105,7 +106,7 @@ def test_training_holds_still_and_goes_on_with_the_new_plan() -> None:
         # Plan 1 was the first one again, with which ranks held still.
         wait_for(lambda: min(state.plans) == 2)
         wait_for(lambda: job.status.plan_in_force == 2)
-    assert rack.is_quiet
+    assert 0.0 < rack.quiet_s < MOST_HOLD_S
     assert rack.hosts == ["h0", "h1"]
     assert rack.seen[0] == rack.seen[1]
     assert job.plan.kind == "other"
@@ -192,8 +193,8 @@ def test_hosts_that_cannot_be_reached_are_an_event_and_left_alone() -> None:
 def test_whatever_probing_fails_with_is_an_event() -> None:
     class Broken:
         def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
-            with quiet() as is_quiet:
-                assert not is_quiet
+            with quiet() as left_s:
+                assert left_s() == 0.0
             raise RuntimeError("boom")
 
     assert "probing again failed: RuntimeError('boom')" in probing(job_of(), Broken(), ["h0"])

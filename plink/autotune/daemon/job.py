@@ -110,7 +110,7 @@ class Job:
         self._largest = 0
         self._there: set[int] = set()
         self._still: set[int] = set()
-        self.when_still: Callable[[], None] = lambda: None
+        self.when_holding: Callable[[], None] = lambda: None
         self.when_asked: Callable[[float, Sequence[str]], None] = lambda _now_s, _hosts: None
 
     def joined(self, now_s: float, join: Join) -> Outgoing:
@@ -145,7 +145,7 @@ class Job:
         self._say(now_s, what, text)
 
     def hold(self) -> Outgoing:
-        """Ask the ranks to hold still; `when_still` is called once all of them do.
+        """Ask the ranks to hold still; `when_holding` is called with each that does.
 
         Returns:
             nothing where they cannot: a rank is not there, or nothing is tuned yet.
@@ -163,8 +163,12 @@ class Job:
         """A rank holds still."""
         if self._issued is not None and message.plan == self._issued.identity:
             self._still.add(rank)
-        if len(self._still) == self.ranks:
-            self.when_still()
+            self.when_holding()
+
+    @property
+    def is_still(self) -> bool:
+        """Whether all ranks hold still."""
+        return len(self._still) == self.ranks
 
     def release(self) -> Outgoing:
         """Let the ranks go on."""

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.reprobing.measuring import Quiet
+from plink.autotune.ranks.messages import MOST_HOLD_S
+from plink.autotune.reprobing.measuring import Left, Quiet
 from plink.autotune.reprobing.patience import Patience
 from plink.autotune.reprobing.prober import Probed
 from plink.errors import PlinkError
@@ -23,6 +25,8 @@ from probes.errors import ProbesError
 
 # Until all ranks hold still: some iterations, for each may be long.
 STILL_TIMEOUT_S = 30.0
+# A rank says that it holds still a little after it has begun to, and that takes a moment to come.
+_LATE_S = 0.5
 _MOST_NAMED = 4
 
 _T = TypeVar("_T")
@@ -136,28 +140,40 @@ class Reprobing:
         self._say(f"probing again failed: {reason}; left alone for {pause_s:.0f} s")
 
     @contextlib.contextmanager
-    def _quiet(self, loop: asyncio.AbstractEventLoop) -> Iterator[bool]:
+    def _quiet(self, loop: asyncio.AbstractEventLoop) -> Iterator[Left]:
         """Of the thread that measures: training holds still meanwhile, if it does."""
-        is_quiet = asyncio.run_coroutine_threadsafe(self._hush(), loop).result()
+        until_s = asyncio.run_coroutine_threadsafe(self._hush(), loop).result()
         try:
-            yield is_quiet
+            yield lambda: max(0.0, until_s - time.monotonic())
         finally:
             with contextlib.suppress(RuntimeError):  # The daemon has ended.
                 loop.call_soon_threadsafe(self._release)
 
-    async def _hush(self) -> bool:
+    async def _hush(self) -> float:
+        """Until when all ranks hold still, by the monotonic clock; 0 where they do not.
+
+        Each holds still for its time from where it has begun to. The first one to say so was early.
+        """
         still = asyncio.Event()
-        self._job.when_still = still.set
+        first_s = math.inf
+
+        def look() -> None:
+            nonlocal first_s
+            first_s = min(first_s, time.monotonic())
+            if self._job.is_still:
+                still.set()
+
         asked = self._job.hold()
         if not asked:
-            return False
+            return 0.0
+        self._job.when_holding = look
         self._send(self._job, asked)
         try:
             await asyncio.wait_for(still.wait(), self._still_timeout_s)
         except asyncio.TimeoutError:
             self._release()
-            return False
-        return True
+            return 0.0
+        return first_s + MOST_HOLD_S - _LATE_S
 
     def _release(self) -> None:
         self._send(self._job, self._job.release())

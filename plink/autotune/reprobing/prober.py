@@ -9,7 +9,6 @@ import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from plink.autotune.ranks.messages import MOST_HOLD_S
 from plink.autotune.reprobing.measuring import Measured, Quiet, measure_again
 from plink.autotune.reprobing.replanning import Replanned, cluster_of, replan
 from plink.errors import PlinkError
@@ -88,10 +87,10 @@ class Prober:
 
 def _how(done: Measured) -> str:
     how = f"{counted(len(done.reached), 'host')} probed again in {done.seconds:.1f} s"
-    if not done.is_quiet:
+    if done.quiet_s <= 0.0:
         return f"{how} while training ran"
-    if done.seconds > MOST_HOLD_S:
-        return f"{how}, of which training held still for {MOST_HOLD_S:.0f} s"
+    if done.seconds > done.quiet_s:
+        return f"{how}, of which training held still for {done.quiet_s:.0f} s"
     return f"{how} while training held still"
 
 
