@@ -64,7 +64,7 @@ class Rack:
         self.has_begun = threading.Event()
         self.may_end = threading.Event()
 
-    def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
+    def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiet: Quiet) -> Probed:
         self.hosts = hosts
         with quiet() as left_s:
             self.quiet_s = left_s()
@@ -72,7 +72,8 @@ class Rack:
             self.has_begun.set()
             assert self.may_end.wait(TIMEOUT_S)
             self.seen.append(list(self.iterations))
-        return Probed(Replanned(self._plan, "two groups"), "probed", ["h2: no route to host"])
+        replanned = Replanned(self._plan, "two groups")
+        return Probed(replanned, Cluster([]), "probed", ["h2: no route to host"])
 
 
 def job_of() -> Job:
@@ -192,7 +193,7 @@ def test_hosts_that_cannot_be_reached_are_an_event_and_left_alone() -> None:
 
 def test_whatever_probing_fails_with_is_an_event() -> None:
     class Broken:
-        def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
+        def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiet: Quiet) -> Probed:
             with quiet() as left_s:
                 assert left_s() == 0.0
             raise RuntimeError("boom")

@@ -12,6 +12,7 @@ from plink.autotune.ranks.messages import MOST_HOLD_S, Holding, NewPlan, Release
 from plink.autotune.reprobing.measuring import Quiet
 from plink.autotune.reprobing.prober import Probed
 from plink.autotune.reprobing.replanning import Replanned
+from plink.files.cluster import Cluster
 from plink.files.plan import Plan
 
 SLOW_S = 0.3
@@ -23,10 +24,10 @@ class Watch:
     def __init__(self) -> None:
         self.left_s = -1.0
 
-    def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
+    def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiet: Quiet) -> Probed:
         with quiet() as left_s:
             self.left_s = left_s()
-        return Probed(Replanned(None, "nothing changed"), "probed", [])
+        return Probed(Replanned(None, "nothing changed"), Cluster([]), "probed", [])
 
 
 class Ranks:

@@ -19,6 +19,7 @@ from plink.autotune.reprobing.measuring import Left, Quiet
 from plink.autotune.reprobing.patience import Patience
 from plink.autotune.reprobing.prober import Probed
 from plink.errors import PlinkError
+from plink.files.cluster import Cluster
 from plink.files.plan import Plan
 from plink.view.text import counted
 from probes.errors import ProbesError
@@ -35,7 +36,9 @@ _T = TypeVar("_T")
 class AnyProber(Protocol):
     """What is needed of `plink.autotune.reprobing.prober.Prober`."""
 
-    def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
+    def probe(
+        self, plan: Plan, before: Cluster | None, hosts: Sequence[str], quiet: Quiet
+    ) -> Probed:
         """Measure, and see what that changes; it blocks."""
 
 
@@ -65,6 +68,8 @@ class Reprobing:
         self._patience = patience or Patience()
         self._still_timeout_s = still_timeout_s
         self._wanted: set[str] = set()
+        # What was known when the job's plan was made, or last found to be good.
+        self._planned_for: Cluster | None = None
         self._task: asyncio.Task[None] | None = None
         self._has_hinted = False
         job.when_asked = self.ask
@@ -112,7 +117,9 @@ class Reprobing:
             return
         try:
             done = await _in_thread(
-                lambda: prober.probe(self._job.plan, hosts, lambda: self._quiet(loop))
+                lambda: prober.probe(
+                    self._job.plan, self._planned_for, hosts, lambda: self._quiet(loop)
+                )
             )
         except (PlinkError, ProbesError) as error:
             self._failed(hosts, str(error))
@@ -127,13 +134,18 @@ class Reprobing:
         now_s = time.time()
         for warning in done.warnings:
             self._say(warning)
+        if done.replanned.is_confirmed:
+            self._planned_for = done.cluster
         if done.replanned.plan is None:
             pause_s = self._patience.in_vain(now_s, hosts)
             self._say(f"{done.how}: {done.replanned.reason}; left alone for {pause_s:.0f} s")
             return
         self._patience.worth_it(now_s, hosts)
         self._say(f"{done.how}: {done.replanned.reason}; the job gets a new plan")
-        self._send(self._job, self._job.replanned(now_s, done.replanned.plan))
+        sent = self._job.replanned(now_s, done.replanned.plan)
+        if sent:
+            self._planned_for = done.cluster
+        self._send(self._job, sent)
 
     def _failed(self, hosts: Sequence[str], reason: str) -> None:
         pause_s = self._patience.in_vain(time.time(), hosts)

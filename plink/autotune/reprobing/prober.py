@@ -27,11 +27,13 @@ class Probed:
 
     Args:
         replanned: a plan or none, and why.
+        cluster: what is known now.
         how: how it was measured, half a sentence.
         warnings: what is missing, a sentence each.
     """
 
     replanned: Replanned
+    cluster: Cluster
     how: str
     warnings: Sequence[str]
 
@@ -47,7 +49,7 @@ class Prober:
     """
 
     def __init__(self, cluster: Cluster, source: str, output: str | None, ssh: SshOptions) -> None:
-        self._cluster = cluster
+        self._first = self._cluster = cluster
         self._source, self._output, self._ssh = source, output, ssh
         self._one_at_a_time = threading.Lock()
 
@@ -59,11 +61,15 @@ class Prober:
         """
         cluster_of(plan, self._cluster)
 
-    def probe(self, plan: Plan, hosts: Collection[str], quiet: Quiet) -> Probed:
+    def probe(
+        self, plan: Plan, before: Cluster | None, hosts: Collection[str], quiet: Quiet
+    ) -> Probed:
         """Measure what concerns these hosts again, renew the file, and see what that changes.
 
         Args:
             plan: of the job, which says what it takes the network for.
+            before: what was known when that plan was made, whatever was measured since for this job
+                or others; None for what there was at first.
             hosts: names.
             quiet: while it lasts, training holds still.
 
@@ -71,18 +77,19 @@ class Prober:
             PlinkError, ProbesError: nothing could be measured.
         """
         with self._one_at_a_time:
-            before = self._cluster
-            done = measure_again(before, self._source, hosts, self._ssh, quiet)
+            known = self._cluster
+            done = measure_again(known, self._source, hosts, self._ssh, quiet)
             found = done.found
             # A plan that is not to be had does not cost what was measured.
-            self._cluster = replace(found.cluster, made_from=before.made_from)
+            self._cluster = replace(found.cluster, made_from=known.made_from)
             warnings = _warnings(done)
             if self._output is not None:
                 try:
                     cluster_file.write(self._output, self._cluster)
                 except PlinkError as error:
                     warnings.append(str(error))
-            return Probed(replan(plan, before, self._cluster, found.moved), _how(done), warnings)
+            replanned = replan(plan, before or self._first, self._cluster, found.moved)
+            return Probed(replanned, self._cluster, _how(done), warnings)
 
 
 def _how(done: Measured) -> str:

@@ -28,10 +28,12 @@ class Replanned:
     Args:
         plan: the job's new one; None where the one that it has is good.
         reason: half a sentence.
+        is_confirmed: the network is another one, and the plan that it has is what would be made.
     """
 
     plan: Plan | None
     reason: str
+    is_confirmed: bool = False
 
 
 def cluster_of(plan: Plan, cluster: Cluster) -> Cluster:
@@ -62,7 +64,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
 
     Args:
         plan: of the job.
-        before: what was known.
+        before: what was known when its plan was made, or was last found to be good.
         after: what was measured since, with its groups.
         moved: hosts whose distances have changed.
 
@@ -87,7 +89,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
         found.plan, kind=chosen.kind, forest=chosen.forest, ranks=plan.ranks, made_from=None
     )
     if identity(0, chosen.forest) == identity(0, plan.forest):
-        return Replanned(None, f"{reason}; the plan is good for that, too")
+        return Replanned(None, f"{reason}; the plan is good for that, too", True)
     return Replanned(new, reason)
 
 
