@@ -143,7 +143,7 @@ def test_plans_of_one_number_are_told_apart(digest: int) -> None:
 def test_ranks_are_asked_to_hold_still_once_and_only_if_all_are_there() -> None:
     job = begun()
     still: list[bool] = []
-    job.when_holding = lambda: still.append(job.is_still)
+    job.still.when_changed = lambda: still.append(job.still.is_whole)
     plan = issued(job.hold())
     assert plan.hold_s == MOST_HOLD_S
     assert plan.identity == identity(1, job.plan.forest)

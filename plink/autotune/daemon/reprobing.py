@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.ranks.messages import MOST_HOLD_S
-from plink.autotune.reprobing.measuring import Left, Quiet
+from plink.autotune.daemon.quiet import STILL_TIMEOUT_S, QuietMoments
+from plink.autotune.reprobing.measuring import Quiet
 from plink.autotune.reprobing.patience import Patience
 from plink.autotune.reprobing.prober import Probed
 from plink.errors import PlinkError
@@ -24,10 +23,6 @@ from plink.files.plan import Plan
 from plink.view.text import counted
 from probes.errors import ProbesError
 
-# Until all ranks hold still: some iterations, for each may be long.
-STILL_TIMEOUT_S = 30.0
-# A rank says that it holds still a little after it has begun to, and that takes a moment to come.
-_LATE_S = 0.5
 _MOST_NAMED = 4
 
 _T = TypeVar("_T")
@@ -66,7 +61,7 @@ class Reprobing:
     ) -> None:
         self._job, self._send, self._prober, self._tell = job, send, prober, tell
         self._patience = patience or Patience()
-        self._still_timeout_s = still_timeout_s
+        self._quiet = QuietMoments(job, send, still_timeout_s)
         self._wanted: set[str] = set()
         # What was known when the job's plan was made, or last found to be good.
         self._planned_for: Cluster | None = None
@@ -118,7 +113,7 @@ class Reprobing:
         try:
             done = await _in_thread(
                 lambda: prober.probe(
-                    self._job.plan, self._planned_for, hosts, lambda: self._quiet(loop)
+                    self._job.plan, self._planned_for, hosts, lambda: self._quiet.moment(loop)
                 )
             )
         except (PlinkError, ProbesError) as error:
@@ -150,45 +145,6 @@ class Reprobing:
     def _failed(self, hosts: Sequence[str], reason: str) -> None:
         pause_s = self._patience.in_vain(time.time(), hosts)
         self._say(f"probing again failed: {reason}; left alone for {pause_s:.0f} s")
-
-    @contextlib.contextmanager
-    def _quiet(self, loop: asyncio.AbstractEventLoop) -> Iterator[Left]:
-        """Of the thread that measures: training holds still meanwhile, if it does."""
-        until_s = asyncio.run_coroutine_threadsafe(self._hush(), loop).result()
-        try:
-            yield lambda: max(0.0, until_s - time.monotonic())
-        finally:
-            with contextlib.suppress(RuntimeError):  # The daemon has ended.
-                loop.call_soon_threadsafe(self._release)
-
-    async def _hush(self) -> float:
-        """Until when all ranks hold still, by the monotonic clock; 0 where they do not.
-
-        Each holds still for its time from where it has begun to. The first one to say so was early.
-        """
-        still = asyncio.Event()
-        first_s = math.inf
-
-        def look() -> None:
-            nonlocal first_s
-            first_s = min(first_s, time.monotonic())
-            if self._job.is_still:
-                still.set()
-
-        asked = self._job.hold()
-        if not asked:
-            return 0.0
-        self._job.when_holding = look
-        self._send(self._job, asked)
-        try:
-            await asyncio.wait_for(still.wait(), self._still_timeout_s)
-        except asyncio.TimeoutError:
-            self._release()
-            return 0.0
-        return first_s + MOST_HOLD_S - _LATE_S
-
-    def _release(self) -> None:
-        self._send(self._job, self._job.release())
 
     def _say(self, text: str) -> None:
         self._job.say(time.time(), "reprobe", text)

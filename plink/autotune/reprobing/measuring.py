@@ -55,7 +55,8 @@ class Measured:
         unreachable: sentences on those that were not.
         failures: directed pairs that could not be measured.
         has_rates: whether there was time to measure what links carry, where it was before.
-        quiet_s: for how many of the seconds training could hold still when measuring began.
+        quiet_s: for how many seconds training was to hold still when measuring began.
+        is_quiet: whether it still did in the end.
         seconds: how long measuring took.
     """
 
@@ -65,6 +66,7 @@ class Measured:
     failures: Sequence[Failure]
     has_rates: bool
     quiet_s: float
+    is_quiet: bool
     seconds: float
 
 
@@ -106,8 +108,17 @@ def measure_again(
         with quiet() as left_s:
             began_s, quiet_s = time.monotonic(), left_s()
             found = run.measure(reached, left_s)
-            seconds = time.monotonic() - began_s
-    return Measured(found, present, unreachable, run.failures, run.is_in_time, quiet_s, seconds)
+            is_quiet, seconds = left_s() > 0.0, time.monotonic() - began_s
+    return Measured(
+        found,
+        present,
+        unreachable,
+        run.failures,
+        run.is_in_time,
+        quiet_s,
+        is_quiet,
+        seconds,
+    )
 
 
 class _Run:

@@ -96,9 +96,11 @@ def _how(done: Measured) -> str:
     how = f"{counted(len(done.reached), 'host')} probed again in {done.seconds:.1f} s"
     if done.quiet_s <= 0.0:
         return f"{how} while training ran"
+    if done.is_quiet:
+        return f"{how} while training held still"
     if done.seconds > done.quiet_s:
         return f"{how}, of which training held still for {done.quiet_s:.0f} s"
-    return f"{how} while training held still"
+    return f"{how}, and training went on meanwhile"
 
 
 def _warnings(done: Measured) -> list[str]:
