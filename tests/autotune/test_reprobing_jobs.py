@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from autotune.deciding import Switching
-from autotune.serving import plan_of
+from autotune.serving import TIMEOUT_S, plan_of
 from autotune.test_reprobing_rules import RACKS, cluster_in, planned, with_rates
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.reprobing import Reprobing
 from plink.autotune.reprobing import prober as prober_module
 from plink.autotune.reprobing.measuring import Left, Measured, Quiet
+from plink.autotune.reprobing.patience import Patience
 from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.regrouping import Regrouped
 from plink.autotune.reprobing.replanning import Replanned
@@ -84,11 +85,13 @@ class Asked:
     def __init__(self, *answers: Probed) -> None:
         self._answers = iter(answers)
         self.before: list[Cluster | None] = []
+        self.hosts: list[Sequence[str]] = []
 
     def probe(
         self, plan: Plan, before: Cluster | None, hosts: Sequence[str], quiet: Quiet
     ) -> Probed:
         self.before.append(before)
+        self.hosts.append(hosts)
         return next(self._answers)
 
 
@@ -119,3 +122,36 @@ def test_a_job_compares_with_what_its_plan_was_made_for() -> None:
 
     asyncio.run(probe())
     assert asked.before == [None, None, clusters[1], clusters[2], clusters[2]]
+
+
+class LeftAlone(Patience):
+    """These hosts are left alone as long as they are named here."""
+
+    def __init__(self, *hosts: str) -> None:
+        super().__init__()
+        self.hosts = set(hosts)
+
+    def due(self, now_s: float, hosts: Iterable[str]) -> Sequence[str]:
+        return [host for host in hosts if host not in self.hosts]
+
+    def wait_s(self, now_s: float, hosts: Iterable[str]) -> float:
+        return 0.01
+
+
+def test_hosts_that_are_asked_for_while_they_are_left_alone_are_probed_later() -> None:
+    job, left_alone = Job("job", plan_of(3, hosts=True), Switching), LeftAlone("h0")
+    nothing = Probed(Replanned(None, "nothing changed"), Cluster([]), "probed", ())
+    asked = Asked(nothing, nothing)
+
+    async def probe() -> None:
+        reprobing = Reprobing(job, lambda *_: None, asked, patience=left_alone)
+        reprobing.ask(0.0, ["h0", "h1"])
+        while reprobing.is_busy:
+            await asyncio.sleep(0.005)
+        assert asked.hosts == [["h1"]]
+        left_alone.hosts.clear()
+        while len(asked.hosts) < 2:
+            await asyncio.sleep(0.005)
+
+    asyncio.run(asyncio.wait_for(probe(), TIMEOUT_S))
+    assert asked.hosts == [["h1"], ["h0"]]

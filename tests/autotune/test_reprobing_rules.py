@@ -242,6 +242,7 @@ def test_hosts_are_left_alone_for_longer_each_time_in_vain() -> None:
         assert patience.due(now_s, ["a", "b"]) == ["a", "b"]
         pauses.append(patience.in_vain(now_s, ["a"]))
         assert patience.due(now_s + pauses[-1] - 1.0, ["a", "b"]) == ["b"]
+        assert patience.wait_s(now_s + pauses[-1] - 1.0, ["a"]) == 1.0
         now_s += pauses[-1]
     assert pauses[:3] == [FIRST_PAUSE_S, 2 * FIRST_PAUSE_S, 4 * FIRST_PAUSE_S]
     assert pauses[-1] == LONGEST_PAUSE_S

@@ -63,6 +63,9 @@ class Reprobing:
         self._patience = patience or Patience()
         self._quiet = QuietMoments(job, send, still_timeout_s)
         self._wanted: set[str] = set()
+        # Those that the tuner has asked for while they were left alone.
+        self._later: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
         # What was known when the job's plan was made, or last found to be good.
         self._planned_for: Cluster | None = None
         self._task: asyncio.Task[None] | None = None
@@ -70,17 +73,21 @@ class Reprobing:
         job.when_asked = self.ask
 
     def ask(self, now_s: float, hosts: Sequence[str]) -> None:
-        """The tuner wants these hosts probed again; those that were in vain are left alone."""
+        """The tuner wants these hosts probed again; those that are left alone, when that ends."""
         if self._prober is None:
             if not self._has_hinted:
                 self._has_hinted = True
                 self._say("hosts are not probed again: --cluster FILE says how to reach them")
             return
         due = self._patience.due(now_s, hosts)
+        early = sorted(set(hosts) - set(due))
+        if early:
+            wait_s = self._patience.wait_s(now_s, early)
+            self._say(f"{_some(early)} was probed a short while ago: again in {wait_s:.0f} s")
+            self._later.update(early)
+            self._wait(now_s)
         if due:
             self._begin(due)
-        else:
-            self._say(f"{_some(hosts)} was probed a short while ago, and is left alone")
 
     def ask_by_hand(self) -> None:
         """Somebody wants all hosts probed again."""
@@ -94,7 +101,24 @@ class Reprobing:
         """Whether hosts are being probed."""
         return self._task is not None and not self._task.done()
 
+    def _wait(self, now_s: float) -> None:
+        """Until the first of those that are left alone may be probed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        wait_s = self._patience.wait_s(now_s, self._later)
+        self._timer = asyncio.get_running_loop().call_later(wait_s, self._ask_again)
+
+    def _ask_again(self) -> None:
+        self._timer = None
+        now_s = time.time()
+        due = self._patience.due(now_s, sorted(self._later))
+        if due:
+            self._begin(due)
+        if self._later:
+            self._wait(now_s)
+
     def _begin(self, hosts: Sequence[str]) -> None:
+        self._later.difference_update(hosts)
         self._wanted.update(hosts)
         if not self.is_busy:
             self._task = asyncio.get_running_loop().create_task(self._run())
