@@ -38,7 +38,7 @@ def prober_finding(monkeypatch: pytest.MonkeyPatch, *host_gbit_s: float) -> tupl
 
     def measure_again(known: Cluster, *_: object) -> Measured:
         after = with_rates(known, next(rates), 20.0)
-        return Measured(Regrouped(after, ()), ["h0"], (), (), True, 10.0, True, 1.0)
+        return Measured(Regrouped(after, ()), ["h0"], (), (), (), True, 10.0, True, 1.0)
 
     monkeypatch.setattr(prober_module, "measure_again", measure_again)
     return Prober(cluster, "c.json", None, SshOptions()), planned(cluster)

@@ -14,9 +14,11 @@ import pytest
 from autotune.test_reprobing_rules import RACKS, cluster_in, with_rates
 from plink.autotune.reprobing import measuring
 from plink.autotune.reprobing.measuring import Left, Measured, measure_again
+from plink.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.measurement import Failure
 from plink.probing.request import ProbeRequest
+from probes.errors import ProbesError
 from probes.iperf3.transfers import OUT_OF_TIME
 from probes.ssh.options import SshOptions
 
@@ -140,3 +142,22 @@ def test_a_lack_of_time_is_no_failure_of_pairs(network: Network, tool: str) -> N
     assert after.bandwidth is not None
     assert after.uplinks is not None
     assert [*after.bandwidth.failures, *after.uplinks.failures] == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "error"),
+    [
+        ("iperf3", ProbesError("no iperf3 anywhere")),
+        ("uplinks", PlinkError("hosts of fewer than two groups can be reached")),
+    ],
+)
+def test_links_that_cannot_be_measured_cost_nothing_else(
+    network: Network, tool: str, error: Exception
+) -> None:
+    network.failing = {tool: error}
+    done = again(network, 7.0)
+    [warning] = done.without
+    assert str(error) in warning
+    assert list(network.used) == ["echo", "iperf3", "uplinks"]
+    assert done.found.cluster.groups == network.before.groups
+    assert host_gbit_s(done) == (10.0 if tool == "iperf3" else NEW_GBIT_S)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
@@ -32,6 +33,7 @@ from plink.probing.run import ProbeResult, measure_pairs
 from plink.probing.tools import TOOLS
 from plink.probing.transfers import TransferSettings
 from plink.probing.uplinks import UplinkResult, measure_uplinks
+from probes.errors import ProbesError
 from probes.hosts.host import ListedHost
 from probes.iperf3.transfers import OUT_OF_TIME
 from probes.reach import Reached
@@ -54,6 +56,7 @@ class Measured:
         reached: names of the hosts that were asked for and reached.
         unreachable: sentences on those that were not.
         failures: directed pairs that could not be measured.
+        without: sentences on what links carry where that could not be measured at all.
         has_rates: whether there was time to measure what links carry, where it was before.
         quiet_s: for how many seconds training was to hold still when measuring began.
         is_quiet: whether it still did in the end.
@@ -64,6 +67,7 @@ class Measured:
     reached: Sequence[str]
     unreachable: Sequence[str]
     failures: Sequence[Failure]
+    without: Sequence[str]
     has_rates: bool
     quiet_s: float
     is_quiet: bool
@@ -114,6 +118,7 @@ def measure_again(
         present,
         unreachable,
         run.failures,
+        run.without,
         run.is_in_time,
         quiet_s,
         is_quiet,
@@ -134,6 +139,7 @@ class _Run:
     ) -> None:
         self.concerned = concerned
         self.failures: list[Failure] = []
+        self.without: list[str] = []
         self.is_in_time = True
         self._cluster, self._source = cluster, source
         self._listed, self._ssh = listed, ssh
@@ -149,10 +155,20 @@ class _Run:
         cluster = found.cluster
         bandwidth, uplinks = cluster.bandwidth, self._cluster.uplinks
         if bandwidth is not None and bandwidth.tool == _BANDWIDTH_TOOL and self._has_time(left_s):
-            cluster = self._measure_bandwidth(cluster, bandwidth, reached, left_s)
+            with self._kept_otherwise("bandwidth"):
+                cluster = self._measure_bandwidth(cluster, bandwidth, reached, left_s)
         if uplinks is not None and len(cluster.groups) > 1 and self._has_time(left_s):
-            cluster = self._measure_uplinks(cluster, uplinks, reached, left_s)
+            with self._kept_otherwise("uplinks"):
+                cluster = self._measure_uplinks(cluster, uplinks, reached, left_s)
         return replace(found, cluster=cluster)
+
+    @contextlib.contextmanager
+    def _kept_otherwise(self, what: str) -> Iterator[None]:
+        """Round-trip times and groups are good without."""
+        try:
+            yield
+        except (PlinkError, ProbesError) as error:
+            self.without.append(f"{what} could not be measured again: {error}")
 
     def _has_time(self, left_s: Left) -> bool:
         if left_s() <= 0.0:

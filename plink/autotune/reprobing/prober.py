@@ -108,6 +108,7 @@ def _warnings(done: Measured) -> list[str]:
     if len(done.unreachable) > _MOST_NAMED:
         rest = len(done.unreachable) - _MOST_NAMED
         warnings.append(f"{counted(rest, 'host')} more cannot be reached")
+    warnings += done.without
     if not done.has_rates:
         warnings.append("not all that links carry was measured again while training held still")
     pairs = [each for each in done.failures if each.destination is not None]
