@@ -191,14 +191,17 @@ def test_hosts_that_cannot_be_reached_are_an_event_and_left_alone() -> None:
     assert "h1 was probed a short while ago" in said
 
 
-def test_whatever_probing_fails_with_is_an_event() -> None:
+@pytest.mark.parametrize("error", [RuntimeError("boom"), KeyboardInterrupt("boom")])
+def test_whatever_probing_fails_with_is_an_event(error: BaseException) -> None:
     class Broken:
         def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiet: Quiet) -> Probed:
             with quiet() as left_s:
                 assert left_s() == 0.0
-            raise RuntimeError("boom")
+            raise error
 
-    assert "probing again failed: RuntimeError('boom')" in probing(job_of(), Broken(), ["h0"])
+    said = probing(job_of(), Broken(), ["h0"])
+    assert "probing again failed: " in said
+    assert repr(error) in said
 
 
 def test_without_a_cluster_file_it_is_said_once_which_option_is_missing() -> None:

@@ -195,6 +195,9 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
             value = work()
         except Exception as error:
             failure = error
+        except BaseException as error:
+            # As itself it would end the daemon; unsettled, nothing would be probed any more.
+            failure = RuntimeError(repr(error))
         with contextlib.suppress(RuntimeError):  # The daemon has ended.
             loop.call_soon_threadsafe(settle, value, failure)
 
