@@ -20,10 +20,8 @@ from plink.autotune.reprobing.prober import Probed
 from plink.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
-from plink.view.text import counted
+from plink.view.text import named
 from probes.errors import ProbesError
-
-_MOST_NAMED = 4
 
 _T = TypeVar("_T")
 
@@ -83,7 +81,7 @@ class Reprobing:
         early = sorted(set(hosts) - set(due))
         if early:
             wait_s = self._patience.wait_s(now_s, early)
-            self._say(f"{_some(early)} was probed a short while ago: again in {wait_s:.0f} s")
+            self._say(f"{named(early)} was probed a short while ago: again in {wait_s:.0f} s")
             self._later.update(early)
             self._wait(now_s)
         if due:
@@ -130,7 +128,7 @@ class Reprobing:
             await self._probe(hosts)
 
     async def _probe(self, hosts: Sequence[str]) -> None:
-        self._say(f"{_some(hosts)}: to be probed again")
+        self._say(f"{named(hosts)}: to be probed again")
         prober, loop = self._prober, asyncio.get_running_loop()
         if prober is None:
             return
@@ -203,9 +201,3 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
 
     threading.Thread(target=run, name="plink-reprobe", daemon=True).start()
     return await result
-
-
-def _some(hosts: Sequence[str]) -> str:
-    shown = ", ".join(hosts[:_MOST_NAMED])
-    rest = len(hosts) - _MOST_NAMED
-    return f"{shown} and {counted(rest, 'other')}" if rest > 0 else shown

@@ -15,7 +15,7 @@ from plink.files.plan import Plan
 from plink.planning.candidates import Candidate
 from plink.planning.solve import Task, solve_plan
 from plink.probing.keeping import kept_cluster
-from plink.view.text import counted
+from plink.view.text import named
 
 # Kinds of plans with masters that can be moved.
 _TUNABLE = ("flat", "2lha")
@@ -76,11 +76,11 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
     has_other_groups = _partition(plan, now) != _partition(plan, plan)
     if not has_other_groups and not rates:
         if moved:
-            return Replanned(None, f"{_some(moved)} moved, and groups are as they were")
+            return Replanned(None, f"{named(moved)} moved, and groups are as they were")
         return Replanned(None, "nothing changed")
     found = solve_plan(now, None, Task(size_bytes=plan.size_bytes, seed=plan.seed))
     chosen = _chosen(plan, found.candidates)
-    changes = [f"links carry other rates: {_some(rates)}"] if rates else []
+    changes = [f"links carry other rates: {named(rates)}"] if rates else []
     if has_other_groups:
         sizes = " + ".join(str(len(group.hosts)) for group in found.plan.groups) or "none"
         changes.append(f"groups are others ({sizes}{_because(moved)})")
@@ -115,9 +115,4 @@ def _partition(plan: Plan, grouped: Cluster | Plan) -> frozenset[frozenset[str]]
 
 
 def _because(moved: Sequence[str]) -> str:
-    return f", {_some(moved)} moved" if moved else ""
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:4])
-    return shown if len(names) <= 4 else f"{shown} and {counted(len(names) - 4, 'other')}"
+    return f", {named(moved)} moved" if moved else ""
