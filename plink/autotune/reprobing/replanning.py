@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from plink.autotune.ranks.identity import identity
-from plink.autotune.reprobing.regrouping import other_rates
+from plink.autotune.reprobing.regrouping import knows_more, other_rates
 from plink.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
@@ -28,7 +28,8 @@ class Replanned:
     Args:
         plan: the job's new one; None where the one that it has is good.
         reason: half a sentence.
-        is_confirmed: the network is another one, and the plan that it has is what would be made.
+        is_confirmed: the plan that it has is good for a network that is another one, or of which
+            more is known.
     """
 
     plan: Plan | None
@@ -75,9 +76,11 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
     rates = other_rates(then, now)
     has_other_groups = _partition(plan, now) != _partition(plan, plan)
     if not has_other_groups and not rates:
+        # What was not known before could never be seen to change.
+        is_new = knows_more(then, now)
         if moved:
-            return Replanned(None, f"{named(moved)} moved, and groups are as they were")
-        return Replanned(None, "nothing changed")
+            return Replanned(None, f"{named(moved)} moved, and groups are as they were", is_new)
+        return Replanned(None, "nothing changed", is_new)
     found = solve_plan(now, None, Task(size_bytes=plan.size_bytes, seed=plan.seed))
     chosen = _chosen(plan, found.candidates)
     changes = [f"links carry other rates: {named(rates)}"] if rates else []
