@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from plink.files.cluster import Cluster
@@ -12,6 +12,7 @@ from plink.probing.transfers import TransferSettings
 from probes.dpdk.nics import Nic
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
+from probes.iperf3.commands import no_limit
 from probes.ssh.options import SshOptions
 
 STANDARD_PERCENTILES = (10.0, 50.0, 99.0)
@@ -45,6 +46,7 @@ class ProbeRequest:
         remote_python: the Python on the hosts that has scapy, for `trace`.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
+        left_s: how many seconds are left for transfers, asked by any thread.
     """
 
     hosts: Sequence[ListedHost]
@@ -69,6 +71,7 @@ class ProbeRequest:
     transfers: TransferSettings = field(default_factory=TransferSettings)
     ssh: SshOptions = field(default_factory=SshOptions)
     earlier: Cluster | None = None
+    left_s: Callable[[], float] = no_limit
 
     @property
     def percentiles(self) -> tuple[float, ...]:

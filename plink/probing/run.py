@@ -172,5 +172,6 @@ def tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOpt
         nics=request.nics,
         max_hops=request.max_hops,
         remote_python=request.remote_python,
+        left_s=request.left_s,
         **request.transfers.given(),
     )

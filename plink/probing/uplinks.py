@@ -209,4 +209,5 @@ def _transfer_options(request: ProbeRequest) -> TransferOptions:
         streams=given.streams or 1,
         silence_s=request.timeout_s,
         congestion=given.congestion,
+        left_s=request.left_s,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -63,6 +63,12 @@ def counted(count: int, singular: str, plural: str | None = None) -> str:
     """A number and its noun: `1 host`, `12,345 pairs`."""
     noun = singular if count == 1 else plural or f"{singular}s"
     return f"{count:,} {noun}"
+
+
+def named(names: Sequence[str], most: int = 4) -> str:
+    """Names, of which at most so many are written out: `n01, n02 and 3 others`."""
+    shown, rest = ", ".join(names[:most]), len(names) - most
+    return f"{shown} and {counted(rest, 'other')}" if rest > 0 else shown
 
 
 def printable(text: str) -> str:

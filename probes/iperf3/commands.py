@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from probes.errors import HostError
@@ -50,6 +52,11 @@ _INTERVALS = 20
 _SHORTEST_INTERVAL_S = 0.1
 
 
+def no_limit() -> float:
+    """Any number of seconds is left."""
+    return math.inf
+
+
 @dataclass(frozen=True)
 class TransferOptions:
     """What is the same for all tests of a run.
@@ -59,12 +66,15 @@ class TransferOptions:
         streams: TCP connections of a test.
         silence_s: how long a host may be silent before it is given up.
         congestion: the senders' congestion control, None for the hosts' own.
+        left_s: how many seconds are left for tests, asked by any thread. None begins for which that
+            is too short, and what ended later does not count.
     """
 
     duration_s: int
     streams: int
     silence_s: float
     congestion: str | None = None
+    left_s: Callable[[], float] = no_limit
 
 
 def find_version(session: Session) -> Version:

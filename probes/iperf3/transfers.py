@@ -23,6 +23,8 @@ from probes.ssh.running import Running
 from probes.ssh.session import RemoteProcess, Session
 
 DEFAULT_PORT = 5201
+# The reason of those that were not made, or ended late.
+OUT_OF_TIME = "no time was left for it"
 # So many ports from the default on are tried where they are taken.
 _PORTS = 10
 # Of 20 intervals of 32 streams and their sums, each of which takes less than 600 bytes.
@@ -78,7 +80,7 @@ class Transfers(Running):
 
         Raises:
             HostError: the connection to one of the two is gone.
-            TransferError: there is no report.
+            TransferError: there is no report, or no time was left (`OUT_OF_TIME`).
         """
         options = replace(self._options, silence_s=self._options.silence_s / impatience)
         for port in self._ports:
@@ -99,6 +101,7 @@ class Transfers(Running):
             HostError, TransferError: as `run`.
             PortTakenError: something else listens at the port.
         """
+        _check_time(options, options.duration_s)
         limit_s = options.duration_s + options.silence_s + _SPARE_S
         serve = serve_command(sender.address, port, limit_s + _LEFT_ALONE_S)
         with self._started(sender.session, serve) as server:
@@ -107,7 +110,7 @@ class Transfers(Running):
                 sender.address, port, options, receiver.version, limit_s + _LEFT_ALONE_S
             )
             with self._started(receiver.session, receive) as client:
-                yield Prepared(client, limit_s)
+                yield Prepared(client, limit_s, options)
 
     @contextmanager
     def _started(self, session: Session, command: str) -> Iterator[RemoteProcess]:
@@ -120,9 +123,10 @@ class Transfers(Running):
 class Prepared:
     """A test that only waits for the word."""
 
-    def __init__(self, client: RemoteProcess, limit_s: float) -> None:
+    def __init__(self, client: RemoteProcess, limit_s: float, options: TransferOptions) -> None:
         self._client = client
         self._limit_s = limit_s
+        self._options = options
 
     def run(self) -> Report:
         """Give the word, and wait for the report.
@@ -131,6 +135,7 @@ class Prepared:
             HostError, TransferError: as `Transfers.run`.
             PortTakenError: the server is another one, or has another client.
         """
+        _check_time(self._options, self._options.duration_s)
         self._client.write("go\n")
         output = _Output(self._client, self._limit_s)
         report = parse_report("\n".join(output.lines(_MAX_REPORT)))
@@ -139,6 +144,7 @@ class Prepared:
         if isinstance(report, Complaint):
             kind = PortTakenError if _says(report, _OCCUPIED) else TransferError
             raise kind(f"iperf3: {report.text}")
+        _check_time(self._options, 0.0)
         return report
 
 
@@ -185,6 +191,11 @@ def _wait_for_server(server: RemoteProcess, limit_s: float, port: int) -> None:
         raise PortTakenError(f"port {port} of {server.host} is taken")
     why = "does not start" if output.is_late or not said else f"ends: {said[-1]}"
     raise TransferError(f"the iperf3 server on {server.host} {why}")
+
+
+def _check_time(options: TransferOptions, least_s: float) -> None:
+    if options.left_s() <= least_s:
+        raise TransferError(OUT_OF_TIME)
 
 
 def _says(complaint: Complaint, phrases: Sequence[str]) -> bool:

@@ -17,6 +17,7 @@ from probes.iperf3.parse import received_gbit_s
 from probes.iperf3.tool import WARM_UP_SHARE
 from probes.iperf3.transfers import (
     DEFAULT_PORT,
+    OUT_OF_TIME,
     End,
     PortTakenError,
     Prepared,
@@ -125,7 +126,14 @@ class _Run:
                 break
             flows = plan_flows(present, group)
             duration_s = longer * self._options.transfer.duration_s
+            if self._options.transfer.left_s() <= duration_s:
+                reason = OUT_OF_TIME
+                break
             done = self._done(flows, duration_s, sends=sends)
+            if self._options.transfer.left_s() <= 0.0:
+                # Some of them may have ended in time: those are not what all exchange.
+                reason = OUT_OF_TIME
+                break
             if not done:
                 reason = "no transfer succeeded"
                 break

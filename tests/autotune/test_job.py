@@ -143,16 +143,16 @@ def test_plans_of_one_number_are_told_apart(digest: int) -> None:
 def test_ranks_are_asked_to_hold_still_once_and_only_if_all_are_there() -> None:
     job = begun()
     still: list[bool] = []
-    job.when_still = lambda: still.append(True)
+    job.still.when_changed = lambda: still.append(job.still.is_whole)
     plan = issued(job.hold())
     assert plan.hold_s == MOST_HOLD_S
     assert plan.identity == identity(1, job.plan.forest)
     for rank in range(RANKS):
-        assert still == []
+        assert still == [False] * rank
         # One that says so of another plan does not count.
         job.holding(rank, Holding(Identity(7, 0)))
         job.holding(rank, Holding(plan.identity))
-    assert still == [True]
+    assert still == [False, False, True]
     assert job.release() == [(None, Release(plan.identity))]
     assert job.release() == []
     # Who comes later is not to hold still any more.

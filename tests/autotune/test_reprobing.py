@@ -57,18 +57,20 @@ class Rack:
         self.iterations: list[int] = []
         self.hosts: Sequence[str] = ()
         self.seen: list[list[int]] = []
-        self.is_quiet = False
+        self.quiet_s = 0.0
         self.has_begun = threading.Event()
         self.may_end = threading.Event()
 
-    def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
+    def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiet: Quiet) -> Probed:
         self.hosts = hosts
-        with quiet() as self.is_quiet:
+        with quiet() as left_s:
+            self.quiet_s = left_s()
             self.seen.append(list(self.iterations))
             self.has_begun.set()
             assert self.may_end.wait(TIMEOUT_S)
             self.seen.append(list(self.iterations))
-        return Probed(Replanned(self._plan, "two groups"), "probed", ["h2: no route to host"])
+        replanned = Replanned(self._plan, "two groups")
+        return Probed(replanned, Cluster([]), "probed", ["h2: no route to host"])
 
 
 def job_of() -> Job:
@@ -102,7 +104,7 @@ def test_training_holds_still_and_goes_on_with_the_new_plan() -> None:
         # Plan 1 was the first one again, with which ranks held still.
         wait_for(lambda: min(state.plans) == 2)
         wait_for(lambda: job.status.plan_in_force == 2)
-    assert rack.is_quiet
+    assert 0.0 < rack.quiet_s < MOST_HOLD_S
     assert rack.hosts == ["h0", "h1"]
     assert rack.seen[0] == rack.seen[1]
     assert job.plan.kind == "other"
@@ -156,14 +158,17 @@ def test_hosts_that_cannot_be_reached_are_an_event_and_left_alone() -> None:
     assert "h1 was probed a short while ago" in said
 
 
-def test_whatever_probing_fails_with_is_an_event() -> None:
+@pytest.mark.parametrize("error", [RuntimeError("boom"), KeyboardInterrupt("boom")])
+def test_whatever_probing_fails_with_is_an_event(error: BaseException) -> None:
     class Broken:
-        def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
-            with quiet() as is_quiet:
-                assert not is_quiet
-            raise RuntimeError("boom")
+        def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiet: Quiet) -> Probed:
+            with quiet() as left_s:
+                assert left_s() == 0.0
+            raise error
 
-    assert "probing again failed: RuntimeError('boom')" in probing(job_of(), Broken(), ["h0"])
+    said = probing(job_of(), Broken(), ["h0"])
+    assert "probing again failed: " in said
+    assert repr(error) in said
 
 
 def test_without_a_cluster_file_it_is_said_once_which_option_is_missing() -> None:

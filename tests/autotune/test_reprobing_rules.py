@@ -14,7 +14,7 @@ from plink.autotune.ranks.identity import identity
 from plink.autotune.reprobing import merging
 from plink.autotune.reprobing.patience import FIRST_PAUSE_S, LONGEST_PAUSE_S, Patience
 from plink.autotune.reprobing.regrouping import Regrouped, other_rates, regrouped
-from plink.autotune.reprobing.replanning import cluster_of, replan
+from plink.autotune.reprobing.replanning import Replanned, cluster_of, replan
 from plink.autotune.tuner.masters import layout_of
 from plink.errors import PlinkError
 from plink.files.bandwidth import BandwidthMeasurement
@@ -203,6 +203,14 @@ def test_links_that_carry_materially_more_or_less_make_a_new_plan() -> None:
     assert other_rates(before, with_rates(before, 10.0, 4.0)) == [before.groups[0].name]
 
 
+def test_links_that_become_known_are_compared_with_from_then_on() -> None:
+    known = with_rates(cluster_in(RACKS), 10.0, 20.0)
+    plan = planned(known)
+    assert replan(plan, known, known, ()) == Replanned(None, "nothing changed")
+    unknown = replace(known, uplinks=None)
+    assert replan(plan, unknown, known, ()) == Replanned(None, "nothing changed", True)
+
+
 def test_uplinks_that_were_not_all_measured_stay_as_they_were() -> None:
     before = with_rates(cluster_in(RACKS), 10.0, 20.0)
     assert before.uplinks is not None
@@ -242,6 +250,7 @@ def test_hosts_are_left_alone_for_longer_each_time_in_vain() -> None:
         assert patience.due(now_s, ["a", "b"]) == ["a", "b"]
         pauses.append(patience.in_vain(now_s, ["a"]))
         assert patience.due(now_s + pauses[-1] - 1.0, ["a", "b"]) == ["b"]
+        assert patience.wait_s(now_s + pauses[-1] - 1.0, ["a"]) == 1.0
         now_s += pauses[-1]
     assert pauses[:3] == [FIRST_PAUSE_S, 2 * FIRST_PAUSE_S, 4 * FIRST_PAUSE_S]
     assert pauses[-1] == LONGEST_PAUSE_S

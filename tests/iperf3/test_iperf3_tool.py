@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from probes.iperf3 import transfers
-from probes.iperf3.commands import TransferOptions
+from probes.iperf3.commands import TransferOptions, no_limit
 from probes.iperf3.tool import Iperf3Options, measure
 from probes.reach import ReachedHost
 from probes.samples import BandwidthReading
@@ -33,7 +33,8 @@ REPORT = (
 
 
 def run(hosts: list[ReachedHost], *, port: int = 0, **options: Any) -> ListSink:
-    transfer = TransferOptions(duration_s=1, streams=2, silence_s=1.0)
+    left_s = options.pop("left_s", no_limit)
+    transfer = TransferOptions(duration_s=1, streams=2, silence_s=1.0, left_s=left_s)
     sink = ListSink()
     measure(
         hosts,
@@ -77,6 +78,22 @@ def test_what_the_receiver_got_is_the_reading(tmp_path: Path) -> None:
         replace_iperf3(host, tmp_path, SERVER + f"echo '{REPORT}'")
     sink = run(hosts)
     assert {(r.gbit_s, r.retransmits) for r in readings(sink)} == {(1.0, 3)}
+
+
+@pytest.mark.parametrize(("after_s", "measured"), [(0.5, {(0, 1)}), (0.0, set())])
+def test_a_test_without_time_is_not_made_and_a_late_one_does_not_count(
+    tmp_path: Path, after_s: float, measured: set[tuple[int, int]]
+) -> None:
+    hosts = shell_hosts(2)
+    for host in hosts:
+        replace_iperf3(host, tmp_path, SERVER + f"echo '{REPORT}'")
+    # Before the server is started, before the test begins, after it, before the next one.
+    left_s = iter([9.0, 9.0, after_s, after_s])
+    sink = run(hosts, left_s=lambda: next(left_s))
+    assert next(left_s, None) is None
+    assert sink.measured() == measured
+    assert sink.lost() == {(0, 1), (1, 0)} - measured
+    assert {loss.reason for loss in sink.pair_losses} == {transfers.OUT_OF_TIME}
 
 
 @pytest.mark.parametrize(

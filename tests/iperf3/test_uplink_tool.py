@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 
 from probes.errors import HostError
-from probes.iperf3.commands import TransferOptions
+from probes.iperf3.commands import TransferOptions, no_limit
 from probes.iperf3.parse import Interval, Report
-from probes.iperf3.transfers import PortTakenError, TransferError
+from probes.iperf3.transfers import OUT_OF_TIME, PortTakenError, TransferError
 from probes.samples import HostLoss, PairLoss
 from probes.uplinks import tool
 from probes.uplinks.samples import Exchange
@@ -105,10 +105,10 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
     return played
 
 
-def measure(*wanted: tuple[int, bool]) -> Sink:
+def measure(*wanted: tuple[int, bool], left_s: Callable[[], float] = no_limit) -> Sink:
     sink = Sink()
     hosts = cast("Any", [SimpleNamespace(name=f"h{k}") for k in range(5)])
-    options = tool.UplinkOptions(TransferOptions(duration_s=1, streams=1, silence_s=1.0))
+    options = tool.UplinkOptions(TransferOptions(1, streams=1, silence_s=1.0, left_s=left_s))
     tool.measure(hosts, GROUPS, wanted, options, sink)
     return sink
 
@@ -180,3 +180,16 @@ def test_transfers_that_begin_too_far_apart_are_made_longer(play: Play) -> None:
     assert sink.exchanges[0].gbit_s == pytest.approx(2 * RATE_GBIT_S)
     play.slack_s = 3.0
     assert measure((0, True)).lost == [(0, True, "its transfers hardly overlapped")]
+
+
+def test_an_exchange_is_made_longer_only_while_there_is_time(play: Play) -> None:
+    play.slack_s = 0.5
+    left_s = iter([4.0, 2.5, 1.9])
+    assert measure((0, True), left_s=lambda: next(left_s)).lost == [(0, True, OUT_OF_TIME)]
+    assert {duration_s for *_, duration_s in play.ran} == {1}
+
+
+def test_an_exchange_that_ends_late_does_not_count(play: Play) -> None:
+    left_s = iter([1.5, 0.0])
+    assert measure((0, True), left_s=lambda: next(left_s)).lost == [(0, True, OUT_OF_TIME)]
+    assert play.ran

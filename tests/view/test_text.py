@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from plink.view.text import (
     bytes_text,
     counted,
+    named,
     options_text,
     printable,
     rtt_text,
@@ -73,6 +74,13 @@ def test_shares(share: float, text: str) -> None:
 def test_counts() -> None:
     assert counted(1, "host") == "1 host"
     assert counted(12345, "host") == "12,345 hosts"
+
+
+def test_many_names_are_cut_short() -> None:
+    assert named(["a"]) == "a"
+    assert named(["a", "b"], most=2) == "a, b"
+    assert named(["a", "b", "c"], most=2) == "a, b and 1 other"
+    assert named([*"abcdefg"]) == "a, b, c, d and 3 others"
 
 
 @given(st.text())

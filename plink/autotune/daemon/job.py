@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from plink.autotune.daemon.holding import Hold
 from plink.autotune.daemon.status import Event, Status
 from plink.autotune.daemon.windows import (
     Gathering,
@@ -109,12 +110,12 @@ class Job:
         self._remember(NewPlan(identity(0, plan.forest), plan.forest))
         self._largest = 0
         self._there: set[int] = set()
-        self._still: set[int] = set()
-        self.when_still: Callable[[], None] = lambda: None
+        self.still = Hold(self.ranks)
         self.when_asked: Callable[[float, Sequence[str]], None] = lambda _now_s, _hosts: None
 
     def joined(self, now_s: float, join: Join) -> Outgoing:
         """A rank is there; it gets the newest plan if it lacks it."""
+        self.still.left()  # One that calls anew has been gone.
         self._there.add(join.rank)
         self.status.ranks_there = len(self._there)
         self._gathering.forget()
@@ -130,9 +131,9 @@ class Job:
         if len(self._there) == self.ranks:
             self._say(now_s, "left", f"rank {rank} on {self.plan.ranks[rank].host} is gone")
         self._there.discard(rank)
-        self._still.discard(rank)
         self.status.ranks_there = len(self._there)
         self._gathering.forget()
+        self.still.left()
 
     def told(self, now_s: float, plan: NewPlan) -> Outgoing:
         """A rank has sent the plan that it was asked for."""
@@ -145,29 +146,27 @@ class Job:
         self._say(now_s, what, text)
 
     def hold(self) -> Outgoing:
-        """Ask the ranks to hold still; `when_still` is called once all of them do.
+        """Ask the ranks to hold still; `still` tells which ones do.
 
         Returns:
             nothing where they cannot: a rank is not there, or nothing is tuned yet.
         """
         if self._tuned is None or len(self._there) < self.ranks:
             return []
-        self._still.clear()
         # The newest plan once more, under a new number, which all ranks reach at one point.
         sent = self._issue(self._known[self._tuned.current], hold_s=MOST_HOLD_S)
-        if self._issued is not None:
+        if sent and self._issued is not None:
             self._tuned = replace(self._tuned, current=self._issued.identity)
+            self.still.begin(self._issued.identity)
         return sent
 
     def holding(self, rank: int, message: Holding) -> None:
         """A rank holds still."""
-        if self._issued is not None and message.plan == self._issued.identity:
-            self._still.add(rank)
-        if len(self._still) == self.ranks:
-            self.when_still()
+        self.still.holding(rank, message.plan)
 
     def release(self) -> Outgoing:
         """Let the ranks go on."""
+        self.still.end()
         if self._issued is None or not self._issued.hold_s:
             return []
         self._issued = replace(self._issued, hold_s=0.0)

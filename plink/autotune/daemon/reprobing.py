@@ -9,21 +9,19 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from plink.autotune.daemon.job import Job, Outgoing
+from plink.autotune.daemon.quiet import STILL_TIMEOUT_S, QuietMoments
 from plink.autotune.reprobing.measuring import Quiet
 from plink.autotune.reprobing.patience import Patience
 from plink.autotune.reprobing.prober import Probed
 from plink.errors import PlinkError
+from plink.files.cluster import Cluster
 from plink.files.plan import Plan
-from plink.view.text import counted
+from plink.view.text import named
 from probes.errors import ProbesError
-
-# Until all ranks hold still: some iterations, for each may be long.
-STILL_TIMEOUT_S = 30.0
-_MOST_NAMED = 4
 
 _T = TypeVar("_T")
 
@@ -31,7 +29,9 @@ _T = TypeVar("_T")
 class AnyProber(Protocol):
     """What is needed of `plink.autotune.reprobing.prober.Prober`."""
 
-    def probe(self, plan: Plan, hosts: Sequence[str], quiet: Quiet) -> Probed:
+    def probe(
+        self, plan: Plan, before: Cluster | None, hosts: Sequence[str], quiet: Quiet
+    ) -> Probed:
         """Measure, and see what that changes; it blocks."""
 
 
@@ -59,24 +59,33 @@ class Reprobing:
     ) -> None:
         self._job, self._send, self._prober, self._tell = job, send, prober, tell
         self._patience = patience or Patience()
-        self._still_timeout_s = still_timeout_s
+        self._quiet = QuietMoments(job, send, still_timeout_s)
         self._wanted: set[str] = set()
+        # Those that the tuner has asked for while they were left alone.
+        self._later: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        # What was known when the job's plan was made, or last found to be good.
+        self._planned_for: Cluster | None = None
         self._task: asyncio.Task[None] | None = None
         self._has_hinted = False
         job.when_asked = self.ask
 
     def ask(self, now_s: float, hosts: Sequence[str]) -> None:
-        """The tuner wants these hosts probed again; those that were in vain are left alone."""
+        """The tuner wants these hosts probed again; those that are left alone, when that ends."""
         if self._prober is None:
             if not self._has_hinted:
                 self._has_hinted = True
                 self._say("hosts are not probed again: --cluster FILE says how to reach them")
             return
         due = self._patience.due(now_s, hosts)
+        early = sorted(set(hosts) - set(due))
+        if early:
+            wait_s = self._patience.wait_s(now_s, early)
+            self._say(f"{named(early)} was probed a short while ago: again in {wait_s:.0f} s")
+            self._later.update(early)
+            self._wait(now_s)
         if due:
             self._begin(due)
-        else:
-            self._say(f"{_some(hosts)} was probed a short while ago, and is left alone")
 
     def ask_by_hand(self) -> None:
         """Somebody wants all hosts probed again."""
@@ -90,7 +99,24 @@ class Reprobing:
         """Whether hosts are being probed."""
         return self._task is not None and not self._task.done()
 
+    def _wait(self, now_s: float) -> None:
+        """Until the first of those that are left alone may be probed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        wait_s = self._patience.wait_s(now_s, self._later)
+        self._timer = asyncio.get_running_loop().call_later(wait_s, self._ask_again)
+
+    def _ask_again(self) -> None:
+        self._timer = None
+        now_s = time.time()
+        due = self._patience.due(now_s, sorted(self._later))
+        if due:
+            self._begin(due)
+        if self._later:
+            self._wait(now_s)
+
     def _begin(self, hosts: Sequence[str]) -> None:
+        self._later.difference_update(hosts)
         self._wanted.update(hosts)
         if not self.is_busy:
             self._task = asyncio.get_running_loop().create_task(self._run())
@@ -102,13 +128,15 @@ class Reprobing:
             await self._probe(hosts)
 
     async def _probe(self, hosts: Sequence[str]) -> None:
-        self._say(f"{_some(hosts)}: to be probed again")
+        self._say(f"{named(hosts)}: to be probed again")
         prober, loop = self._prober, asyncio.get_running_loop()
         if prober is None:
             return
         try:
             done = await _in_thread(
-                lambda: prober.probe(self._job.plan, hosts, lambda: self._quiet(loop))
+                lambda: prober.probe(
+                    self._job.plan, self._planned_for, hosts, lambda: self._quiet.moment(loop)
+                )
             )
         except (PlinkError, ProbesError) as error:
             self._failed(hosts, str(error))
@@ -123,44 +151,22 @@ class Reprobing:
         now_s = time.time()
         for warning in done.warnings:
             self._say(warning)
+        if done.replanned.is_confirmed:
+            self._planned_for = done.cluster
         if done.replanned.plan is None:
             pause_s = self._patience.in_vain(now_s, hosts)
             self._say(f"{done.how}: {done.replanned.reason}; left alone for {pause_s:.0f} s")
             return
         self._patience.worth_it(now_s, hosts)
         self._say(f"{done.how}: {done.replanned.reason}; the job gets a new plan")
-        self._send(self._job, self._job.replanned(now_s, done.replanned.plan))
+        sent = self._job.replanned(now_s, done.replanned.plan)
+        if sent:
+            self._planned_for = done.cluster
+        self._send(self._job, sent)
 
     def _failed(self, hosts: Sequence[str], reason: str) -> None:
         pause_s = self._patience.in_vain(time.time(), hosts)
         self._say(f"probing again failed: {reason}; left alone for {pause_s:.0f} s")
-
-    @contextlib.contextmanager
-    def _quiet(self, loop: asyncio.AbstractEventLoop) -> Iterator[bool]:
-        """Of the thread that measures: training holds still meanwhile, if it does."""
-        is_quiet = asyncio.run_coroutine_threadsafe(self._hush(), loop).result()
-        try:
-            yield is_quiet
-        finally:
-            with contextlib.suppress(RuntimeError):  # The daemon has ended.
-                loop.call_soon_threadsafe(self._release)
-
-    async def _hush(self) -> bool:
-        still = asyncio.Event()
-        self._job.when_still = still.set
-        asked = self._job.hold()
-        if not asked:
-            return False
-        self._send(self._job, asked)
-        try:
-            await asyncio.wait_for(still.wait(), self._still_timeout_s)
-        except asyncio.TimeoutError:
-            self._release()
-            return False
-        return True
-
-    def _release(self) -> None:
-        self._send(self._job, self._job.release())
 
     def _say(self, text: str) -> None:
         self._job.say(time.time(), "reprobe", text)
@@ -187,14 +193,11 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
             value = work()
         except Exception as error:
             failure = error
+        except BaseException as error:
+            # As itself it would end the daemon; unsettled, nothing would be probed any more.
+            failure = RuntimeError(repr(error))
         with contextlib.suppress(RuntimeError):  # The daemon has ended.
             loop.call_soon_threadsafe(settle, value, failure)
 
     threading.Thread(target=run, name="plink-reprobe", daemon=True).start()
     return await result
-
-
-def _some(hosts: Sequence[str]) -> str:
-    shown = ", ".join(hosts[:_MOST_NAMED])
-    rest = len(hosts) - _MOST_NAMED
-    return f"{shown} and {counted(rest, 'other')}" if rest > 0 else shown

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plink.autotune.ranks.messages import MOST_HOLD_S
 from plink.autotune.reprobing import merging
 from plink.autotune.reprobing.regrouping import Regrouped, regrouped
 from plink.errors import PlinkError
@@ -33,17 +32,19 @@ from plink.probing.resume import (
 from plink.probing.run import ProbeResult, measure_pairs
 from plink.probing.tools import TOOLS
 from plink.probing.transfers import TransferSettings
-from plink.probing.uplinks import measure_uplinks
+from plink.probing.uplinks import UplinkResult, measure_uplinks
+from probes.errors import ProbesError
 from probes.hosts.host import ListedHost
+from probes.iperf3.transfers import OUT_OF_TIME
 from probes.reach import Reached
 from probes.ssh.options import SshOptions
 
 _BANDWIDTH_TOOL = "iperf3"
-# A transfer takes about so long.
-_TRANSFER_S = 1.0
 
-Quiet = Callable[[], AbstractContextManager[bool]]
-"""While it lasts training holds still; whether it does."""
+Left = Callable[[], float]
+"""For how many seconds training still holds still; 0 where it does not, or no longer."""
+Quiet = Callable[[], AbstractContextManager[Left]]
+"""While it lasts training holds still, as long as it says."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,10 @@ class Measured:
         reached: names of the hosts that were asked for and reached.
         unreachable: sentences on those that were not.
         failures: directed pairs that could not be measured.
-        has_rates: whether what links carry was measured as well, where it was before.
-        is_quiet: whether training held still.
+        without: sentences on what links carry where that could not be measured at all.
+        has_rates: whether there was time to measure what links carry, where it was before.
+        quiet_s: for how many seconds training was to hold still when measuring began.
+        is_quiet: whether it still did in the end.
         seconds: how long measuring took.
     """
 
@@ -64,34 +67,21 @@ class Measured:
     reached: Sequence[str]
     unreachable: Sequence[str]
     failures: Sequence[Failure]
+    without: Sequence[str]
     has_rates: bool
+    quiet_s: float
     is_quiet: bool
     seconds: float
 
 
 class _Silent:
-    """Nobody looks on. After a time it ends the run as a user's interrupt would.
-
-    Args:
-        until_s: of the monotonic clock.
-    """
-
-    def __init__(self, until_s: float = math.inf) -> None:
-        self._until_s = until_s
-        self.is_in_time = True
+    """Nobody looks on."""
 
     def stage(self, name: str, total: int) -> None:
         """Begin a stage."""
 
     def step(self) -> None:
-        """Do a step.
-
-        Raises:
-            KeyboardInterrupt: the time is up.
-        """
-        if time.monotonic() > self._until_s:
-            self.is_in_time = False
-            raise KeyboardInterrupt
+        """Do a step."""
 
     def say(self, text: str) -> None:
         """Say something."""
@@ -119,11 +109,21 @@ def measure_again(
         unreachable = [f"{error.host}: {error}" for error in reached.failures]
         if not present:
             raise PlinkError(f"none of the hosts concerned can be reached: {unreachable[0]}")
-        with quiet() as is_quiet:
-            began_s = time.monotonic()
-            found = run.measure(reached, quiet_s=MOST_HOLD_S if is_quiet else 0.0)
-            seconds = time.monotonic() - began_s
-    return Measured(found, present, unreachable, run.failures, run.is_in_time, is_quiet, seconds)
+        with quiet() as left_s:
+            began_s, quiet_s = time.monotonic(), left_s()
+            found = run.measure(reached, left_s)
+            is_quiet, seconds = left_s() > 0.0, time.monotonic() - began_s
+    return Measured(
+        found,
+        present,
+        unreachable,
+        run.failures,
+        run.without,
+        run.is_in_time,
+        quiet_s,
+        is_quiet,
+        seconds,
+    )
 
 
 class _Run:
@@ -139,31 +139,47 @@ class _Run:
     ) -> None:
         self.concerned = concerned
         self.failures: list[Failure] = []
+        self.without: list[str] = []
         self.is_in_time = True
         self._cluster, self._source = cluster, source
         self._listed, self._ssh = listed, ssh
         self._places = [i for i, name in enumerate(cluster.names) if name in concerned]
 
-    def measure(self, reached: Reached, quiet_s: float) -> Regrouped:
+    def measure(self, reached: Reached, left_s: Left) -> Regrouped:
         """Round-trip times, groups, and what links carry where that was measured before.
 
-        Transfers beside those of a training say nothing: there are none after `quiet_s`.
+        Transfers beside those of a training say nothing: those for which too little is left are not
+        made, and one that ended too late does not count.
         """
-        progress = _Silent(time.monotonic() + quiet_s - _TRANSFER_S)
         found = self._measure_rtt(reached)
         cluster = found.cluster
         bandwidth, uplinks = cluster.bandwidth, self._cluster.uplinks
-        try:
-            if bandwidth is not None and bandwidth.tool == _BANDWIDTH_TOOL:
-                progress.step()
-                cluster = self._measure_bandwidth(cluster, bandwidth, reached, progress)
-            if uplinks is not None and len(cluster.groups) > 1:
-                progress.step()
-                cluster = self._measure_uplinks(cluster, uplinks, reached, progress)
-        except KeyboardInterrupt:  # Nothing was measured in time.
-            pass
-        self.is_in_time = progress.is_in_time
+        if bandwidth is not None and bandwidth.tool == _BANDWIDTH_TOOL and self._has_time(left_s):
+            with self._kept_otherwise("bandwidth"):
+                cluster = self._measure_bandwidth(cluster, bandwidth, reached, left_s)
+        if uplinks is not None and len(cluster.groups) > 1 and self._has_time(left_s):
+            with self._kept_otherwise("uplinks"):
+                cluster = self._measure_uplinks(cluster, uplinks, reached, left_s)
         return replace(found, cluster=cluster)
+
+    @contextlib.contextmanager
+    def _kept_otherwise(self, what: str) -> Iterator[None]:
+        """Round-trip times and groups are good without."""
+        try:
+            yield
+        except (PlinkError, ProbesError) as error:
+            self.without.append(f"{what} could not be measured again: {error}")
+
+    def _has_time(self, left_s: Left) -> bool:
+        if left_s() <= 0.0:
+            self.is_in_time = False
+        return self.is_in_time
+
+    def _without_late(self, failures: Sequence[Failure]) -> Sequence[Failure]:
+        """Those that are not for want of time, which is said once for all."""
+        others = [each for each in failures if OUT_OF_TIME not in each.reason]
+        self.is_in_time = self.is_in_time and len(others) == len(failures)
+        return others
 
     def request(
         self, before: RttMeasurement | BandwidthMeasurement | None, earlier: Cluster | None = None
@@ -210,39 +226,43 @@ class _Run:
         return regrouped(self._cluster, replace(after, rtt=rtt), measured_us)
 
     def _measure_bandwidth(
-        self, cluster: Cluster, before: BandwidthMeasurement, reached: Reached, progress: _Silent
+        self, cluster: Cluster, before: BandwidthMeasurement, reached: Reached, left_s: Left
     ) -> Cluster:
         pairs = merging.transfers_of(self._places, len(cluster.hosts))
         blank = replace(cluster, bandwidth=merging.without_bandwidth(before, pairs))
-        after = self._probe(self.request(before, blank), reached, progress)
-        if after.bandwidth is None:
+        request = replace(self.request(before, blank), left_s=left_s)
+        after = self._probe(request, reached)
+        if after.bandwidth is None or np.isnan(after.bandwidth.gbit_s[pairs]).all():
             return cluster
         found = merging.merged_bandwidth(before, after.bandwidth, self._places, pairs)
+        found = replace(found, failures=self._without_late(found.failures))
         return replace(after, bandwidth=found)
 
     def _measure_uplinks(
-        self, cluster: Cluster, before: UplinkMeasurement, reached: Reached, progress: _Silent
+        self, cluster: Cluster, before: UplinkMeasurement, reached: Reached, left_s: Left
     ) -> Cluster:
         request = replace(
             self.request(None, merging.without_uplinks(cluster, self.concerned)),
             tool=UPLINKS,
             groups=cluster.groups,
             transfers=TransferSettings().going_on(before.options, self._source),
+            left_s=left_s,
         )
-        found: list[Cluster] = []
-        measure_uplinks(request, reached, progress, lambda result: found.append(result.cluster))
-        return merging.merged_uplinks(self._cluster, found[0])
+        found: list[UplinkResult] = []
+        measure_uplinks(request, reached, _Silent(), found.append)
+        measured = found[0].measurement
+        measured = replace(measured, failures=self._without_late(measured.failures))
+        after = replace(found[0].cluster, uplinks=measured)
+        return merging.merged_uplinks(self._cluster, after)
 
-    def _probe(
-        self, request: ProbeRequest, reached: Reached, progress: _Silent | None = None
-    ) -> Cluster:
+    def _probe(self, request: ProbeRequest, reached: Reached) -> Cluster:
         found: list[Cluster] = []
 
         def keep(result: ProbeResult) -> None:
             found.append(result.cluster)
-            self.failures += result.measurement.failures
+            self.failures += self._without_late(result.measurement.failures)
 
-        measure_pairs(request, reached, progress or _Silent(), keep)
+        measure_pairs(request, reached, _Silent(), keep)
         if found[0].names != self._cluster.names:
             raise PlinkError("the hosts are no longer those of the cluster file")
         return replace(found[0], unreachable=self._cluster.unreachable)

@@ -26,6 +26,11 @@ class Patience:
         known = self._pauses
         return [host for host in hosts if host not in known or known[host].until_s <= now_s]
 
+    def wait_s(self, now_s: float, hosts: Iterable[str]) -> float:
+        """In how many seconds the first of the hosts may be probed; at least one host."""
+        untils_s = [self._pauses[host].until_s for host in hosts if host in self._pauses]
+        return max(0.0, min(untils_s, default=now_s) - now_s)
+
     def in_vain(self, now_s: float, hosts: Iterable[str]) -> float:
         """Nothing came of probing these; for how many seconds the last of them is left alone."""
         longest_s = 0.0

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from plink.autotune.ranks.messages import MOST_HOLD_S
 from plink.autotune.reprobing.measuring import Measured, Quiet, measure_again
 from plink.autotune.reprobing.replanning import Replanned, cluster_of, replan
 from plink.errors import PlinkError
@@ -28,11 +27,13 @@ class Probed:
 
     Args:
         replanned: a plan or none, and why.
+        cluster: what is known now.
         how: how it was measured, half a sentence.
         warnings: what is missing, a sentence each.
     """
 
     replanned: Replanned
+    cluster: Cluster
     how: str
     warnings: Sequence[str]
 
@@ -48,7 +49,7 @@ class Prober:
     """
 
     def __init__(self, cluster: Cluster, source: str, output: str | None, ssh: SshOptions) -> None:
-        self._cluster = cluster
+        self._first = self._cluster = cluster
         self._source, self._output, self._ssh = source, output, ssh
         self._one_at_a_time = threading.Lock()
 
@@ -60,11 +61,15 @@ class Prober:
         """
         cluster_of(plan, self._cluster)
 
-    def probe(self, plan: Plan, hosts: Collection[str], quiet: Quiet) -> Probed:
+    def probe(
+        self, plan: Plan, before: Cluster | None, hosts: Collection[str], quiet: Quiet
+    ) -> Probed:
         """Measure what concerns these hosts again, renew the file, and see what that changes.
 
         Args:
             plan: of the job, which says what it takes the network for.
+            before: what was known when that plan was made, whatever was measured since for this job
+                or others; None for what there was at first.
             hosts: names.
             quiet: while it lasts, training holds still.
 
@@ -72,27 +77,30 @@ class Prober:
             PlinkError, ProbesError: nothing could be measured.
         """
         with self._one_at_a_time:
-            before = self._cluster
-            done = measure_again(before, self._source, hosts, self._ssh, quiet)
+            known = self._cluster
+            done = measure_again(known, self._source, hosts, self._ssh, quiet)
             found = done.found
             # A plan that is not to be had does not cost what was measured.
-            self._cluster = replace(found.cluster, made_from=before.made_from)
+            self._cluster = replace(found.cluster, made_from=known.made_from)
             warnings = _warnings(done)
             if self._output is not None:
                 try:
                     cluster_file.write(self._output, self._cluster)
                 except PlinkError as error:
                     warnings.append(str(error))
-            return Probed(replan(plan, before, self._cluster, found.moved), _how(done), warnings)
+            replanned = replan(plan, before or self._first, self._cluster, found.moved)
+            return Probed(replanned, self._cluster, _how(done), warnings)
 
 
 def _how(done: Measured) -> str:
     how = f"{counted(len(done.reached), 'host')} probed again in {done.seconds:.1f} s"
-    if not done.is_quiet:
+    if done.quiet_s <= 0.0:
         return f"{how} while training ran"
-    if done.seconds > MOST_HOLD_S:
-        return f"{how}, of which training held still for {MOST_HOLD_S:.0f} s"
-    return f"{how} while training held still"
+    if done.is_quiet:
+        return f"{how} while training held still"
+    if done.seconds > done.quiet_s:
+        return f"{how}, of which training held still for {done.quiet_s:.0f} s"
+    return f"{how}, and training went on meanwhile"
 
 
 def _warnings(done: Measured) -> list[str]:
@@ -100,6 +108,7 @@ def _warnings(done: Measured) -> list[str]:
     if len(done.unreachable) > _MOST_NAMED:
         rest = len(done.unreachable) - _MOST_NAMED
         warnings.append(f"{counted(rest, 'host')} more cannot be reached")
+    warnings += done.without
     if not done.has_rates:
         warnings.append("not all that links carry was measured again while training held still")
     pairs = [each for each in done.failures if each.destination is not None]

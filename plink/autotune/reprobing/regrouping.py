@@ -123,6 +123,20 @@ def other_rates(before: Cluster, after: Cluster) -> Sequence[str]:
     return [*hosts, *groups]
 
 
+def knows_more(before: Cluster, after: Cluster) -> bool:
+    """Whether what some link carries is known now, and was not before."""
+    then, now = _rates(before, after.groups), _rates(after, after.groups)
+    return bool((np.isnan(then) & ~np.isnan(now)).any())
+
+
+def _rates(cluster: Cluster, groups: Sequence[Group]) -> Matrix:
+    """(N + G, 2) what links of hosts and groups send and receive in Gbit/s; NaN where unknown."""
+    known = capacity(cluster, groups)
+    uplinks = [(each.send_gbit_s, each.receive_gbit_s) for each in known.uplinks]
+    hosts = np.stack([known.send_gbit_s, known.receive_gbit_s], axis=1)
+    return np.vstack([hosts, np.array(uplinks, dtype=np.float64).reshape(-1, 2)])
+
+
 def _is_other(before: float | None, after: float | None) -> bool:
     if before is None or after is None or np.isnan(before) or np.isnan(after):
         return False

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from plink.autotune.ranks.identity import identity
-from plink.autotune.reprobing.regrouping import other_rates
+from plink.autotune.reprobing.regrouping import knows_more, other_rates
 from plink.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
@@ -15,7 +15,7 @@ from plink.files.plan import Plan
 from plink.planning.candidates import Candidate
 from plink.planning.solve import Task, solve_plan
 from plink.probing.keeping import kept_cluster
-from plink.view.text import counted
+from plink.view.text import named
 
 # Kinds of plans with masters that can be moved.
 _TUNABLE = ("flat", "2lha")
@@ -28,10 +28,13 @@ class Replanned:
     Args:
         plan: the job's new one; None where the one that it has is good.
         reason: half a sentence.
+        is_confirmed: the plan that it has is good for a network that is another one, or of which
+            more is known.
     """
 
     plan: Plan | None
     reason: str
+    is_confirmed: bool = False
 
 
 def cluster_of(plan: Plan, cluster: Cluster) -> Cluster:
@@ -62,7 +65,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
 
     Args:
         plan: of the job.
-        before: what was known.
+        before: what was known when its plan was made, or was last found to be good.
         after: what was measured since, with its groups.
         moved: hosts whose distances have changed.
 
@@ -73,12 +76,14 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
     rates = other_rates(then, now)
     has_other_groups = _partition(plan, now) != _partition(plan, plan)
     if not has_other_groups and not rates:
+        # What was not known before could never be seen to change.
+        is_new = knows_more(then, now)
         if moved:
-            return Replanned(None, f"{_some(moved)} moved, and groups are as they were")
-        return Replanned(None, "nothing changed")
+            return Replanned(None, f"{named(moved)} moved, and groups are as they were", is_new)
+        return Replanned(None, "nothing changed", is_new)
     found = solve_plan(now, None, Task(size_bytes=plan.size_bytes, seed=plan.seed))
     chosen = _chosen(plan, found.candidates)
-    changes = [f"links carry other rates: {_some(rates)}"] if rates else []
+    changes = [f"links carry other rates: {named(rates)}"] if rates else []
     if has_other_groups:
         sizes = " + ".join(str(len(group.hosts)) for group in found.plan.groups) or "none"
         changes.append(f"groups are others ({sizes}{_because(moved)})")
@@ -87,7 +92,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
         found.plan, kind=chosen.kind, forest=chosen.forest, ranks=plan.ranks, made_from=None
     )
     if identity(0, chosen.forest) == identity(0, plan.forest):
-        return Replanned(None, f"{reason}; the plan is good for that, too")
+        return Replanned(None, f"{reason}; the plan is good for that, too", True)
     return Replanned(new, reason)
 
 
@@ -113,9 +118,4 @@ def _partition(plan: Plan, grouped: Cluster | Plan) -> frozenset[frozenset[str]]
 
 
 def _because(moved: Sequence[str]) -> str:
-    return f", {_some(moved)} moved" if moved else ""
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:4])
-    return shown if len(names) <= 4 else f"{shown} and {counted(len(names) - 4, 'other')}"
+    return f", {named(moved)} moved" if moved else ""

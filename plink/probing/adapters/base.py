@@ -9,6 +9,7 @@ from typing import Any
 from plink.probing.collectors.base import Collector
 from plink.probing.limits import DEFAULT_MAX_HOPS, DEFAULT_REMOTE_PYTHON
 from probes.dpdk.nics import Nic
+from probes.iperf3.commands import no_limit
 from probes.reach import ReachedHost
 from probes.samples import Rounds, Wanted
 
@@ -35,6 +36,7 @@ class ToolOptions:
         nics: those that hosts give to DPDK altogether.
         max_hops: how many hops away a host may be.
         remote_python: the Python on the hosts that has what a tool needs there.
+        left_s: how many seconds are left for tests with iperf3, asked by any thread.
     """
 
     count: int
@@ -53,6 +55,7 @@ class ToolOptions:
     nics: Sequence[Nic] = ()
     max_hops: int = DEFAULT_MAX_HOPS
     remote_python: str = DEFAULT_REMOTE_PYTHON
+    left_s: Callable[[], float] = no_limit
 
 
 # Measures the wanted directed pairs of the rounds into a sink.

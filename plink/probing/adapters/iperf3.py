@@ -20,7 +20,11 @@ def _measure(
     sink: Sink[BandwidthReading],
 ) -> None:
     transfer = TransferOptions(
-        options.duration_s, options.streams, options.timeout_s, options.congestion
+        options.duration_s,
+        options.streams,
+        options.timeout_s,
+        options.congestion,
+        options.left_s,
     )
     tool.measure(
         hosts,
