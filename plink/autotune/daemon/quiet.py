@@ -17,7 +17,7 @@ from plink.autotune.reprobing.measuring import Left
 
 # Until all ranks hold still: some iterations, for each may be long.
 STILL_TIMEOUT_S = 30.0
-# A rank says that it holds still a little after it has begun to, and that takes a moment to come.
+# So much earlier the moment is over here: what a rank says takes a while to come, and to be read.
 _LATE_S = 0.5
 
 
