@@ -12,6 +12,7 @@ from autotune.reporting import first, join, report
 from autotune.serving import plan_of
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.windows import window_of
+from plink.autotune.log.resuming import Kept
 from plink.autotune.ranks.identity import Identity, identity
 from plink.autotune.ranks.messages import MOST_HOLD_S, Ask, Holding, NewPlan, Release
 from plink.autotune.tuner.decision import Decision
@@ -120,6 +121,9 @@ def test_windows_that_lack_a_rank_are_given_up() -> None:
 
 class FullDisk:
     def begun(self, plan: Plan, decider: object) -> None:
+        pass
+
+    def resumed(self, kept: Kept) -> None:
         pass
 
     def decided(self, now_s: float, window: Window, decision: Decision) -> None:
