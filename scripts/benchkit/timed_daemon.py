@@ -6,15 +6,14 @@ port, and one after each window the time of its decision.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import resource
 import sys
 import time
 
+from benchkit.serving import serve
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.journal import LogJournal
-from plink.autotune.daemon.server import Served, Server
 from plink.autotune.ranks.messages import Report
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.replay import tuner_of
@@ -43,20 +42,12 @@ def decider(plan: Plan) -> Tuner:
     return tuner_of(plan, TunerOptions())
 
 
-async def serve(job: Job, secret: bytes) -> None:
-    """Until the end of the process."""
-    server = Server({"job": Served(job, secret)}, lambda text: print(text, file=sys.stderr))
-    listening = await server.listen("127.0.0.1", 0)
-    print(listening.sockets[0].getsockname()[1], flush=True)
-    await asyncio.Event().wait()
-
-
 def main() -> None:
     """Serve."""
     task = json.loads(sys.stdin.readline())
     plan, _ = plan_file.read(task["plan"])
     journal = LogJournal(task["log"]) if task["log"] else None
-    asyncio.run(serve(TimedJob("job", plan, decider, journal), task["secret"].encode()))
+    serve(TimedJob("job", plan, decider, journal), task["secret"], "127.0.0.1")
 
 
 if __name__ == "__main__":
