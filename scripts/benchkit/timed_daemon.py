@@ -1,7 +1,7 @@
 """The autotuner's daemon, which says of each window how long it took to decide.
 
 A JSON object on standard input says the plan, the secret and the log; a line on standard output the
-port, and one after each window the time of its decision.
+port, one when all ranks have joined, and one after each window the time of its decision.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from benchkit.serving import serve
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.journal import LogJournal
-from plink.autotune.ranks.messages import Report
+from plink.autotune.ranks.messages import Join, Report
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.replay import tuner_of
 from plink.autotune.tuner.tuner import Tuner
@@ -24,6 +24,13 @@ from plink.files.plan import Plan
 
 class TimedJob(Job):
     """A job that tells what it does."""
+
+    def joined(self, now_s: float, join: Join) -> Outgoing:
+        """As `Job`."""
+        outgoing = super().joined(now_s, join)
+        if self.status.ranks_there == self.ranks:
+            print(json.dumps({"at_s": time.time()}), flush=True)
+        return outgoing
 
     def reported(self, now_s: float, rank: int, report: Report) -> Outgoing:
         """As `Job`."""
