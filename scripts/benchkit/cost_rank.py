@@ -5,7 +5,6 @@ A JSON object on standard input says what to do; one on standard output what was
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import sys
@@ -15,14 +14,14 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import PrefixStore, TCPStore
+from torch._C._distributed_c10d import PrefixStore
 
+from benchkit.meeting import Meeting
 from plink.autotune.ranks.agreement import DEFAULT_BYTES, DEFAULT_COLLECTIVES
 from plink.torch import backend
 from plink.torch.group import PlinkGroup
 
-PORT = 29400
-TIMEOUT = datetime.timedelta(seconds=60)
+TIMEOUT_S = 60
 WARM_UP = 3
 # So that the tuner's windows, of a second, are within a turn, and a point at least.
 TURN_S = 2.5
@@ -31,31 +30,31 @@ TURN_S = 2.5
 def main() -> None:
     """Meet the others, measure, tell."""
     task = json.loads(sys.stdin.readline())
-    rank, ranks = task["rank"], task["ranks"]
     torch.set_num_threads(1)
-    store = TCPStore(task["master"], PORT, ranks, rank == 0, TIMEOUT)
+    meeting = Meeting(task, TIMEOUT_S)
     os.environ.update(task["environment"])
-    groups = {"tuned": made("tuned", store, rank, ranks)}
+    groups = {"tuned": made("tuned", meeting)}
     del os.environ["PLINK_AUTOTUNE"]
-    groups["plain"] = made("plain", store, rank, ranks)
+    groups["plain"] = made("plain", meeting)
     tensors = [torch.zeros(size // 4) for size in task["sizes_bytes"]]
     measured = in_turn(groups, tensors, task["seconds"])
     plan = groups["tuned"].plan_number
-    print(json.dumps({"turns": measured, "plan": plan}), flush=True)
     # Nobody leaves while another one still needs the store.
     groups["plain"].barrier().wait()
     for group in groups.values():
         group.shutdown()
+    # Nobody may wait for a rank whose answer waits to be read.
+    print(json.dumps({"turns": measured, "plan": plan}), flush=True)
 
 
-def made(name: str, store: TCPStore, rank: int, ranks: int) -> PlinkGroup:
+def made(name: str, meeting: Meeting) -> PlinkGroup:
     """What `init_process_group` would make, which makes only one in a process."""
     asked = SimpleNamespace(
-        store=PrefixStore(name, store),
+        store=PrefixStore(name, meeting.store),
         group_id=name,
-        group_rank=rank,
-        group_size=ranks,
-        timeout=TIMEOUT,
+        group_rank=meeting.rank,
+        group_size=meeting.ranks,
+        timeout=meeting.timeout,
         global_ranks_in_group=[],
     )
     return backend.create(asked, None)

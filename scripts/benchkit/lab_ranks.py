@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from benchkit.hosts import Hosts
+from benchkit.programs import program
 
 
 def answers_of_ranks(
-    lab: Hosts, hosts: Sequence[str], program: Path, task: Mapping[str, Any]
+    lab: Hosts, hosts: Sequence[str], name: str, task: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """What every rank answered.
 
     Args:
         lab: that stands, or this host alone.
         hosts: of each rank.
-        program: a Python program.
+        name: of the program.
         task: for all ranks; each is also told its `rank` and its host's `address`.
 
     Raises:
@@ -29,7 +28,7 @@ def answers_of_ranks(
     processes = []
     for rank, host in enumerate(hosts):
         process = subprocess.Popen(
-            [*lab.command_on(host), sys.executable, str(program)],
+            [*lab.command_on(host), *program(name)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -42,8 +41,3 @@ def answers_of_ranks(
     if any(process.returncode for process in processes):
         raise SystemExit("a rank failed")
     return [json.loads(answer) for answer in answers]
-
-
-def told(process: subprocess.Popen[str]) -> str:
-    """The next line that a program says; nothing if it has ended."""
-    return process.stdout.readline() if process.stdout is not None else ""

@@ -6,14 +6,13 @@ the port.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 
 import numpy as np
 
+from benchkit.serving import serve
 from plink.autotune.daemon.job import Job
-from plink.autotune.daemon.server import Served, Server
 from plink.autotune.tuner.decision import Action, Decision
 from plink.autotune.tuner.masters import Masters
 from plink.autotune.tuner.window import Window
@@ -38,14 +37,6 @@ class Cycle:
         return Decision(Action.FINETUNE, "time for a change", self.plan, _NO_MASTERS, forest)
 
 
-async def serve(job: Job, secret: bytes, host: str) -> None:
-    """Until the end of the process."""
-    server = Server({"job": Served(job, secret)}, lambda text: print(text, file=sys.stderr))
-    listening = await server.listen(host, 0)
-    print(listening.sockets[0].getsockname()[1], flush=True)
-    await asyncio.Event().wait()
-
-
 def main() -> None:
     """Serve."""
     task = json.loads(sys.stdin.readline())
@@ -57,7 +48,7 @@ def main() -> None:
     def decider(_plan: Plan) -> Cycle:
         return Cycle(forests)
 
-    asyncio.run(serve(Job("job", plan, decider), task["secret"].encode(), task["address"]))
+    serve(Job("job", plan, decider), task["secret"], task["address"])
 
 
 if __name__ == "__main__":

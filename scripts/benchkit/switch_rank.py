@@ -5,7 +5,6 @@ A JSON object on standard input says what to do; one on standard output what was
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import sys
@@ -15,12 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import TCPStore
 
-import plink.torch  # noqa: F401 - it registers the backend
+from benchkit.meeting import Meeting
 
-PORT = 29400
-TIMEOUT = datetime.timedelta(seconds=60)
+TIMEOUT_S = 60
 # Different data from iteration to iteration, without drawing all anew.
 DRAWN = 3
 
@@ -63,19 +60,19 @@ class Traffic:
 def main() -> None:
     """Meet the others, iterate, tell."""
     task = json.loads(sys.stdin.readline())
-    rank, ranks = task["rank"], task["ranks"]
     os.environ.update(task["environment"])
     torch.set_num_threads(1)
-    store = TCPStore(task["master"], PORT, ranks, rank == 0, TIMEOUT)
-    dist.init_process_group("plink", store=store, rank=rank, world_size=ranks, timeout=TIMEOUT)
+    meeting = Meeting(task, TIMEOUT_S)
+    meeting.join("switches")
     measured = {}
     for name, sizes_bytes in task["traffic"].items():
-        traffic = Traffic(rank, ranks, sizes_bytes, task["seed"])
+        traffic = Traffic(meeting.rank, meeting.ranks, sizes_bytes, task["seed"])
         dist.barrier()
         measured[name] = iterated(traffic, task["switches"])
-    print(json.dumps(measured), flush=True)
     dist.barrier()
     dist.destroy_process_group()
+    # Nobody may wait for a rank whose answer waits to be read.
+    print(json.dumps(measured), flush=True)
 
 
 def iterated(traffic: Traffic, switches: int) -> dict[str, Any]:

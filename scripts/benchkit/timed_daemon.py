@@ -1,22 +1,21 @@
 """The autotuner's daemon, which says of each window how long it took to decide.
 
 A JSON object on standard input says the plan, the secret and the log; a line on standard output the
-port, and one after each window the time of its decision.
+port, one when all ranks have joined, and one after each window the time of its decision.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import resource
 import sys
 import time
 
+from benchkit.serving import serve
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.daemon.server import Served, Server
 from plink.autotune.log.journal import LogJournal
 from plink.autotune.log.replay import tuner_of
-from plink.autotune.ranks.messages import Report
+from plink.autotune.ranks.messages import Join, Report
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
 from plink.files import plan as plan_file
@@ -25,6 +24,13 @@ from plink.files.plan import Plan
 
 class TimedJob(Job):
     """A job that tells what it does."""
+
+    def joined(self, now_s: float, join: Join) -> Outgoing:
+        """As `Job`."""
+        outgoing = super().joined(now_s, join)
+        if self.status.ranks_there == self.ranks:
+            print(json.dumps({"at_s": time.time()}), flush=True)
+        return outgoing
 
     def reported(self, now_s: float, rank: int, report: Report) -> Outgoing:
         """As `Job`."""
@@ -43,20 +49,12 @@ def decider(plan: Plan) -> Tuner:
     return tuner_of(plan, TunerOptions())
 
 
-async def serve(job: Job, secret: bytes) -> None:
-    """Until the end of the process."""
-    server = Server({"job": Served(job, secret)}, lambda text: print(text, file=sys.stderr))
-    listening = await server.listen("127.0.0.1", 0)
-    print(listening.sockets[0].getsockname()[1], flush=True)
-    await asyncio.Event().wait()
-
-
 def main() -> None:
     """Serve."""
     task = json.loads(sys.stdin.readline())
     plan, _ = plan_file.read(task["plan"])
     journal = LogJournal(task["log"]) if task["log"] else None
-    asyncio.run(serve(TimedJob("job", plan, decider, journal), task["secret"].encode()))
+    serve(TimedJob("job", plan, decider, journal), task["secret"], "127.0.0.1")
 
 
 if __name__ == "__main__":

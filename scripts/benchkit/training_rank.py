@@ -6,7 +6,6 @@ are JSON, and each is answered by a line of JSON on standard output.
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import sys
@@ -17,12 +16,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch._C._distributed_c10d import PrefixStore, TCPStore
+from torch._C._distributed_c10d import PrefixStore
 
-import plink.torch  # noqa: F401
+from benchkit.meeting import Meeting
 from plink.bench.workers.gloo_allreduce import interface_of
 
-TIMEOUT = datetime.timedelta(seconds=900)
+TIMEOUT_S = 900
 # Small whole numbers, which float32 adds up exactly.
 PERIOD = 1009
 # Buffers are filled and checked in slices: of a gradient there is no second copy.
@@ -50,8 +49,8 @@ class Rank:
     """This process's part; its public methods are the commands.
 
     Args:
-        task: `rank` and `ranks`, `address`, the `master` and its `port`, `plan` (a path), and
-            `gloo`: by name of a group its ranks in order.
+        task: `rank` and `ranks`, `address`, the `master`, `plan` (a path), and `gloo`: by
+            name of a group its ranks in order.
     """
 
     def __init__(self, task: dict[str, Any]) -> None:
@@ -59,20 +58,13 @@ class Rank:
         os.environ["GLOO_SOCKET_IFNAME"] = interface_of(task["address"])
         os.environ["PLINK_PLAN"] = task["plan"]
         torch.set_num_threads(1)
-        store = TCPStore(task["master"], task["port"], self.ranks, self.rank == 0, TIMEOUT)
-        dist.init_process_group(
-            "plink",
-            store=PrefixStore("plink", store),
-            rank=self.rank,
-            world_size=self.ranks,
-            timeout=TIMEOUT,
-        )
+        meeting = Meeting(task, TIMEOUT_S)
+        meeting.join("plink")
         self._allreduces: dict[str, Allreduce] = {
             "plink": lambda bucket: dist.all_reduce(bucket, async_op=True)
         }
         for name, order in task["gloo"].items():
-            place = order.index(self.rank)
-            self._allreduces[name] = _by_gloo(PrefixStore(name, store), place, self.ranks)
+            self._allreduces[name] = _by_gloo(meeting, name, order.index(self.rank))
         self._pattern = (torch.arange(SLICE_ITEMS) % PERIOD).to(torch.float32)
         self._gradients: Sequence[Tensor] = ()
         self._ready_s: Sequence[float] = ()
@@ -125,9 +117,10 @@ class Rank:
         return [part for bucket in self._gradients for part in torch.split(bucket, SLICE_ITEMS)]
 
 
-def _by_gloo(store: PrefixStore, place: int, ranks: int) -> Allreduce:
+def _by_gloo(meeting: Meeting, name: str, place: int) -> Allreduce:
     # As init_process_group("gloo") makes it. PyTorch's stubs do not say that it is a ProcessGroup.
-    group: Any = dist.ProcessGroupGloo(store, place, ranks, TIMEOUT)
+    store = PrefixStore(name, meeting.store)
+    group: Any = dist.ProcessGroupGloo(store, place, meeting.ranks, meeting.timeout)
     return lambda bucket: group.allreduce([bucket])
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,14 +14,12 @@ from typing import Any
 
 from benchkit.gradients import Bucket
 from benchkit.lab import BenchLab
+from benchkit.programs import answer, program
 from benchkit.training_rounds import GIVEN, ORDERED, Trained
 from labkit.namespaces import inside
 from labkit.wiring import UP_PORT, namespace
 from plink.files import order as order_file
 from plink.files import plan as plan_file
-
-PORT = 29400
-_PROGRAM = Path(__file__).with_name("training_rank.py")
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ class Ranks:
     def _exchange(self, lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for process, line in zip(self.processes, lines, strict=True):
             print(json.dumps(line), file=process.stdin, flush=True)
-        return [_answer(process) for process in self.processes]
+        return [answer(process) for process in self.processes]
 
     def _crossed_bytes(self) -> int:
         """What has left all racks since the lab stands, with all headers."""
@@ -114,7 +111,6 @@ def training(lab: BenchLab, prepared: Prepared) -> Iterator[Ranks]:
     common = {
         "ranks": len(given),
         "master": lab.addresses[given[0]],
-        "port": PORT,
         "plan": str(prepared.plan),
         "gloo": {
             GIVEN: list(range(len(given))),
@@ -125,7 +121,7 @@ def training(lab: BenchLab, prepared: Prepared) -> Iterator[Ranks]:
         processes = []
         for name in given:
             process = subprocess.Popen(
-                [*lab.command_on(name), sys.executable, str(_PROGRAM)],
+                [*lab.command_on(name), *program("training_rank")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -148,14 +144,6 @@ def training(lab: BenchLab, prepared: Prepared) -> Iterator[Ranks]:
             for process in processes:
                 process.kill()
             raise
-
-
-def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    line = process.stdout.readline() if process.stdout else ""
-    if not line:
-        raise RuntimeError("a rank ended; what it said is above")
-    answer: dict[str, Any] = json.loads(line)
-    return answer
 
 
 def _sent_bytes(rack: str) -> int:

@@ -1,75 +1,20 @@
-"""A training over plink on the hosts of a lab, with `plink autotune` beside it or without."""
+"""A training over plink on the hosts of a lab, that can be begun again and again."""
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from benchkit.lab import BenchLab
+from benchkit.programs import answer, program
 from benchkit.tuned_figures import Iteration
 from labkit.bound import BOUND
-from plink.files import autotune_log
-from plink.files.autotune_log import Entry
 
-PORT = 29400
-_PROGRAM = Path(__file__).with_name("tuned_rank.py")
 _ENDS_WITHIN_S = 120
-
-
-@dataclass(frozen=True)
-class Daemon:
-    """A running `plink autotune`.
-
-    Args:
-        environment: that ranks need to find it.
-        log: what it has measured and decided.
-    """
-
-    environment: Mapping[str, str]
-    log: Path
-
-    def entries(self) -> list[Entry]:
-        """What stands in the log by now."""
-        return list(autotune_log.read(str(self.log))[1]) if self.log.exists() else []
-
-
-@contextmanager
-def autotuning(plan: Path, address: str, log: Path) -> Iterator[Daemon]:
-    """Start the daemon for one job; end it at the end.
-
-    Args:
-        plan: with which the job begins.
-        address: to listen on.
-        log: is written anew.
-    """
-    log.unlink(missing_ok=True)
-    options = ["--listen", f"{address}:0", "--log", str(log)]
-    process = subprocess.Popen(
-        [*BOUND, sys.executable, "-m", "plink", "autotune", str(plan), *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd="/",
-        # Ctrl-C is for us alone.
-        start_new_session=True,
-    )
-    try:
-        words = shlex.split(process.stdout.readline() if process.stdout else "")
-        if not words:
-            raise RuntimeError("plink autotune did not start")
-        yield Daemon(dict(word.split("=", 1) for word in words if "=" in word), log)
-    finally:
-        process.terminate()
-        process.communicate()
 
 
 class Ranks:
@@ -118,7 +63,7 @@ class Ranks:
         if self._reader is not None:
             self._reader.join(_ENDS_WITHIN_S)
         for process in self._processes[1:]:
-            self.wrong += _answer(process)["wrong"]
+            self.wrong += answer(process)["wrong"]
         return self.iterations
 
     def _say(self, line: str) -> None:
@@ -126,9 +71,9 @@ class Ranks:
             print(line, file=process.stdin, flush=True)
 
     def _read(self) -> None:
-        while "wrong" not in (answer := _answer(self._processes[0])):
-            self.iterations.append(Iteration(**answer))
-        self.wrong += answer["wrong"]
+        while "wrong" not in (told := answer(self._processes[0])):
+            self.iterations.append(Iteration(**told))
+        self.wrong += told["wrong"]
 
 
 @contextmanager
@@ -140,7 +85,7 @@ def ranks_on(
         processes = []
         for rank, host in enumerate(hosts):
             process = subprocess.Popen(
-                [*BOUND, *lab.command_on(host), sys.executable, str(_PROGRAM)],
+                [*BOUND, *lab.command_on(host), *program("tuned_rank")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -155,7 +100,6 @@ def ranks_on(
                 "ranks": len(hosts),
                 "address": lab.addresses[host],
                 "master": lab.addresses[hosts[0]],
-                "port": PORT,
             }
             print(json.dumps(task), file=process.stdin, flush=True)
         try:
@@ -164,11 +108,3 @@ def ranks_on(
             # Whoever is left would wait for the others.
             for process in processes:
                 process.kill()
-
-
-def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    line = process.stdout.readline() if process.stdout else ""
-    if not line:
-        raise RuntimeError("a rank ended; what it said is above")
-    answer: dict[str, Any] = json.loads(line)
-    return answer

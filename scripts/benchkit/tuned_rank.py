@@ -7,7 +7,6 @@ standard output rank 0 tells of every iteration, and every rank what a training 
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import queue
@@ -20,12 +19,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch._C._distributed_c10d import PrefixStore, TCPStore
 
 import plink.torch
+from benchkit.meeting import Meeting
 from plink.bench.workers.gloo_allreduce import interface_of
 
-TIMEOUT = datetime.timedelta(seconds=300)
+TIMEOUT_S = 300
 # Sums stay whole numbers that float32 holds, and differ from iteration to iteration.
 PERIOD = 997
 # Added by rank 0 to the first number of all, where the training is to end.
@@ -42,7 +41,7 @@ def main() -> None:
     threading.Thread(target=_read, args=[lines], daemon=True).start()
     torch.set_num_threads(1)
     os.environ["GLOO_SOCKET_IFNAME"] = interface_of(task["address"])
-    store = TCPStore(task["master"], task["port"], task["ranks"], task["rank"] == 0, TIMEOUT)
+    meeting = Meeting(task, TIMEOUT_S)
     number = 0
     while line := lines.get():
         if not line.strip():
@@ -50,13 +49,7 @@ def main() -> None:
         number += 1
         training = json.loads(line)
         os.environ.update(training["environment"])
-        dist.init_process_group(
-            "plink",
-            store=PrefixStore(str(number), store),
-            rank=task["rank"],
-            world_size=task["ranks"],
-            timeout=TIMEOUT,
-        )
+        meeting.join(str(number))
         wrong = Training(task, training, lines, output).run()
         dist.destroy_process_group()
         print(json.dumps({"rank": task["rank"], "wrong": wrong}), file=output)

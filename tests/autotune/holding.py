@@ -9,12 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from autotune.serving import HOST, SECRET
+from autotune.tuned_ranks import tuned_ranks
 from engine.group import group
-from plink.autotune.ranks.agreement import Stride
-from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.rank import TunedRank
-from plink.autotune.ranks.settings import Settings
 from plink.engine import Engine
 from plink.plans.forest import Forest
 
@@ -42,7 +39,6 @@ def training(forest: Forest, port: int) -> Iterator[Training]:
     ranks = forest.ranks
     state = Training([0] * ranks, [0] * ranks)
     is_over = threading.Event()
-    settings = Settings(HOST, port, stride=Stride(1 << 40, 4), window_s=0.02)
 
     def train(engine: Engine, tuned: TunedRank, rank: int) -> None:
         go_on = np.ones(1, dtype=np.int64)
@@ -66,20 +62,10 @@ def training(forest: Forest, port: int) -> Iterator[Training]:
         except BaseException as error:
             state.wrong.append(error)
 
-    with group(forest) as engines, contextlib.ExitStack() as stack:
-        tuned = [
-            TunedRank(
-                engine,
-                rank,
-                forest,
-                placing=Placing(range(ranks)),
-                settings=settings,
-                secret=SECRET,
-            )
-            for rank, engine in enumerate(engines.engines)
-        ]
-        for one in tuned:
-            stack.callback(one.close)
+    with (
+        group(forest) as engines,
+        tuned_ranks(engines.engines, forest, port, stride=4, window_s=0.02) as tuned,
+    ):
         threads = _started(engines.engines, tuned, run)
         try:
             yield state

@@ -9,14 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from autotune.serving import HOST, SECRET, serving, switching
+from autotune.serving import SECRET, serving, switching
+from autotune.tuned_ranks import tuned_ranks
 from engine.forests import stars
 from engine.group import group
 from plink.autotune.daemon.server import Served
-from plink.autotune.ranks.agreement import Stride
-from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.rank import TunedRank
-from plink.autotune.ranks.settings import Settings
 from plink.engine import Engine, Forest, Prepared
 from plink.errors import WrongUseError
 
@@ -70,21 +68,9 @@ def test_what_one_rank_cannot_use_no_rank_takes(caplog: pytest.LogCaptureFixture
     forest = stars(RANKS)
     served = {"job": Served(switching(RANKS), SECRET)}
     with serving(served, []) as port, group(forest) as made:
-        settings = Settings(HOST, port, stride=Stride(1 << 40, len(SIZES)), window_s=0.01)
         engines = [Picky(engine) for engine in made.engines]
-        ranks = [
-            TunedRank(
-                engine,
-                rank,
-                forest,
-                placing=Placing(range(RANKS)),
-                settings=settings,
-                secret=SECRET,
-            )
-            for rank, engine in enumerate(engines)
-        ]
-        engines[1].refuses = True
-        try:
+        with tuned_ranks(engines, forest, port, stride=len(SIZES), window_s=0.01) as ranks:
+            engines[1].refuses = True
             while not engines[1].has_refused.is_set():
                 iterate(engines, ranks)
             for _ in range(20):
@@ -96,6 +82,3 @@ def test_what_one_rank_cannot_use_no_rank_takes(caplog: pytest.LogCaptureFixture
             while not ranks[0].plan_number:
                 iterate(engines, ranks)
             assert ranks[0].plan_number == ranks[1].plan_number
-        finally:
-            for rank in ranks:
-                rank.close()

@@ -47,3 +47,13 @@ def test_usage_is_true(path: Path) -> None:
     for name, value in said.items():
         if value and taken[name] not in (None, ...) and not _PLACEHOLDER.fullmatch(value):
             assert value == str(taken[name]), name
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_every_option_is_read(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    calls = {ast.unparse(call.func) for call in ast.walk(tree) if isinstance(call, ast.Call)}
+    read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    read |= {"racks", "hosts", "hops"} if "shape" in calls else set()
+    names = {name.removeprefix("--").replace("-", "_") for name in options_taken(tree)}
+    assert names <= read
