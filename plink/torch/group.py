@@ -167,13 +167,22 @@ class PlinkGroup(ProcessGroup):
 
     def shutdown(self) -> None:
         """End the engine and its threads: `destroy_process_group` calls it."""
-        self._end()
+        self.end()
         super().shutdown()
 
     def abort(self) -> None:
         """As `shutdown`; what is pending fails, here and on the ranks that wait for it."""
         self._end()
         super().abort()
+
+    def end(self) -> None:
+        """End the engine and its threads, once nothing of the autotuner's is pending on this rank.
+
+        A ballot that one rank leaves unfinished would fail what others still wait for.
+        """
+        if self._tuned is not None:
+            self._tuned.settle()
+        self._end()
 
     def _end(self) -> None:
         _open.discard(self)
@@ -254,4 +263,4 @@ def _close_all() -> None:
     # Before the interpreter ends: a thread that comes back from native code later would abort it.
     for group in list(_open):
         with contextlib.suppress(PlinkError):
-            group._end()
+            group.end()

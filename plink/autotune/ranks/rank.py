@@ -6,6 +6,7 @@ client's thread.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -25,11 +26,14 @@ from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
 from plink.autotune.ranks.stillness import Stillness
 from plink.engine import Forest, Prepared, Statistics, Work
+from plink.errors import PlinkError
 
 # A window is looked through for its period each time it has so many times more collectives.
 _GROWTH = 1.25
 # A window of more collectives than that ends without a period.
 _MOST_COLLECTIVES = 1 << 14
+# For a ballot to end before the engine is closed.
+_SETTLE_S = 10.0
 # Figures that are read later than this, and this share of the window, are none of the window.
 _LATE_S = 0.1
 _LATE_SHARE = 0.1
@@ -179,6 +183,18 @@ class TunedRank:
     def go_on(self) -> None:
         """Hold still no longer, if it does."""
         self._stillness.release()
+
+    def settle(self) -> None:
+        """Await the ballot under way, before the engine is closed.
+
+        All ranks begin it with the same collective of the user's, so that it is not long; and not
+        at all where the engine has failed. A rank that is lost meanwhile ends it, too.
+        """
+        self.go_on()
+        vote = self._vote
+        if vote is not None:
+            with contextlib.suppress(PlinkError, TimeoutError):
+                vote.wait(_SETTLE_S)
 
     def close(self) -> None:
         """End the thread. The engine goes on, on its last plan."""
