@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from autotune.tuner.jobs import first_forest
 from autotune.tuner.network import Job, Noise, even
@@ -44,3 +46,12 @@ def write_log(path: Path, max_bytes: int = 1 << 30, plan: Plan | None = None) ->
         if writer.write(5.0 * number, window, decision):
             writer.restart(Start(plan, TunerOptions(), to_json(tuner)))
     return plans
+
+
+def damage(log: Path, line: int, change: Callable[[dict[str, Any]], None]) -> None:
+    """Write a line of a log anew, changed."""
+    lines = log.read_text().splitlines()
+    data = json.loads(lines[line])
+    change(data)
+    lines[line] = json.dumps(data)
+    log.write_text("\n".join(lines) + "\n")

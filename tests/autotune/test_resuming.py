@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.logs import SIZE_BYTES, WINDOWS, plan_of_log, write_log
+from autotune.logs import SIZE_BYTES, WINDOWS, damage, plan_of_log, write_log
 from autotune.reporting import first, report
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.log import journal
@@ -180,14 +180,6 @@ def test_nothing_is_kept_where_there_is_no_log_or_an_empty_one(tmp_path: Path) -
     assert kept_of(str(tmp_path / "empty.log"), PLAN) is None
 
 
-def changed(log: Path, line: int, change: Callable[[dict[str, Any]], None]) -> None:
-    lines = log.read_text().splitlines()
-    data = json.loads(lines[line])
-    change(data)
-    lines[line] = json.dumps(data)
-    log.write_text("\n".join(lines) + "\n")
-
-
 @pytest.mark.parametrize(
     ("line", "change", "why"),
     [
@@ -203,7 +195,7 @@ def changed(log: Path, line: int, change: Callable[[dict[str, Any]], None]) -> N
 def test_a_log_that_cannot_be_gone_on_from_says_why(
     log: Path, line: int, change: Callable[[dict[str, Any]], None], why: str
 ) -> None:
-    changed(log, line, change)
+    damage(log, line, change)
     with pytest.raises(UnusableLogError, match=why):
         kept_of(str(log), PLAN)
 
@@ -221,7 +213,7 @@ def test_states_in_the_log_spare_deciding_again(log: Path, monkeypatch: pytest.M
     all_report(job, newest(log, 2), windows=9)
     whole = kept_of(str(log), PLAN)
     # From the last state on, what came before need not even be decided alike.
-    changed(log, 5, lambda data: data["decision"].update(plan=3))
+    damage(log, 5, lambda data: data["decision"].update(plan=3))
     kept = kept_of(str(log), PLAN)
     assert kept is not None
     assert whole is not None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from autotune.logs import write_log
+from autotune.logs import damage, write_log
 from plink.autotune.log.replay import replay, tuner_of
 from plink.autotune.tuner.snapshot import to_json
 from plink.cli import run
@@ -70,14 +70,6 @@ def test_a_last_line_that_was_cut_is_left_out(log: Path) -> None:
     log.write_bytes(log.read_bytes()[:-20])
     start, entries = autotune_log.read(str(log))
     assert len(list(replay(start, entries))) == 44
-
-
-def damage(log: Path, line: int, change: Callable[[dict[str, Any]], None]) -> None:
-    lines = log.read_text().splitlines()
-    data = json.loads(lines[line])
-    change(data)
-    lines[line] = json.dumps(data)
-    log.write_text("\n".join(lines) + "\n")
 
 
 @pytest.mark.parametrize(
