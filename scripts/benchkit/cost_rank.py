@@ -43,7 +43,6 @@ def main() -> None:
     groups["plain"].barrier().wait()
     for group in groups.values():
         group.shutdown()
-    # Nobody may wait for a rank whose answer waits to be read.
     print(json.dumps({"turns": measured, "plan": plan}), flush=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from benchkit.hosts import Hosts
@@ -37,7 +38,9 @@ def answers_of_ranks(
         own_task = {**task, "rank": rank, "address": lab.addresses[host]}
         print(json.dumps(own_task), file=process.stdin, flush=True)
         processes.append(process)
-    answers = [process.communicate()[0] for process in processes]
+    # All at the same time: one whose answer is not read would keep those waiting that it meets.
+    with ThreadPoolExecutor(len(processes)) as readers:
+        answers = [said for said, _ in readers.map(subprocess.Popen.communicate, processes)]
     if any(process.returncode for process in processes):
         raise SystemExit("a rank failed")
     return [json.loads(answer) for answer in answers]

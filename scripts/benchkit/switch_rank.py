@@ -71,7 +71,6 @@ def main() -> None:
         measured[name] = iterated(traffic, task["switches"])
     dist.barrier()
     dist.destroy_process_group()
-    # Nobody may wait for a rank whose answer waits to be read.
     print(json.dumps(measured), flush=True)
 
 

@@ -121,7 +121,7 @@ class Job:
         self._gathering.forget()
         self._largest = max(self._largest, join.in_force.number, join.held.number)
         if len(self._there) == self.ranks:
-            self._say(now_s, "joined", f"all {self.ranks} ranks are there")
+            self.say(now_s, "joined", f"all {self.ranks} ranks are there")
         if self._issued is not None and join.held != self._issued.identity:
             return [(join.rank, self._issued)]
         return []
@@ -129,7 +129,7 @@ class Job:
     def left(self, now_s: float, rank: int) -> None:
         """A rank is gone. Training may go on without us, or be over."""
         if len(self._there) == self.ranks:
-            self._say(now_s, "left", f"rank {rank} on {self.plan.ranks[rank].host} is gone")
+            self.say(now_s, "left", f"rank {rank} on {self.plan.ranks[rank].host} is gone")
         self._there.discard(rank)
         self.status.ranks_there = len(self._there)
         self._gathering.forget()
@@ -138,12 +138,12 @@ class Job:
     def told(self, now_s: float, plan: NewPlan) -> Outgoing:
         """A rank has sent the plan that it was asked for."""
         self._remember(plan)
-        self._say(now_s, "plan", f"plan {plan.identity.number} was got back from the ranks")
+        self.say(now_s, "plan", f"plan {plan.identity.number} was got back from the ranks")
         return []
 
     def say(self, now_s: float, what: str, text: str) -> None:
         """Something has happened that is to be seen."""
-        self._say(now_s, what, text)
+        self.status.latest.append(Event(now_s, what, text))
 
     def hold(self) -> Outgoing:
         """Ask the ranks to hold still; `still` tells which ones do.
@@ -179,7 +179,7 @@ class Job:
         try:
             decider = self._make_decider(begun)
         except ValueError as error:
-            self._say(now_s, "plan", f"the new plan cannot be tuned: {error}")
+            self.say(now_s, "plan", f"the new plan cannot be tuned: {error}")
             return []
         self.plan = begun
         sent = self._issue(begun.forest)
@@ -200,7 +200,7 @@ class Job:
         if not len(iteration_seconds(reports)):
             if not self.status.windows_unread:
                 text = "no iterations can be told from the collectives: mark them"
-                self._say(now_s, "unread", f"{text} with plink.torch.iteration()")
+                self.say(now_s, "unread", f"{text} with plink.torch.iteration()")
             self.status.windows_unread += 1
             return []
         if self._tuned is None or report.plan not in self._known:
@@ -229,13 +229,13 @@ class Job:
         try:
             decider = self._make_decider(begun)
         except ValueError as error:
-            self._say(now_s, "plan", f"plan {plan.number} cannot be tuned: {error}")
+            self.say(now_s, "plan", f"plan {plan.number} cannot be tuned: {error}")
             return self._issue(self.plan.forest)
         self._kept = None
         self._tuned = _Tuned(decider, plan)
         self.status.plan = plan.number
         text = f"plan {plan.number} is in force, and tuned from now on{why_not}"
-        self._say(now_s, "begun", text)
+        self.say(now_s, "begun", text)
         self._write(now_s, lambda journal: journal.begun(begun, decider))
         return []
 
@@ -253,7 +253,7 @@ class Job:
             f"plan {plan.number} is in force, and tuned on after the log's {kept.windows} windows"
         )
         lost = "" if is_newest else "; the newest plan is handed out again"
-        self._say(now_s, "resumed", f"{text}{lost}")
+        self.say(now_s, "resumed", f"{text}{lost}")
         self._write(now_s, lambda journal: journal.resumed(kept))
         if is_newest:
             return []
@@ -269,7 +269,7 @@ class Job:
         if decision.action is Action.REPROBE:
             self.status.reprobe_hosts = [self.status.hosts[host] for host in decision.hosts]
         if decision.action is not Action.WAIT:
-            self._say(now_s, decision.action.value, decision.reason)
+            self.say(now_s, decision.action.value, decision.reason)
         sent = [] if decision.forest is None else self._issue(decision.forest)
         if sent and self._issued is not None:
             self._tuned = _Tuned(decider, self._issued.identity)
@@ -295,12 +295,9 @@ class Job:
             write(self._journal)
         except PlinkError as error:
             self._journal = None
-            self._say(now_s, "log", f"nothing is written down from now on: {error}")
+            self.say(now_s, "log", f"nothing is written down from now on: {error}")
 
     def _remember(self, plan: NewPlan) -> None:
         self._known[plan.identity] = plan.forest
         if len(self._known) > _MOST_KNOWN:
             del self._known[next(iter(self._known))]
-
-    def _say(self, now_s: float, what: str, text: str) -> None:
-        self.status.latest.append(Event(now_s, what, text))

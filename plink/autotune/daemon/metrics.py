@@ -5,7 +5,7 @@ Imports prometheus_client, which is an extra.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -92,6 +92,7 @@ class JobCollector(Collector):
         return counter
 
     def _of_hosts(self) -> Iterator[Family]:
+        of_jobs = [(job, _host_values(job)) for job in self._jobs]
         for name, text in (
             ("host_sent_bytes", "Bytes that a host sent to others in an iteration"),
             ("host_busy_seconds", "Longest that a host's flow had something to send"),
@@ -101,17 +102,18 @@ class JobCollector(Collector):
             ("host_waited_seconds", "Longest without room at a receiver in the last window"),
         ):
             gauge = GaugeMetricFamily(f"plink_autotune_{name}", text, labels=["job", "host"])
-            for job in self._jobs:
-                for host, values in zip(job.hosts, _host_values(job), strict=False):
-                    gauge.add_metric([job.name, host], values[name])
+            for job, values in of_jobs:
+                for host, value in zip(job.hosts, values.get(name, ()), strict=False):
+                    gauge.add_metric([job.name, host], float(value))
             yield gauge
 
 
-def _host_values(job: Status) -> list[dict[str, float]]:
+def _host_values(job: Status) -> Mapping[str, Floats]:
+    """By name (H,); nothing before the first window."""
     window = job.window
     if window is None:
-        return []
-    columns: dict[str, Floats] = {
+        return {}
+    return {
         "host_sent_bytes": window.sent_bytes.sum(axis=1),
         "host_busy_seconds": window.busy_s.max(axis=1),
         "host_retransmissions": window.retransmissions.sum(axis=1),
@@ -119,7 +121,3 @@ def _host_values(job: Status) -> list[dict[str, float]]:
         "host_rate_bytes_per_second": job.rate_bytes_s,
         "host_waited_seconds": job.waited_s,
     }
-    return [
-        {name: float(values[host]) for name, values in columns.items()}
-        for host in range(len(job.hosts))
-    ]

@@ -104,23 +104,11 @@ def _median(values: Matrix) -> float:
 
 def other_rates(before: Cluster, after: Cluster) -> Sequence[str]:
     """Names of the hosts and groups whose links carry materially more or less than before."""
-    then, now = capacity(before, after.groups), capacity(after, after.groups)
-    is_other = [
-        any(_is_other(a, b) for a, b in zip(then_rates, now_rates, strict=True))
-        for then_rates, now_rates in zip(
-            zip(then.send_gbit_s, then.receive_gbit_s, strict=True),
-            zip(now.send_gbit_s, now.receive_gbit_s, strict=True),
-            strict=True,
-        )
-    ]
-    hosts = [name for name, changed in zip(after.names, is_other, strict=True) if changed]
-    groups = [
-        new.group
-        for old, new in zip(then.uplinks, now.uplinks, strict=True)
-        if _is_other(old.send_gbit_s, new.send_gbit_s)
-        or _is_other(old.receive_gbit_s, new.receive_gbit_s)
-    ]
-    return [*hosts, *groups]
+    then, now = _rates(before, after.groups), _rates(after, after.groups)
+    # A rate that is unknown compares with nothing.
+    is_other = (np.maximum(then, now) > _OTHER_RATE * np.minimum(then, now)).any(axis=1)
+    names = [*after.names, *(group.name for group in after.groups)]
+    return [names[index] for index in np.flatnonzero(is_other).tolist()]
 
 
 def knows_more(before: Cluster, after: Cluster) -> bool:
@@ -135,13 +123,6 @@ def _rates(cluster: Cluster, groups: Sequence[Group]) -> Matrix:
     uplinks = [(each.send_gbit_s, each.receive_gbit_s) for each in known.uplinks]
     hosts = np.stack([known.send_gbit_s, known.receive_gbit_s], axis=1)
     return np.vstack([hosts, np.array(uplinks, dtype=np.float64).reshape(-1, 2)])
-
-
-def _is_other(before: float | None, after: float | None) -> bool:
-    if before is None or after is None or np.isnan(before) or np.isnan(after):
-        return False
-    low, high = sorted((before, after))
-    return high > _OTHER_RATE * low
 
 
 def _request(cluster: Cluster) -> GroupRequest:
