@@ -1,4 +1,4 @@
-"""Groups that the distances themselves show: how many, at which levels, or none."""
+"""Groups that readings show: at which levels, how sure they are, or that there are none."""
 
 from __future__ import annotations
 
@@ -6,38 +6,41 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from solvers.groups.grouping import (
-    ALONE,
-    Labels,
-    Matrix,
-    check_distances,
-    renumbered,
-    traffic,
-)
-from solvers.groups.separation import Separation, log_distances, separation
+from solvers.groups.dendrogram import Mask
+from solvers.groups.evidence import Evidence, probability, weigh
+from solvers.groups.grouping import ALONE, Labels, Matrix, check_distances, renumbered
+from solvers.groups.membership import host_probabilities
+from solvers.groups.structure import LEAST_GAIN, Structure
 
-# Cuts of the tree that are looked at: where joining takes the largest steps.
-_CUTS = 8
-# What nine in ten hosts must reach; few hosts look grouped by chance more often. Of random points
-# on a line, the worst case, a few in 100 sets reach it where hosts are few, and almost none from 24
-# hosts on (docs/group.md).
-_LEAST_SEPARATION = 1.35
-_MORE_FOR_FEW = 200.0
-# The same where groups of several hosts do not even overlap (`_is_apart`).
-_LEAST_IF_APART = 1.0
-_GROUP_TO_BE_APART = 3
-_HOSTS_TO_BE_APART = 16
+# Below, an answer is a guess and not given.
+LIKELY = 0.8
+SURE = 0.99
 # Two levels differ in what they say only if one has this many times the other's groups.
 _LEAST_RATIO = 1.5
+# A wider level is taken if it costs less than this share of a finer one: the finer one leaves more
+# of the traffic within groups.
+_CLEARLY_CHEAPER = 0.75
+# Below this share of the median a distance's logarithm says nothing.
+_LEAST_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
 class Level:
-    """One grouping of the hosts, and how clearly they belong to it."""
+    """One grouping of the hosts.
+
+    Args:
+        labels: (N,) each host's group; `ALONE` for a host that is near no other.
+        step: by which share what is around groups is at least farther than what is within them.
+        of_groups: (k,) the probability that each is a group.
+        of_hosts: (N,) the probability that each host belongs where it is, given the groups.
+    """
 
     labels: Labels
-    separation: Separation
+    step: float
+    of_groups: npt.NDArray[np.float64]
+    of_hosts: npt.NDArray[np.float64]
 
     @property
     def groups(self) -> int:
@@ -45,91 +48,131 @@ class Level:
         return int(self.labels.max()) + 1
 
 
-def find_levels(distance: Matrix) -> Sequence[Level]:
-    """The levels of groups that the distances show, the fewest groups first; none where none is.
-
-    Average linkage; the tree is cut where its heights make the largest steps, and a cut is a level
-    if nine in ten hosts are clearly nearer to their own group than to any other (`separation`).
-    A host that is alone in a cut fits nowhere at that level.
+@dataclass(frozen=True)
+class Discovery:
+    """What readings say of groups.
 
     Args:
-        distance: (N, N), symmetric, finite, zero diagonal.
+        levels: the fewest groups first; empty where groups are less than likely.
+        probability: that there are groups.
+        rival: the best explanation without groups, in words.
+    """
+
+    levels: Sequence[Level]
+    probability: float
+    rival: str
+
+
+def discover(distance: Matrix, is_measured: Mask | None = None, *, seed: int = 0) -> Discovery:
+    """The levels of groups that readings show.
+
+    A structure of nested groups is a description of the readings, the shortest of which is taken
+    (`structure`), and weighed against others without groups and against shuffled readings
+    (`evidence`). It is cut into levels where the distances make clear steps.
+
+    Args:
+        distance: (N, N), symmetric, finite, zero diagonal; what was not measured is filled in.
+        is_measured: (N, N) which of them were measured and so are evidence; None for all.
+        seed: of what chance decides.
 
     Raises:
         ValueError: no such matrix.
     """
     check_distances(distance)
     size = len(distance)
-    if size < 4:
-        return ()
-    # SciPy takes 0.3 s to import, and callers import this module for small things too.
-    from scipy.cluster.hierarchy import linkage  # noqa: PLC0415
-    from scipy.spatial.distance import squareform  # noqa: PLC0415
-
-    tree = linkage(squareform(distance, checks=False), method="average")
-    logs = log_distances(distance)
-    least = _LEAST_SEPARATION + _MORE_FOR_FEW / size**2
-    found = []
-    for clusters in _cuts(tree, size):
-        labels = _cut(tree, clusters)
-        level = Level(labels, separation(logs, labels))
-        if level.groups < 2:
-            continue
-        if level.separation.weakest >= (_LEAST_IF_APART if _is_apart(distance, labels) else least):
-            found.append(level)
-    # The clearest first; another that has about as many groups says the same less clearly.
-    found.sort(key=lambda level: -_clarity(level))
-    levels: list[Level] = []
-    for level in found:
-        ratios = (level.groups / other.groups for other in levels)
-        if all(max(ratio, 1.0 / ratio) >= _LEAST_RATIO for ratio in ratios):
-            levels.append(level)
-    return sorted(levels, key=lambda level: level.groups)
+    measured = ~np.eye(size, dtype=bool)
+    if is_measured is not None:
+        measured &= is_measured
+    readings = distance[measured]
+    if size < 4 or not readings.size or not (readings > 0.0).any():
+        return Discovery((), 0.0, "")
+    least = _LEAST_SHARE * float(np.median(readings[readings > 0.0]))
+    filled = np.log(np.maximum(distance, least))
+    np.fill_diagonal(filled, 0.0)
+    logs = np.where(measured, filled, 0.0)
+    evidence = weigh(filled, logs, measured, seed=seed)
+    levels: Sequence[Level] = ()
+    if evidence.probability >= LIKELY:
+        levels = _levels(evidence, logs, measured)
+    return Discovery(levels, evidence.probability if levels else 0.0, evidence.rival)
 
 
 def primary(levels: Sequence[Level]) -> Level:
-    """The level with the least traffic at a global master of 2LHA (Luo 2020, eq. 4.2)."""
-    return min(levels, key=lambda level: traffic(len(level.labels), level.groups))
+    """The level to aggregate on: the finest, but for one that is clearly cheaper (`cost`)."""
+    chosen, *wider = sorted(levels, key=lambda level: -level.groups)
+    for level in wider:
+        if cost(level.labels) < _CLEARLY_CHEAPER * cost(chosen.labels):
+            chosen = level
+    return chosen
 
 
-def _is_apart(distance: Matrix, labels: Labels) -> bool:
-    """Whether no distance within a group, of three hosts or more, is as large as one between two.
+def cost(labels: Labels) -> int:
+    """What the busiest global master of two-level aggregation sends or receives, in messages.
 
-    Of 16 random points or more that is so as seldom as that they look separate on average, and so
-    it is believed of fewer hosts whose readings are disturbed. Fewer points fall so too often.
+    Luo 2020, eq. 4.2, n / k + k, for groups of unequal sizes: those of the largest group, and one
+    of each group. A host that is alone is a group.
     """
-    if len(labels) < _HOSTS_TO_BE_APART or (labels == ALONE).any():
-        return False
-    if np.bincount(labels).min() < _GROUP_TO_BE_APART:
-        return False
-    is_within = labels[:, None] == labels[None, :]
-    return float(distance[is_within].max()) < float(distance[~is_within].min())
+    placed = labels[labels != ALONE]
+    largest = int(np.bincount(placed).max(initial=1))
+    return largest + int(labels.max()) + 1 + int((labels == ALONE).sum())
 
 
-def _clarity(level: Level) -> float:
-    """The separation of the weakest tenth, less for hosts that the level leaves alone."""
-    placed = float((level.labels != ALONE).mean())
-    return level.separation.weakest * placed**2
+def _levels(evidence: Evidence, logs: Matrix, is_measured: Mask) -> Sequence[Level]:
+    """Cuts at the widest steps first; another with about as many groups says the same."""
+    structure = evidence.structure
+    found: list[Level] = []
+    for step, labels in sorted(_cuts(structure), key=lambda cut: -cut[0]):
+        groups = int(labels.max()) + 1
+        parts = [groups + int((labels == ALONE).sum())]
+        parts += [level.groups + int((level.labels == ALONE).sum()) for level in found]
+        ratios = (max(parts[0] / other, other / parts[0]) for other in parts[1:])
+        if parts[0] >= 2 and all(ratio >= _LEAST_RATIO for ratio in ratios):
+            found.append(_level(evidence, logs, is_measured, labels, step))
+    return sorted(found, key=lambda level: (level.groups, -level.step))
 
 
-def _cuts(tree: Matrix, size: int) -> Sequence[int]:
-    """How many clusters there are below the largest steps in the logarithm of the heights."""
-    heights = np.maximum(tree[:, 2], max(float(tree[-1, 2]), 1e-300) * 1e-9)
-    steps = np.log(heights[1:] / heights[:-1])
-    # Below step i, i + 1 joins are done.
-    clusters = size - 1 - np.arange(len(steps))
-    largest = np.argsort(-steps, kind="stable")[:_CUTS]
-    return [int(clusters[step]) for step in largest if steps[step] > 0.0 and clusters[step] >= 2]
+def _cuts(structure: Structure) -> list[tuple[float, Labels]]:
+    """The step in the logarithm, and the groups, of every cut between two means."""
+    order = np.argsort(structure.log_mean[1:], kind="stable") + 1
+    around = float(structure.log_mean[0])
+    least = max(np.log1p(LEAST_GAIN), structure.deviation)
+    cuts = []
+    for count in range(1, len(order) + 1):
+        inside = float(structure.log_mean[order[count - 1]])
+        outside = around
+        if count < len(order):
+            outside = min(around, float(structure.log_mean[order[count]]))
+        if outside - inside >= least:
+            nodes = [structure.nodes[place] for place in sorted(order[:count])]
+            cuts.append((outside - inside, _labels(structure, nodes)))
+    return cuts
 
 
-def _cut(tree: Matrix, clusters: int) -> Labels:
-    """The groups when so many clusters are left; a cluster of one host is `ALONE`."""
-    size = len(tree) + 1
-    parent = np.arange(2 * size - 1)
-    for join in range(size - clusters):
-        parent[tree[join, :2].astype(int)] = size + join
-    labels = np.arange(size)
-    while (parent[labels] != labels).any():
-        labels = parent[labels]
-    names, sizes = np.unique(labels, return_counts=True)
-    return renumbered(np.where(np.isin(labels, names[sizes == 1]), ALONE, labels))
+def _labels(structure: Structure, nodes: Sequence[int]) -> Labels:
+    """The groups of the widest of these nodes, which come before those below them."""
+    labels = np.full(len(structure.tree.hosts), ALONE, dtype=np.int64)
+    for number, node in enumerate(nodes):
+        hosts = structure.tree.hosts_below(node)
+        if labels[hosts[0]] == ALONE:
+            labels[hosts] = number
+    return renumbered(labels)
+
+
+def _level(
+    evidence: Evidence, logs: Matrix, is_measured: Mask, labels: Labels, step: float
+) -> Level:
+    structure = evidence.structure
+    whole = evidence.probability
+    of_groups = np.full(int(labels.max()) + 1, whole)
+    for place, node in enumerate(structure.nodes[1:], start=1):
+        hosts = structure.tree.hosts_below(node)
+        group = labels[hosts[0]]
+        if group != ALONE and int((labels == group).sum()) == len(hosts):
+            loss = structure.cost_without[place] - structure.cost
+            of_groups[group] = min(whole, float(probability(loss / 2.0)))
+    return Level(
+        labels=labels,
+        step=float(np.expm1(step)),
+        of_groups=of_groups,
+        of_hosts=host_probabilities(logs, is_measured, labels, structure.deviation),
+    )

@@ -1,0 +1,146 @@
+"""Whether readings show groups at all, against whatever else could have made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.groups.dendrogram import Mask, by_average_linkage, by_profile
+from solvers.groups.grouping import Matrix
+from solvers.groups.nulls import cost_of_host_latencies, cost_of_one_mean, cost_of_space
+from solvers.groups.structure import Structure, best_structure
+
+# Points in space are fitted to no more hosts than that, drawn at random.
+_MOST_HOSTS_IN_SPACE = 200
+# Shuffled readings are looked at where the evidence is less than this for each host, and more:
+# heavy tails alone make a tenth of it.
+_NATS_A_HOST = 10.0
+_MORE_NATS = 50.0
+_SHUFFLES = 20
+# What the best structure of shuffled readings gains is exceeded by this many deviations once in
+# several hundred times (Gumbel's distribution, of maxima).
+_DEVIATIONS = 3.0
+# Readings share hosts and moments, so that they say less than so many independent ones.
+_WEIGHT = 0.5
+# Few readings cannot be told from shuffled ones by their order alone. Those of so few hosts that
+# fall into classes this far apart, with this little noise, are believed all the same, never quite.
+_FEW_HOSTS = 24
+_CLEAR_STEP = 0.15
+_CLEAR_DEVIATIONS = 6.0
+_CLEAR_NOISE = 0.1
+_MOST_IF_CLEAR = 3.0
+
+EQUAL = "all hosts are equally far from each other"
+LATENCIES = "hosts differ only in what they take themselves"
+SPACE = "hosts are spread like places, without borders"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The best structure, and how much speaks for it.
+
+    Args:
+        structure: of least cost; of the root alone where nothing is nearer than the rest.
+        log_odds: of there being groups, in nats.
+        rival: the best explanation without groups, in words.
+    """
+
+    structure: Structure
+    log_odds: float
+    rival: str
+
+    @property
+    def probability(self) -> float:
+        """The probability that there are groups, 0 to 1."""
+        return float(probability(self.log_odds))
+
+
+def probability(log_odds: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """From odds in nats to probabilities, not nearer to 0 or 1 than numbers can be told from it."""
+    found: npt.NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -500.0, 500.0)))
+    return found
+
+
+def weigh(filled: Matrix, logs: Matrix, is_measured: Mask, *, seed: int = 0) -> Evidence:
+    """The evidence for groups in readings.
+
+    The cost of the best structure is compared with those of its rivals, and what it gains with what
+    the best structures of shuffled readings gain.
+
+    Args:
+        filled: (N, N) logarithms of distances, symmetric, no gaps, on which trees are built; the
+            diagonal does not count.
+        logs: (N, N) logarithms of the readings.
+        is_measured: (N, N) symmetric, false on the diagonal: which of them there are.
+        seed: of what chance decides.
+    """
+    structure = _best(filled, logs, is_measured)
+    rivals = {EQUAL: cost_of_one_mean(logs, is_measured)}
+    if len(structure.nodes) == 1:
+        return Evidence(structure, -np.inf, EQUAL)
+    rivals[LATENCIES] = cost_of_host_latencies(logs, is_measured)
+    gains = {name: cost - structure.cost for name, cost in rivals.items()}
+    gains[SPACE] = _gain_over_space(filled, logs, is_measured, seed)
+    rival = min(gains, key=lambda name: gains[name])
+    gain = gains[rival]
+    if gain <= 0.0:
+        return Evidence(structure, _WEIGHT * gain, rival)
+    log_odds = _WEIGHT * gain
+    if gain < _NATS_A_HOST * len(logs) + _MORE_NATS:
+        chance = _gains_by_chance(logs, is_measured, seed)
+        deviation = float(np.std(chance))
+        excess = gain - float(np.mean(chance)) - _DEVIATIONS * deviation
+        log_odds = _WEIGHT * excess / max(1.0, deviation)
+    if len(logs) <= _FEW_HOSTS and _is_clear(structure):
+        log_odds = max(log_odds, min(_WEIGHT * gain, _MOST_IF_CLEAR))
+    return Evidence(structure, log_odds, rival)
+
+
+def _best(filled: Matrix, logs: Matrix, is_measured: Mask) -> Structure:
+    apart = filled - filled[~np.eye(len(filled), dtype=bool)].min()
+    np.fill_diagonal(apart, 0.0)
+    return min(
+        (
+            best_structure(by_average_linkage(distances, logs, is_measured))
+            for distances in (apart, by_profile(apart))
+        ),
+        key=lambda structure: structure.cost,
+    )
+
+
+def _gain_over_space(filled: Matrix, logs: Matrix, is_measured: Mask, seed: int) -> float:
+    size = len(logs)
+    if size > _MOST_HOSTS_IN_SPACE:
+        chosen = np.random.default_rng([seed, size]).permutation(size)[:_MOST_HOSTS_IN_SPACE]
+        some = np.ix_(chosen, chosen)
+        filled, logs, is_measured = filled[some], logs[some], is_measured[some]
+        if not is_measured.sum(axis=1).all():
+            return np.inf
+    return cost_of_space(logs, is_measured) - _best(filled, logs, is_measured).cost
+
+
+def _gains_by_chance(
+    logs: Matrix, is_measured: Mask, seed: int
+) -> npt.NDArray[np.float64]:
+    """What the best structures of the same readings gain, each time between other pairs."""
+    rng = np.random.default_rng([seed, 0x5F])
+    pairs = np.triu(is_measured, 1)
+    values = logs[pairs]
+    gains = []
+    for _ in range(_SHUFFLES):
+        shuffled = np.zeros_like(logs)
+        shuffled[pairs] = rng.permutation(values)
+        shuffled += shuffled.T
+        filled = np.where(is_measured, shuffled, values.mean())
+        cost = cost_of_one_mean(shuffled, is_measured)
+        gains.append(cost - _best(filled, shuffled, is_measured).cost)
+    return np.array(gains)
+
+
+def _is_clear(structure: Structure) -> bool:
+    """Whether readings fall into classes that are far apart, and many deviations."""
+    step = float(np.diff(np.sort(structure.log_mean)).max(initial=0.0))
+    least = max(np.log1p(_CLEAR_STEP), _CLEAR_DEVIATIONS * structure.deviation)
+    return structure.deviation <= _CLEAR_NOISE and step >= least

@@ -1,0 +1,87 @@
+"""What else could have made the readings: hosts that are slow themselves, or places in space.
+
+Each is a rival of a structure of groups, and costs by the same measure (`structure`): negative
+log-likelihood, and half the logarithm of the number of readings for each number that is fitted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.embedding.objective import Objective, squared_distances
+from solvers.embedding.observations import Observations
+from solvers.embedding.start import classical
+from solvers.groups.dendrogram import Mask
+from solvers.groups.grouping import Matrix
+from solvers.groups.structure import misfit
+
+# A space of more dimensions has room for anything.
+_DIMENSIONS = (1, 2, 3)
+_STEPS = 60
+_CUTOFF = 0.2
+# A host's own part of a distance, or a distance between points, is no less than this share of the
+# median distance: it has a logarithm.
+_LEAST_SHARE = 1e-3
+
+
+def cost_of_one_mean(logs: Matrix, is_measured: Mask) -> float:
+    """All hosts are equally far from each other."""
+    values = logs[np.triu(is_measured, 1)]
+    return float(misfit(float(((values - values.mean()) ** 2).sum()), float(values.size)))
+
+
+def cost_of_host_latencies(logs: Matrix, is_measured: Mask) -> float:
+    """A distance is the sum of what its two hosts take by themselves."""
+    distance = np.where(is_measured, np.exp(logs), 0.0)
+    weight = np.where(is_measured, np.exp(-2.0 * logs), 0.0)
+    normal = weight + np.diag(weight.sum(axis=1))
+    scale = float(np.median(distance[is_measured]))
+    found, *_ = np.linalg.lstsq(normal, (weight * distance).sum(axis=1), rcond=None)
+    latency = np.maximum(found, _LEAST_SHARE * scale)
+    predicted = np.log(latency[:, None] + latency[None, :])
+    return _cost(predicted, logs, is_measured, numbers=len(logs))
+
+
+def cost_of_space(logs: Matrix, is_measured: Mask) -> float:
+    """Hosts are points in the space, of one to three dimensions, that costs least."""
+    distance = np.where(is_measured, np.exp(logs), 0.0)
+    scale = float(np.median(distance[is_measured]))
+    seen = Observations(scale, distance / scale, is_measured)
+    size = len(logs)
+    costs = [
+        _cost(np.log(_between_points(seen, dimensions) * scale), logs, is_measured, numbers)
+        for dimensions in _DIMENSIONS
+        if dimensions < size - 1
+        # Moving and turning the whole changes nothing.
+        for numbers in [size * dimensions - dimensions * (dimensions + 1) // 2]
+    ]
+    return min(costs, default=np.inf)
+
+
+def _between_points(seen: Observations, dimensions: int) -> Matrix:
+    """(N, N) distances between points that were fitted to the observed ones."""
+    from scipy.optimize import minimize  # noqa: PLC0415  SciPy takes long to import
+
+    objective = Objective(seen, dimensions, alpha=1.0, has_heights=False, cutoff=_CUTOFF)
+    start = classical(seen, dimensions, 1.0)
+    heights = np.zeros(len(start))
+    found = minimize(
+        objective,
+        objective.packed(start, heights),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": _STEPS},
+    )
+    points, _ = objective.unpacked(found.x)
+    distance: Matrix = np.sqrt(squared_distances(points))
+    return np.maximum(distance, _LEAST_SHARE)
+
+
+def _cost(
+    predicted: npt.NDArray[np.float64], logs: Matrix, is_measured: Mask, numbers: int
+) -> float:
+    pairs = np.triu(is_measured, 1)
+    readings = float(pairs.sum())
+    squares = float(((predicted - logs)[pairs] ** 2).sum())
+    return float(misfit(squares, readings)) + numbers * np.log(max(readings, 1.0)) / 2.0
