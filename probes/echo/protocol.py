@@ -7,7 +7,8 @@ The coordinator says, in this order:
     precision PPM                                    it may stop before COUNT once the first of them
                                                      is known so precisely; 0: never
     bind ADDRESS PORT                                where to listen; it answers `bound PORT`
-    peer INDEX ADDRESS PORT                          one line a host
+    peer INDEX ADDRESS PORT                          one line a host; after `start` only of one that
+                                                     is new to the agent
     pair ROUND PARTNER probe|answer                  one line a meeting
     start                                            when all agents have said that they live
     go ROUND PROCESSOR|any                           (granted runs) meet the partner of that round
@@ -157,9 +158,13 @@ def opening(index: int, address: str, options: EchoOptions, secret: str, *, gran
 
 def schedule_text(peers: Sequence[tuple[int, str, int]], meetings: Sequence[Meeting]) -> str:
     """Peers as (index, address, port), and meetings in order of rounds."""
-    lines = [f"peer {index} {address} {port}" for index, address, port in peers]
-    lines += [f"pair {_meeting(meeting)}" for meeting in meetings]
-    return "\n".join([*lines, ""])
+    lines = [f"pair {_meeting(meeting)}\n" for meeting in meetings]
+    return "".join([*(peer_text(*peer) for peer in peers), *lines])
+
+
+def peer_text(index: int, address: str, port: int) -> str:
+    """Where a host listens."""
+    return f"peer {index} {address} {port}\n"
 
 
 def grant_text(number: int, processor: int | None) -> str:

@@ -139,12 +139,14 @@ bool Control::take_grant(Grant* grant) {
     return true;
 }
 
-// Whether the coordinator could say this now: who the agent is, then the schedule, then grants.
+// Whether the coordinator could say this now: who the agent is, then the schedule, then grants, and
+// hosts that are met beside the schedule.
 bool Control::is_timely(const std::string& verb) const {
     if (verb == "run" || verb == "percentiles" || verb == "precision" || verb == "bind") {
         return !has_run_;
     }
-    if (verb == "peer" || verb == "pair" || verb == "start") return has_run_ && !has_start_;
+    if (verb == "peer") return has_run_;
+    if (verb == "pair" || verb == "start") return has_run_ && !has_start_;
     return (verb != "go" && verb != "again") || has_start_;
 }
 
@@ -169,7 +171,8 @@ bool Control::apply(const std::string& line, Run* run) {
         uint32_t index = 0;
         Endpoint endpoint;
         if (words.size() != 4 || !parse_number(words[1], Peers::kMaxIndex, &index) ||
-            !parse_endpoint(words[2], words[3], &endpoint)) {
+            !parse_endpoint(words[2], words[3], &endpoint) ||
+            (has_start_ && run->peers.find(index) != nullptr)) {
             return false;
         }
         run->peers.add(index, endpoint);

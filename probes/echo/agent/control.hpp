@@ -53,7 +53,7 @@ class Control {
 
     // A complete `run` line has arrived.
     bool has_run() const { return has_run_; }
-    // All peers and pairs have arrived.
+    // All pairs of the schedule have arrived, and the peers in them.
     bool has_start() const { return has_start_; }
     // The next meeting that the coordinator granted, if there is one.
     bool take_grant(Grant* grant);
