@@ -17,8 +17,6 @@ class RttReading:
         sent: probes sent.
         received: echoes that came back in time, at least one.
         rtt_us: percentile to round-trip time in µs.
-        precision_percent: how far, of the percentile that stands for a pair, its 95 % confidence
-            interval reaches to either side; None where the samples do not tell.
         disturbance: the share of the time, 0 to 1, that other work on the two hosts took from
             them; None where unknown.
         meeting_us: how long the two hosts measured each other, both directions together; None
@@ -30,7 +28,6 @@ class RttReading:
     sent: int
     received: int
     rtt_us: Mapping[float, float]
-    precision_percent: float | None = None
     disturbance: float | None = None
     meeting_us: int | None = None
 

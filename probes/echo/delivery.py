@@ -88,7 +88,6 @@ class Delivery:
             sent=event.sent,
             received=event.received,
             rtt_us=dict(zip(self._percentiles, event.rtt_us, strict=True)),
-            precision_percent=event.precision_percent,
             disturbance=share,
             meeting_us=max((effort.elapsed_us for effort in efforts), default=None),
         )

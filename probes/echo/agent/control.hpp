@@ -23,10 +23,9 @@ struct Pair {
 // What a run is, as `run`, `peer` and `pair` lines say it.
 struct Run {
     uint32_t index = 0;
-    uint32_t count = 0;          // probes of a pair at most
-    uint32_t precision_ppm = 0;  // fewer where the first percentile is as precise; 0: never fewer
-    uint32_t silence_ms = 0;     // a partner that is silent for so long is lost
-    bool granted = false;        // pairs start only when the coordinator says `go`
+    uint32_t count = 0;       // probes of a meeting
+    uint32_t silence_ms = 0;  // a partner that is silent for so long is lost
+    bool granted = false;     // pairs start only when the coordinator says `go`
     Secret secret;
     Endpoint bind;
     int suspected = 0;  // how often this very host was
