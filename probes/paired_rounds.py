@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from probes.errors import HostError
 from probes.reach import ReachedHost
-from probes.samples import HostLoss, PairLoss, Rounds, Sink, Wanted
+from probes.samples import HostLoss, More, PairLoss, Rounds, Sink, Wanted, no_more
 from probes.suspicion import Suspicion
 
 Reading = TypeVar("Reading")
@@ -69,11 +69,13 @@ def measure_rounds(
     concurrency: int,
     ssh_concurrency: int,
     both_at_once: bool = False,
+    more: More = no_more,
 ) -> None:
     """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
 
     Args:
         both_at_once: the two directions of a pair at the same time, else one after the other.
+        more: further rounds, as long as there are any.
     """
     run = _Run(hosts, wanted, method, sink, both_at_once)
     try:
@@ -82,6 +84,10 @@ def measure_rounds(
         for pairs in rounds:
             run.measure_round(pairs, concurrency)
         run.name_the_silent()
+        while further := more():
+            for pairs in further:
+                run.want(pairs)
+                run.measure_round(pairs, concurrency)
     finally:
         run.stop()
 
@@ -112,7 +118,7 @@ class _Run(Generic[Reading]):
         both_at_once: bool,
     ) -> None:
         self._hosts = hosts
-        self._wanted = wanted
+        self._wanted = set(wanted)
         self._method = method
         self._sink = sink
         self._both_at_once = both_at_once
@@ -140,6 +146,10 @@ class _Run(Generic[Reading]):
                 pending -= 1
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
+
+    def want(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """From here on both directions of these pairs are to be measured."""
+        self._wanted.update(direction for i, j in pairs for direction in ((i, j), (j, i)))
 
     def name_the_silent(self) -> None:
         """Name the hosts that nobody could exchange anything with."""

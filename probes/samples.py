@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -17,8 +17,6 @@ class RttReading:
         sent: probes sent.
         received: echoes that came back in time, at least one.
         rtt_us: percentile to round-trip time in µs.
-        precision_percent: how far, of the percentile that stands for a pair, its 95 % confidence
-            interval reaches to either side; None where the samples do not tell.
         disturbance: the share of the time, 0 to 1, that other work on the two hosts took from
             them; None where unknown.
         meeting_us: how long the two hosts measured each other, both directions together; None
@@ -30,7 +28,6 @@ class RttReading:
     sent: int
     received: int
     rtt_us: Mapping[float, float]
-    precision_percent: float | None = None
     disturbance: float | None = None
     meeting_us: int | None = None
 
@@ -93,10 +90,10 @@ class Sink(Protocol[Reading_contra]):
     """Takes results as they come, so that an interrupted run keeps what it has."""
 
     def reading(self, reading: Reading_contra) -> None:
-        """A direction of a pair was measured. It replaces an earlier reading of it."""
+        """A direction of a pair was measured, in one more meeting of the two."""
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """A direction of a pair was given up."""
+        """A direction of a pair was given up. A later meeting may still read it."""
 
     def host_lost(self, loss: HostLoss) -> None:
         """A host is gone; its remaining pairs are reported one by one as well."""
@@ -114,3 +111,12 @@ Wanted = frozenset[tuple[int, int]]
 
 # Rounds of disjoint pairs (lower index, higher index): who may be measured at the same time.
 Rounds = Sequence[Sequence[tuple[int, int]]]
+
+# Asked once all that was to be measured is: rounds in which pairs meet once more, or for the first
+# time, both directions each; none when that is enough. What was read before is handed on by then.
+More = Callable[[], Rounds]
+
+
+def no_more() -> Rounds:
+    """Every pair meets once."""
+    return ()

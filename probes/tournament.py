@@ -39,6 +39,17 @@ def disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
     return rounds
 
 
+def round_of(hosts: int, pair: tuple[int, int]) -> int:
+    """The number of the round of `round_robin` in which two of `hosts` hosts meet."""
+    turns = hosts + hosts % 2 - 1
+    low, high = min(pair) - 1, max(pair) - 1
+    # Places on the turning ring: those that meet have the same sum, modulo its length, as long as
+    # nobody meets the host that does not turn; who does, meets it instead of itself.
+    places = 2 * high if low < 0 else low + high
+    # pairs_of_round has the sum 2 * turn - 2, and (turns + 1) / 2 is the inverse of 2.
+    return ((places + 2) * (turns + 1) // 2) % turns
+
+
 def pairs_of_round(hosts: int, turn: int) -> list[tuple[int, int]]:
     """The pairs of one round of `round_robin`; `turn` counts from 0."""
     seats = hosts + hosts % 2

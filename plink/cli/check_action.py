@@ -20,7 +20,7 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.rtt import RttMeasurement
 from plink.probing.check import CheckResult, check
-from plink.probing.limits import CHECK_PARTNERS
+from plink.probing.limits import CHECK_PARTNERS, CHECK_PASSES
 from plink.probing.nics import read_nics, same_nics
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import (
@@ -85,6 +85,7 @@ def _request(
         None,
         tool=rtt.tool,
         count=values["count"] or recorded_count(rtt.options),
+        passes=values["passes"] or CHECK_PASSES,
         precision_percent=precision_percent,
         reading=rtt.reading,
         timeout_s=values["timeout_s"],

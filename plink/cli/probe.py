@@ -51,7 +51,7 @@ def command(context: click.Context, /, **options: Any) -> int:
 
 # The file says the rest, such as the tool and the percentile.
 _WITH_CHECK = {
-    *("check", "as_json", "count", "precision_percent", "rounds", "seed", "concurrency"),
+    *("check", "as_json", "count", "passes", "precision_percent", "rounds", "seed", "concurrency"),
     *("timeout_s", "network", "interface", "port", "nics", "remote_cache"),
     *("ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"),
 }

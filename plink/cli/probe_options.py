@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -10,12 +11,15 @@ import click
 from plink.cli.sections import options_of, with_options
 from plink.cli.types import FiniteRange, RoundsType
 from plink.probing.limits import (
+    CHECK_PASSES,
     DEFAULT_COUNTS,
     DEFAULT_MAX_HOPS,
+    DEFAULT_PASSES,
     DEFAULT_PRECISION_PERCENT,
     DEFAULT_REMOTE_PYTHON,
     DEFAULT_TOOL,
     MAX_COUNT,
+    MAX_PASSES,
     TOOL_NAMES,
 )
 from probes.hosts.address import IPNetwork
@@ -43,9 +47,9 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
             self.fail(f"{value!r} is no network such as 10.0.0.0/16", param, ctx)
 
 
-def _default_counts() -> str:
+def _defaults(counts: Mapping[str, int]) -> str:
     tools: dict[int, list[str]] = {}
-    for tool, count in DEFAULT_COUNTS.items():
+    for tool, count in counts.items():
         tools.setdefault(count, []).append(tool)
     return ", ".join(f"{count} for {' and '.join(names)}" for count, names in tools.items())
 
@@ -66,16 +70,23 @@ with_probe_options = with_options(
         _what(
             "--count",
             type=click.IntRange(1, MAX_COUNT),
-            help=f"Probes per direction of a pair, at most.  [default: {_default_counts()}]",
+            help="Probes per direction of a pair, each time it meets.  "
+            f"[default: {_defaults(DEFAULT_COUNTS)}]",
+        ),
+        _what(
+            "--passes",
+            type=click.IntRange(1, MAX_PASSES),
+            help="How often a pair meets at most: the least reading counts. With --resume, more "
+            "than the file has are so many more for every pair.  "
+            f"[default: {_defaults(DEFAULT_PASSES)}; {CHECK_PASSES} with --check]",
         ),
         _what(
             "--precision",
             "precision_percent",
             type=FiniteRange(0, 100),
             metavar="PERCENT",
-            help="Send fewer probes once the reading's 95 % confidence interval reaches no "
-            "further than this to either side; 0 to send all.  "
-            f"[default: {DEFAULT_PRECISION_PERCENT:g}; echo and dpdk]",
+            help="Pairs whose passes disagree by no more meet twice; 0 for all passes of all.  "
+            f"[default: {DEFAULT_PRECISION_PERCENT:g}]",
         ),
         _what(
             "--percentile",
@@ -102,7 +113,8 @@ with_probe_options = with_options(
             "--seed",
             type=click.IntRange(0, (1 << 63) - 1),
             metavar="NUMBER",
-            help="Decides which rounds, where not all are asked for.  [default: 0]",
+            help="Decides which rounds, where not all are asked for, and the order in which pairs "
+            "meet again.  [default: 0]",
         ),
         _pairs(
             "--concurrency",
@@ -110,7 +122,12 @@ with_probe_options = with_options(
             help="Pairs in flight.  [default: all, fewer where hosts share a machine or disturb "
             "each other]",
         ),
-        _check("--resume", metavar="FILE", help="Measure only what this cluster file lacks."),
+        _check(
+            "--resume",
+            metavar="FILE",
+            help="Measure only what this cluster file lacks, "
+            "and again what its passes disagree about.",
+        ),
         _check(
             "--check",
             metavar="FILE",

@@ -17,7 +17,8 @@ _TRANSFERS = ("iperf3", UPLINKS)
 # By the option's parameter; every tool takes those that are not here.
 TAKEN_BY: Mapping[str, Sequence[str]] = {
     "count": (*_ROUND_TRIPS, "trace"),
-    "precision_percent": _ECHOES,
+    "passes": _ROUND_TRIPS,
+    "precision_percent": _ROUND_TRIPS,
     "percentile": _ROUND_TRIPS,
     "rounds": _OF_PAIRS,
     "seed": _OF_PAIRS,

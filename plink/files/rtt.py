@@ -23,6 +23,9 @@ from plink.files.measurement import (
 
 MAX_RTT_US = 60e6
 _MAX_PERCENT = 1e9
+_HALVES = ("odd", "even")
+# What rounding may leave between the same number twice.
+_SAME = 1e-9
 # Of quality figures, of which nobody needs more.
 _DIGITS = 3
 
@@ -36,10 +39,17 @@ class RttMeasurement(Measurement):
         reading: the percentile that stands for a pair (Luo 2020, §5.2.2: the 10th).
         samples: (N, N) echoes received.
         losses: (N, N) probes that came back too late or never.
-        precision_percent: (N, N) how far the reading's 95 % confidence interval reaches to either
-            side, in per cent of it; NaN where unknown.
+        precision_percent: (N, N) how far the reading's passes disagree (`disagreement`), in per
+            cent; where there are no passes, how far its 95 % confidence interval reaches to either
+            side. NaN where unknown.
         disturbance: (N, N) the share of the measuring time, 0 to 1, that other work on the two
-            hosts took from them; NaN where unknown.
+            hosts took from them in the pass that counts; NaN where unknown.
+        passes: (N, N) how many meetings read this direction; None where every pair met once.
+        halves_us: where there are passes, two (N, N) matrices in µs: the least reading of the odd
+            passes and that of the even ones, NaN where there was none.
+
+    Noise only ever adds to a round-trip time: of several passes the one with the least reading
+    counts, in `rtt_us` for every percentile. `samples` and `losses` are of all of them.
     """
 
     rtt_us: Mapping[float, Matrix]
@@ -48,11 +58,34 @@ class RttMeasurement(Measurement):
     losses: Counts
     precision_percent: Matrix | None = None
     disturbance: Matrix | None = None
+    passes: Counts | None = None
+    halves_us: tuple[Matrix, Matrix] | None = None
 
     @property
     def readings_us(self) -> Matrix:
         """The (N, N) matrix in µs of the percentile that stands for a pair."""
         return self.rtt_us[self.reading]
+
+    @property
+    def disagreement(self) -> Matrix:
+        """(N, N): by which share the reading of one half of the passes exceeds the other's.
+
+        NaN where a half is missing.
+        """
+        if self.halves_us is None:
+            return np.full(self.readings_us.shape, np.nan)
+        return disagreement(self.halves_us)
+
+    def with_passes(self) -> RttMeasurement:
+        """The same as passes: where every pair met once, that was the first of them."""
+        if self.passes is not None:
+            return self
+        readings = self.readings_us
+        return replace(
+            self,
+            passes=(~np.isnan(readings)).astype(np.int64),
+            halves_us=(readings.copy(), np.full(readings.shape, np.nan)),
+        )
 
     def for_hosts(self, places: Sequence[int | None]) -> RttMeasurement:
         """The same for other hosts: of each its index here, None for a new one."""
@@ -66,7 +99,23 @@ class RttMeasurement(Measurement):
             losses=replaced(self.losses, places, 0),
             precision_percent=_replaced(self.precision_percent, places),
             disturbance=_replaced(self.disturbance, places),
+            passes=None if self.passes is None else replaced(self.passes, places, 0),
+            halves_us=None
+            if self.halves_us is None
+            else (
+                replaced(self.halves_us[0], places, np.nan),
+                replaced(self.halves_us[1], places, np.nan),
+            ),
         )
+
+
+def disagreement(halves_us: tuple[Matrix, Matrix]) -> Matrix:
+    """Of two (N, N) matrices in µs, by which share the larger exceeds the smaller, NaN unknown."""
+    least, most = np.minimum(*halves_us), np.maximum(*halves_us)
+    share = np.full(least.shape, np.nan)
+    np.divide(most - least, least, out=share, where=least > 0.0)
+    share[most == 0.0] = 0.0
+    return share
 
 
 def _replaced(matrix: Matrix | None, places: Sequence[int | None]) -> Matrix | None:
@@ -112,6 +161,19 @@ def to_json(rtt: RttMeasurement) -> dict[str, Any]:
             )
             if matrix is not None
         },
+        **_passes_to_json(rtt),
+    }
+
+
+def _passes_to_json(rtt: RttMeasurement) -> dict[str, Any]:
+    if rtt.passes is None or rtt.halves_us is None:
+        return {}
+    return {
+        "passes": rtt.passes.tolist(),
+        "halves_us": {
+            name: matrix_to_json(matrix)
+            for name, matrix in zip(_HALVES, rtt.halves_us, strict=True)
+        },
     }
 
 
@@ -129,6 +191,7 @@ def parse(fields: Fields, size: int) -> RttMeasurement:
     reading = _parse_percentile(fields.text("reading"), fields)
     if reading not in rtt_us:
         raise fields.error("reading", "the name of a percentile that rtt_us holds")
+    passes, halves_us = _parse_passes(fields, size, rtt_us[reading])
     return RttMeasurement(
         rtt_us=rtt_us,
         reading=reading,
@@ -136,8 +199,28 @@ def parse(fields: Fields, size: int) -> RttMeasurement:
         losses=fields.counts("losses", size),
         precision_percent=_optional_matrix(fields, "precision_percent", size, high=_MAX_PERCENT),
         disturbance=_optional_matrix(fields, "disturbance", size, high=1.0),
+        passes=passes,
+        halves_us=halves_us,
         **parse_record(fields),
     )
+
+
+def _parse_passes(
+    fields: Fields, size: int, readings_us: Matrix
+) -> tuple[Counts, tuple[Matrix, Matrix]] | tuple[None, None]:
+    """Both, or neither in a file whose pairs met once.
+
+    Raises:
+        WrongUseError: the halves are not those of the readings.
+    """
+    halves = fields.optional_object("halves_us")
+    if halves is None:
+        return None, None
+    odd, even = (halves.matrix(name, size, high=MAX_RTT_US) for name in _HALVES)
+    if not np.allclose(np.fmin(odd, even), readings_us, rtol=_SAME, atol=0.0, equal_nan=True):
+        place = f"{fields.place}: halves_us"
+        raise WrongUseError(f"{place}: the lesser of the two is not the reading of every pair")
+    return fields.counts("passes", size), (odd, even)
 
 
 def _optional_matrix(fields: Fields, name: str, size: int, high: float) -> Matrix | None:

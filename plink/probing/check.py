@@ -18,10 +18,12 @@ from plink.files.rtt import RttMeasurement
 from plink.probing.collectors.base import Run
 from plink.probing.collectors.rtt import RttCollector
 from plink.probing.connecting import connected
+from plink.probing.passes import PassOptions
 from plink.probing.request import ProbeRequest
 from plink.probing.resume import moved_hosts
 from plink.probing.run import tool_options
 from plink.probing.tools import TOOLS
+from plink.probing.visiting import Visits
 from plink.progress import Progress
 from probes.reach import Reached
 from probes.tournament import disjoint_rounds
@@ -145,6 +147,15 @@ class _Again:
         rounds = disjoint_rounds((index[a], index[b]) for a, b in pairs)
         wanted = collector.missing(rounds)
         self._progress.stage("probing", len(wanted))
+        visits = Visits(
+            collector,
+            self._places,
+            rounds,
+            wanted,
+            PassOptions(options.passes, options.precision_percent, seed=request.seed),
+            on_pass=lambda number, total: self._progress.stage(f"pass {number}", total),
+        )
+        options = replace(options, more=visits.more)
         began = time.monotonic()
         TOOLS[request.tool].measure(self._reached.hosts, wanted, rounds, options, collector)
         self.seconds += time.monotonic() - began

@@ -7,9 +7,34 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from probes.echo.disturbance import DISTURBED
+
 _MOST_NAMED = 3
+# Passes that differ by less than that confirm each other, whatever else the hosts did.
+_CONFIRMED = 0.02
 # A host stands out with so many times more disturbed pairs than the median host.
 _STANDS_OUT = 2.0
+
+
+def is_doubtful(
+    disturbance: npt.NDArray[np.float64],
+    disagreement: npt.NDArray[np.float64],
+    is_calm: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.bool_]:
+    """The (N, N) directions whose reading other work on the hosts may have raised.
+
+    Noise only ever adds: the least reading is to be trusted where its meeting was not disturbed,
+    and also where it was, if another meeting that was not has read the same.
+
+    Args:
+        disturbance: (N, N) of the meeting whose reading counts, NaN where unknown.
+        disagreement: (N, N) of the passes, as a share, NaN where there is one.
+        is_calm: (N, N) whether one of the meetings was not disturbed.
+    """
+    doubtful: npt.NDArray[np.bool_] = (disturbance >= DISTURBED) & ~(
+        is_calm & (disagreement <= _CONFIRMED)
+    )
+    return doubtful
 
 
 def disturbed_hosts(

@@ -4,9 +4,13 @@
 UPLINKS = "uplinks"
 DEFAULT_TOOL = "echo"
 TOOL_NAMES = ("echo", "dpdk", "fping", "trace", "iperf3", UPLINKS)
-# Probes per direction of a pair at most, where the user does not say (docs/benchmarks.md, Probing).
-DEFAULT_COUNTS = {"echo": 2000, "dpdk": 2000, "fping": 30, "trace": 3}
-# They stop earlier once the reading is known so precisely (the tools that can).
+# Probes per direction of a pair, each time it meets, where the user does not say
+# (docs/benchmarks.md, Probing).
+DEFAULT_COUNTS = {"echo": 100, "dpdk": 100, "fping": 10, "trace": 3}
+# How often a pair meets at most; those of the other tools meet once.
+DEFAULT_PASSES = {"echo": 5, "dpdk": 5, "fping": 3}
+MAX_PASSES = 100
+# Pairs whose passes disagree by no more meet twice.
 DEFAULT_PRECISION_PERCENT = 2.0
 MAX_COUNT = 10_000
 DEFAULT_MAX_HOPS = 30
@@ -21,6 +25,8 @@ DIRECTIONS = ("each", "both")
 ALL_ROUNDS = 1 << 32
 EXAMPLE_ROUNDS = 32
 
+# How often a pair meets for --check.
+CHECK_PASSES = 2
 # Partners of a host that --check measures again. With 4 near and 4 other ones every host that was
 # moved was found, and every rack whose uplink changed as one group (tests/drift).
 CHECK_PARTNERS = 8

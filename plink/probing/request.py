@@ -26,14 +26,16 @@ class ProbeRequest:
     Args:
         hosts: the hosts to measure.
         made_from: the hash of the host list.
-        count: probes per direction of a pair at most; None for the tool's default.
-        precision_percent: how precisely a pair's percentile is to be known, 0 to send all probes;
-            None for the default.
+        count: probes per direction of a pair, each time it meets; None for the tool's default.
+        passes: how often a pair meets at most; None for as often as earlier, or the tool's default.
+            More than earlier are so many more for every pair.
+        precision_percent: pairs whose passes disagree by no more meet twice, 0 for all passes of
+            all; None for the default.
         tool: one of `plink.probing.limits.TOOL_NAMES`.
         reading: the percentile that stands for a pair.
         timeout_s: how long a host may be silent before it is given up.
         rounds: of the tournament, at least 2; None for all.
-        seed: decides which rounds, where not all are asked for.
+        seed: decides which rounds, where not all are asked for, and in what order pairs meet again.
         concurrency: pairs in flight; None to choose by what the hosts share.
         strict: stop when a host cannot be reached, instead of going on without it.
         network, interface: which of a host's addresses to use, where it has several.
@@ -53,6 +55,7 @@ class ProbeRequest:
     made_from: str | None
     tool: str = DEFAULT_TOOL
     count: int | None = None
+    passes: int | None = None
     precision_percent: float | None = None
     reading: float = DEFAULT_READING
     timeout_s: float = 2.0

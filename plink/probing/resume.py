@@ -17,7 +17,7 @@ from plink.files.measurement import Measurement
 from plink.files.round_sample import recorded_sample
 from plink.files.rtt import RttMeasurement
 from plink.listed import as_listed
-from plink.probing.limits import MAX_COUNT
+from plink.probing.limits import MAX_COUNT, MAX_PASSES
 from plink.probing.request import STANDARD_PERCENTILES
 from plink.probing.tools import TOOLS
 from probes.hosts.address import IPNetwork, is_address
@@ -55,9 +55,20 @@ def _check_percentiles(rtt: RttMeasurement, source: str, reading: float) -> None
 
 
 def recorded_count(options: Mapping[str, Any]) -> int | None:
-    """The probes per direction that a measurement records, if it does."""
+    """The probes per direction and meeting that a measurement records, if it does.
+
+    Before there were passes, a meeting with a precision was so long at most, and mostly shorter.
+    """
     count = options.get("count")
-    return count if isinstance(count, int) and 1 <= count <= MAX_COUNT else None
+    if recorded_passes(options) is None and recorded_precision(options):
+        return None
+    return count if type(count) is int and 1 <= count <= MAX_COUNT else None
+
+
+def recorded_passes(options: Mapping[str, Any]) -> int | None:
+    """How often pairs met at most, by what a measurement records; None before there were passes."""
+    passes = options.get("passes")
+    return passes if type(passes) is int and 1 <= passes <= MAX_PASSES else None
 
 
 def recorded_precision(options: Mapping[str, Any]) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from plink.files.cluster import Cluster
@@ -15,12 +15,21 @@ from plink.probing.adapters.base import ToolOptions
 from plink.probing.beginning import begin
 from plink.probing.collectors.base import Run
 from plink.probing.connecting import connected
-from plink.probing.limits import DEFAULT_COUNTS, DEFAULT_PRECISION_PERCENT, EXAMPLE_ROUNDS, UPLINKS
+from plink.probing.limits import (
+    DEFAULT_COUNTS,
+    DEFAULT_PASSES,
+    DEFAULT_PRECISION_PERCENT,
+    EXAMPLE_ROUNDS,
+    UPLINKS,
+)
+from plink.probing.question import NO_QUESTION, Question
 from plink.probing.records import as_before, notes_on, recorded_options
 from plink.probing.request import ProbeRequest
+from plink.probing.resume import recorded_passes
 from plink.probing.rounds import advice, chosen_sample, directed_pairs, rounds_among
 from plink.probing.tools import TOOLS
 from plink.probing.uplinks import UplinkResult, measure_uplinks
+from plink.probing.visiting import visits_of
 from plink.progress import Progress
 from probes.concurrency import most_pairs
 from probes.reach import Reached, ReachedHost
@@ -55,6 +64,7 @@ def probe(
     request: ProbeRequest,
     progress: Progress,
     on_result: Callable[[ProbeResult | UplinkResult], None],
+    question: Question = NO_QUESTION,
 ) -> None:
     """Measure a cluster.
 
@@ -63,6 +73,7 @@ def probe(
         progress: told how far it is.
         on_result: given what the run yielded, even if that is nothing, before the connections are
             closed: closing may take long. An interrupt waits for it.
+        question: what the readings are for, where that decides which pairs meet again.
 
     Raises:
         HostListError, OptionError: the request cannot be carried out as it stands.
@@ -73,7 +84,7 @@ def probe(
         if request.tool == UPLINKS:
             measure_uplinks(request, reached, progress, on_result)
         else:
-            measure_pairs(request, reached, progress, on_result)
+            measure_pairs(request, reached, progress, on_result, question)
 
 
 def measure_pairs(
@@ -81,6 +92,7 @@ def measure_pairs(
     reached: Reached,
     progress: Progress,
     on_result: Callable[[ProbeResult], None],
+    question: Question = NO_QUESTION,
 ) -> None:
     """Measure the pairs of a request whose hosts were reached, with a tool that measures pairs.
 
@@ -92,9 +104,10 @@ def measure_pairs(
     places = {name: place for place, name in enumerate(kept.names)}
     present = [host.name for host in reached.hosts]
     tool = TOOLS[request.tool]
+    measured = [places[name] for name in present]
     collector = tool.collector(
         kept,
-        [places[name] for name in present],
+        measured,
         request.percentiles,
         on_settled=progress.step,
         on_remark=progress.say,
@@ -105,18 +118,32 @@ def measure_pairs(
     rounds = rounds_among(listed, present, sample)
     wanted = collector.missing(rounds)
     options = tool_options(request, reached.hosts)
+    visits = visits_of(
+        request,
+        options,
+        collector,
+        progress,
+        question,
+        measured=measured,
+        rounds=rounds,
+        wanted=wanted,
+    )
+    is_due = bool(wanted) or (visits is not None and visits.is_due)
     notes = [
         *beginning.moves,
         *notes_on(reached.hosts, options.concurrency, tool.cores_per_pair),
     ]
     for note in [*notes, *advice(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
         progress.say(note)
-    progress.stage("probing", len(wanted))
+    if wanted:
+        progress.stage("probing", len(wanted))
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")
     began = time.monotonic()
     interrupted = False
     try:
-        if wanted:
+        if is_due:
+            more = options.more if visits is None else visits.more
+            options = replace(options, more=more)
             tool.measure(reached.hosts, wanted, rounds, options, collector)
     except KeyboardInterrupt:
         if collector.readings == 0:
@@ -124,7 +151,7 @@ def measure_pairs(
         interrupted = True
     with held_back_interrupts():
         before = kept.measured(tool.collector.quantity)
-        if wanted or before is None:
+        if is_due or before is None:
             run = Run(
                 tool=request.tool,
                 options=recorded_options(request, options, sample),
@@ -157,6 +184,7 @@ def tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOpt
     fitting = most_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
     return ToolOptions(
         count=request.count or DEFAULT_COUNTS.get(request.tool, 1),
+        passes=request.passes or _passes_before(request) or DEFAULT_PASSES.get(request.tool, 1),
         percentiles=request.percentiles,
         timeout_s=request.timeout_s,
         concurrency=request.concurrency or fitting,
@@ -175,3 +203,8 @@ def tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOpt
         left_s=request.left_s,
         **request.transfers.given(),
     )
+
+
+def _passes_before(request: ProbeRequest) -> int | None:
+    before = None if request.earlier is None else request.earlier.rtt
+    return None if before is None else recorded_passes(before.options)

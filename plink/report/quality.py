@@ -60,7 +60,7 @@ def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
     """Ways in which a reading may be off, each a title and shares of the reading over all pairs.
 
     How far other percentiles are above the reading; how much the two directions of a pair differ;
-    how far the reading's confidence interval reaches.
+    how much its passes disagree, or how far its confidence interval reaches.
     """
     readings = rtt.readings_us
     name = percentile_name(rtt.reading)
@@ -74,7 +74,8 @@ def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
     both = np.isfinite(readings) & np.isfinite(readings.T)
     found.append(("between the two directions", np.where(np.triu(both, 1), differences, np.nan)))
     if rtt.precision_percent is not None:
-        found.append(("95 % interval of the reading", rtt.precision_percent / 100.0))
+        of = "95 % interval of the reading" if rtt.passes is None else "between passes"
+        found.append((of, rtt.precision_percent / 100.0))
     return [
         (title, values[np.isfinite(values)])
         for title, values in found

@@ -12,7 +12,7 @@ from probes.echo import coordinator
 from probes.echo.deploy import AgentProgram
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
-from probes.samples import RemarkableSink, Rounds, RttReading, Wanted
+from probes.samples import More, RemarkableSink, Rounds, RttReading, Wanted, no_more
 from probes.ssh.shell import posix_command
 
 # Each end of a pair polls: on one core they would wait for each other's time slice.
@@ -37,6 +37,7 @@ def measure(
     ssh_concurrency: int = 16,
     cache_folder: str | None = None,
     nics: Sequence[Nic] = (),
+    more: More = no_more,
 ) -> None:
     """Measure the wanted directed pairs, as `probes.echo.coordinator.measure` does.
 
@@ -57,6 +58,7 @@ def measure(
         adaptive=adaptive,
         ssh_concurrency=ssh_concurrency,
         cache_folder=cache_folder,
+        more=more,
         agent=AgentProgram(
             name="DPDK agent",
             file=AGENT_FILE,

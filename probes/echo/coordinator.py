@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from probes.echo.agents import Agents, Ended
 from probes.echo.delivery import Delivery
@@ -26,13 +26,22 @@ from probes.echo.protocol import (
     again_text,
     grant_text,
     opening,
+    peer_text,
     schedule_text,
 )
-from probes.echo.repeats import Repeats
 from probes.echo.reports import Reports
 from probes.echo.schedule import Schedule
 from probes.reach import ReachedHost
-from probes.samples import HostLoss, PairLoss, RemarkableSink, Rounds, RttReading, Wanted
+from probes.samples import (
+    HostLoss,
+    More,
+    PairLoss,
+    RemarkableSink,
+    Rounds,
+    RttReading,
+    Wanted,
+    no_more,
+)
 from probes.suspicion import Suspicion
 
 _BIND_WAIT_S = 20.0
@@ -60,13 +69,14 @@ def measure(
     ssh_concurrency: int = 16,
     cache_folder: str | None = None,
     agent: AgentProgram = ECHO_AGENT,
+    more: More = no_more,
 ) -> None:
     """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
 
     Pairs run freely, each host going through its own schedule, unless `concurrency` is less than
     what the hosts could do: then each pair waits for the coordinator's word. With `adaptive`, fewer
-    pairs meet at once where they disturb each other. Pairs that were disturbed meet again at the
-    end, a bounded number of times, and the less disturbed reading stays.
+    pairs meet at once where they disturb each other. In the further rounds that `more` has, any two
+    hosts meet at the coordinator's word.
 
     Raises:
         OptionError: the agent is not installed here.
@@ -92,7 +102,7 @@ def measure(
         run.bind()
         try:
             run.conduct()
-            run.repeat()
+            run.go_on(more)
         finally:
             run.deliver_rest()
 
@@ -120,10 +130,10 @@ class _Run:
         self._sink = sink
         self._agents = agents
         self._alive = set(range(len(hosts)))
+        self._why_lost: dict[int, str] = {}
         self._schedule = schedule
-        self._repeats = Repeats(sum(1 for _ in schedule.pairs()))
         self._placement = placement
-        self._delivery = Delivery(schedule, options.percentiles, sink, self._repeats, placement)
+        self._delivery = Delivery(schedule, options.percentiles, sink, placement)
         self._is_free = is_free
         # Hosts that go freely need no leave.
         self._grants = Grants(() if is_free else schedule.pairs(), concurrency)
@@ -133,7 +143,8 @@ class _Run:
         self._leave: Callable[[int, Grant, int | None], str] = _leave_to_meet
         self._suspicion = Suspicion()
         self._ports: dict[int, int] = {}
-        self._has_peers = False
+        # Of every agent, the hosts that it was told of.
+        self._acquainted: list[set[int]] = [set() for _ in hosts]
         self._liveness = Liveness(
             _ANSWER_WITHIN_S,
             min(_ANSWER_WITHIN_S, max(_DOUBTED_ANSWER_WITHIN_S, 2 * options.silence_s)),
@@ -173,22 +184,29 @@ class _Run:
             if index in self._alive:
                 self._sink.host_lost(HostLoss(index, f"{SILENT} of any host"))
 
-    def repeat(self) -> None:
-        """Let the pairs that were disturbed meet again, as far as that helps."""
+    def go_on(self, more: More) -> None:
+        """Let pairs meet again, or for the first time, as long as there are `more` rounds."""
         self._leave = self._leave_to_meet_again
-        while pairs := self._repeats.next():
-            numbers = range(self._next_round, self._next_round + len(pairs))
-            self._next_round += len(pairs)
-            meetings = [(number, *pair) for number, pair in zip(numbers, pairs, strict=True)]
-            for meeting in meetings:
-                self._schedule.add(*meeting)
+        while rounds := more():
             # An agent takes further meetings by ascending rounds.
-            self._grants = Grants(meetings, self._concurrency, in_order=True)
-            for index in set(range(len(self._hosts))) - self._alive:
-                self._grants.host_lost(index)
+            self._grants = Grants(self._further(rounds), self._concurrency, in_order=True)
             self._reports.begin(time.monotonic())
             while not self._grants.is_idle:
                 self._step()
+
+    def _further(self, rounds: Rounds) -> list[tuple[int, int, int]]:
+        """The meetings of these rounds whose hosts are both there; the others are lost."""
+        meetings = []
+        for pairs in rounds:
+            for pair in pairs:
+                self._schedule.add(self._next_round, *pair)
+                gone = [end for end in pair if end not in self._alive]
+                if gone:
+                    self._lose_pairs([pair, pair[::-1]], self._why_lost[gone[0]])
+                else:
+                    meetings.append((self._next_round, *pair))
+            self._next_round += 1
+        return meetings
 
     def deliver_rest(self) -> None:
         """Hand over what was measured and not yet handed over, however the run ends."""
@@ -209,7 +227,6 @@ class _Run:
             self._ask_at = time.monotonic() + _ASK_EVERY_S
 
     def _hand_out(self) -> None:
-        self._has_peers = True
         for index in sorted(self._alive):
             meetings = [
                 meeting
@@ -217,10 +234,8 @@ class _Run:
                 if meeting.partner in self._alive
             ]
             # Only those it meets: N hosts with all others each would be N^2 lines.
-            peers = [
-                (other, self._hosts[other].address, self._ports[other])
-                for other in sorted({meeting.partner for meeting in meetings})
-            ]
+            self._acquainted[index] = {meeting.partner for meeting in meetings}
+            peers = [self._peer(other) for other in sorted(self._acquainted[index])]
             self._agents.tell(index, schedule_text(peers, meetings))
         self._ask_all()
         self._take_while(lambda: self._liveness.unanswered, _BIND_WAIT_S)
@@ -232,20 +247,28 @@ class _Run:
         if index not in self._alive:
             return
         self._alive.discard(index)
+        self._why_lost[index] = f"{self._name(index)} {reason}"
         self._liveness.settled(index)
         self._reports.host_lost(index)
         self._sink.host_lost(HostLoss(index, reason))
         self._delivery.host_lost(index)
-        for source, destination in self._schedule.owed_with(index):
-            self._schedule.settle(source, destination)
-            self._sink.pair_lost(PairLoss(source, destination, f"{self._name(index)} {reason}"))
+        self._lose_pairs(self._schedule.owed_with(index), self._why_lost[index])
         self._grants.host_lost(index)
-        if self._has_peers:
-            self._tell_partners(index, f"gone {index}\n")
+        self._tell_partners(index, f"gone {index}\n")
+
+    def _lose_pairs(self, directions: Iterable[tuple[int, int]], reason: str) -> None:
+        """Give up those of these directions that are owed."""
+        for source, destination in directions:
+            if self._schedule.settle(source, destination):
+                self._sink.pair_lost(PairLoss(source, destination, reason))
 
     def _tell_partners(self, index: int, text: str) -> None:
-        for other in self._schedule.partners(index) & self._alive:
-            self._agents.tell(other, text)
+        for other in sorted(self._alive):
+            if index in self._acquainted[other]:
+                self._agents.tell(other, text)
+
+    def _peer(self, index: int) -> tuple[int, str, int]:
+        return index, self._hosts[index].address, self._ports[index]
 
     def _name(self, index: int) -> str:
         return self._hosts[index].name
@@ -261,8 +284,11 @@ class _Run:
 
     def _leave_to_meet_again(self, end: int, grant: Grant, processor: int | None) -> str:
         partner = grant.leader if end == grant.follower else grant.follower
-        probes = (end, partner) in self._delivery.read
-        return again_text(Meeting(grant.round, partner, probes), processor)
+        text = again_text(Meeting(grant.round, partner, probes=True), processor)
+        if partner in self._acquainted[end]:
+            return text
+        self._acquainted[end].add(partner)
+        return peer_text(*self._peer(partner)) + text
 
     def _ask_all(self) -> None:
         for index in sorted(self._alive):
@@ -350,9 +376,7 @@ class _Run:
         return self._grants.is_running(index, number) or self._reports.is_owed(index, number)
 
     def _take_loss(self, index: int, event: Lost) -> None:
-        if self._schedule.settle(index, event.partner):
-            reason = f"{self._name(event.partner)} {event.reason}"
-            self._sink.pair_lost(PairLoss(index, event.partner, reason))
+        self._lose_pairs([(index, event.partner)], f"{self._name(event.partner)} {event.reason}")
         if event.reason == SILENT:
             self._grants.given_up(index, event.round)
             if event.partner in self._alive:

@@ -5,29 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from probes.echo.disturbance import DISTURBED, disturbance
+from probes.echo.disturbance import disturbance
 from probes.echo.meetings import Meeting, Meetings
 from probes.echo.placement import Placement
 from probes.echo.protocol import Over, Rtt
-from probes.echo.repeats import Repeats
 from probes.echo.schedule import Schedule
 from probes.samples import RttReading, Sink
-
-# Both directions of a pair go the same way there and back: where they differ by more than this
-# share, one of them was measured at a bad moment.
-_MOST_APART = 0.1
-
-
-def doubt(meeting: Meeting, share: float | None) -> float | None:
-    """What speaks against a meeting's readings, as a share of disturbance.
-
-    Args:
-        share: how much other work disturbed it, None where unknown.
-    """
-    first = [event.rtt_us[0] for event in meeting.readings.values()]
-    if len(first) > 1 and max(first) > (1.0 + _MOST_APART) * min(first):
-        return max(share or 0.0, DISTURBED)
-    return share
 
 
 class Delivery:
@@ -36,7 +19,6 @@ class Delivery:
     Args:
         schedule: where a direction is settled once it is read.
         percentiles: what the agents report of their samples.
-        repeats: told of every meeting; its word decides whether a reading replaces another.
         placement: where two hosts meet.
     """
 
@@ -45,18 +27,14 @@ class Delivery:
         schedule: Schedule,
         percentiles: Sequence[float],
         sink: Sink[RttReading],
-        repeats: Repeats,
         placement: Placement,
     ) -> None:
         self._schedule = schedule
         self._percentiles = percentiles
         self._sink = sink
-        self._repeats = repeats
         self._placement = placement
         self._meetings = Meetings()
         self._ready: deque[RttReading] = deque()
-        # Directions that were handed over.
-        self.read: set[tuple[int, int]] = set()
 
     def reading(self, host: int, event: Rtt) -> None:
         """One end of a meeting has measured the other."""
@@ -80,11 +58,9 @@ class Delivery:
 
     def _deliver(self, meeting: Meeting) -> float | None:
         share = self._disturbance(meeting)
-        if meeting.readings and self._repeats.is_better(meeting.ends, doubt(meeting, share)):
-            self._ready.extend(
-                self._reading(host, event, meeting, share)
-                for host, event in meeting.readings.items()
-            )
+        self._ready.extend(
+            self._reading(host, event, meeting, share) for host, event in meeting.readings.items()
+        )
         self._hand_over()
         return share
 
@@ -92,9 +68,9 @@ class Delivery:
         while self._ready:
             reading = self._ready.popleft()
             pair = (reading.source, reading.destination)
-            # What was given up stays so, whatever is still heard of it.
-            if self._schedule.settle(*pair) or pair in self.read:
-                self.read.add(pair)
+            # A host that was only to answer may say that it probed.
+            if self._schedule.is_asked(*pair):
+                self._schedule.settle(*pair)
                 self._sink.reading(reading)
 
     def _disturbance(self, meeting: Meeting) -> float | None:
@@ -112,7 +88,6 @@ class Delivery:
             sent=event.sent,
             received=event.received,
             rtt_us=dict(zip(self._percentiles, event.rtt_us, strict=True)),
-            precision_percent=event.precision_percent,
             disturbance=share,
             meeting_us=max((effort.elapsed_us for effort in efforts), default=None),
         )

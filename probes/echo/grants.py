@@ -32,6 +32,7 @@ class Grants:
         # A plain dict would pass over all that was taken from its front, every time.
         self._waiting = OrderedDict.fromkeys(meetings)
         self._in_order = in_order
+        self._hosts = {end for meeting in self._waiting for end in meeting[1:]}
         self._most = most
         self._free_slots = list(range(most))
         # A meeting runs until both of its ends have said that it is over.
@@ -66,6 +67,8 @@ class Grants:
             if leader in busy or follower in busy:
                 if self._in_order:
                     busy |= {leader, follower}
+                    if busy >= self._hosts:
+                        break
                 continue
             busy |= {leader, follower}
             grant = Grant(leader, follower, number, self._free_slots.pop(0))

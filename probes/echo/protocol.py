@@ -4,10 +4,9 @@ The coordinator says, in this order:
 
     run INDEX COUNT SILENCE_MS free|granted SECRET   who the agent is, and how it measures
     percentiles P ...                                what it reports of its samples
-    precision PPM                                    it may stop before COUNT once the first of them
-                                                     is known so precisely; 0: never
     bind ADDRESS PORT                                where to listen; it answers `bound PORT`
-    peer INDEX ADDRESS PORT                          one line a host
+    peer INDEX ADDRESS PORT                          one line a host; after `start` only of one that
+                                                     is new to the agent
     pair ROUND PARTNER probe|answer                  one line a meeting
     start                                            when all agents have said that they live
     go ROUND PROCESSOR|any                           (granted runs) meet the partner of that round
@@ -21,8 +20,7 @@ The coordinator says, in this order:
 The agent says:
 
     bound PORT
-    rtt ROUND PARTNER SENT RECEIVED PPM NS ...       half-width of the first percentile's interval,
-                                                     and round-trip times, one per percentile
+    rtt ROUND PARTNER SENT RECEIVED NS ...           round-trip times, one per percentile
     lost ROUND PARTNER silent|gave-up|gone
     over ROUND PARTNER ELAPSED_US RUN_US WAIT_US|-   the meeting is over, measured or not: how long
                                                      it took after the greeting, and of that the
@@ -41,7 +39,6 @@ _REASONS = {
     "gave-up": "had given this pair up",
     "gone": "is gone",
 }
-_UNKNOWN_PPM = (1 << 32) - 1
 
 
 class ProtocolError(Exception):
@@ -53,19 +50,16 @@ class EchoOptions:
     """How the agents measure.
 
     Args:
-        count: probes per direction of a pair at most.
+        count: probes per direction of a meeting.
         percentiles: what is reported of the samples; the first stands for a pair.
         silence_s: a partner that is silent for so long is given up.
         port: the UDP port that agents listen on; 0 for any.
-        precision_percent: fewer probes are enough once the 95 % confidence interval of the first
-            percentile reaches no further than that to either side; 0 to send them all.
     """
 
     count: int
     percentiles: Sequence[float]
     silence_s: float
     port: int = 0
-    precision_percent: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -86,18 +80,13 @@ class Bound:
 
 @dataclass(frozen=True)
 class Rtt:
-    """The agent measured its partner; one round-trip time in µs per percentile asked for.
-
-    `precision_percent` is the half-width of the first one's confidence interval, None where the
-    samples are too few to tell.
-    """
+    """The agent measured its partner; one round-trip time in µs per percentile asked for."""
 
     round: int
     partner: int
     sent: int
     received: int
     rtt_us: tuple[float, ...]
-    precision_percent: float | None
 
 
 @dataclass(frozen=True)
@@ -150,16 +139,19 @@ def opening(index: int, address: str, options: EchoOptions, secret: str, *, gran
     return (
         f"run {index} {options.count} {silence_ms} {pace} {secret}\n"
         f"percentiles {percentiles}\n"
-        f"precision {round(options.precision_percent * 1e4)}\n"
         f"bind {address} {options.port}\n"
     )
 
 
 def schedule_text(peers: Sequence[tuple[int, str, int]], meetings: Sequence[Meeting]) -> str:
     """Peers as (index, address, port), and meetings in order of rounds."""
-    lines = [f"peer {index} {address} {port}" for index, address, port in peers]
-    lines += [f"pair {_meeting(meeting)}" for meeting in meetings]
-    return "\n".join([*lines, ""])
+    lines = [f"pair {_meeting(meeting)}\n" for meeting in meetings]
+    return "".join([*(peer_text(*peer) for peer in peers), *lines])
+
+
+def peer_text(index: int, address: str, port: int) -> str:
+    """Where a host listens."""
+    return f"peer {index} {address} {port}\n"
 
 
 def grant_text(number: int, processor: int | None) -> str:
@@ -191,8 +183,8 @@ def parse_event(line: str) -> Event:
         match verb, words:
             case "bound", [port]:
                 return Bound(_whole(port, 65535))
-            case "rtt", [round_, partner, sent, received, ppm, *times] if times:
-                return _rtt((round_, partner), (sent, received), ppm, times)
+            case "rtt", [round_, partner, sent, received, *times] if times:
+                return _rtt((round_, partner), (sent, received), times)
             case "lost", [round_, partner, reason]:
                 return Lost(_whole(round_), _whole(partner), _REASONS[reason])
             case "alive", []:
@@ -206,15 +198,13 @@ def parse_event(line: str) -> Event:
     raise ProtocolError(f"sent {line[:40]!r}, which no echo agent says")
 
 
-def _rtt(of: tuple[str, str], counts: tuple[str, str], ppm: str, times: list[str]) -> Rtt:
-    width_ppm = _whole(ppm)
+def _rtt(of: tuple[str, str], counts: tuple[str, str], times: list[str]) -> Rtt:
     event = Rtt(
         round=_whole(of[0]),
         partner=_whole(of[1]),
         sent=_whole(counts[0]),
         received=_whole(counts[1]),
         rtt_us=tuple(_whole(time) / 1000.0 for time in times),
-        precision_percent=None if width_ppm == _UNKNOWN_PPM else width_ppm / 1e4,
     )
     if not 1 <= event.received <= event.sent:
         raise ValueError

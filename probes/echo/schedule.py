@@ -21,6 +21,7 @@ class Schedule:
 
     def __init__(self, hosts: int, wanted: Wanted, rounds: Rounds) -> None:
         self.pending: set[tuple[int, int]] = set(wanted)
+        self._asked: set[tuple[int, int]] = set(wanted)
         self.meetings: list[list[Meeting]] = [[] for _ in range(hosts)]
         self._partner: list[dict[int, int]] = [{} for _ in range(hosts)]
         self._rounds = len(rounds)
@@ -40,9 +41,23 @@ class Schedule:
         return self._rounds
 
     def add(self, number: int, one: int, other: int) -> None:
-        """One more meeting of two hosts, in a round of its own; nothing more is owed by it."""
+        """One more meeting of two hosts, in which both probe.
+
+        A direction that was asked for before is owed no more by this; another one is.
+
+        Args:
+            number: of its round, in which neither of them meets anybody else.
+        """
         self._partner[one][number] = other
         self._partner[other][number] = one
+        for direction in ((one, other), (other, one)):
+            if direction not in self._asked:
+                self._asked.add(direction)
+                self.pending.add(direction)
+
+    def is_asked(self, source: int, destination: int) -> bool:
+        """Whether this direction is, or was, to be measured."""
+        return (source, destination) in self._asked
 
     def partner(self, host: int, number: int) -> int | None:
         """The host that `host` meets in round `number`, or None."""

@@ -10,7 +10,7 @@ from probes.fping.parse import parse_report, percentile_us
 from probes.fping.pings import Pings, find_period_ms
 from probes.paired_rounds import IMPATIENCE, Silence, measure_rounds
 from probes.reach import ReachedHost
-from probes.samples import PairLoss, Rounds, RttReading, Sink, Wanted
+from probes.samples import More, PairLoss, Rounds, RttReading, Sink, Wanted, no_more
 from probes.ssh import parallel
 
 
@@ -32,8 +32,11 @@ def measure(
     *,
     concurrency: int,
     ssh_concurrency: int = 16,
+    more: More = no_more,
 ) -> None:
-    """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
+    """Measure the wanted directed pairs of the rounds, and of further ones that `more` has.
+
+    Results go to `sink` as they come.
 
     No fping is left on a host when this ends, or when this process does.
     """
@@ -45,6 +48,7 @@ def measure(
         sink,
         concurrency=concurrency,
         ssh_concurrency=ssh_concurrency,
+        more=more,
     )
 
 

@@ -23,7 +23,6 @@ from probes.ssh.session import Completed
 _LEVELS_US = (18.0, 31.0, 58.0)
 _RACK, _ROW = 16, 128
 _NOISE = 0.05
-_PRECISION_PPM = 10_000
 # Said to oneself, so that the wait for something to say ends.
 _WAKE = ""
 
@@ -142,7 +141,7 @@ class SimulatedProcess:
             else:
                 lost = sum(self._chance.random() < self._behaviour.packet_loss for _ in range(8))
                 times = " ".join(self._times(partner))
-                counts = f"{self._count} {self._count - lost} {_PRECISION_PPM}"
+                counts = f"{self._count} {self._count - lost}"
                 yield f"rtt {number} {partner} {counts} {times}"
         elapsed_us = round(1e6 * self._behaviour.round_s)
         yield f"over {number} {partner} {elapsed_us} {elapsed_us // 10} 0"

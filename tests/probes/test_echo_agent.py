@@ -28,7 +28,6 @@ class Peer:
         pace: str = "free",
         count: int = 50,
         silence_ms: int = 400,
-        precision_ppm: int = 0,
     ) -> None:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((PEER, 0))
@@ -36,7 +35,7 @@ class Peer:
         self.agent = start_agent()
         self.say(
             f"run 1 {count} {silence_ms} {pace} {SECRET}\n"
-            f"percentiles 10 0 100\nprecision {precision_ppm}\nbind {ADDRESS} 0"
+            f"percentiles 10 0 100\nbind {ADDRESS} 0"
         )
         self.port = int(self.hear().removeprefix("bound "))
         port = self.socket.getsockname()[1]
@@ -165,29 +164,6 @@ def lead(peer: Peer, number: int = 5) -> None:
     peer.send(echo_packet.TURN, number)
 
 
-def test_it_stops_once_it_is_precise() -> None:
-    with contextlib.closing(Peer(count=10_000, silence_ms=2000, precision_ppm=900_000)) as peer:
-        lead(peer)
-        sent = answer_probes(peer, lambda _: 0.0)
-        said = peer.hear().split()
-        assert 400 <= sent < 10_000
-        assert said[:4] == ["rtt", "5", "0", str(sent)]
-        assert sent - 200 <= int(said[4]) <= sent
-        assert int(said[5]) <= 900_000
-
-
-def test_it_goes_on_to_the_count_where_it_is_not() -> None:
-    with contextlib.closing(Peer(count=700, silence_ms=2000, precision_ppm=1)) as peer:
-        lead(peer)
-        # Nine in ten are slow: the 10th percentile lies between the two.
-        assert answer_probes(peer, lambda sequence: 0.0 if sequence % 10 == 0 else 0.001) == 700
-        said = peer.hear().split()
-        assert said[:4] == ["rtt", "5", "0", "700"]
-        # A busy machine may answer some too late.
-        assert 600 <= int(said[4]) <= 700
-        assert int(said[5]) > 1
-
-
 def test_one_lost_probe_is_no_silence_to_the_partner() -> None:
     silence_s = 3.0
     with contextlib.closing(Peer(count=2, silence_ms=round(silence_s * 1000))) as peer:
@@ -231,7 +207,7 @@ def test_a_pair_meets_again(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["again 5 0 probe any", "again 6 9 probe any", "again 6 0 probe", "precision 1"]
+    "line", ["again 5 0 probe any", "again 6 9 probe any", "again 6 0 probe", "percentiles 1"]
 )
 def test_a_meeting_that_cannot_be_held_again_ends_the_agent(peer: Peer, line: str) -> None:
     peer.say(line)
@@ -358,8 +334,6 @@ def test_the_agent_ends_with_its_input(peer: Peer) -> None:
         "percentiles",
         "percentiles nan",
         "percentiles 101",
-        "precision",
-        "precision 1000001",
         "again 6 0 probe any",
         "bind 127.0.0.1 0",
         "peer 0 example.org 1",

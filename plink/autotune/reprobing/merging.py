@@ -11,7 +11,7 @@ from plink.drift.judge import common_factor
 from plink.drift.sample import Mask, Pair, both_ways_us, pairs_to_check
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
-from plink.files.measurement import Matrix
+from plink.files.measurement import Counts, Matrix
 from plink.files.rtt import RttMeasurement
 
 # Pairs of other hosts that are measured again, too, to tell what all readings have in common.
@@ -66,7 +66,7 @@ def with_pairs(mask: Mask, pairs: Sequence[Pair]) -> Mask:
 def without_rtt(rtt: RttMeasurement, pairs: Mask) -> RttMeasurement:
     """As if these pairs had not been measured, and the others were beyond doubt."""
     times_us = {key: np.where(pairs, np.nan, values) for key, values in rtt.rtt_us.items()}
-    return replace(rtt, rtt_us=times_us, disturbance=None)
+    return replace(rtt, rtt_us=times_us, disturbance=None, passes=None, halves_us=None)
 
 
 def without_bandwidth(bandwidth: BandwidthMeasurement, pairs: Mask) -> BandwidthMeasurement:
@@ -109,15 +109,31 @@ def merged_rtt(
         key: np.where(is_new, after.rtt_us[key] / factor, before.rtt_us[key])
         for key in before.rtt_us
     }
+    passes, halves_us = _merged_passes(before, after, is_new, factor)
     found = replace(
         after,
         rtt_us=rtt_us,
+        passes=passes,
+        halves_us=halves_us,
         samples=np.where(is_new, after.samples, before.samples),
         losses=np.where(is_new, after.losses, before.losses),
         precision_percent=chosen(before.precision_percent, after.precision_percent),
         disturbance=chosen(before.disturbance, after.disturbance),
     )
     return found, factor
+
+
+def _merged_passes(
+    before: RttMeasurement, after: RttMeasurement, is_new: Mask, factor: float
+) -> tuple[Counts | None, tuple[Matrix, Matrix] | None]:
+    old, new = before.with_passes(), after.with_passes()
+    if old.passes is None or new.passes is None or not old.halves_us or not new.halves_us:
+        return None, None
+    odd_us, even_us = (
+        np.where(is_new, now_us / factor, was_us)
+        for was_us, now_us in zip(old.halves_us, new.halves_us, strict=True)
+    )
+    return np.where(is_new, new.passes, old.passes), (odd_us, even_us)
 
 
 def merged_bandwidth(

@@ -11,7 +11,7 @@ from plink.probing.limits import DEFAULT_MAX_HOPS, DEFAULT_REMOTE_PYTHON
 from probes.dpdk.nics import Nic
 from probes.iperf3.commands import no_limit
 from probes.reach import ReachedHost
-from probes.samples import Rounds, Wanted
+from probes.samples import More, Rounds, Wanted, no_more
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,10 @@ class ToolOptions:
     """How to measure. Every tool takes what concerns it.
 
     Args:
-        count: probes per direction of a pair at most.
-        precision_percent: how precisely a pair's percentile is to be known, so that fewer probes
-            are enough; 0 to send them all.
+        count: probes per direction of a pair, each time it meets.
+        passes: how often a pair meets at most.
+        precision_percent: a pair whose passes disagree by no more meets twice; 0 for all passes.
+        more: the rounds of the next pass, asked once all of those before is measured.
         percentiles: what to report of the samples; the first stands for a pair.
         timeout_s: how long a host may be silent before it is given up.
         concurrency: pairs in flight.
@@ -50,7 +51,9 @@ class ToolOptions:
     congestion: str | None = None
     ssh_concurrency: int = 16
     remote_cache: str | None = None
+    passes: int = 1
     precision_percent: float = 0.0
+    more: More = no_more
     adaptive: bool = False
     nics: Sequence[Nic] = ()
     max_hops: int = DEFAULT_MAX_HOPS

@@ -28,6 +28,6 @@ TOOL = Tool(
     RttCollector,
     _measure,
     echo.RECORDED,
-    lambda options: f"dpdk {echo.probes(options)}",
+    lambda options: f"dpdk x {options.count}",
     tool.CORES_PER_PAIR,
 )

@@ -11,12 +11,7 @@ from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
 from probes.samples import RemarkableSink, Rounds, RttReading, Wanted
 
-RECORDED = ("count", "timeout_s", "concurrency", "precision_percent")
-
-
-def probes(options: ToolOptions) -> str:
-    """How many probes, in words."""
-    return f"x {options.count}" + (" at most" if options.precision_percent else "")
+RECORDED = ("count", "passes", "precision_percent", "timeout_s", "concurrency")
 
 
 def measure(
@@ -34,7 +29,6 @@ def measure(
         options.percentiles,
         options.timeout_s,
         options.port,
-        options.precision_percent,
     )
     conduct(
         hosts,
@@ -46,7 +40,8 @@ def measure(
         adaptive=options.adaptive,
         ssh_concurrency=options.ssh_concurrency,
         cache_folder=options.remote_cache,
+        more=options.more,
     )
 
 
-TOOL = Tool(RttCollector, measure, RECORDED, lambda options: f"echo {probes(options)}")
+TOOL = Tool(RttCollector, measure, RECORDED, lambda options: f"echo x {options.count}")

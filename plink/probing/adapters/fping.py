@@ -26,12 +26,13 @@ def _measure(
         sink,
         concurrency=options.concurrency,
         ssh_concurrency=options.ssh_concurrency,
+        more=options.more,
     )
 
 
 TOOL = Tool(
     RttCollector,
     _measure,
-    ("count", "timeout_s", "concurrency"),
+    ("count", "passes", "precision_percent", "timeout_s", "concurrency"),
     lambda options: f"fping x {options.count}",
 )

@@ -70,6 +70,8 @@ class Collector(ABC, Generic[Reading]):
         self._on_settled = on_settled
         self._on_remark = on_remark
         self._settled: set[tuple[int, int]] = set()
+        # Of directions that were given up and have no reading yet.
+        self._lost: dict[tuple[int, int], Failure] = {}
         self.failures: list[Failure] = []
         self.remarks: list[str] = []
         self._begin()
@@ -133,13 +135,24 @@ class Collector(ABC, Generic[Reading]):
     def reading(self, reading: Reading) -> None:
         """A direction of a pair was measured, for the first time or again."""
         self._take((self._measured[reading.source], self._measured[reading.destination]), reading)
+        failure = self._lost.pop((reading.source, reading.destination), None)
+        if failure is not None:
+            self.failures.remove(failure)
         self._settle(reading.source, reading.destination)
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """A direction of a pair was given up."""
-        destination = self._name(loss.destination)
-        self.failures.append(Failure(self._name(loss.source), loss.reason, destination=destination))
-        self._settle(loss.source, loss.destination)
+        """A direction of a pair was given up. One that was read before keeps its reading."""
+        pair = loss.source, loss.destination
+        ends = self._measured[loss.source], self._measured[loss.destination]
+        if np.isnan(self._readings()[ends]) and pair not in self._lost:
+            source, destination = (self._name(end) for end in pair)
+            self._lost[pair] = Failure(source, loss.reason, destination=destination)
+            self.failures.append(self._lost[pair])
+        self._settle(*pair)
+
+    def next_pass(self) -> None:
+        """Pairs meet again: their directions are to be settled once more."""
+        self._settled.clear()
 
     def host_lost(self, loss: HostLoss) -> None:
         """A host failed during the run."""

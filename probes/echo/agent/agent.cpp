@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "clock.hpp"
-#include "precision.hpp"
 #include "privileges.hpp"
 #include "statistics.hpp"
 
@@ -132,38 +131,30 @@ Agent::Meeting Agent::greet_leader(const Pair& pair) {
 void Agent::probe(const Pair& pair) {
     if (!pair.probes) return;
     samples_ns_.clear();
-    std::vector<uint32_t> looks{the_run().count};
-    if (the_run().precision_ppm > 0) looks = looks_until(the_run().count);
-    uint32_t width_ppm = kUnknownPpm;
     auto longest_ns = static_cast<int64_t>(kEchoWaitShare * static_cast<double>(silence_ns()));
     int64_t fastest_ns = 0;
     int64_t heard_ns = now_ns();
     uint32_t sent = 0;
     Packet packet;
-    for (uint32_t look : looks) {
-        while (sent < look && now_ns() - heard_ns < silence_ns() && !is_gone(pair)) {
-            int64_t wait_ns = samples_ns_.empty() ? kFirstEchoWait
-                                                  : kEchoWaitFactor * fastest_ns + kEchoWaitExtra;
-            int64_t sent_ns = now_ns();
-            mailbox_.send(Message::probe, pair, sent);
-            while (mailbox_.next(sent_ns + std::min(wait_ns, longest_ns), &packet)) {
-                if (packet.message != Message::echo || packet.sequence != sent) continue;
-                heard_ns = mailbox_.received_ns();
-                int64_t rtt_ns = mailbox_.received_ns() - sent_ns;
-                fastest_ns = samples_ns_.empty() ? rtt_ns : std::min(fastest_ns, rtt_ns);
-                samples_ns_.push_back(static_cast<uint32_t>(std::min<int64_t>(rtt_ns, UINT32_MAX)));
-                break;
-            }
-            ++sent;
+    for (; sent < the_run().count && now_ns() - heard_ns < silence_ns() && !is_gone(pair); ++sent) {
+        int64_t wait_ns =
+            samples_ns_.empty() ? kFirstEchoWait : kEchoWaitFactor * fastest_ns + kEchoWaitExtra;
+        int64_t sent_ns = now_ns();
+        mailbox_.send(Message::probe, pair, sent);
+        while (mailbox_.next(sent_ns + std::min(wait_ns, longest_ns), &packet)) {
+            if (packet.message != Message::echo || packet.sequence != sent) continue;
+            heard_ns = mailbox_.received_ns();
+            int64_t rtt_ns = mailbox_.received_ns() - sent_ns;
+            fastest_ns = samples_ns_.empty() ? rtt_ns : std::min(fastest_ns, rtt_ns);
+            samples_ns_.push_back(static_cast<uint32_t>(std::min<int64_t>(rtt_ns, UINT32_MAX)));
+            break;
         }
-        // Few samples of a partner that left are no reading of the network.
-        if (samples_ns_.empty() || sent < look) {
-            return report_lost(pair, is_gone(pair) ? Meeting::gone : Meeting::silent);
-        }
-        width_ppm = half_width_ppm(samples_ns_, the_run().percentiles.front(), looks.size());
-        if (width_ppm <= the_run().precision_ppm) break;
     }
-    report_rtt(pair, sent, width_ppm);
+    // Few samples of a partner that left are no reading of the network.
+    if (samples_ns_.empty() || sent < the_run().count) {
+        return report_lost(pair, is_gone(pair) ? Meeting::gone : Meeting::silent);
+    }
+    report_rtt(pair);
 }
 
 // Answers the partner's probes until it says `last`. `patience_ns` is how long the first may take.
@@ -243,9 +234,9 @@ void Agent::settle() {
 
 // What is written wakes SSH and the coordinator, perhaps on this very machine: nothing is, before
 // both directions are measured.
-void Agent::report_rtt(const Pair& pair, uint32_t sent, uint32_t width_ppm) {
+void Agent::report_rtt(const Pair& pair) {
     for (uint32_t number :
-         {pair.round, pair.partner, sent, static_cast<uint32_t>(samples_ns_.size()), width_ppm}) {
+         {pair.round, pair.partner, the_run().count, static_cast<uint32_t>(samples_ns_.size())}) {
         report_ += (report_.empty() ? "rtt " : " ") + std::to_string(number);
     }
     for (double percentile : the_run().percentiles) {

@@ -30,7 +30,7 @@ class Agent {
     void finish(const Pair& pair);
     void wait_for_grant();
     void settle();
-    void report_rtt(const Pair& pair, uint32_t sent, uint32_t width_ppm);
+    void report_rtt(const Pair& pair);
     void report_lost(const Pair& pair, Meeting why);
     void report_over(const Pair& pair, const Times& began);
 

@@ -15,7 +15,6 @@ namespace {
 constexpr uint32_t kMaxCount = 1000000;
 constexpr size_t kMaxPairs = 1 << 17;
 constexpr uint32_t kMaxProcessor = 1023;
-constexpr uint32_t kMaxPpm = 1000000;
 constexpr size_t kMaxLine = 4096;
 constexpr size_t kMaxPercentiles = 16;
 
@@ -139,12 +138,12 @@ bool Control::take_grant(Grant* grant) {
     return true;
 }
 
-// Whether the coordinator could say this now: who the agent is, then the schedule, then grants.
+// Whether the coordinator could say this now: who the agent is, then the schedule, then grants, and
+// hosts that are met beside the schedule.
 bool Control::is_timely(const std::string& verb) const {
-    if (verb == "run" || verb == "percentiles" || verb == "precision" || verb == "bind") {
-        return !has_run_;
-    }
-    if (verb == "peer" || verb == "pair" || verb == "start") return has_run_ && !has_start_;
+    if (verb == "run" || verb == "percentiles" || verb == "bind") return !has_run_;
+    if (verb == "peer") return has_run_;
+    if (verb == "pair" || verb == "start") return has_run_ && !has_start_;
     return (verb != "go" && verb != "again") || has_start_;
 }
 
@@ -155,9 +154,6 @@ bool Control::apply(const std::string& line, Run* run) {
     if (!is_timely(verb)) return false;
     if (verb == "run") return parse_run(words, run);
     if (verb == "percentiles") return parse_percentiles(words, &run->percentiles);
-    if (verb == "precision") {
-        return words.size() == 2 && parse_number(words[1], kMaxPpm, &run->precision_ppm);
-    }
     if (verb == "bind") {
         if (words.size() != 3 || !parse_endpoint(words[1], words[2], &run->bind) ||
             run->bind.is_any()) {
@@ -169,7 +165,8 @@ bool Control::apply(const std::string& line, Run* run) {
         uint32_t index = 0;
         Endpoint endpoint;
         if (words.size() != 4 || !parse_number(words[1], Peers::kMaxIndex, &index) ||
-            !parse_endpoint(words[2], words[3], &endpoint)) {
+            !parse_endpoint(words[2], words[3], &endpoint) ||
+            (has_start_ && run->peers.find(index) != nullptr)) {
             return false;
         }
         run->peers.add(index, endpoint);

@@ -23,10 +23,9 @@ struct Pair {
 // What a run is, as `run`, `peer` and `pair` lines say it.
 struct Run {
     uint32_t index = 0;
-    uint32_t count = 0;          // probes of a pair at most
-    uint32_t precision_ppm = 0;  // fewer where the first percentile is as precise; 0: never fewer
-    uint32_t silence_ms = 0;     // a partner that is silent for so long is lost
-    bool granted = false;        // pairs start only when the coordinator says `go`
+    uint32_t count = 0;       // probes of a meeting
+    uint32_t silence_ms = 0;  // a partner that is silent for so long is lost
+    bool granted = false;     // pairs start only when the coordinator says `go`
     Secret secret;
     Endpoint bind;
     int suspected = 0;  // how often this very host was
@@ -53,7 +52,7 @@ class Control {
 
     // A complete `run` line has arrived.
     bool has_run() const { return has_run_; }
-    // All peers and pairs have arrived.
+    // All pairs of the schedule have arrived, and the peers in them.
     bool has_start() const { return has_start_; }
     // The next meeting that the coordinator granted, if there is one.
     bool take_grant(Grant* grant);
