@@ -42,6 +42,13 @@ def has_bandwidth(cluster: Cluster) -> bool:
     return bool(np.isfinite(bandwidth_distances(cluster)[between]).any())
 
 
+def has_only_bandwidth(cluster: Cluster) -> bool:
+    """Whether bandwidths are known, and no round-trip time."""
+    between = ~np.eye(len(cluster.hosts), dtype=bool)
+    has_times = cluster.rtt is not None and np.isfinite(cluster.rtt.readings_us[between]).any()
+    return not has_times and has_bandwidth(cluster)
+
+
 def bandwidth_distances(cluster: Cluster) -> Matrix:
     """How long a Gbit takes between two hosts, in seconds, by the slower of the two directions.
 

@@ -49,6 +49,12 @@ class OrderBandwidth:
     sum_random_s_per_gbit: float
     sum_bound_s_per_gbit: float | None
 
+    @property
+    def gain(self) -> float:
+        """The share of what a Gbit takes in all in a random order that this one saves."""
+        random = self.sum_random_s_per_gbit
+        return 1.0 - self.sum_s_per_gbit / random if random else 0.0
+
     def times(self) -> dict[str, Any]:
         """The costs of an order as the times in µs that a Gbit takes: of a hop, the bottleneck."""
         bound = self.bottleneck_bound_gbit_s

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plink.bandwidth_distance import filled_bandwidth_distances, has_bandwidth
+from plink.bandwidth_distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.errors import WrongUseError
 from plink.files.bandwidth import MAX_GBIT_S
 from plink.files.cluster import Cluster, Host
@@ -51,11 +51,7 @@ class BandwidthTask:
 
 def is_by_bandwidth(cluster: Cluster, objective: str | None) -> bool:
     """Whether an order goes by bandwidth: where that is asked for, or there is nothing else."""
-    if objective is not None:
-        return objective == NAME
-    between = ~np.eye(len(cluster.hosts), dtype=bool)
-    has_times = cluster.rtt is not None and np.isfinite(cluster.rtt.readings_us[between]).any()
-    return not has_times and has_bandwidth(cluster)
+    return has_only_bandwidth(cluster) if objective is None else objective == NAME
 
 
 def refuse_options(*, prove_s: float, is_interleaved: bool) -> None:
