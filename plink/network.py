@@ -79,7 +79,7 @@ def _latency_s(cluster: Cluster, assumptions: list[str]) -> Rates | None:
     try:
         found = distances(cluster)
     except WrongUseError:  # nothing was measured
-        assumptions.append("no round-trip times are known: latencies are taken for none")
+        assumptions.append("no round-trip times are known: assuming zero latency")
         return None
     if found.filled_pairs:
         pairs = counted(found.filled_pairs, "pair")

@@ -46,12 +46,13 @@ def run(request: Request) -> int:
     """Do it; return the exit code.
 
     Raises:
-        WrongUseError: wrong options, or a file that is no cluster with round-trip times.
+        WrongUseError: wrong options, or a file without round-trip times and bandwidths.
     """
     wanted = _check(request)
     cluster, _ = cluster_file.read(request.file)
     source = document.label(request.file)
-    measured_rtt(cluster, source)
+    if cluster.bandwidth is None:
+        measured_rtt(cluster, source)
     truth = [] if request.truth is None else read_groups(request.truth, cluster.names, source)
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     with console.status("") as status:

@@ -10,7 +10,7 @@ from plink.cli.types import FiniteRange
 _UNITS = ["ns", "us", "µs", "ms", "s"]
 
 
-@click.command(epilog="Example: plink import matrix.csv --unit us -o cluster.json")
+@click.command(epilog="Example: plink import nccl.log --size 32MiB -o cluster.json")
 @click.argument("measured", metavar="FILE")
 @click.option(
     "--unit", type=click.Choice(_UNITS), help="Unit of the numbers, where the first cell has none."
@@ -22,24 +22,39 @@ _UNITS = ["ns", "us", "µs", "ms", "s"]
     show_default=True,
     help="Which percentile of a pair's samples the numbers are.",
 )
+@click.option(
+    "--size",
+    metavar="SIZE",
+    help="Of the messages whose bandwidth counts: 32MiB, 1MB (default: the greatest of any size).",
+)
 @click.option("-o", "--output", default="-", metavar="FILE", help="Cluster file (default: stdout).")
-def command(measured: str, unit: str | None, percentile: float, output: str) -> None:
+def command(
+    measured: str, unit: str | None, percentile: float, size: str | None, output: str
+) -> int:
     """Make a cluster file from measurements of other programs (`-`: standard input).
 
     FILE is a CSV matrix of round-trip times: the first cell names the unit, the first row and the
     first column name the hosts, row is source, and an empty cell was not measured. Or it is the
     output of mpiGraph, or logs of OSU's benchmarks (each run after a line `# pair: A B`) or of
-    nccl-tests, of pairs of hosts. A host's name becomes its address.
+    nccl-tests, of pairs of hosts, or CSV with a row for every pair (source, destination, bytes,
+    gbit_s). A host's name becomes its address.
     """
-    from plink.files import cluster, document  # noqa: PLC0415  numpy would slow `--help`
+    from plink.errors import EXIT_PARTIAL  # noqa: PLC0415  numpy would slow `--help`
+    from plink.files import cluster, document  # noqa: PLC0415
     from plink.importing.source import import_measurement  # noqa: PLC0415
+    from plink.size import parse_size  # noqa: PLC0415
 
     document.check_writable(output)
     document.refuse_same_file(measured, output)
     content = document.read_bytes(measured)
     source = document.label(measured)
-    found = import_measurement(content, source, unit=unit, percentile=percentile)
+    size_bytes = None if size is None else parse_size(size)
+    found = import_measurement(content, source, unit=unit, percentile=percentile, size=size_bytes)
     cluster.write(output, found)
-    if found.rtt is not None:
-        for note in found.rtt.notes:
+    for part in (found.rtt, found.bandwidth):
+        for note in () if part is None else part.notes:
             talk.note(note)
+    failures = () if found.bandwidth is None else found.bandwidth.failures
+    for failure in failures:
+        talk.warn(f"{failure.source} and {failure.destination}: {failure.reason}")
+    return EXIT_PARTIAL if failures else 0

@@ -59,9 +59,10 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
 )
 @click.option(
     "--objective",
-    type=click.Choice(["latency", "contention"]),
-    help="Sum latencies, or predict the time of flows that share links (default: contention where "
-    "the file holds uplinks, else latency).",
+    type=click.Choice(["latency", "contention", "bandwidth"]),
+    help="Sum latencies, predict the time of flows that share links, or widen the bottleneck "
+    "(default: contention where the file holds uplinks, else latency; bandwidth where it holds no "
+    "round-trip times).",
 )
 @click.option(
     "--size",

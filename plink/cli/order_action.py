@@ -21,6 +21,7 @@ from plink.files.cluster import Cluster
 from plink.files.measurement import Failure
 from plink.files.order import Order
 from plink.files.rtt import readings_at
+from plink.ordering.by_bandwidth import is_by_bandwidth
 from plink.ordering.doubts import doubt
 from plink.ordering.slots import with_slots
 from plink.ordering.solve import Task, solve_order
@@ -73,7 +74,12 @@ def run(request: Request) -> int:
     sceptical = doubt(order)
     if sceptical:
         note(sceptical)
-    if order.filled_pairs:
+    if order.filled_pairs and order.bandwidth is not None:
+        note(
+            f"{counted(order.filled_pairs, 'pair')} without a measurement are taken to be as slow "
+            "as the slowest that was measured; the bound holds whatever they carry"
+        )
+    elif order.filled_pairs:
         note(
             f"the embedding was not used: {counted(order.filled_pairs, 'distance')} without a "
             "measurement came from the raw matrix, on which rings come out no worse"
@@ -141,7 +147,7 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
             verb = "has" if len(request.given_options) == 1 else "have"
             note(f"nothing is searched: {', '.join(request.given_options)} {verb} no effect")
         return order, ()
-    hosts = _read_at(request.percentile, cluster.from_json(data, source), source)
+    hosts = _read_at(request, cluster.from_json(data, source), source)
     if request.format_name is not None and request.ranks is None:
         # What cannot be written in this order cannot in any: it is refused before the search.
         slotted = with_slots(hosts.hosts, request.slots)
@@ -174,7 +180,7 @@ def _with_slots(order: Order, slots: int | None) -> Order:
     """An order that was made before, with so many ranks on every host."""
     if slots is None or all(host.slots == slots for host in order.hosts):
         return order
-    if not order.is_ring_of_latencies or order.unused:
+    if not order.is_ring_of_hops or order.unused:
         raise WrongUseError(
             f"the order was made for {counted(order.ranks, 'rank')}, and --slots makes it "
             f"{counted(slots * len(order.hosts), 'rank')}",
@@ -183,12 +189,19 @@ def _with_slots(order: Order, slots: int | None) -> Order:
     return replace(order, hosts=with_slots(order.hosts, slots))
 
 
-def _read_at(percentile: float | None, hosts: Cluster, source: str) -> Cluster:
+def _read_at(request: Request, hosts: Cluster, source: str) -> Cluster:
     """The cluster with the readings that were asked for."""
     if len(hosts.hosts) == 1:
         return hosts
+    if is_by_bandwidth(hosts, request.objective):
+        if request.percentile is not None:
+            raise WrongUseError(
+                "--percentile is of round-trip times, and this order goes by bandwidth",
+                "leave it out, or name another --objective",
+            )
+        return hosts
     rtt = cluster.measured_rtt(hosts, source)
-    chosen, readings_us = readings_at(rtt, percentile, source)
+    chosen, readings_us = readings_at(rtt, request.percentile, source)
     if not np.isfinite(readings_us).any():
         raise cluster.nothing_measured(source)
     return replace(hosts, rtt=replace(rtt, reading=chosen))

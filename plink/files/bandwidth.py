@@ -20,6 +20,7 @@ from plink.files.measurement import (
 
 MAX_GBIT_S = 1e6
 _MAX_RETRANSMITS = 1e15
+_MAX_MESSAGE_BYTES = 1e18
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,13 @@ class BandwidthMeasurement(Measurement):
     Args:
         gbit_s: (N, N) what the destination received, in Gbit/s; NaN where not measured.
         retransmits: (N, N) TCP segments sent again; NaN where unknown.
+        message_bytes: (N, N) the size of the messages that reached it, NaN where unknown; None
+            where the tool sends no messages.
     """
 
     gbit_s: Matrix
     retransmits: Matrix
+    message_bytes: Matrix | None = None
 
     def for_hosts(self, places: Sequence[int | None]) -> BandwidthMeasurement:
         """The same for other hosts: of each its index here, None for a new one."""
@@ -40,6 +44,9 @@ class BandwidthMeasurement(Measurement):
             self,
             gbit_s=replaced(self.gbit_s, places, np.nan),
             retransmits=replaced(self.retransmits, places, np.nan),
+            message_bytes=None
+            if self.message_bytes is None
+            else replaced(self.message_bytes, places, np.nan),
         )
 
 
@@ -49,6 +56,11 @@ def to_json(bandwidth: BandwidthMeasurement) -> dict[str, Any]:
         **record_to_json(bandwidth),
         "gbit_s": matrix_to_json(bandwidth.gbit_s),
         "retransmits": matrix_to_json(bandwidth.retransmits),
+        **(
+            {}
+            if bandwidth.message_bytes is None
+            else {"message_bytes": matrix_to_json(bandwidth.message_bytes)}
+        ),
     }
 
 
@@ -61,5 +73,8 @@ def parse(fields: Fields, size: int) -> BandwidthMeasurement:
     return BandwidthMeasurement(
         gbit_s=fields.matrix("gbit_s", size, high=MAX_GBIT_S),
         retransmits=fields.matrix("retransmits", size, high=_MAX_RETRANSMITS),
+        message_bytes=fields.matrix("message_bytes", size, high=_MAX_MESSAGE_BYTES)
+        if fields.values.get("message_bytes") is not None
+        else None,
         **parse_record(fields),
     )

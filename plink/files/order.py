@@ -10,15 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from plink.errors import WrongUseError
-from plink.files import cluster, document
+from plink.files import cluster, document, order_bandwidth
 from plink.files.cluster import Host
 from plink.files.fields import Fields
 from plink.files.groups import Group, groups_to_json, parse_groups
+from plink.files.order_bandwidth import OrderBandwidth
 from plink.files.rtt import MAX_RTT_US
 
 FORMAT = "plink.order"
-# What is written, and what is where older readers would miss hosts without ranks or ranks apart.
-_VERSION, _VERSION_WITH_SLOTS = 1, 2
+# What is written, what is where older readers would miss hosts without ranks or ranks apart, and
+# what is where they would miss times.
+_VERSION, _VERSION_WITH_SLOTS, _VERSION_WITH_BANDWIDTH = 1, 2, 3
 
 _MAX_SECONDS = 1e9
 _MAX_LOSS = 1e6
@@ -28,7 +30,7 @@ _MAX_COST_US = 1e15
 _MAX_SIZE_BYTES = (1 << 63) - 1
 
 # What an order file may minimise.
-OBJECTIVES = ("latency", "contention")
+OBJECTIVES = ("latency", "contention", "bandwidth")
 
 # Costs are sums of rounded readings, added up in another order by another program perhaps.
 _TOLERANCE = 1e-6
@@ -79,13 +81,15 @@ class Order:
         confirmed_gain: the share of a random order's cost that an order found on the readings of
             one direction of the pairs saves on those of the other; None where not known.
         made_from: hash of the cluster file.
-        objective: `latency` or `contention` (`docs/order.md`).
+        objective: `latency`, `contention` or `bandwidth` (`docs/order.md`).
         size_bytes: of the buffer whose time is predicted; None where latencies are summed.
         proof: of the exact engine, where one was asked.
         groups: of near hosts, as in the cluster file.
         unused: hosts that were not chosen, with the slots that they have.
         host_of_rank: of every rank the index of its host in `hosts`; None where each host's ranks
             are adjacent.
+        bandwidth: where that is the objective; the costs and hops above then are the times that a
+            Gbit takes, over the bottleneck and over each hop, and are not in the file.
     """
 
     algorithm: str
@@ -109,6 +113,7 @@ class Order:
     groups: Sequence[Group] = ()
     unused: Sequence[Host] = ()
     host_of_rank: Sequence[int] | None = None
+    bandwidth: OrderBandwidth | None = None
 
     @property
     def ranks(self) -> int:
@@ -129,6 +134,11 @@ class Order:
     def is_ring_of_latencies(self) -> bool:
         """Whether the cost is the sum of the hops."""
         return self.algorithm == "ring" and self.objective == "latency"
+
+    @property
+    def is_ring_of_hops(self) -> bool:
+        """Whether what it costs follows from its hops, whatever ranks its hosts have."""
+        return self.algorithm == "ring" and self.objective != "contention"
 
     @property
     def names(self) -> list[str]:
@@ -170,10 +180,15 @@ def parse(content: bytes, source: str) -> Order:
 
 def from_json(data: Mapping[str, Any], source: str) -> Order:
     """The order that a JSON object stands for; `source` names it in errors."""
-    is_older = data.get("version") == _VERSION
-    document.check_format(data, source, FORMAT, _VERSION if is_older else _VERSION_WITH_SLOTS)
+    older = (_VERSION, _VERSION_WITH_BANDWIDTH)
+    known = next((one for one in older if data.get("version") == one), _VERSION_WITH_SLOTS)
+    document.check_format(data, source, FORMAT, known)
     fields = Fields(data, source)
     hosts = cluster.parse_hosts(fields)
+    bandwidth = None
+    if data.get("objective") == "bandwidth":
+        bandwidth = order_bandwidth.parse(fields.object("bandwidth"), len(hosts))
+        fields = Fields({**data, **bandwidth.times()}, source)
     unused = tuple(cluster.parse_hosts(fields, "unused")) if "unused" in data else ()
     everyone = [host.name for host in (*hosts, *unused)]
     size = len(everyone)
@@ -182,7 +197,9 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
     order = Order(
         algorithm=fields.word("algorithm"),
         hosts=hosts,
-        hops_us=fields.numbers("hops_us", len(hosts), MAX_RTT_US),
+        hops_us=fields.numbers(
+            "hops_us", len(hosts), MAX_RTT_US if bandwidth is None else _MAX_COST_US
+        ),
         given=fields.texts("given"),
         cost_us=fields.number("cost_us", 0.0, _MAX_COST_US),
         cost_given_us=fields.number("cost_given_us", 0.0, _MAX_COST_US),
@@ -213,6 +230,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
         groups=tuple(parse_groups(fields, everyone)),
         unused=unused,
         host_of_rank=_parse_ranks(fields, hosts),
+        bandwidth=bandwidth,
     )
     _check(order, fields)
     return order
@@ -221,9 +239,10 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
 def to_json(order: Order) -> dict[str, Any]:
     """The JSON object that stands for `order`."""
     has_slots = bool(order.unused) or order.host_of_rank is not None
-    return {
+    version = _VERSION_WITH_SLOTS if has_slots else _VERSION
+    data = {
         "format": FORMAT,
-        "version": _VERSION_WITH_SLOTS if has_slots else _VERSION,
+        "version": version if order.bandwidth is None else _VERSION_WITH_BANDWIDTH,
         **({} if order.made_from is None else {"made_from": order.made_from}),
         "algorithm": order.algorithm,
         "objective": order.objective,
@@ -253,6 +272,11 @@ def to_json(order: Order) -> dict[str, Any]:
         **({} if order.proof is None else {"proof": vars(order.proof)}),
         **({"groups": groups_to_json(order.groups)} if order.groups else {}),
     }
+    if order.bandwidth is None:
+        return data
+    in_place = {"bandwidth": order_bandwidth.to_json(order.bandwidth)}
+    others = {key: value for key, value in data.items() if key not in order_bandwidth.TIMES}
+    return {**others, **in_place}
 
 
 def _parse_ranks(fields: Fields, hosts: Sequence[Host]) -> list[int] | None:
@@ -282,6 +306,8 @@ def _check(order: Order, fields: Fields) -> None:
         raise WrongUseError(f"{fields.place}: unmeasured_hosts names others than hosts")
     if order.objective not in OBJECTIVES:
         raise fields.error("objective", " or ".join(OBJECTIVES))
+    if order.bandwidth is not None and order.algorithm == "ring" and len(order.hosts) > 1:
+        order_bandwidth.check_ring(order.bandwidth, fields.place)
     hops_us = sum(order.hops_us)
     if order.is_ring_of_latencies and not math.isclose(hops_us, order.cost_us, rel_tol=_TOLERANCE):
         raise WrongUseError(f"{fields.place}: hops_us does not sum up to cost_us")

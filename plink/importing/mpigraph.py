@@ -24,12 +24,17 @@ def is_mpigraph(content: bytes) -> bool:
     return _START in content[:4096]
 
 
-def import_mpigraph(content: bytes, source: str, percentile: float) -> Cluster:
+def import_mpigraph(
+    content: bytes, source: str, percentile: float, size_bytes: int | None = None
+) -> Cluster:
     """The bandwidths between the hosts; mpiGraph measures no times.
 
     Raises:
-        WrongUseError: there is no whole table, or several tasks ran on a host.
+        WrongUseError: there is no whole table, several tasks ran on a host, or a size is asked for.
     """
+    if size_bytes is not None:
+        hint = "mpiGraph is told its one size when it runs"
+        raise WrongUseError(f"{source}: does not tell sizes apart, so --size has no use", hint)
     lines = text_of(content, source).split("\n")
     # What the destination received counts; the sender may only have filled buffers.
     for title, word in (("Recv", "from"), ("Send", "to")):

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
+from plink.importing.messages import Message, bandwidth_of, round_trip_us
 from plink.importing.pairs import PairReading, checked_name, cluster_of, number, text_of
+from plink.size import format_size
 
 TOOL = "osu"
 _GBIT_PER_MB = 8e6 / 1e9
@@ -37,7 +39,7 @@ class _Run:
     source: str
     destination: str
     place: str
-    rows: list[tuple[float, float]] = field(default_factory=list)
+    rows: list[Message] = field(default_factory=list)
 
 
 def is_osu(content: bytes) -> bool:
@@ -45,16 +47,27 @@ def is_osu(content: bytes) -> bool:
     return b"# OSU MPI" in content
 
 
-def import_osu(content: bytes, source: str, percentile: float) -> Cluster:
-    """Times of the least size, and the greatest bandwidths.
+def import_osu(
+    content: bytes, source: str, percentile: float, size_bytes: int | None = None
+) -> Cluster:
+    """Times of the least size where that is small, and bandwidths.
+
+    Args:
+        content: of the log.
+        source: what errors call it.
+        percentile: what the times are taken for.
+        size_bytes: of the messages whose bandwidth counts; None for the greatest of any size.
 
     Raises:
-        WrongUseError: a run without its pair, of another benchmark, or without rows.
+        WrongUseError: a run without its pair, of another benchmark, without rows, or without that
+            size.
     """
     runs = _runs(text_of(content, source), source)
-    readings = [reading for run in runs for reading in _readings(run)]
-    notes = [_NOTE] if any(run.kind == "latency" for run in runs) else []
-    return cluster_of(readings, source, tool=TOOL, percentile=percentile, notes=notes)
+    readings = [reading for run in runs for reading in _readings(run, size_bytes)]
+    has_times = any(reading.rtt_us is not None for reading in readings)
+    return cluster_of(
+        readings, source, tool=TOOL, percentile=percentile, rtt_notes=[_NOTE] if has_times else []
+    )
 
 
 def _runs(text: str, source: str) -> Sequence[_Run]:
@@ -81,20 +94,28 @@ def _runs(text: str, source: str) -> Sequence[_Run]:
             cells = line.split()
             if len(cells) < 2:
                 raise WrongUseError(f"{place}: the line is cut short")
-            runs[-1].rows.append((number(cells[0], place), number(cells[1], place)))
+            runs[-1].rows.append(_row(runs[-1].kind, cells, place))
     return runs
 
 
-def _readings(run: _Run) -> Iterator[PairReading]:
+def _row(kind: str, cells: Sequence[str], place: str) -> Message:
+    size_bytes, value = int(number(cells[0], place)), number(cells[1], place)
+    if kind == "latency":
+        return Message(size_bytes, time_us=value)
+    each_way = value / 2.0 if kind == "both" else value
+    return Message(size_bytes, gbit_s=each_way * _GBIT_PER_MB)
+
+
+def _readings(run: _Run, size_bytes: int | None) -> Iterator[PairReading]:
     if not run.rows:
         raise WrongUseError(f"{run.place}: this run has no result")
     if run.kind == "latency":
-        _, latency_us = min(run.rows)
-        yield PairReading(run.source, run.destination, rtt_us=2.0 * latency_us)
+        yield PairReading(run.source, run.destination, rtt_us=round_trip_us(run.rows))
         return
-    gbit_s = max(value for _, value in run.rows) * _GBIT_PER_MB
-    if run.kind == "bandwidth":
-        yield PairReading(run.source, run.destination, gbit_s=gbit_s)
-        return
-    yield PairReading(run.source, run.destination, gbit_s=gbit_s / 2.0)
-    yield PairReading(run.destination, run.source, gbit_s=gbit_s / 2.0)
+    fastest = bandwidth_of(run.rows, size_bytes)
+    if fastest is None and size_bytes is not None:
+        raise WrongUseError(f"{run.place}: this run has no messages of {format_size(size_bytes)}")
+    gbit_s, reached_with = (0.0, None) if fastest is None else (fastest.gbit_s, fastest.size_bytes)
+    ends = [(run.source, run.destination), (run.destination, run.source)]
+    for source, destination in ends if run.kind == "both" else ends[:1]:
+        yield PairReading(source, destination, gbit_s=gbit_s, size_bytes=reached_with)

@@ -18,9 +18,10 @@ def doubt(order: Order) -> str | None:
     """Why the order's gain may not be real, as one sentence; None where nothing speaks for that."""
     if len(order.hosts) == 1:
         return "one host takes all ranks" if order.unused else "one host has one order only"
-    if order.is_ring_of_latencies and len(order.hosts) < _LEAST_HOSTS and not order.unused:
+    if order.is_ring_of_hops and len(order.hosts) < _LEAST_HOSTS and not order.unused:
         return f"every ring of {len(order.hosts)} costs the same"
-    if order.gain < _LEAST_GAIN:
+    gain = order.gain if order.bandwidth is None else max(order.gain, order.bandwidth.gain)
+    if gain < _LEAST_GAIN:
         return (
             "no structure found: the order is predicted to cost as much as a random one, "
             f"within {_percent(_LEAST_GAIN)}"

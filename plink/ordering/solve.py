@@ -15,6 +15,12 @@ from plink.files.order import Order, Solver
 from plink.files.rtt import percentile_name
 from plink.network import network_of
 from plink.ordering.algorithms import algorithm_for
+from plink.ordering.by_bandwidth import (
+    BandwidthTask,
+    is_by_bandwidth,
+    order_by_bandwidth,
+    refuse_options,
+)
 from plink.ordering.interleave import apart, check_size
 from plink.ordering.objectives import ContentionObjective, LatencyObjective, Objective
 from plink.ordering.slots import filling_of, modelled, placed_on, with_slots
@@ -39,8 +45,8 @@ class Task:
 
     Args:
         algorithm: a name of `solvers.collectives.registry`.
-        objective: `latency` or `contention`; None for contention where the groups' uplinks are
-            known, else latency.
+        objective: `latency`, `contention` or `bandwidth`; None for contention where the groups'
+            uplinks are known, else latency, and bandwidth where no round-trip time is known.
         size_bytes: of the buffer, for contention.
         seed: decides every choice by chance; 0 to 2^63 - 1.
         time_limit_s: for the search and the check of its gain.
@@ -87,6 +93,18 @@ def solve_order(
     start = time.monotonic()
     hosts = with_slots(cluster.hosts, task.slots)
     filling = filling_of(hosts, task.ranks)
+    if len(hosts) > 1 and is_by_bandwidth(cluster, task.objective):
+        refuse_options(prove_s=task.prove_s, is_interleaved=task.is_interleaved)
+        by_bandwidth = BandwidthTask(
+            task.algorithm,
+            hosts,
+            filling,
+            seed=task.seed,
+            time_limit_s=task.time_limit_s,
+            threads=task.threads,
+            random_orders=RANDOM_ORDERS,
+        )
+        return order_by_bandwidth(cluster, made_from, by_bandwidth, on_progress)
     found = distances(cluster)
     if len(hosts) == 1:
         return _of_one_host(replace(hosts[0], slots=filling.ranks), cluster, made_from, task)

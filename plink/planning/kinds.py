@@ -55,10 +55,15 @@ def as_routes(forest: Forest) -> Routes:
     return Routes(forest.shares, forest.reduce_parents, forest.broadcast_parents)
 
 
-def near_order(network: Network, seed: int) -> list[int]:
+def near_order(network: Network, seed: int, distance: Floats | None = None) -> list[int]:
     """The hosts in a ring that leaves each group once, and is short within and between groups.
 
     It begins with a group's first host, so that trees over it hold groups together, too.
+
+    Args:
+        network: the hosts and links.
+        seed: decides every choice by chance.
+        distance: (N, N) symmetric between hosts, in any unit; None for the network's latencies.
 
     Raises:
         KeyboardInterrupt: the user ended the search.
@@ -66,11 +71,12 @@ def near_order(network: Network, seed: int) -> list[int]:
     if network.hosts < 3:
         return list(range(network.hosts))
     group_of = with_every_host_grouped(network).group_of
-    distance_us = np.maximum(network.latency_s, network.latency_s.T) * 1e6
+    if distance is None:
+        distance = np.maximum(network.latency_s, network.latency_s.T) * 1e6
     crosses = (group_of[:, None] != group_of[None, :]).astype(np.float64)
     # One crossing more is dearer than all that distances can save.
-    penalty_us = max(1.0, float(distance_us.max())) * network.hosts
-    found = solve(distance_us + penalty_us * crosses, seed=seed, time_limit_s=_ORDER_TIME_LIMIT_S)
+    penalty = max(1.0, float(distance.max())) * network.hosts
+    found = solve(distance + penalty * crosses, seed=seed, time_limit_s=_ORDER_TIME_LIMIT_S)
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
     order = list(found.order)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from plink.bandwidth_distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
+from plink.files.measurement import Matrix
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.grouping import GroupRequest, find_groups, with_groups
 from plink.network import network_of
@@ -94,7 +96,7 @@ def solve_plan(
     _refuse(task.kind, refused)
     host_of = np.repeat(np.arange(len(slots)), slots)
     tell("order")
-    order = near_order(network, task.seed)
+    order = near_order(network, task.seed, _without_times(cluster))
     candidates = []
     for kind in KINDS:
         if kind not in {each.kind for each in refused}:
@@ -115,6 +117,13 @@ def solve_plan(
         made_from=made_from,
     )
     return Planned(plan, choice.candidate, choice.reason, candidates, refused)
+
+
+def _without_times(cluster: Cluster) -> Matrix | None:
+    """Distances where no round-trip time is known, by bandwidth; None where times tell."""
+    if not has_only_bandwidth(cluster):
+        return None
+    return filled_bandwidth_distances(cluster).s_per_gbit
 
 
 def _with_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cluster:

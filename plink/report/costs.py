@@ -95,9 +95,11 @@ def cost_bars(named: NamedOrder, name: str) -> Figure:
 def _said(named: NamedOrder) -> str:
     order = named.order
     cost = (
-        "the sum of latencies"
-        if order.size_bytes is None
-        else f"the time for {format_size(order.size_bytes)} where flows share links"
+        f"the time for {format_size(order.size_bytes)} where flows share links"
+        if order.size_bytes is not None
+        else "what a Gbit takes over the least bandwidth that is used"
+        if order.bandwidth is not None
+        else "the sum of latencies"
     )
     saved = f"{savings_text(order)} of its cost could still be saved"
     gap = saved if order.gap else "no order is cheaper"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from plink.files.order import Order
 from plink.report.colours import BETWEEN, NO_GROUP, WITHIN
 from plink.report.parts import LINE, MUTED, Figure, rounded
 from plink.report.subject import NamedOrder, Subject
@@ -90,7 +91,18 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
             "showlegend": True,
         },
         300,
-        "The measured distance of every hop of plink's order. In a ring by latency these sum up "
-        "to its cost.",
+        _about(named.order),
         f"hops of {len(ranks)} ranks",
+    )
+
+
+def _about(order: Order) -> str:
+    if order.bandwidth is not None:
+        return (
+            "The time that a Gbit takes over every hop of plink's order, by its bandwidth. In a "
+            "ring the longest is its cost."
+        )
+    return (
+        "The measured distance of every hop of plink's order. In a ring by latency these sum up "
+        "to its cost."
     )

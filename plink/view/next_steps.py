@@ -41,9 +41,10 @@ def next_steps(
     steps: list[Step] = []
     if cluster is not None:
         steps += _measuring(cluster, file)
-        if cluster.rtt is None:
+        if cluster.rtt is None and cluster.bandwidth is None:
             return steps
-        steps += _grouping(cluster, file)
+        if cluster.rtt is not None:
+            steps += _grouping(cluster, file)
         if not orders and len(cluster.hosts) > 1:
             steps.append(
                 Step(

@@ -13,6 +13,7 @@ from plink.files.order import Order
 from plink.ordering.doubts import confirmation
 from plink.size import format_size
 from plink.view import facts
+from plink.view.order_bandwidth import WHAT, bandwidth_gap, bandwidth_table
 from plink.view.text import counted, printable, rtt_text, share_text
 
 _SHOWN_HOSTS = 64
@@ -28,7 +29,10 @@ def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> N
     console.print(Text(_what(order), style="dim"))
     console.print(Text(_how(order), style="dim"))
     console.print()
-    console.print(_costs(order, console.width))
+    if order.bandwidth is not None:
+        console.print(bandwidth_table(order.bandwidth))
+    else:
+        console.print(_costs(order, console.width))
     console.print()
     console.print(facts.table(_facts(order, with_hosts=with_hosts)))
 
@@ -44,6 +48,8 @@ def hosts_text(order: Order) -> str:
 
 def _what(order: Order) -> str:
     """What the costs below are."""
+    if order.bandwidth is not None:
+        return WHAT
     if order.size_bytes is None:
         return "cost: a sum of latencies"
     return f"cost: the time predicted for {format_size(order.size_bytes)} where flows share links"
@@ -113,6 +119,8 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     optimal = "none: no order is cheaper"
     gap = f"{savings_text(order)} could still be saved" if order.gap else optimal
     gap = gap if has_bound(order) else "not known"
+    if order.bandwidth is not None:
+        gap = bandwidth_gap(order.bandwidth)
     filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
     rows: list[facts.Fact] = [
         ("gap", [gap]),

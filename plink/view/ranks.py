@@ -14,7 +14,7 @@ from rich.text import Text
 from plink.files.order import Order
 from plink.view.paper import Paper
 from plink.view.scale import colour, scale_for
-from plink.view.text import rtt_text
+from plink.view.text import bandwidth_text, rtt_text
 
 _BAR_WIDTH = 16
 _MAX_NAME_WIDTH = 24
@@ -29,7 +29,10 @@ def print_ranks(paper: Paper, order: Order) -> None:
     ranks = rank_labels(order)
     bars = _bars(order.hops_us, paper.shades)
     name_width = min(_MAX_NAME_WIDTH, max(cell_len(name) for name in order.names))
-    widths = (min(_MAX_RANKS_WIDTH, max(4, *map(len, ranks))), max(4, name_width), 7, _BAR_WIDTH)
+    hops = _hops(order)
+    hop_width = max(7, *map(len, hops))
+    ranks_width = min(_MAX_RANKS_WIDTH, max(4, *map(len, ranks)))
+    widths = (ranks_width, max(4, name_width), hop_width, _BAR_WIDTH)
     fitting = (paper.console.width + _GUTTER) // (sum(widths) + len(widths) - 1 + _GUTTER)
     columns = max(1, min(fitting, math.ceil(len(ranks) / _LINES)))
     lines = math.ceil(len(ranks) / columns)
@@ -38,13 +41,20 @@ def print_ranks(paper: Paper, order: Order) -> None:
     for start in range(0, len(ranks), lines):
         part = _part(widths)
         for place in range(start, min(start + lines, len(ranks))):
-            hop = Text(rtt_text(order.hops_us[place]))
+            hop = Text(hops[place])
             part.add_row(Text(ranks[place]), Text(order.names[place]), hop, bars[place])
         parts.append(part)
     parts[-1].add_row("→", Text(order.names[0], style="dim"))
     page.add_row(*parts)
     paper.console.print()
     paper.console.print(page)
+
+
+def _hops(order: Order) -> list[str]:
+    """From every host to the next: how far it is, or what can be sent."""
+    if order.bandwidth is not None:
+        return [bandwidth_text(hop) for hop in order.bandwidth.hops_gbit_s]
+    return [rtt_text(hop) for hop in order.hops_us]
 
 
 def rank_labels(order: Order) -> list[str]:

@@ -89,7 +89,7 @@ def test_nothing_known_is_said():
     assert not found.has_rates
     assert np.isinf(found.network.send_bytes_s).all()
     assert found.assumptions == [
-        "no round-trip times are known: latencies are taken for none",
+        "no round-trip times are known: assuming zero latency",
         "no host's link is known: they are taken for unlimited",
         "no groups are known: no uplink is taken to be shared",
     ]

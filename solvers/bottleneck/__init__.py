@@ -1,0 +1,1 @@
+"""Orders whose farthest two neighbours are as near as can be, and among those the cheapest."""

@@ -1,0 +1,88 @@
+"""Which hosts an order lets exchange data, and how far the farthest of them are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from solvers.collectives.form import Form, RingForm, RoundsForm
+from solvers.distances import Matrix
+from solvers.slots.filling import Filling
+
+Edges = npt.NDArray[np.intp]
+
+
+class Used:
+    """The pairs of ranks of a form, on the hosts of an order.
+
+    Args:
+        form: whose messages they are, over all ranks.
+        filling: how the ranks fill the hosts.
+    """
+
+    def __init__(self, form: Form, filling: Filling) -> None:
+        self.form = form
+        self.filling = filling
+
+    def farthest(self, distance: Matrix, order: Sequence[int]) -> float:
+        """The greatest distance between two hosts that exchange data; 0 where none do."""
+        hosts = self._hosts(order)
+        ends = hosts[self._edges] if not isinstance(self.form, RingForm) else _ring(hosts)
+        return float(distance[ends[:, 0], ends[:, 1]].max(initial=0.0))
+
+    @cached_property
+    def degrees(self) -> npt.NDArray[np.intp] | None:
+        """(R,) with how many others each rank exchanges data; None where hosts take several."""
+        if max(self.filling.slots) > 1:
+            return None
+        ranks = self.form.ranks
+        if isinstance(self.form, RingForm):
+            return np.full(ranks, min(2, ranks - 1))
+        linked = np.zeros((ranks, ranks), dtype=bool)
+        linked[self._edges[:, 0], self._edges[:, 1]] = True
+        degrees: npt.NDArray[np.intp] = (linked | linked.T).sum(axis=1)
+        return degrees
+
+    @cached_property
+    def is_connected(self) -> bool:
+        """Whether what the ranks exchange links all of them, so that hosts must be linked, too."""
+        if isinstance(self.form, RingForm):
+            return True
+        ranks = self.form.ranks
+        is_linked = coo_array(
+            (np.ones(len(self._edges)), (self._edges[:, 0], self._edges[:, 1])), (ranks, ranks)
+        )
+        parts, _ = connected_components(is_linked, directed=False)
+        return bool(parts == 1)
+
+    @cached_property
+    def _edges(self) -> Edges:
+        """(E, 2) pairs of ranks that exchange data, each once."""
+        if isinstance(self.form, RingForm):
+            raise TypeError("a ring's pairs depend on how many hosts an order uses")
+        if isinstance(self.form, RoundsForm):
+            pairs = [step.edges for step in self.form.rounds]
+        else:
+            pairs = [_tree(parents) for parents in self.form.parents]
+        every = np.concatenate([np.zeros((0, 2), dtype=np.intp), *pairs])
+        return np.unique(np.sort(every, axis=1), axis=0)
+
+    def _hosts(self, order: Sequence[int]) -> Edges:
+        """Where a form's ranks are: of a ring the hosts in turn, else the host of every rank."""
+        if isinstance(self.form, RingForm):
+            return np.asarray(order[: self.filling.used(order)], dtype=np.intp)
+        return self.filling.placement(order)
+
+
+def _ring(hosts: Edges) -> Edges:
+    return np.stack([hosts, np.roll(hosts, -1)], axis=1)
+
+
+def _tree(parents: Edges) -> Edges:
+    children = np.flatnonzero(parents >= 0)
+    return np.stack([children, parents[children]], axis=1)
