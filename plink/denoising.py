@@ -1,15 +1,19 @@
-"""From round-trip times as measured to the distances that hosts are grouped by."""
+"""From what was measured to the distances that hosts are grouped by."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from plink.distance import Matrix, distances
+from plink.bandwidth_distance import bandwidth_distances, has_only_bandwidth
+from plink.distance import Matrix, filled
 from plink.files.cluster import Cluster
 from solvers.embedding.embed import Embedding, embed
+
+Mask = npt.NDArray[np.bool_]
 
 # With fewer measured partners a host's place is a guess.
 _LEAST_PARTNERS = 3
@@ -21,28 +25,51 @@ class Denoised:
 
     Args:
         hosts: their indices, M of the N.
-        matrix_us: (M, M) in µs, symmetric, zero diagonal, no gaps.
-        is_embedded: whether `matrix_us` is of the embedding, else as measured.
-        embedding: of the same hosts; None where there is none.
-        why: why the matrix is the one or the other, as half a sentence.
-        filled_pairs: unordered pairs that were not measured.
+        matrix: (M, M) the least of both directions' readings, symmetric, zero diagonal, gaps filled
+            in; round-trip times in µs, or where only bandwidths are known, seconds a Gbit.
+        is_measured: (M, M) which pairs were measured; false on the diagonal.
+        is_time: whether they are round-trip times.
+        noise: by which share two halves of the passes disagree in the median; 0 where unknown.
+        embedding: of the same hosts, where pairs are missing or it was asked for; None where there
+            cannot be one.
+        why: why the embedding is used or not, as half a sentence.
     """
 
     hosts: Sequence[int]
-    matrix_us: Matrix
-    is_embedded: bool
+    matrix: Matrix
+    is_measured: Mask
+    is_time: bool
+    noise: float
     embedding: Embedding | None
     why: str
-    filled_pairs: int
+
+    @property
+    def filled_pairs(self) -> int:
+        """How many unordered pairs were not measured."""
+        size = len(self.hosts)
+        return (size * (size - 1) - int(self.is_measured.sum())) // 2
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the embedding's distances are better than the filled-in readings."""
+        return (
+            self.filled_pairs > 0
+            and self.embedding is not None
+            and self.embedding.is_better_than_raw
+        )
+
+    @property
+    def best(self) -> Matrix:
+        """(M, M) the embedding's distances where they are better, else `matrix`."""
+        if self.is_embedded and self.embedding is not None:
+            return self.embedding.distance
+        return self.matrix
 
 
 def measured_hosts(cluster: Cluster) -> list[int]:
     """Indices of the hosts with enough measured partners to be placed."""
     size = len(cluster.hosts)
-    if cluster.rtt is None:
-        return []
-    readings = cluster.rtt.readings_us
-    is_measured = np.isfinite(readings) | np.isfinite(readings.T)
+    is_measured = np.isfinite(least_of_both_directions(cluster))
     np.fill_diagonal(is_measured, val=False)
     hosts = np.arange(size)
     least = min(_LEAST_PARTNERS, size - 1)
@@ -52,6 +79,23 @@ def measured_hosts(cluster: Cluster) -> list[int]:
         if (partners >= least).all():
             return [int(host) for host in hosts]
         hosts = hosts[partners >= least]
+
+
+def least_of_both_directions(cluster: Cluster) -> Matrix:
+    """(N, N) of each pair the lesser reading, zero diagonal, NaN where neither was measured.
+
+    What disturbs a round trip makes it longer, and both directions of a pair take the same way
+    there and back. In µs, or seconds a Gbit where only bandwidths are known.
+    """
+    if has_only_bandwidth(cluster):
+        return bandwidth_distances(cluster)
+    size = len(cluster.hosts)
+    if cluster.rtt is None:
+        return np.where(np.eye(size, dtype=bool), 0.0, np.nan)
+    readings = cluster.rtt.readings_us
+    least: Matrix = np.fmin(readings, readings.T)
+    np.fill_diagonal(least, 0.0)
+    return least
 
 
 def denoise(
@@ -64,36 +108,38 @@ def denoise(
 ) -> Denoised:
     """The distances between hosts that grouping should use.
 
-    Complete readings are used as they are: there the groups found on them are no worse than those
-    on an embedding (docs/group.md). Where pairs are missing, the embedding stands for all of them,
-    unless the raw matrix predicts held-out pairs better.
-
     Args:
-        cluster: with round-trip times.
+        cluster: with round-trip times or bandwidths.
         hosts: indices of those that `measured_hosts` has; at least two.
         needs_points: make an embedding in any case.
         seed: of the embedding.
         on_progress: told what is being done.
     """
-    readings = readings_between(cluster, hosts)
-    raw = distances(_only(cluster, hosts))
-    if not raw.filled_pairs and not needs_points:
-        return Denoised(hosts, raw.matrix_us, False, None, "every pair was measured", 0)
-    found: Embedding | None = None
-    why = "every pair was measured"
-    try:
-        found = embed(readings, seed=seed, on_progress=on_progress)
-    except ValueError as error:
-        why = str(error)
-    is_embedded = raw.filled_pairs > 0 and found is not None and found.is_better_than_raw
-    if raw.filled_pairs and found is not None:
-        compared = (
-            f"held-out pairs are missed by {found.held_out_error:.0%}, by "
-            f"{found.neighbour_error:.0%} from the raw matrix"
-        )
-        why = compared.replace("%", " %")
-    matrix = found.distance if found is not None and is_embedded else raw.matrix_us
-    return Denoised(hosts, matrix, is_embedded, found, why, raw.filled_pairs)
+    readings = least_of_both_directions(cluster)[np.ix_(hosts, hosts)]
+    is_measured = np.isfinite(readings)
+    np.fill_diagonal(is_measured, val=False)
+    matrix, missing = filled(np.where(is_measured, readings, np.nan))
+    embedding, why = None, "every pair was measured"
+    if missing.any() or needs_points:
+        try:
+            embedding = embed(
+                np.where(is_measured, readings, np.nan),
+                halves=_halves(cluster, hosts),
+                seed=seed,
+                on_progress=on_progress,
+            )
+            why = _compared(embedding)
+        except ValueError as error:
+            why = str(error)
+    return Denoised(
+        hosts=hosts,
+        matrix=matrix,
+        is_measured=is_measured,
+        is_time=not has_only_bandwidth(cluster),
+        noise=_noise(cluster, hosts),
+        embedding=embedding,
+        why=why,
+    )
 
 
 def readings_between(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
@@ -104,7 +150,38 @@ def readings_between(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
     return found
 
 
-def _only(cluster: Cluster, hosts: Sequence[int]) -> Cluster:
-    """The cluster of these hosts."""
-    rtt = None if cluster.rtt is None else cluster.rtt.for_hosts(list(hosts))
-    return Cluster([cluster.hosts[host] for host in hosts], rtt)
+def half_clusters(cluster: Cluster) -> tuple[Cluster, Cluster] | None:
+    """The cluster as the odd and as the even passes saw it; None without several passes."""
+    rtt = cluster.rtt
+    if rtt is None or rtt.halves_us is None:
+        return None
+    odd, even = (
+        replace(cluster, rtt=replace(rtt, rtt_us={rtt.reading: half}, passes=None, halves_us=None))
+        for half in rtt.halves_us
+    )
+    return odd, even
+
+
+def _halves(cluster: Cluster, hosts: Sequence[int]) -> tuple[Matrix, Matrix] | None:
+    halves = half_clusters(cluster)
+    if halves is None:
+        return None
+    odd, even = (least_of_both_directions(half)[np.ix_(hosts, hosts)] for half in halves)
+    return odd, even
+
+
+def _noise(cluster: Cluster, hosts: Sequence[int]) -> float:
+    halves = _halves(cluster, hosts)
+    if halves is None:
+        return 0.0
+    least, most = np.minimum(*halves), np.maximum(*halves)
+    known = np.isfinite(least) & (least > 0.0)
+    return float(np.median(most[known] / least[known] - 1.0)) if known.any() else 0.0
+
+
+def _compared(embedding: Embedding) -> str:
+    text = (
+        f"held-out pairs are missed by {embedding.held_out_error:.0%}, by "
+        f"{embedding.neighbour_error:.0%} from the raw matrix"
+    )
+    return text.replace("%", " %")

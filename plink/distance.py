@@ -52,7 +52,7 @@ def distances(cluster: Cluster) -> Distances:
             "plink probe measures them, plink import takes them from a matrix",
         )
     readings = _without_diagonal(cluster.rtt.readings_us)
-    matrix, missing = _filled(np.fmax(readings, readings.T))
+    matrix, missing = filled(np.fmax(readings, readings.T))
     names = cluster.names
     alone = np.flatnonzero(missing.sum(axis=1) == size - 1)
     return Distances(
@@ -77,8 +77,8 @@ def both_directions(cluster: Cluster) -> tuple[Matrix, Matrix] | None:
     if is_copy or _off_diagonal(in_both).mean() < _LEAST_IN_BOTH:
         return None
     is_above = np.triu(np.ones(readings.shape, dtype=bool), 1)
-    first, _ = _filled(np.where(is_above, readings, readings.T))
-    second, _ = _filled(np.where(is_above, readings.T, readings))
+    first, _ = filled(np.where(is_above, readings, readings.T))
+    second, _ = filled(np.where(is_above, readings.T, readings))
     return first, second
 
 
@@ -93,7 +93,7 @@ def _without_diagonal(matrix: Matrix) -> Matrix:
     return copy
 
 
-def _filled(measured: Matrix) -> tuple[Matrix, npt.NDArray[np.bool_]]:
+def filled(measured: Matrix) -> tuple[Matrix, npt.NDArray[np.bool_]]:
     """A symmetric matrix without gaps and with a zero diagonal, and where the gaps were."""
     missing = np.isnan(measured)
     np.fill_diagonal(missing, val=False)

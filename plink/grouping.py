@@ -7,18 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plink.denoising import Denoised, denoise, measured_hosts
-from plink.distance import Matrix, both_directions
+from plink.denoising import Denoised, denoise, half_clusters, measured_hosts
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
-from plink.files.grouping import Grouping, GroupQuality
+from plink.files.grouping import Grouping
 from plink.files.groups import Group
+from plink.group_quality import doubtful_hosts, qualities
 from solvers.groups.agreement import adjusted_mutual_information
 from solvers.groups.grouping import ALONE, Labels, members, usual_count
 from solvers.groups.kmeans import constrained_kmeans
-from solvers.groups.levels import find_levels, primary
+from solvers.groups.levels import Discovery, Level, discover, primary
 from solvers.groups.linkage import balanced_linkage
-from solvers.groups.separation import Separation, log_distances, separation
 
 METHODS = ("auto", "levels", "linkage", "kmeans")
 DEFAULT_ELASTICITY = 2.0
@@ -67,7 +66,7 @@ def find_groups(
     """The groups of a cluster's hosts.
 
     Args:
-        cluster: with round-trip times.
+        cluster: with round-trip times, or with bandwidths alone.
         request: which groups.
         needs_points: make an embedding in any case.
         on_progress: told what is being done.
@@ -94,25 +93,29 @@ def find_groups(
         on_progress=on_progress,
     )
     tell("groups")
-    levels = [level.labels for level in find_levels(denoised.matrix_us)]
-    labels = _labels(denoised, request, method)
-    names = cluster.names
-    placed = [names[host] for host in hosts]
+    discovery = _discovered(denoised, request.seed)
+    level = _chosen_level(discovery, request) if method == "levels" else None
+    labels = _labels(denoised, request, method, level)
+    placed = [cluster.names[host] for host in hosts]
     groups = _named(labels, placed, cluster.groups)
-    clear = separation(log_distances(denoised.matrix_us), labels)
     tell("checking")
     grouping = Grouping(
         method=method,
         matrix="embedding" if denoised.is_embedded else "raw",
         options=_options(request, method),
         seed=request.seed,
-        certainty=_weakest_certainty(clear, labels),
-        confirmed=_confirmed(cluster, request, method) if groups else None,
-        quality=_quality(groups, labels, denoised.matrix_us, clear),
+        probability=discovery.probability,
+        rival=discovery.rival,
+        confirmed=_confirmed(cluster, denoised, request, method) if groups else None,
+        quality=qualities(groups, labels, denoised, level),
+        doubtful=doubtful_hosts(placed, labels, denoised, level),
         alone=[placed[host] for host in np.flatnonzero(labels == ALONE)] if groups else [],
-        unmeasured=[name for host, name in enumerate(names) if host not in set(hosts)],
-        levels=[[[placed[host] for host in group] for group in members(level)] for level in levels],
-        notes=_notes(denoised, method, levels),
+        unmeasured=[name for host, name in enumerate(cluster.names) if host not in set(hosts)],
+        levels=[
+            [[placed[host] for host in group] for group in members(each.labels)]
+            for each in discovery.levels
+        ],
+        notes=_notes(denoised, method, discovery),
     )
     return Found(groups, grouping, denoised)
 
@@ -128,14 +131,32 @@ def with_groups(cluster: Cluster, found: Found) -> Cluster:
     return replace(cluster, groups=found.groups, uplinks=uplinks, grouping=found.grouping)
 
 
-def _labels(denoised: Denoised, request: GroupRequest, method: str) -> Labels:
+def _discovered(denoised: Denoised, seed: int) -> Discovery:
+    also = [] if denoised.embedding is None else [denoised.embedding.distance]
+    return discover(
+        denoised.matrix,
+        denoised.is_measured,
+        also=also if denoised.filled_pairs else (),
+        noise=denoised.noise,
+        seed=seed,
+    )
+
+
+def _chosen_level(discovery: Discovery, request: GroupRequest) -> Level | None:
+    levels = discovery.levels
+    if request.groups is not None:
+        levels = [level for level in levels if level.groups == request.groups]
+    return primary(levels) if levels else None
+
+
+def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level | None) -> Labels:
     """The group of each host that is placed."""
     size = len(denoised.hosts)
     if method == "levels":
-        return _level_labels(denoised.matrix_us, request.groups)
+        return np.full(size, ALONE) if level is None else level.labels
     groups = request.groups or usual_count(size)
     if method == "linkage":
-        return balanced_linkage(denoised.matrix_us, groups, elasticity=request.elasticity)
+        return balanced_linkage(denoised.best, groups, elasticity=request.elasticity)
     if denoised.embedding is None:
         raise WrongUseError(
             f"there is no embedding for k-means: {denoised.why}", "--method linkage needs none"
@@ -143,15 +164,6 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str) -> Labels:
     return constrained_kmeans(
         denoised.embedding.points, groups, elasticity=request.elasticity, seed=request.seed
     )
-
-
-def _level_labels(matrix_us: Matrix, groups: int | None) -> Labels:
-    levels = find_levels(matrix_us)
-    if groups is not None:
-        levels = [level for level in levels if level.groups == groups]
-    if not levels:
-        return np.full(len(matrix_us), ALONE)
-    return primary(levels).labels
 
 
 def _named(labels: Labels, names: Sequence[str], before: Sequence[Group]) -> list[Group]:
@@ -167,49 +179,23 @@ def _named(labels: Labels, names: Sequence[str], before: Sequence[Group]) -> lis
     ]
 
 
-def _quality(
-    groups: Sequence[Group], labels: Labels, matrix_us: Matrix, clear: Separation
-) -> list[GroupQuality]:
+def _confirmed(
+    cluster: Cluster, denoised: Denoised, request: GroupRequest, method: str
+) -> float | None:
+    """How well the groups found on the odd passes alone agree with those on the even ones."""
+    halves = half_clusters(cluster)
+    if halves is None or method == "kmeans" or denoised.filled_pairs:
+        return None
     found = []
-    certainty = clear.certainty
-    for number, group in enumerate(groups):
-        hosts = np.flatnonzero(labels == number)
-        inside = matrix_us[np.ix_(hosts, hosts)][np.triu_indices(len(hosts), 1)]
-        others = clear.nearest_group[hosts]
-        outside = [
-            matrix_us[host, labels == other]
-            for host, other in zip(hosts, others, strict=True)
-            if other >= 0
-        ]
-        found.append(
-            GroupQuality(
-                group=group.name,
-                within_us=float(np.median(inside)) if inside.size else None,
-                between_us=float(np.median(np.concatenate(outside))) if outside else None,
-                certainty=float(certainty[hosts].mean()) if outside else None,
-            )
-        )
-    return found
-
-
-def _weakest_certainty(clear: Separation, labels: Labels) -> float | None:
-    """The certainty that nine in ten of the grouped hosts have."""
-    certainty = clear.certainty[(labels != ALONE) & np.isfinite(clear.of_hosts)]
-    return float(np.quantile(certainty, 0.1)) if certainty.size else None
-
-
-def _confirmed(cluster: Cluster, request: GroupRequest, method: str) -> float | None:
-    """How well the groups found on one direction's readings agree with those on the other's."""
-    if method == "kmeans":
-        return None
-    readings = both_directions(cluster)
-    if readings is None:
-        return None
-    first, second = (
-        _labels(Denoised(range(len(matrix_us)), matrix_us, False, None, "", 0), request, method)
-        for matrix_us in readings
-    )
-    return adjusted_mutual_information(_singled(first), _singled(second))
+    for half in halves:
+        if len(measured_hosts(half)) < len(denoised.hosts):
+            return None
+        seen = denoise(half, denoised.hosts, seed=request.seed)
+        level = None
+        if method == "levels":
+            level = _chosen_level(_discovered(seen, request.seed), request)
+        found.append(_singled(_labels(seen, request, method, level)))
+    return adjusted_mutual_information(*found)
 
 
 def _singled(labels: Labels) -> list[int]:
@@ -226,19 +212,16 @@ def _options(request: GroupRequest, method: str) -> dict[str, object]:
     return options
 
 
-def _notes(denoised: Denoised, method: str, levels: Sequence[Labels]) -> list[str]:
+def _notes(denoised: Denoised, method: str, discovery: Discovery) -> list[str]:
     notes = []
     if denoised.filled_pairs:
-        source = "the embedding" if denoised.is_embedded else "the raw matrix"
+        used = "used" if denoised.is_embedded else "not used"
         notes.append(
-            f"{denoised.filled_pairs:,} pairs were not measured; distances are of {source}: "
-            f"{denoised.why}"
+            f"{denoised.filled_pairs:,} pairs were not measured and are no evidence; an embedding "
+            f"is {used} in their place: {denoised.why}"
         )
-    elif method != "kmeans":
-        notes.append(
-            "the embedding was not used: every pair was measured, and groups found on the readings "
-            "themselves are no worse"
-        )
-    if method != "levels" and not levels:
+    if not denoised.is_time:
+        notes.append("no round-trip times are known: hosts were grouped by bandwidth")
+    if method != "levels" and not discovery.levels:
         notes.append("the distances show no groups: these are cut from a continuum")
     return notes

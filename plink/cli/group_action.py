@@ -139,7 +139,9 @@ def _no_groups(request: Request, found: Found, before: Sequence[Group]) -> str:
         shown = ", ".join(str(len(level)) for level in found.grouping.levels)
         said = f"the distances show {shown} groups, not {request.groups}"
     else:
-        said = "no structure found: the distances show no groups that are apart from each other"
+        said = "no structure found"
+        if found.grouping.rival:
+            said += f": {found.grouping.rival}"
     if request.output is None:
         kept = "; its groups stay" if before else ""
         said += f"; {document.label(request.file)} is as it was{kept}"

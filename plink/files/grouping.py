@@ -9,6 +9,7 @@ from typing import Any
 from plink.errors import WrongUseError
 from plink.files.document import brief
 from plink.files.fields import Fields
+from plink.files.measurement import without_nones
 
 _MOST = 1e12
 
@@ -21,14 +22,25 @@ class GroupQuality:
         group: its name.
         within_us: the median distance between two of its hosts; None for one host.
         between_us: the median distance to the hosts of the nearest other group; None if alone.
-        certainty: the chance, on average over its hosts, that a group mate is nearer than a host of
-            the nearest other group: 0.5 is no group, 1 is beyond doubt.
+        within_gbit_s, between_gbit_s: the same where hosts were grouped by bandwidth.
+        probability: that it is a group, and not a part of another or several; None in files of
+            earlier versions.
     """
 
     group: str
-    within_us: float | None
-    between_us: float | None
-    certainty: float | None
+    within_us: float | None = None
+    between_us: float | None = None
+    within_gbit_s: float | None = None
+    between_gbit_s: float | None = None
+    probability: float | None = None
+
+
+@dataclass(frozen=True)
+class DoubtfulHost:
+    """A host that may belong elsewhere, and the probability that it belongs where it is."""
+
+    host: str
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -40,10 +52,12 @@ class Grouping:
         options: it ran with, as JSON values.
         matrix: `raw` or `embedding`: the distances that were grouped.
         seed: of what chance decided.
-        certainty: of the hosts, the tenth least certain one's; None where it is not known.
-        confirmed: adjusted mutual information of the groups found on either direction's readings
-            alone; None where it could not be checked.
+        probability: that the distances show groups at all; None in files of earlier versions.
+        rival: the best explanation of the distances without groups, in words.
+        confirmed: adjusted mutual information of the groups found on the odd passes' readings alone
+            and on the even ones'; None where it could not be checked.
         quality: of each group.
+        doubtful: hosts that may belong elsewhere, the least sure first.
         alone: names of hosts that fit nowhere.
         unmeasured: names of hosts with too few measurements to be placed.
         levels: groupings that the distances show, the fewest groups first: each a list of groups,
@@ -55,9 +69,11 @@ class Grouping:
     matrix: str
     options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
-    certainty: float | None = None
+    probability: float | None = None
+    rival: str | None = None
     confirmed: float | None = None
     quality: Sequence[GroupQuality] = ()
+    doubtful: Sequence[DoubtfulHost] = ()
     alone: Sequence[str] = ()
     unmeasured: Sequence[str] = ()
     levels: Sequence[Sequence[Sequence[str]]] = ()
@@ -71,11 +87,16 @@ def to_json(grouping: Grouping) -> dict[str, Any]:
         "options": dict(grouping.options),
         "matrix": grouping.matrix,
         "seed": grouping.seed,
-        "certainty": _rounded(grouping.certainty),
+        "probability": _rounded(grouping.probability),
+        "rival": grouping.rival,
         "confirmed": _rounded(grouping.confirmed),
         "quality": [
-            {name: _rounded(value) for name, value in vars(quality).items()}
+            {name: _rounded(value) for name, value in without_nones(vars(quality)).items()}
             for quality in grouping.quality
+        ],
+        "doubtful": [
+            {"host": doubtful.host, "probability": _rounded(doubtful.probability)}
+            for doubtful in grouping.doubtful
         ],
         "alone": list(grouping.alone),
         "unmeasured": list(grouping.unmeasured),
@@ -100,9 +121,11 @@ def parse(fields: Fields, names: Sequence[str]) -> Grouping:
         matrix=fields.word("matrix"),
         options=fields.settings("options"),
         seed=fields.integer("seed", low=0, high=(1 << 63) - 1, default=0),
-        certainty=fields.optional_number("certainty", low=0.0, high=1.0),
+        probability=fields.optional_number("probability", low=0.0, high=1.0),
+        rival=fields.optional_text("rival"),
         confirmed=fields.optional_number("confirmed", low=-1.0, high=1.0),
         quality=[_quality(item) for item in fields.objects("quality", optional=True)],
+        doubtful=[_doubtful(item, known) for item in fields.objects("doubtful", optional=True)],
         alone=_hosts(fields, fields.texts("alone"), known),
         unmeasured=_hosts(fields, fields.texts("unmeasured"), known),
         levels=levels,
@@ -115,8 +138,15 @@ def _quality(fields: Fields) -> GroupQuality:
         group=fields.word("group"),
         within_us=fields.optional_number("within_us", low=0.0, high=_MOST),
         between_us=fields.optional_number("between_us", low=0.0, high=_MOST),
-        certainty=fields.optional_number("certainty", low=0.0, high=1.0),
+        within_gbit_s=fields.optional_number("within_gbit_s", low=0.0, high=_MOST),
+        between_gbit_s=fields.optional_number("between_gbit_s", low=0.0, high=_MOST),
+        probability=fields.optional_number("probability", low=0.0, high=1.0),
     )
+
+
+def _doubtful(fields: Fields, known: set[str]) -> DoubtfulHost:
+    (host,) = _hosts(fields, [fields.word("host")], known)
+    return DoubtfulHost(host, fields.number("probability", low=0.0, high=1.0))
 
 
 def _lists(fields: Fields, name: str) -> list[list[str]]:

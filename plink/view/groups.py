@@ -9,16 +9,18 @@ import numpy as np
 
 from plink.capacity import Capacity
 from plink.files.cluster import Cluster
-from plink.files.grouping import Grouping, GroupQuality, to_json
+from plink.files.grouping import DoubtfulHost, Grouping, GroupQuality, to_json
 from plink.files.groups import Group
+from plink.more_passes import more_passes
 from plink.truth import Judgement
 from plink.view.text import bandwidth_text, counted, printable, rtt_text
 from plink.view.uplinks import aligned
 from solvers.groups.grouping import traffic
+from solvers.groups.levels import LIKELY, SURE
 
 _UNKNOWN = "-"
 _SHOWN = 8
-HEADER = ("group", "hosts", "within", "to next", "certain", "uplink", "members")
+HEADER = ("group", "hosts", "within", "to next", "sure", "uplink", "members")
 
 
 def group_lines(cluster: Cluster, capacity: Capacity | None = None) -> list[str]:
@@ -48,36 +50,58 @@ def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, .
 
 
 def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
-    """How groups were found and how sure they are; what does not fit."""
+    """How sure groups are, how they were found, what does not fit, and what would tell more."""
+    lines = []
+    if grouping.probability is not None:
+        lines.append(_belief(grouping.probability, grouping.rival))
     placed = sum(len(group.hosts) for group in cluster.groups)
     sizes = [len(group.hosts) for group in cluster.groups]
-    lines = []
     if sizes:
         lines.append(
             f"balance: {min(sizes)} to {max(sizes)} hosts a group; a global master of 2LHA meets "
             f"{traffic(placed, len(sizes)):.1f} others, at least {2 * placed**0.5:.1f}"
         )
         lines.append(f"found by {printable(grouping.method)} on the {grouping.matrix} distances")
-        if grouping.certainty is not None:
-            lines.append(
-                f"sure: for 9 in 10 hosts a group mate is nearer than a host of the next group in "
-                f"{_percent(grouping.certainty)} of all cases"
-            )
         if grouping.confirmed is not None:
             lines.append(
-                "found again: either direction's readings alone give groups that agree to "
+                "found again: the odd passes alone and the even ones give groups that agree to "
                 f"{max(0.0, grouping.confirmed):.2f} (adjusted mutual information)"
             )
     if len(grouping.levels) > 1:
         counts = " > ".join(counted(len(level), "group") for level in grouping.levels)
         lines.append(f"levels: {counts}")
+    if grouping.doubtful:
+        lines.append(f"may belong elsewhere: {_doubtful(grouping.doubtful)}")
     for title, hosts in (
         ("fit nowhere", grouping.alone),
         ("not measured enough", grouping.unmeasured),
     ):
         if hosts:
             lines.append(f"{title}: {_names(hosts)}")
+    advice = more_passes(cluster)
+    if advice is not None:
+        lines.append(
+            f"to become sure: {advice.further} more passes, about {max(1.0, advice.seconds):.0f} s "
+            f"of probing: plink probe --resume FILE --passes {advice.passes}"
+        )
     return lines
+
+
+def _belief(chance: float, rival: str | None) -> str:
+    instead = "" if not rival else f"; without groups: {printable(rival)}"
+    if chance >= SURE:
+        return f"groups: sure ({_percent(chance)}){instead}"
+    if chance >= LIKELY:
+        return f"groups: likely, not sure ({_percent(chance)}){instead}"
+    return f"groups: not likely ({_percent(chance)}){instead}"
+
+
+def _doubtful(hosts: Sequence[DoubtfulHost]) -> str:
+    shown = ", ".join(
+        f"{printable(each.host)} (sure to {_percent(each.probability)})" for each in hosts[:_SHOWN]
+    )
+    more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
+    return shown + more
 
 
 def judgement_lines(judgement: Judgement) -> list[str]:
@@ -122,18 +146,22 @@ def groups_to_json(
 def _row(
     group: Group, quality: GroupQuality | None, uplink_gbit_s: float | None
 ) -> tuple[str, ...]:
-    within = None if quality is None else quality.within_us
-    between = None if quality is None else quality.between_us
-    certainty = None if quality is None else quality.certainty
+    quality = quality or GroupQuality(group.name)
     return (
         printable(group.name),
         str(len(group.hosts)),
-        _UNKNOWN if within is None else rtt_text(within),
-        _UNKNOWN if between is None else rtt_text(between),
-        _UNKNOWN if certainty is None else _percent(certainty),
+        _distance(quality.within_us, quality.within_gbit_s),
+        _distance(quality.between_us, quality.between_gbit_s),
+        _UNKNOWN if quality.probability is None else _percent(quality.probability),
         _UNKNOWN if uplink_gbit_s is None else bandwidth_text(uplink_gbit_s),
         _names(group.hosts),
     )
+
+
+def _distance(rtt_us: float | None, gbit_s: float | None) -> str:
+    if gbit_s is not None:
+        return bandwidth_text(gbit_s)
+    return _UNKNOWN if rtt_us is None else rtt_text(rtt_us)
 
 
 def _names(hosts: Sequence[str]) -> str:

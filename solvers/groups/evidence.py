@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from solvers.groups.dendrogram import Mask, by_average_linkage, by_profile
 from solvers.groups.grouping import Matrix
 from solvers.groups.nulls import cost_of_host_latencies, cost_of_one_mean, cost_of_space
-from solvers.groups.structure import Structure, best_structure
+from solvers.groups.structure import LEAST_NOISE, Structure, best_structure
 
 # Points in space are fitted to no more hosts than that, drawn at random.
 _MOST_HOSTS_IN_SPACE = 200
@@ -18,7 +19,8 @@ _MOST_HOSTS_IN_SPACE = 200
 # heavy tails alone make a tenth of it.
 _NATS_A_HOST = 10.0
 _MORE_NATS = 50.0
-_SHUFFLES = 20
+_MOST_SHUFFLES, _FEWEST_SHUFFLES = 20, 8
+_SHUFFLED_HOSTS = 640
 # What the best structure of shuffled readings gains is exceeded by this many deviations once in
 # several hundred times (Gumbel's distribution, of maxima).
 _DEVIATIONS = 3.0
@@ -35,6 +37,32 @@ _MOST_IF_CLEAR = 3.0
 EQUAL = "all hosts are equally far from each other"
 LATENCIES = "hosts differ only in what they take themselves"
 SPACE = "hosts are spread like places, without borders"
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What the evidence is.
+
+    Args:
+        logs: (N, N) logarithms of the readings.
+        is_measured: (N, N) symmetric, false on the diagonal: which of them there are.
+        filled: (N, N) matrices of logarithms without gaps, symmetric, on which trees are built; the
+            first is of the readings themselves. Diagonals do not count.
+        noise: what readings are off by at least, as a share of them.
+    """
+
+    logs: Matrix
+    is_measured: Mask
+    filled: Sequence[Matrix]
+    noise: float = LEAST_NOISE
+
+    def of_hosts(self, hosts: npt.NDArray[np.intp]) -> Readings:
+        """The readings between some hosts."""
+        some = np.ix_(hosts, hosts)
+        filled = [matrix[some] for matrix in self.filled]
+        return replace(
+            self, logs=self.logs[some], is_measured=self.is_measured[some], filled=filled
+        )
 
 
 @dataclass(frozen=True)
@@ -58,38 +86,31 @@ class Evidence:
 
 
 def probability(log_odds: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """From odds in nats to probabilities, not nearer to 0 or 1 than numbers can be told from it."""
+    """From odds in nats to probabilities."""
     found: npt.NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -500.0, 500.0)))
     return found
 
 
-def weigh(filled: Matrix, logs: Matrix, is_measured: Mask, *, seed: int = 0) -> Evidence:
+def weigh(readings: Readings, *, seed: int = 0) -> Evidence:
     """The evidence for groups in readings.
 
     The cost of the best structure is compared with those of its rivals, and what it gains with what
     the best structures of shuffled readings gain.
-
-    Args:
-        filled: (N, N) logarithms of distances, symmetric, no gaps, on which trees are built; the
-            diagonal does not count.
-        logs: (N, N) logarithms of the readings.
-        is_measured: (N, N) symmetric, false on the diagonal: which of them there are.
-        seed: of what chance decides.
     """
-    structure = _best(filled, logs, is_measured)
-    rivals = {EQUAL: cost_of_one_mean(logs, is_measured)}
+    structure = _best(readings)
     if len(structure.nodes) == 1:
         return Evidence(structure, -np.inf, EQUAL)
-    rivals[LATENCIES] = cost_of_host_latencies(logs, is_measured)
-    gains = {name: cost - structure.cost for name, cost in rivals.items()}
-    gains[SPACE] = _gain_over_space(filled, logs, is_measured, seed)
+    logs, is_measured, noise = readings.logs, readings.is_measured, readings.noise
+    gains = {
+        EQUAL: cost_of_one_mean(logs, is_measured, noise) - structure.cost,
+        LATENCIES: cost_of_host_latencies(logs, is_measured, noise) - structure.cost,
+        SPACE: _gain_over_space(readings, seed),
+    }
     rival = min(gains, key=lambda name: gains[name])
     gain = gains[rival]
-    if gain <= 0.0:
-        return Evidence(structure, _WEIGHT * gain, rival)
     log_odds = _WEIGHT * gain
-    if gain < _NATS_A_HOST * len(logs) + _MORE_NATS:
-        chance = _gains_by_chance(logs, is_measured, seed)
+    if 0.0 < gain < _NATS_A_HOST * len(logs) + _MORE_NATS:
+        chance = _gains_by_chance(readings, seed)
         deviation = float(np.std(chance))
         excess = gain - float(np.mean(chance)) - _DEVIATIONS * deviation
         log_odds = _WEIGHT * excess / max(1.0, deviation)
@@ -98,44 +119,44 @@ def weigh(filled: Matrix, logs: Matrix, is_measured: Mask, *, seed: int = 0) -> 
     return Evidence(structure, log_odds, rival)
 
 
-def _best(filled: Matrix, logs: Matrix, is_measured: Mask) -> Structure:
-    apart = filled - filled[~np.eye(len(filled), dtype=bool)].min()
-    np.fill_diagonal(apart, 0.0)
-    return min(
-        (
-            best_structure(by_average_linkage(distances, logs, is_measured))
-            for distances in (apart, by_profile(apart))
-        ),
-        key=lambda structure: structure.cost,
-    )
+def _best(readings: Readings) -> Structure:
+    found = []
+    for filled in readings.filled:
+        apart = filled - filled[~np.eye(len(filled), dtype=bool)].min()
+        np.fill_diagonal(apart, 0.0)
+        for distances in (apart, by_profile(apart)):
+            tree = by_average_linkage(distances, readings.logs, readings.is_measured)
+            found.append(best_structure(tree, readings.noise))
+    return min(found, key=lambda structure: structure.cost)
 
 
-def _gain_over_space(filled: Matrix, logs: Matrix, is_measured: Mask, seed: int) -> float:
-    size = len(logs)
+def _gain_over_space(readings: Readings, seed: int) -> float:
+    size = len(readings.logs)
     if size > _MOST_HOSTS_IN_SPACE:
-        chosen = np.random.default_rng([seed, size]).permutation(size)[:_MOST_HOSTS_IN_SPACE]
-        some = np.ix_(chosen, chosen)
-        filled, logs, is_measured = filled[some], logs[some], is_measured[some]
-        if not is_measured.sum(axis=1).all():
+        rng = np.random.default_rng([seed, size])
+        readings = readings.of_hosts(rng.permutation(size)[:_MOST_HOSTS_IN_SPACE])
+        if not readings.is_measured.any(axis=1).all():
             return np.inf
-    return cost_of_space(logs, is_measured) - _best(filled, logs, is_measured).cost
+    best = _best(readings).cost
+    return cost_of_space(readings.logs, readings.is_measured, readings.noise) - best
 
 
-def _gains_by_chance(
-    logs: Matrix, is_measured: Mask, seed: int
-) -> npt.NDArray[np.float64]:
+def _gains_by_chance(readings: Readings, seed: int) -> npt.NDArray[np.float64]:
     """What the best structures of the same readings gain, each time between other pairs."""
     rng = np.random.default_rng([seed, 0x5F])
+    is_measured = readings.is_measured
     pairs = np.triu(is_measured, 1)
-    values = logs[pairs]
+    values = readings.logs[pairs]
+    usual = cost_of_one_mean(readings.logs, is_measured, readings.noise)
     gains = []
-    for _ in range(_SHUFFLES):
-        shuffled = np.zeros_like(logs)
+    # Of more hosts, the best of more trees, the gain varies less.
+    shuffles = max(_FEWEST_SHUFFLES, min(_MOST_SHUFFLES, _SHUFFLED_HOSTS // len(readings.logs)))
+    for _ in range(shuffles):
+        shuffled = np.zeros_like(readings.logs)
         shuffled[pairs] = rng.permutation(values)
         shuffled += shuffled.T
         filled = np.where(is_measured, shuffled, values.mean())
-        cost = cost_of_one_mean(shuffled, is_measured)
-        gains.append(cost - _best(filled, shuffled, is_measured).cost)
+        gains.append(usual - _best(replace(readings, logs=shuffled, filled=[filled])).cost)
     return np.array(gains)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.groups.dendrogram import Mask
-from solvers.groups.evidence import Evidence, probability, weigh
+from solvers.groups.evidence import EQUAL, Evidence, Readings, probability, weigh
 from solvers.groups.grouping import ALONE, Labels, Matrix, check_distances, renumbered
 from solvers.groups.membership import host_probabilities
-from solvers.groups.structure import LEAST_GAIN, Structure
+from solvers.groups.structure import LEAST_GAIN, LEAST_NOISE, Structure
 
 # Below, an answer is a guess and not given.
 LIKELY = 0.8
@@ -22,6 +22,8 @@ _LEAST_RATIO = 1.5
 # A wider level is taken if it costs less than this share of a finer one: the finer one leaves more
 # of the traffic within groups.
 _CLEARLY_CHEAPER = 0.75
+# Three distances are always two near ones, or a near one and two far ones.
+_LEAST_HOSTS = 4
 # Below this share of the median a distance's logarithm says nothing.
 _LEAST_SHARE = 1e-3
 
@@ -63,7 +65,14 @@ class Discovery:
     rival: str
 
 
-def discover(distance: Matrix, is_measured: Mask | None = None, *, seed: int = 0) -> Discovery:
+def discover(
+    distance: Matrix,
+    is_measured: Mask | None = None,
+    *,
+    also: Sequence[Matrix] = (),
+    noise: float = 0.0,
+    seed: int = 0,
+) -> Discovery:
     """The levels of groups that readings show.
 
     A structure of nested groups is a description of the readings, the shortest of which is taken
@@ -73,28 +82,31 @@ def discover(distance: Matrix, is_measured: Mask | None = None, *, seed: int = 0
     Args:
         distance: (N, N), symmetric, finite, zero diagonal; what was not measured is filled in.
         is_measured: (N, N) which of them were measured and so are evidence; None for all.
+        also: other (N, N) distances without gaps on which groups are looked for, such as those of
+            an embedding; what they are worth is judged by the readings alone.
+        noise: by which share readings are off, where that is known.
         seed: of what chance decides.
 
     Raises:
-        ValueError: no such matrix.
+        ValueError: no such matrices.
     """
-    check_distances(distance)
+    for matrix in (distance, *also):
+        check_distances(matrix)
     size = len(distance)
-    measured = ~np.eye(size, dtype=bool)
-    if is_measured is not None:
-        measured &= is_measured
-    readings = distance[measured]
-    if size < 4 or not readings.size or not (readings > 0.0).any():
-        return Discovery((), 0.0, "")
-    least = _LEAST_SHARE * float(np.median(readings[readings > 0.0]))
-    filled = np.log(np.maximum(distance, least))
-    np.fill_diagonal(filled, 0.0)
-    logs = np.where(measured, filled, 0.0)
-    evidence = weigh(filled, logs, measured, seed=seed)
+    between = ~np.eye(size, dtype=bool)
+    measured = between if is_measured is None else is_measured & between
+    known = distance[measured & (distance > 0.0)]
+    if size < _LEAST_HOSTS or not known.size:
+        return Discovery((), 0.0, EQUAL)
+    least = _LEAST_SHARE * float(np.median(known))
+    filled = [np.log(np.maximum(matrix, least)) for matrix in (distance, *also)]
+    logs = np.where(measured, filled[0], 0.0)
+    readings = Readings(logs, measured, filled, max(noise, LEAST_NOISE))
+    evidence = weigh(readings, seed=seed)
     levels: Sequence[Level] = ()
     if evidence.probability >= LIKELY:
         levels = _levels(evidence, logs, measured)
-    return Discovery(levels, evidence.probability if levels else 0.0, evidence.rival)
+    return Discovery(levels, evidence.probability, evidence.rival)
 
 
 def primary(levels: Sequence[Level]) -> Level:

@@ -7,14 +7,13 @@ log-likelihood, and half the logarithm of the number of readings for each number
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from solvers.embedding.objective import Objective, squared_distances
 from solvers.embedding.observations import Observations
 from solvers.embedding.start import classical
 from solvers.groups.dendrogram import Mask
 from solvers.groups.grouping import Matrix
-from solvers.groups.structure import misfit
+from solvers.groups.structure import LEAST_NOISE, misfit
 
 # A space of more dimensions has room for anything.
 _DIMENSIONS = (1, 2, 3)
@@ -25,13 +24,13 @@ _CUTOFF = 0.2
 _LEAST_SHARE = 1e-3
 
 
-def cost_of_one_mean(logs: Matrix, is_measured: Mask) -> float:
+def cost_of_one_mean(logs: Matrix, is_measured: Mask, noise: float = LEAST_NOISE) -> float:
     """All hosts are equally far from each other."""
     values = logs[np.triu(is_measured, 1)]
-    return float(misfit(float(((values - values.mean()) ** 2).sum()), float(values.size)))
+    return float(misfit(float(((values - values.mean()) ** 2).sum()), float(values.size), noise))
 
 
-def cost_of_host_latencies(logs: Matrix, is_measured: Mask) -> float:
+def cost_of_host_latencies(logs: Matrix, is_measured: Mask, noise: float = LEAST_NOISE) -> float:
     """A distance is the sum of what its two hosts take by themselves."""
     distance = np.where(is_measured, np.exp(logs), 0.0)
     weight = np.where(is_measured, np.exp(-2.0 * logs), 0.0)
@@ -40,22 +39,22 @@ def cost_of_host_latencies(logs: Matrix, is_measured: Mask) -> float:
     found, *_ = np.linalg.lstsq(normal, (weight * distance).sum(axis=1), rcond=None)
     latency = np.maximum(found, _LEAST_SHARE * scale)
     predicted = np.log(latency[:, None] + latency[None, :])
-    return _cost(predicted, logs, is_measured, numbers=len(logs))
+    return _cost(predicted, logs, is_measured, noise, numbers=len(logs))
 
 
-def cost_of_space(logs: Matrix, is_measured: Mask) -> float:
+def cost_of_space(logs: Matrix, is_measured: Mask, noise: float = LEAST_NOISE) -> float:
     """Hosts are points in the space, of one to three dimensions, that costs least."""
     distance = np.where(is_measured, np.exp(logs), 0.0)
     scale = float(np.median(distance[is_measured]))
     seen = Observations(scale, distance / scale, is_measured)
     size = len(logs)
-    costs = [
-        _cost(np.log(_between_points(seen, dimensions) * scale), logs, is_measured, numbers)
-        for dimensions in _DIMENSIONS
-        if dimensions < size - 1
-        # Moving and turning the whole changes nothing.
-        for numbers in [size * dimensions - dimensions * (dimensions + 1) // 2]
-    ]
+    costs = []
+    for dimensions in _DIMENSIONS:
+        if dimensions < size - 1:
+            # Moving and turning the whole changes nothing.
+            numbers = size * dimensions - dimensions * (dimensions + 1) // 2
+            predicted = np.log(_between_points(seen, dimensions) * scale)
+            costs.append(_cost(predicted, logs, is_measured, noise, numbers))
     return min(costs, default=np.inf)
 
 
@@ -78,10 +77,8 @@ def _between_points(seen: Observations, dimensions: int) -> Matrix:
     return np.maximum(distance, _LEAST_SHARE)
 
 
-def _cost(
-    predicted: npt.NDArray[np.float64], logs: Matrix, is_measured: Mask, numbers: int
-) -> float:
+def _cost(predicted: Matrix, logs: Matrix, is_measured: Mask, noise: float, numbers: int) -> float:
     pairs = np.triu(is_measured, 1)
     readings = float(pairs.sum())
     squares = float(((predicted - logs)[pairs] ** 2).sum())
-    return float(misfit(squares, readings)) + numbers * np.log(max(readings, 1.0)) / 2.0
+    return float(misfit(squares, readings, noise) + numbers * np.log(max(readings, 1.0)) / 2.0)

@@ -22,6 +22,8 @@ from solvers.groups.dendrogram import Dendrogram
 LEAST_NOISE = 0.01
 # Groups that are nearer than the hosts around them by less than this share are of no use.
 LEAST_GAIN = 0.06
+# Several groups may be worth their price only together. What costs so many nats more hardly is.
+_LONGEST_WAY_UP = 60.0
 
 Sums = npt.NDArray[np.float64]
 
@@ -47,15 +49,21 @@ class Structure:
     deviation: float
 
 
-def misfit(squares: float | Sums, readings: float) -> float | Sums:
-    """The negative log-likelihood in nats, but for a constant, of so large a sum of squares."""
-    found: float | Sums = readings / 2.0 * np.log(squares / readings + LEAST_NOISE**2)
+def misfit(squares: float | Sums, readings: float, noise: float = LEAST_NOISE) -> float | Sums:
+    """The negative log-likelihood in nats, but for a constant, of so large a sum of squares.
+
+    Args:
+        squares: of what logarithms are off by.
+        readings: how many they are.
+        noise: what they are off by at least, as a share of readings.
+    """
+    found: float | Sums = readings / 2.0 * np.log(squares / readings + noise**2)
     return found
 
 
-def best_structure(tree: Dendrogram) -> Structure:
+def best_structure(tree: Dendrogram, noise: float = LEAST_NOISE) -> Structure:
     """The structure of least cost that adding groups, and then leaving some out, leads to."""
-    return _Search(tree).run()
+    return _Search(tree, noise).run()
 
 
 class _Search:
@@ -64,8 +72,9 @@ class _Search:
     A node's own readings are those below it that are not below a chosen node further down.
     """
 
-    def __init__(self, tree: Dendrogram) -> None:
+    def __init__(self, tree: Dendrogram, noise: float) -> None:
         self._tree = tree
+        self._noise = noise
         self._readings = max(float(tree.sums[tree.root, 0]), 1.0)
         self._chosen = [tree.root]
         # The nearest chosen node above each node, itself not counted.
@@ -82,7 +91,7 @@ class _Search:
         best_cost, best_count = self._cost(), 1
         while len(candidates):
             squares = self._squares_with(candidates)
-            added = misfit(squares, self._readings) + self._price(candidates)
+            added = self._misfit(squares) + self._price(candidates)
             place = int(np.argmin(added))
             if not np.isfinite(added[place]):
                 break
@@ -91,6 +100,8 @@ class _Search:
             cost = self._cost()
             if cost < best_cost:
                 best_cost, best_count = cost, len(self._chosen)
+            if cost > best_cost + _LONGEST_WAY_UP:
+                break
         for node in self._chosen[best_count:][::-1]:
             self._remove(node)
         self._leave_out_what_is_not_worth_it()
@@ -125,7 +136,10 @@ class _Search:
     def _cost(self) -> float:
         squares = float(_squares(self._own[self._chosen]).sum())
         prices = self._price(np.array(self._chosen[1:], dtype=np.intp))
-        return float(misfit(squares, self._readings)) + float(prices.sum())
+        return float(self._misfit(squares)) + float(prices.sum())
+
+    def _misfit(self, squares: float | Sums) -> float | Sums:
+        return misfit(squares, self._readings, self._noise)
 
     def _price(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
         """What it takes to say which hosts of the node above a group has, and its mean."""
@@ -155,7 +169,7 @@ class _Search:
         now = float(_squares(own).sum())
         more = _squares(around + own) - _squares(around) - _squares(own)
         found = self._cost() - self._price(chosen)
-        found += misfit(now + more, self._readings) - misfit(now, self._readings)
+        found += self._misfit(now + more) - self._misfit(now)
         return np.where(chosen == self._tree.root, np.inf, found)
 
     def _nearer(self) -> npt.NDArray[np.float64]:
