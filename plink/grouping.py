@@ -49,11 +49,15 @@ class GroupRequest:
 
 @dataclass(frozen=True)
 class Found:
-    """Groups, how they were found, and the distances they were found on; no groups is an answer."""
+    """Groups, how they were found, and the distances they were found on; no groups is an answer.
+
+    Where `is_too_sparse`, there are groups, and too few pairs were measured to say which.
+    """
 
     groups: Sequence[Group]
     grouping: Grouping
     denoised: Denoised
+    is_too_sparse: bool = False
 
 
 def find_groups(
@@ -117,7 +121,7 @@ def find_groups(
         ],
         notes=_notes(denoised, method, discovery),
     )
-    return Found(groups, grouping, denoised)
+    return Found(groups, grouping, denoised, discovery.is_too_sparse and not groups)
 
 
 def with_groups(cluster: Cluster, found: Found) -> Cluster:
@@ -219,6 +223,11 @@ def _notes(denoised: Denoised, method: str, discovery: Discovery) -> list[str]:
         notes.append(
             f"{denoised.filled_pairs:,} pairs were not measured and are no evidence; an embedding "
             f"is {used} in their place: {denoised.why}"
+        )
+    if discovery.is_too_sparse:
+        notes.append(
+            "there are groups, but too few pairs were measured to say which hosts they have: "
+            "plink probe --resume measures more pairs"
         )
     if not denoised.is_time:
         notes.append("no round-trip times are known: hosts were grouped by bandwidth")

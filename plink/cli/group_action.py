@@ -79,7 +79,7 @@ def run(request: Request) -> int:
             f"placed: {', '.join(found.grouping.unmeasured[:5])}",
             "plink probe --resume measures what is missing",
         )
-    return EXIT_PARTIAL if found.grouping.unmeasured else 0
+    return EXIT_PARTIAL if found.grouping.unmeasured or found.is_too_sparse else 0
 
 
 def _check(request: Request) -> GroupRequest:
@@ -138,6 +138,8 @@ def _no_groups(request: Request, found: Found, before: Sequence[Group]) -> str:
     if request.groups is not None and found.grouping.levels:
         shown = ", ".join(str(len(level)) for level in found.grouping.levels)
         said = f"the distances show {shown} groups, not {request.groups}"
+    elif found.is_too_sparse:
+        said = "no groups can be told from so few pairs"
     else:
         said = "no structure found"
         if found.grouping.rival:

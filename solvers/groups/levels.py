@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from solvers.groups.coverage import compared_share
 from solvers.groups.dendrogram import Mask
 from solvers.groups.evidence import EQUAL, Evidence, Readings, probability, weigh
 from solvers.groups.grouping import ALONE, Labels, Matrix, check_distances, renumbered
@@ -24,6 +25,8 @@ _LEAST_RATIO = 1.5
 _CLEARLY_CHEAPER = 0.75
 # Three distances are always two near ones, or a near one and two far ones.
 _LEAST_HOSTS = 4
+# With fewer pairs of groups compared, too many of them may be parts of one.
+_LEAST_COMPARED = 0.8
 # Below this share of the median a distance's logarithm says nothing.
 _LEAST_SHARE = 1e-3
 
@@ -58,11 +61,13 @@ class Discovery:
         levels: the fewest groups first; empty where groups are less than likely.
         probability: that there are groups.
         rival: the best explanation without groups, in words.
+        is_too_sparse: there are groups, but too few pairs were measured to say which.
     """
 
     levels: Sequence[Level]
     probability: float
     rival: str
+    is_too_sparse: bool = False
 
 
 def discover(
@@ -103,10 +108,17 @@ def discover(
     logs = np.where(measured, filled[0], 0.0)
     readings = Readings(logs, measured, filled, max(noise, LEAST_NOISE))
     evidence = weigh(readings, seed=seed)
-    levels: Sequence[Level] = ()
-    if evidence.probability >= LIKELY:
-        levels = _levels(evidence, logs, measured)
-    return Discovery(levels, evidence.probability, evidence.rival)
+    if evidence.probability < LIKELY:
+        return Discovery((), evidence.probability, evidence.rival)
+    shown = _levels(evidence, logs, measured)
+    deviation = evidence.structure.deviation
+    levels = [
+        level
+        for level in shown
+        if compared_share(logs, measured, level.labels, deviation) >= _LEAST_COMPARED
+    ]
+    is_too_sparse = bool(shown) and not levels
+    return Discovery(levels, evidence.probability, evidence.rival, is_too_sparse)
 
 
 def primary(levels: Sequence[Level]) -> Level:

@@ -34,8 +34,7 @@ class Peer:
         self.socket.settimeout(2.0)
         self.agent = start_agent()
         self.say(
-            f"run 1 {count} {silence_ms} {pace} {SECRET}\n"
-            f"percentiles 10 0 100\nbind {ADDRESS} 0"
+            f"run 1 {count} {silence_ms} {pace} {SECRET}\npercentiles 10 0 100\nbind {ADDRESS} 0"
         )
         self.port = int(self.hear().removeprefix("bound "))
         port = self.socket.getsockname()[1]
