@@ -314,7 +314,7 @@ def _check(order: Order, fields: Fields) -> None:
     slack = 1.0 + _TOLERANCE
     if order.lower_bound_us > order.cost_us * slack:
         raise WrongUseError(f"{fields.place}: lower_bound_us is above cost_us")
-    if order.cost_us > order.cost_given_us * slack:
+    if order.bandwidth is None and order.cost_us > order.cost_given_us * slack:
         raise WrongUseError(f"{fields.place}: cost_us is above cost_given_us")
     gap = fields.number("gap", 0.0, 1.0)
     if not math.isclose(gap, order.gap, abs_tol=_TOLERANCE):
