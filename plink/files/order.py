@@ -180,13 +180,15 @@ def parse(content: bytes, source: str) -> Order:
 
 def from_json(data: Mapping[str, Any], source: str) -> Order:
     """The order that a JSON object stands for; `source` names it in errors."""
-    older = (_VERSION, _VERSION_WITH_BANDWIDTH)
-    known = next((one for one in older if data.get("version") == one), _VERSION_WITH_SLOTS)
+    is_older = data.get("version") == _VERSION
+    is_by_bandwidth = data.get("objective") == "bandwidth"
+    known = _VERSION if is_older else _VERSION_WITH_SLOTS
+    known = _VERSION_WITH_BANDWIDTH if is_by_bandwidth else known
     document.check_format(data, source, FORMAT, known)
     fields = Fields(data, source)
     hosts = cluster.parse_hosts(fields)
     bandwidth = None
-    if data.get("objective") == "bandwidth":
+    if is_by_bandwidth:
         bandwidth = order_bandwidth.parse(fields.object("bandwidth"), len(hosts))
         fields = Fields({**data, **bandwidth.times()}, source)
     unused = tuple(cluster.parse_hosts(fields, "unused")) if "unused" in data else ()
