@@ -180,13 +180,15 @@ def parse(content: bytes, source: str) -> Order:
 
 def from_json(data: Mapping[str, Any], source: str) -> Order:
     """The order that a JSON object stands for; `source` names it in errors."""
-    older = (_VERSION, _VERSION_WITH_BANDWIDTH)
-    known = next((one for one in older if data.get("version") == one), _VERSION_WITH_SLOTS)
+    is_older = data.get("version") == _VERSION
+    is_by_bandwidth = data.get("objective") == "bandwidth"
+    known = _VERSION if is_older else _VERSION_WITH_SLOTS
+    known = _VERSION_WITH_BANDWIDTH if is_by_bandwidth else known
     document.check_format(data, source, FORMAT, known)
     fields = Fields(data, source)
     hosts = cluster.parse_hosts(fields)
     bandwidth = None
-    if data.get("objective") == "bandwidth":
+    if is_by_bandwidth:
         bandwidth = order_bandwidth.parse(fields.object("bandwidth"), len(hosts))
         fields = Fields({**data, **bandwidth.times()}, source)
     unused = tuple(cluster.parse_hosts(fields, "unused")) if "unused" in data else ()
@@ -314,7 +316,7 @@ def _check(order: Order, fields: Fields) -> None:
     slack = 1.0 + _TOLERANCE
     if order.lower_bound_us > order.cost_us * slack:
         raise WrongUseError(f"{fields.place}: lower_bound_us is above cost_us")
-    if order.cost_us > order.cost_given_us * slack:
+    if order.bandwidth is None and order.cost_us > order.cost_given_us * slack:
         raise WrongUseError(f"{fields.place}: cost_us is above cost_given_us")
     gap = fields.number("gap", 0.0, 1.0)
     if not math.isclose(gap, order.gap, abs_tol=_TOLERANCE):

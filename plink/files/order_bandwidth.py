@@ -29,7 +29,7 @@ class OrderBandwidth:
     Args:
         hops_gbit_s: from every host to the next, from the last to the first.
         bottleneck_gbit_s: the least bandwidth that the algorithm uses in this order.
-        bottleneck_given_gbit_s: in the given order, never more than that.
+        bottleneck_given_gbit_s: in the given order.
         bottleneck_random_gbit_s: the median of random orders.
         bottleneck_bound_gbit_s: proven: no order has more; None where that is not known.
         sum_s_per_gbit: what the algorithm's latency form sums up (Luo 2020, §5.2.1), with the time

@@ -43,8 +43,7 @@ class BottleneckSolution:
         farthest: the greatest distance of two hosts that exchange data.
         farthest_bound: proven: in no order that is less.
         cost: the form's.
-        cost_bound: proven: no order whose farthest are as near as `farthest` costs less; 0 where
-            none is known.
+        cost_bound: proven: no order whose farthest are as near costs less; 0 where none is known.
         ended_by: as `OrderSolution`; `exact` and `bound` only where `farthest` is proven, too.
         steps: moves tried.
     """
@@ -65,12 +64,13 @@ def solve(
     given: Sequence[int],
     *,
     is_guess: npt.NDArray[np.bool_] | None = None,
+    slack: float = 0.0,
     seed: int = 0,
     time_limit_s: float = 2.0,
     threads: int = 1,
     on_progress: OnProgress | None = None,
 ) -> BottleneckSolution:
-    """The least greatest distance first, then the form's cost; never worse than the given order.
+    """The least greatest distance first, then the form's cost; the given order if none is better.
 
     Whether an order keeps within a distance is a search itself, for one that costs nothing where
     distances beyond count 1 and others 0. By halving, the least such distance is found, from the
@@ -85,6 +85,7 @@ def solve(
         given: a permutation of all hosts.
         is_guess: (H, H), symmetric: distances that are not known. They count as given for orders,
             and as 0 for bounds, which then hold whatever they are.
+        slack: greatest distances that are longer than the least by this share count as equal to it.
         seed: decides every choice by chance; 0 to 2^63 - 1.
         time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
         threads: searches at the same time.
@@ -110,10 +111,9 @@ def solve(
     if not search.is_interrupted:
         search.bisect()
     if search.is_interrupted:
-        cost = slots_search.cost(form, matrix, filling, search.order)
-        return search.solution(search.order, cost, 0.0, "interrupt")
+        return search.solution(search.order, 0.0, "interrupt")
     left_s = max(0.0, search.until - time.monotonic())
-    return search.cheapest((1.0 - _FARTHEST_SHARE) * time_limit_s + left_s)
+    return search.cheapest(slack, (1.0 - _FARTHEST_SHARE) * time_limit_s + left_s)
 
 
 class _Search:
@@ -146,13 +146,15 @@ class _Search:
 
     def begin(self, given: list[int], known: Matrix) -> None:
         """With the given order, or the cheapest by a quick search where its farthest are nearer."""
-        self.order, self._farthest = given, self._used.farthest(self._matrix, given)
+        self.order, self._farthest = given, self._reach(given)
+        self._cheap = [given]
         levels = np.unique(known)
         self._bound = float(levels[farthest_bound(self._used, known, levels)])
         self._bound = min(self._bound, self._farthest)
         if self._farthest > self._bound:
             # What is cheap in all has near neighbours mostly.
-            self._keep(self._run(self._matrix, _START_SHARE).order)
+            self._cheap.append(list(self._run(self._matrix, _START_SHARE).order))
+            self._keep(self._cheap[-1])
 
     def bisect(self) -> None:
         """Halve the levels between the bound and the best order, until time is over."""
@@ -178,34 +180,43 @@ class _Search:
         if proven + 1 < len(levels):
             self._bound = min(max(self._bound, float(levels[proven + 1])), self._farthest)
 
-    def cheapest(self, time_limit_s: float) -> BottleneckSolution:
-        """The cheapest order found whose farthest are as near as those of the best so far."""
-        form, matrix = self._form, self._matrix
-        cost = slots_search.cost(form, matrix, self._filling, self.order)
+    def cheapest(self, slack: float, time_limit_s: float) -> BottleneckSolution:
+        """The cheapest order found whose farthest are about as near as those of the best so far."""
+        limit = self._farthest * (1.0 + slack)
+        near = [one for one in (*self._cheap, self.order) if self._reach(one) <= limit]
+        # The first of several that cost the same: the given one.
+        self.order = min(near, key=self._cost)
+        cost = self._cost(self.order)
         # One step beyond makes any order dearer than the one there is.
-        dear = cost / _least_weight(form)
-        kept_to = np.where(matrix > self._farthest, matrix + dear, matrix)
-        self._start_search(time_limit_s)
-        found = self._run(kept_to, 1.0)
-        order, bound = found.order, found.lower_bound if self._is_all_known else 0.0
-        found_cost = slots_search.cost(form, matrix, self._filling, order)
-        if self._used.farthest(matrix, order) > self._farthest or found_cost >= cost:
-            order, found_cost = self.order, cost
-        self._keep(order)
-        return self.solution(order, found_cost, min(bound, found_cost), found.ended_by)
+        dear = cost / _least_weight(self._form)
+        self.until = time.monotonic() + time_limit_s
+        found = self._run(np.where(self._matrix > limit, self._matrix + dear, self._matrix), 1.0)
+        is_better = self._reach(found.order) <= limit and self._cost(found.order) < cost
+        order = found.order if is_better else self.order
+        bound = min(found.lower_bound, self._cost(order)) if self._is_all_known else 0.0
+        return self.solution(order, bound, found.ended_by)
 
     def solution(
-        self, order: Sequence[int], cost: float, cost_bound: float, ended_by: EndedBy
+        self, order: Sequence[int], cost_bound: float, ended_by: EndedBy
     ) -> BottleneckSolution:
         """The answer."""
         if ended_by in ("exact", "bound") and self._farthest > self._bound:
             ended_by = "time" if self._left_s() <= 0.0 else "steps"
         return BottleneckSolution(
-            order, self._farthest, self._bound, cost, cost_bound, ended_by, self._steps
+            list(order),
+            self._reach(order),
+            self._bound,
+            self._cost(order),
+            cost_bound,
+            ended_by,
+            self._steps,
         )
 
-    def _start_search(self, time_limit_s: float) -> None:
-        self.until = time.monotonic() + time_limit_s
+    def _cost(self, order: Sequence[int]) -> float:
+        return slots_search.cost(self._form, self._matrix, self._filling, order)
+
+    def _reach(self, order: Sequence[int]) -> float:
+        return self._used.farthest(self._matrix, order)
 
     def _run(self, matrix: Matrix, share: float) -> OrderSolution:
         limit_s = max(1e-3, share * self._left_s())
@@ -227,7 +238,7 @@ class _Search:
 
     def _keep(self, order: Sequence[int]) -> None:
         """Remember an order whose farthest are no farther than the best one's."""
-        farthest = self._used.farthest(self._matrix, order)
+        farthest = self._reach(order)
         if farthest <= self._farthest:
             self.order, self._farthest = list(order), farthest
 

@@ -42,8 +42,8 @@ Warning: Permanently added 'node-b' (ED25519) to the list of known hosts.
 """
 
 
-def imported(text: str) -> Cluster:
-    return import_measurement(text.encode(), "osu.log", unit=None, percentile=50.0)
+def imported(text: str, size: int | None = None) -> Cluster:
+    return import_measurement(text.encode(), "osu.log", unit=None, percentile=50.0, size=size)
 
 
 def test_pairs_of_hosts() -> None:
@@ -63,6 +63,22 @@ def test_pairs_of_hosts() -> None:
     assert gbit_s[0, 1] == pytest.approx(2892.82 * 8e-3)
     assert np.isnan(gbit_s[1, 0])
     assert gbit_s[2, 0] == gbit_s[0, 2] == pytest.approx(20.0)
+
+
+def test_size_chooses_the_row() -> None:
+    small_only = LOG.replace("2097152", "4194304").replace("2892.82", "1000.0")
+    found = imported(small_only, size=4194304)
+    assert found.bandwidth is not None
+    assert found.bandwidth.gbit_s[0, 1] == pytest.approx(2892.35 * 8e-3)
+    with pytest.raises(WrongUseError, match="this run has no messages of 4 KiB"):
+        imported(LOG, size=4096)
+
+
+def test_a_large_message_is_no_round_trip() -> None:
+    large = "# pair: node-a node-b\n# OSU MPI Latency Test v5.6.2\n8192  9.99\n"
+    assert imported(large + LOG.replace("node-b", "node-d")).names[1] == "node-b"
+    with pytest.raises(WrongUseError, match="no time of a small message"):
+        imported(large)
 
 
 def test_the_best_of_several_runs_counts() -> None:

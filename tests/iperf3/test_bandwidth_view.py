@@ -126,7 +126,9 @@ def test_there_is_no_bandwidth_to_export(tmp_path: Path) -> None:
     assert "hint: plink probe --resume FILE --tool iperf3 measures them\n" in done.stderr
 
 
-def test_an_order_needs_round_trip_times(path: Path, tmp_path: Path) -> None:
-    done = plink_here("order", path, "--algo", "ring", "-o", tmp_path / "o.json")
+def test_an_order_by_latency_needs_round_trip_times(path: Path, tmp_path: Path) -> None:
+    order = ("order", path, "--algo", "ring", "-o", tmp_path / "o.json")
+    assert plink_here(*order).code == 0
+    done = plink_here(*order, "--objective", "latency")
     assert done.code == 2
     assert "holds no round-trip times" in done.stderr

@@ -42,7 +42,7 @@ def test_equals_every_order_tried(name: str, seed: int) -> None:
     hosts = 5 + seed % 3
     form, filling = form_of(name, hosts), Filling([1] * hosts, hosts)
     distance = distances(rng, hosts)
-    found = solve(form, distance, filling, list(range(hosts)), seed=seed, time_limit_s=0.5)
+    found = solve(form, distance, filling, list(range(hosts)), seed=seed, time_limit_s=60)
     farthest, cost = best_by_trying(form, distance, filling)
     assert (found.farthest, found.cost) == (farthest, pytest.approx(cost))
     assert found.farthest_bound == farthest
@@ -73,7 +73,7 @@ def test_a_hidden_ring_is_found_and_proven(hosts: int) -> None:
     near = 10.0 + rng.random(hosts)
     distance[ring, np.roll(ring, -1)] = distance[np.roll(ring, -1), ring] = near
     found = solve(
-        RingForm(hosts), distance, Filling([1] * hosts, hosts), list(range(hosts)), time_limit_s=2
+        RingForm(hosts), distance, Filling([1] * hosts, hosts), list(range(hosts)), time_limit_s=10
     )
     assert found.farthest == found.farthest_bound == near.max()
     assert found.cost == pytest.approx(near.sum())
