@@ -10,9 +10,13 @@ import numpy.typing as npt
 from plink.report.colours import BETWEEN, NO_GROUP, WITHIN
 from plink.report.parts import LINE, MUTED, Figure, rounded
 from plink.report.subject import NamedOrder, Subject
+from plink.view.text import counted
 
 # More bars are too narrow for a pattern.
 _MANY = 64
+
+# Of bars for hops that were not measured.
+_PALE = 0.35
 
 
 def staying_title(subject: Subject) -> str:
@@ -46,6 +50,7 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
     """
     following = np.roll(ranks, -1)
     leaves = leaves_group(subject, ranks)
+    filled = set(named.order.filled_hops)
     kinds = (
         (
             staying_title(subject),
@@ -63,11 +68,13 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
             "y": [rounded(named.order.hops_us[rank]) for rank in rows],
             "text": [
                 f"{subject.labels[ranks[rank]]} → {subject.labels[following[rank]]}"
+                f"{' (not measured)' if rank in filled else ''}"
                 for rank in rows
             ],
             "textposition": "none",
             "marker": {
                 "color": colour,
+                "opacity": [_PALE if rank in filled else 1.0 for rank in rows] if filled else 1.0,
                 "pattern": {"shape": shape if len(ranks) <= _MANY else "", "size": 5},
             },
             "hovertemplate": "rank %{x}: %{text}<br>%{y} µs<extra></extra>",
@@ -90,7 +97,17 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
             "showlegend": True,
         },
         300,
-        "The measured distance of every hop of plink's order. In a ring by latency these sum up "
-        "to its cost.",
+        f"{_what(len(filled))} In a ring by latency these sum up to its cost.",
         f"hops of {len(ranks)} ranks",
+    )
+
+
+def _what(filled: int) -> str:
+    """What the bars are."""
+    if not filled:
+        return "The measured distance of every hop of plink's order."
+    verb = "was" if filled == 1 else "were"
+    return (
+        f"The distance of every hop of plink's order. {counted(filled, 'hop')} {verb} not measured, "
+        "but filled in from other pairs (pale)."
     )

@@ -13,7 +13,7 @@ from plink.files.order import Order
 from plink.ordering.doubts import confirmation
 from plink.size import format_size
 from plink.view import facts
-from plink.view.text import counted, printable, rtt_text, share_text
+from plink.view.text import counted, printable, range_text, rtt_text, share_text
 
 _SHOWN_HOSTS = 64
 # Columns that the whole table of costs takes.
@@ -87,13 +87,35 @@ def _costs(order: Order, width: int) -> Table:
 
 def has_bound(order: Order) -> bool:
     """Whether the bound says more than that costs are not negative."""
-    return order.lower_bound_us > 0.0 or order.cost_us == 0.0
+    return order.lower_bound_us > 0.0 or order.most_us == 0.0
+
+
+def unproven(order: Order) -> str | None:
+    """That nothing is proven of how good the order is, and why; None where something is."""
+    if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
+        return None
+    verb = "was" if order.filled_pairs == 1 else "were"
+    return f"not proven: {counted(order.filled_pairs, 'pair')} {verb} not measured"
+
+
+def range_facts(order: Order) -> list[str]:
+    """From what to what the order's cost is, and why; nothing where that is no range."""
+    if order.cost_range_us is None:
+        return []
+    low_us, high_us = order.cost_range_us
+    if low_us == high_us:
+        return [f"{rtt_text(low_us)}: no pair counts that was not measured"]
+    most = "with no limit" if high_us is None else "by the shortest way over others"
+    return [range_text(low_us, high_us), f"pairs without a measurement at nothing, and {most}"]
 
 
 def savings_text(order: Order) -> str:
     """At most which share of the cost could still be saved, by the bound."""
     most = share_text(order.gap)
-    return f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
+    share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
+    if order.cost_range_us is None or order.most_us is None:
+        return share
+    return f"{share} of {rtt_text(order.most_us)}"
 
 
 def _share(cost_us: float, other_us: float) -> str:
@@ -112,7 +134,7 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     pairs = hosts * (hosts - 1) // 2
     optimal = "none: no order is cheaper"
     gap = f"{savings_text(order)} could still be saved" if order.gap else optimal
-    gap = gap if has_bound(order) else "not known"
+    gap = unproven(order) or (gap if has_bound(order) else "not known")
     filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
     rows: list[facts.Fact] = [
         ("gap", [gap]),
@@ -120,6 +142,8 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
         ("confirmed", [confirmation(order)]),
         ("filled", [filled]),
     ]
+    if order.cost_range_us is not None:
+        rows.insert(0, ("range", range_facts(order)))
     if order.unmeasured_hosts:
         rows.append(("no data", [printable(", ".join(order.unmeasured_hosts))]))
     if with_hosts:
