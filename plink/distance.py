@@ -29,10 +29,12 @@ class Limits:
             keeps it from being the nearest one, as real round trips are no metric.
         highest_us: (N, N) in µs: for such a pair the shortest way over pairs that were measured,
             on the assumption that the direct way is no longer; infinite where there is none.
+        measured_us: (N, N) in µs: for such a pair infinite, which assumes nothing.
     """
 
     lowest_us: Matrix
     highest_us: Matrix
+    measured_us: Matrix
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Distances:
         return Limits(
             lowest_us=np.where(self.is_filled, 0.0, self.matrix_us),
             highest_us=np.where(self.is_filled, self._ways_us(), self.matrix_us),
+            measured_us=np.where(self.is_filled, np.inf, self.matrix_us),
         )
 
     def _ways_us(self) -> Matrix:

@@ -29,14 +29,16 @@ Range = tuple[float, float | None]
 
 def latency_range_us(form: Form, limits: Limits, placement: Hosts) -> Range:
     """From what to what in µs the latency form of a cost is, with rank r on `placement[r]`."""
-    hosts = [int(host) for host in placement]
-    if isinstance(form, RingForm):
-        # It leaves every host once, however many ranks are there.
-        hosts = list(dict.fromkeys(hosts))
+    hosts = _hosts(form, placement)
     return (
         cost(form, limits.lowest_us, hosts),
         _finite(cost(form, limits.highest_us, hosts)),
     )
+
+
+def measured_latency_us(form: Form, limits: Limits, placement: Hosts) -> float:
+    """The same in µs where no pair counts that was not measured, else infinite."""
+    return cost(form, limits.measured_us, _hosts(form, placement))
 
 
 def time_range_s(table: PeerTable, network: Network, limits: Limits, placement: Hosts) -> Range:
@@ -66,6 +68,12 @@ def with_latency(network: Network, distance_us: Matrix) -> Network:
 def without_bound(on_progress: Callable[[Progress], None]) -> Callable[[Progress], None]:
     """Tell of a search, but not of what it proves of distances that were filled in."""
     return lambda progress: on_progress(replace(progress, lower_bound=0.0))
+
+
+def _hosts(form: Form, placement: Hosts) -> list[int]:
+    hosts = [int(host) for host in placement]
+    # A ring leaves every host once, however many ranks are there.
+    return list(dict.fromkeys(hosts)) if isinstance(form, RingForm) else hosts
 
 
 def _finite(value: float) -> float | None:

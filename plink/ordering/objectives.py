@@ -16,6 +16,7 @@ from plink.files.order import Proof
 from plink.ordering.gaps import (
     Range,
     latency_range_us,
+    measured_latency_us,
     time_bound_us,
     time_range_s,
     without_bound,
@@ -219,7 +220,7 @@ class LatencyObjective:
             verdict = prove(form, self.matrix_us, found.order, search_s, engine)
             if limits is not None:
                 below = prove(form, limits.lowest_us, verdict.order, search_s, engine)
-                verdict = self._told_of_gaps(found, verdict, below)
+                verdict = self._told_of_gaps(limits, found, verdict, below)
         except EngineMissingError as error:
             raise WrongUseError(str(error), "leave out --prove to go without a proof") from None
         better = replace(
@@ -230,12 +231,14 @@ class LatencyObjective:
         )
         return better, Proof(engine, verdict.outcome, round(verdict.seconds, 3))
 
-    def _told_of_gaps(self, found: Found, as_filled: Verdict, below: Verdict) -> Verdict:
+    def _told_of_gaps(
+        self, limits: Limits, found: Found, as_filled: Verdict, below: Verdict
+    ) -> Verdict:
         """What an engine's two verdicts, on distances as filled and at their lowest, prove."""
-        costs = self.range_us(self.filling.placement(as_filled.order))
-        most_us = None if costs is None else costs[1]
+        placement = self.filling.placement(as_filled.order)
+        cost_us = measured_latency_us(self.form, limits, placement)
         proven_us = max(found.lower_bound_us, below.lower_bound)
-        is_optimal = most_us is not None and most_us <= proven_us * (1.0 + _RELATIVE_TOLERANCE)
+        is_optimal = cost_us <= proven_us * (1.0 + _RELATIVE_TOLERANCE)
         is_better = list(as_filled.order) != list(found.order)
         return replace(
             as_filled,

@@ -10,7 +10,7 @@ from plink.report.colours import BETWEEN, NO_GROUP_COLOUR, WITHIN
 from plink.report.parts import INK, LINE, Figure, Paragraph, Part, Section, plotly_text, rounded
 from plink.report.subject import NamedOrder, Subject
 from plink.size import format_size
-from plink.view.order import has_bound, hosts_text, savings_text, unproven
+from plink.view.order import has_bound, hosts_text, no_cheaper, savings_text, unproven
 from plink.view.text import counted, range_text, rtt_text, share_text
 
 # For the texts behind the bars.
@@ -106,7 +106,7 @@ def _said(named: NamedOrder) -> str:
     )
     of_cost = "" if order.cost_range_us else " of its cost"
     saved = f"{savings_text(order)}{of_cost} could still be saved"
-    gap = saved if order.gap else "no order is cheaper"
+    gap = saved if order.gap else no_cheaper(order)
     gap = unproven(order) or (gap if has_bound(order) else "no lower bound is known")
     against = f"{share_text(order.cost_us / order.cost_random_us)} of a random order's cost"
     share = against if order.cost_random_us else "as much as any"

@@ -108,6 +108,6 @@ def _what(filled: int) -> str:
         return "The measured distance of every hop of plink's order."
     verb = "was" if filled == 1 else "were"
     return (
-        f"The distance of every hop of plink's order. {counted(filled, 'hop')} {verb} not measured, "
-        "but filled in from other pairs (pale)."
+        f"The distance of every hop of plink's order. {counted(filled, 'hop')} {verb} not "
+        "measured, but filled in from other pairs (pale)."
     )

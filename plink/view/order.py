@@ -19,6 +19,9 @@ _SHOWN_HOSTS = 64
 # Columns that the whole table of costs takes.
 _WIDE = 58
 
+# Ends of a search that found the best order of the distances it was given.
+_OPTIMAL = ("exact", "bound")
+
 
 def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
     """Print what an order costs, and `with_hosts` who comes when, in a few lines."""
@@ -54,7 +57,10 @@ def _how(order: Order) -> str:
     parts = [printable(solver.name), f"seed {solver.seed}"]
     if solver.steps:
         parts.append(counted(solver.steps, "step"))
-    parts += [f"{order.seconds:.2f} s", f"ended by {printable(solver.ended_by)}"]
+    ended_by = printable(solver.ended_by)
+    if order.filled_pairs and solver.ended_by in _OPTIMAL:
+        ended_by += " of distances as filled in"
+    parts += [f"{order.seconds:.2f} s", f"ended by {ended_by}"]
     return " · ".join(parts)
 
 
@@ -103,10 +109,15 @@ def range_facts(order: Order) -> list[str]:
     if order.cost_range_us is None:
         return []
     low_us, high_us = order.cost_range_us
-    if low_us == high_us:
-        return [f"{rtt_text(low_us)}: no pair counts that was not measured"]
     most = "with no limit" if high_us is None else "by the shortest way over others"
     return [range_text(low_us, high_us), f"pairs without a measurement at nothing, and {most}"]
+
+
+def no_cheaper(order: Order) -> str:
+    """What a bound that the cost meets proves: of a range not that it is the cost."""
+    if order.cost_range_us is None:
+        return "no order is cheaper"
+    return f"no order costs less than {rtt_text(order.lower_bound_us)}"
 
 
 def savings_text(order: Order) -> str:
@@ -132,7 +143,7 @@ def _proof(order: Order) -> list[facts.Fact]:
 def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     hosts = len(order.hosts) + len(order.unused)
     pairs = hosts * (hosts - 1) // 2
-    optimal = "none: no order is cheaper"
+    optimal = f"none: {no_cheaper(order)}"
     gap = f"{savings_text(order)} could still be saved" if order.gap else optimal
     gap = unproven(order) or (gap if has_bound(order) else "not known")
     filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
