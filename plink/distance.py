@@ -19,6 +19,11 @@ _Any = TypeVar("_Any", np.float64, np.bool_)
 
 _LEAST_IN_BOTH = 0.9
 
+# Where measured pairs are on average so many times as far as the shortest ways over others, direct
+# ways are no shorter than those. It was 1.0 to 1.3 in all matrices in which they were, and 2 to 3
+# in the one in which they were not (`docs/bounds.md`).
+_MOST_STRETCH = 1.5
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -28,7 +33,8 @@ class Limits:
         lowest_us: (N, N) in µs: nothing for a pair that was not measured. No reading of other pairs
             keeps it from being the nearest one, as real round trips are no metric.
         highest_us: (N, N) in µs: for such a pair the shortest way over pairs that were measured,
-            on the assumption that the direct way is no longer; infinite where there is none.
+            on the assumption that the direct way is no longer; infinite where there is none, or
+            where measured pairs contradict the assumption.
         measured_us: (N, N) in µs: for such a pair infinite, which assumes nothing.
     """
 
@@ -78,6 +84,9 @@ class Distances:
         np.fill_diagonal(known, np.inf)
         graph = csgraph_from_dense(known, null_value=np.inf)
         ways: Matrix = shortest_path(graph, directed=False)
+        measured_us = self.matrix_us[~self.is_filled].sum()
+        if measured_us > _MOST_STRETCH * ways[~self.is_filled].sum():
+            return np.full_like(ways, np.inf)
         return np.maximum(ways, self.matrix_us)
 
 

@@ -74,7 +74,7 @@ def test_what_is_proven_of_distances_that_were_filled_in_would_be_wrong():
 
 def test_a_bound_is_known_where_few_pairs_are_missing():
     for seed in range(5):
-        whole = lognormal(10, seed)
+        whole = metric(10, seed)
         readings = whole.copy()
         readings[2, 7] = readings[7, 2] = np.nan
         order = solve_order(cluster_of(readings), None, Task(time_limit_s=QUICK_S))
