@@ -12,11 +12,14 @@ from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.network import network_of
 from plink.ordering.slots import modelled
-from plink.prediction import Cost, Predictor, known_distance_us
+from plink.prediction import Cost, Predictor, known_distances
 from solvers.collectives.algorithm import Algorithm
 from solvers.slots.filling import Filling
 
 RANDOM_ORDERS = 101
+
+# Members of a cost that are there only where pairs were not measured.
+_RANGES = ("_range_us", "_range_s")
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def forecast(
         seed: decides the random orders.
         on_progress: called with the name of each algorithm that is begun.
     """
-    network, distance_us = network_of(cluster), known_distance_us(cluster)
+    network, known = network_of(cluster), known_distances(cluster)
     filling = orders.filling
     given = filling.placement(range(filling.hosts))
     rng = np.random.default_rng(seed)
@@ -98,14 +101,12 @@ def forecast(
         if on_progress is not None:
             on_progress(algorithm.name)
         ranks = modelled(algorithm, filling).ranks
-        predictor = Predictor(
-            algorithm, ranks, size_bytes, distance_us=distance_us, network=network
-        )
+        predictor = Predictor(algorithm, ranks, size_bytes, distances=known, network=network)
         rows.append(
             Row(
                 algorithm.name,
-                None if orders.placement is None else predictor.cost(orders.placement),
-                predictor.cost(given),
+                None if orders.placement is None else predictor.cost_with_range(orders.placement),
+                predictor.cost_with_range(given),
                 _median([predictor.cost(order) for order in shuffled]),
             )
         )
@@ -138,9 +139,13 @@ def to_json(found: Forecast) -> dict[str, Any]:
         "size_bytes": found.size_bytes,
         "random_orders": RANDOM_ORDERS,
         "assumptions": list(found.assumptions),
-        "rows": [asdict(row) for row in found.rows],
+        "rows": [asdict(row, dict_factory=_without_unknown_ranges) for row in found.rows],
         "refused": [{"algorithm": name, "reason": reason} for name, reason in found.refused],
     }
+
+
+def _without_unknown_ranges(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in items if value is not None or not name.endswith(_RANGES)}
 
 
 def _median(costs: Sequence[Cost]) -> Cost:

@@ -16,7 +16,7 @@ from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.network import KnownNetwork, network_of
 from plink.ordering.solve import Task, solve_order
-from plink.prediction import Predictor, known_distance_us
+from plink.prediction import Predictor, known_distances
 from plink.size import format_size
 from probes.ssh.options import SshOptions
 from solvers.collectives.registry import find
@@ -129,7 +129,7 @@ def outlook(cluster: Cluster, client: str, workload: Workload, ranks: int | None
         find(name),
         len(cluster.hosts) if ranks is None else ranks,
         workload.size_bytes,
-        distance_us=known_distance_us(cluster),
+        distances=known_distances(cluster),
         network=network,
     )
     return Outlook(name, workload.size_bytes, predictor, network)

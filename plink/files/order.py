@@ -19,8 +19,8 @@ from plink.files.rtt import MAX_RTT_US
 
 FORMAT = "plink.order"
 # What is written, what is where older readers would miss hosts without ranks or ranks apart, and
-# what is where they would miss times.
-_VERSION, _VERSION_WITH_SLOTS, _VERSION_WITH_BANDWIDTH = 1, 2, 3
+# what is where they would miss that a cost is a range, or no time.
+_VERSION, _VERSION_WITH_SLOTS, _VERSION_WITH_RANGE = 1, 2, 3
 
 _MAX_SECONDS = 1e9
 _MAX_LOSS = 1e6
@@ -73,7 +73,8 @@ class Order:
         cost_given_us: of the given order, never less than `cost_us`.
         cost_random_us: the median of `random_orders` random orders.
         random_orders: how many.
-        lower_bound_us: proven: no order costs less.
+        lower_bound_us: proven: no order costs less, whatever pairs that were not measured are; 0
+            where no more than that is known.
         solver: what found the order.
         seconds: how long that took.
         filled_pairs: unordered pairs whose distance was not measured but filled.
@@ -90,6 +91,11 @@ class Order:
             are adjacent.
         bandwidth: where that is the objective; the costs and hops above then are the times that a
             Gbit takes, over the bottleneck and over each hop, and are not in the file.
+        cost_range_us: from what to what the cost is where pairs were not measured: hops between
+            such pairs at nothing, and as long as the shortest way over measured pairs, or None
+            where there is no such way; None in all where every pair was measured, and in older
+            files.
+        filled_hops: the places in `hops_us` whose pair was not measured.
     """
 
     algorithm: str
@@ -114,6 +120,8 @@ class Order:
     unused: Sequence[Host] = ()
     host_of_rank: Sequence[int] | None = None
     bandwidth: OrderBandwidth | None = None
+    cost_range_us: tuple[float, float | None] | None = None
+    filled_hops: Sequence[int] = ()
 
     @property
     def ranks(self) -> int:
@@ -151,11 +159,24 @@ class Order:
         return 1.0 - self.cost_us / self.cost_random_us if self.cost_random_us else 0.0
 
     @property
+    def most_us(self) -> float | None:
+        """What the order costs at most; None where that is not known."""
+        if self.cost_range_us is not None:
+            return self.cost_range_us[1]
+        return None if self.filled_pairs else self.cost_us
+
+    @property
     def gap(self) -> float:
-        """The share of the cost by which any order could be cheaper at most, 0 to 1."""
-        if self.cost_us <= self.lower_bound_us * (1.0 + _ROUNDING):
+        """The share of the cost by which any order could be cheaper at most, 0 to 1.
+
+        Where the cost is a range, of its upper end; 1 where that is not known.
+        """
+        cost_us = self.cost_us if self.cost_range_us is None else self.cost_range_us[1]
+        if cost_us is None:
+            return 1.0
+        if cost_us <= self.lower_bound_us * (1.0 + _ROUNDING):
             return 0.0
-        return (self.cost_us - self.lower_bound_us) / self.cost_us
+        return (cost_us - self.lower_bound_us) / cost_us
 
 
 def read(path: str) -> tuple[Order, str]:
@@ -180,11 +201,11 @@ def parse(content: bytes, source: str) -> Order:
 
 def from_json(data: Mapping[str, Any], source: str) -> Order:
     """The order that a JSON object stands for; `source` names it in errors."""
-    is_older = data.get("version") == _VERSION
     is_by_bandwidth = data.get("objective") == "bandwidth"
-    known = _VERSION if is_older else _VERSION_WITH_SLOTS
-    known = _VERSION_WITH_BANDWIDTH if is_by_bandwidth else known
-    document.check_format(data, source, FORMAT, known)
+    found = data.get("version")
+    older = [version for version in (_VERSION, _VERSION_WITH_SLOTS) if version == found]
+    known = older if older and not is_by_bandwidth else [_VERSION_WITH_RANGE]
+    document.check_format(data, source, FORMAT, *known)
     fields = Fields(data, source)
     hosts = cluster.parse_hosts(fields)
     bandwidth = None
@@ -233,18 +254,18 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
         unused=unused,
         host_of_rank=_parse_ranks(fields, hosts),
         bandwidth=bandwidth,
+        cost_range_us=_parse_range(fields),
+        filled_hops=_parse_filled_hops(fields, len(hosts)),
     )
     _check(order, fields)
-    return order
+    return _without_claims(order)
 
 
 def to_json(order: Order) -> dict[str, Any]:
     """The JSON object that stands for `order`."""
-    has_slots = bool(order.unused) or order.host_of_rank is not None
-    version = _VERSION_WITH_SLOTS if has_slots else _VERSION
     data = {
         "format": FORMAT,
-        "version": version if order.bandwidth is None else _VERSION_WITH_BANDWIDTH,
+        "version": _version(order),
         **({} if order.made_from is None else {"made_from": order.made_from}),
         "algorithm": order.algorithm,
         "objective": order.objective,
@@ -253,8 +274,10 @@ def to_json(order: Order) -> dict[str, Any]:
         **({"unused": cluster.hosts_to_json(order.unused)} if order.unused else {}),
         **({} if order.host_of_rank is None else {"host_of_rank": list(order.host_of_rank)}),
         "hops_us": list(order.hops_us),
+        **({"filled_hops": list(order.filled_hops)} if order.filled_hops else {}),
         "given": list(order.given),
         "cost_us": order.cost_us,
+        **_range_to_json(order),
         "cost_given_us": order.cost_given_us,
         "cost_random_us": order.cost_random_us,
         "random_orders": order.random_orders,
@@ -279,6 +302,46 @@ def to_json(order: Order) -> dict[str, Any]:
     in_place = {"bandwidth": order_bandwidth.to_json(order.bandwidth)}
     others = {key: value for key, value in data.items() if key not in order_bandwidth.TIMES}
     return {**others, **in_place}
+
+
+def _version(order: Order) -> int:
+    if order.cost_range_us is not None or order.bandwidth is not None:
+        return _VERSION_WITH_RANGE
+    has_slots = bool(order.unused) or order.host_of_rank is not None
+    return _VERSION_WITH_SLOTS if has_slots else _VERSION
+
+
+def _range_to_json(order: Order) -> dict[str, float]:
+    if order.cost_range_us is None:
+        return {}
+    low_us, high_us = order.cost_range_us
+    return {"cost_low_us": low_us, **({} if high_us is None else {"cost_high_us": high_us})}
+
+
+def _parse_range(fields: Fields) -> tuple[float, float | None] | None:
+    high_us = fields.optional_number("cost_high_us", 0.0, _MAX_COST_US)
+    if high_us is None and fields.values.get("cost_low_us") is None:
+        return None
+    return fields.number("cost_low_us", 0.0, _MAX_COST_US), high_us
+
+
+def _parse_filled_hops(fields: Fields, hosts: int) -> list[int]:
+    found = fields.values.get("filled_hops", [])
+    if not isinstance(found, list):
+        raise fields.error("filled_hops", "a list of places in hops_us")
+    if not found:
+        return []
+    return fields.integers("filled_hops", len(found), 0, hosts - 1)
+
+
+def _without_claims(order: Order) -> Order:
+    """The order without what earlier versions took for proven of distances that were filled in."""
+    if not order.filled_pairs or order.cost_range_us is not None:
+        return order
+    proof = order.proof
+    if proof is not None and proof.outcome == "optimal":
+        proof = replace(proof, outcome="gave-up")
+    return replace(order, lower_bound_us=0.0, proof=proof)
 
 
 def _parse_ranks(fields: Fields, hosts: Sequence[Host]) -> list[int] | None:
@@ -316,8 +379,20 @@ def _check(order: Order, fields: Fields) -> None:
     slack = 1.0 + _TOLERANCE
     if order.lower_bound_us > order.cost_us * slack:
         raise WrongUseError(f"{fields.place}: lower_bound_us is above cost_us")
+    if order.cost_range_us is not None:
+        _check_range(order, fields, slack)
     if order.bandwidth is None and order.cost_us > order.cost_given_us * slack:
         raise WrongUseError(f"{fields.place}: cost_us is above cost_given_us")
     gap = fields.number("gap", 0.0, 1.0)
     if not math.isclose(gap, order.gap, abs_tol=_TOLERANCE):
         raise fields.error("gap", f"{order.gap:.6f}, which its costs give")
+
+
+def _check_range(order: Order, fields: Fields, slack: float) -> None:
+    low_us, high_us = order.cost_range_us or (0.0, None)
+    if low_us > order.cost_us * slack:
+        raise WrongUseError(f"{fields.place}: cost_low_us is above cost_us")
+    if high_us is not None and order.cost_us > high_us * slack:
+        raise WrongUseError(f"{fields.place}: cost_us is above cost_high_us")
+    if order.lower_bound_us > low_us * slack:
+        raise WrongUseError(f"{fields.place}: lower_bound_us is above cost_low_us")

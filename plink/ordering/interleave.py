@@ -15,7 +15,7 @@ from solvers.orders.search import solve
 from solvers.slots.anneal import anneal_order
 from solvers.slots.condense import padded
 from solvers.slots.filling import Filling
-from solvers.slots.search import by_slot
+from solvers.slots.search import by_slot, slots_bound
 
 # The search keeps a matrix of all slots.
 _MOST_SLOTS = 4096
@@ -92,6 +92,7 @@ def _by_latency(
     if isinstance(objective.form, RingForm):
         raise TypeError("a ring's ranks are adjacent")
     proof_s = _PROOF_SHARE * time_limit_s
+    limits = objective.limits
     found = solve(
         padded(objective.form, sum(filling.slots)),
         by_slot(objective.matrix_us, filling),
@@ -99,11 +100,13 @@ def _by_latency(
         seed=seed,
         time_limit_s=time_limit_s - proof_s,
         threads=objective.threads,
-        proof_limit_s=proof_s,
+        proof_limit_s=proof_s if limits is None else 0.0,
     )
-    return Found(
-        found.order, found.cost, found.lower_bound, "annealing", found.steps, found.ended_by
-    )
+    bound = found.lower_bound
+    if limits is not None:
+        # What the search proves is of distances that were filled in.
+        bound = slots_bound(objective.form, limits.lowest_us, filling, proof_s)
+    return Found(found.order, found.cost, bound, "annealing", found.steps, found.ended_by)
 
 
 def _by_time(

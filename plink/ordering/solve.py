@@ -142,6 +142,8 @@ def solve_order(
     placed = placed_on(hosts, placement)
     names = {host.name for host in placed.hosts}
     used = list(dict.fromkeys(placement))
+    following = np.roll(used, -1)
+    peers = placement if is_interleaved else objective.filling.placement(best.order)
     return Order(
         algorithm=task.algorithm,
         objective=objective.name,
@@ -149,9 +151,11 @@ def solve_order(
         hosts=placed.hosts,
         unused=placed.unused,
         host_of_rank=placed.host_of_rank,
-        hops_us=found.matrix_us[used, np.roll(used, -1)].tolist(),
+        hops_us=found.matrix_us[used, following].tolist(),
         given=cluster.names,
+        filled_hops=np.flatnonzero(found.is_filled[used, following]).tolist(),
         cost_us=best.cost_us,
+        cost_range_us=objective.range_us(np.asarray(peers, dtype=np.intp)),
         cost_given_us=objective.cost_us(given),
         cost_random_us=median_of_random(objective, task.seed),
         random_orders=RANDOM_ORDERS,
@@ -206,13 +210,14 @@ def _objective(
     by_latency = LatencyObjective(algorithm.form(peers.ranks), found.matrix_us, peers, task.threads)
     name = task.objective or ("contention" if cluster.uplinks is not None else "latency")
     if name == "latency":
-        return by_latency
+        return replace(by_latency, limits=found.limits)
     return ContentionObjective(
         algorithm.table(peers.ranks, task.size_bytes),
         network_of(cluster).network,
         peers,
         by_latency,
         task.size_bytes,
+        limits=found.limits,
     )
 
 

@@ -10,11 +10,13 @@ from plink.report.colours import BETWEEN, NO_GROUP_COLOUR, WITHIN
 from plink.report.parts import INK, LINE, Figure, Paragraph, Part, Section, plotly_text, rounded
 from plink.report.subject import NamedOrder, Subject
 from plink.size import format_size
-from plink.view.order import has_bound, hosts_text, savings_text
-from plink.view.text import rtt_text, share_text
+from plink.view.order import has_bound, hosts_text, no_cheaper, savings_text, unproven
+from plink.view.text import counted, range_text, rtt_text, share_text
 
 # For the texts behind the bars.
 _ROOM = 1.35
+
+_OURS = "plink's order"
 
 
 def costs_section(subject: Subject) -> Section | None:
@@ -41,7 +43,7 @@ def cost_bars(named: NamedOrder, name: str) -> Figure:
     rows = [
         ("given order", order.cost_given_us, NO_GROUP_COLOUR),
         ("random order (median)", order.cost_random_us, NO_GROUP_COLOUR),
-        ("plink's order", order.cost_us, WITHIN),
+        (_OURS, order.cost_us, WITHIN),
     ]
     if has_bound(order):
         rows.append(("lower bound", order.lower_bound_us, "rgba(0, 0, 0, 0)"))
@@ -61,6 +63,9 @@ def cost_bars(named: NamedOrder, name: str) -> Figure:
         },
         "hovertemplate": "%{y}: %{text}<extra></extra>",
     }
+    if order.cost_range_us is not None:
+        trace["error_x"] = _whisker(order, labels.index(_OURS), len(labels), scale)
+    most = max(*trace["x"], rounded((order.most_us or 0.0) / scale))
     bound = rounded(order.lower_bound_us / scale)
     line = {
         "type": "line",
@@ -78,7 +83,7 @@ def cost_bars(named: NamedOrder, name: str) -> Figure:
             "xaxis": {
                 "title": {"text": f"predicted {unit}"},
                 "gridcolor": LINE,
-                "range": [0.0, rounded(_ROOM * max(trace["x"]) or 1.0)],
+                "range": [0.0, rounded(_ROOM * most or 1.0)],
                 "zeroline": False,
             },
             "yaxis": {"autorange": "reversed", "fixedrange": True},
@@ -101,24 +106,63 @@ def _said(named: NamedOrder) -> str:
         if order.bandwidth is not None
         else "the sum of latencies"
     )
-    saved = f"{savings_text(order)} of its cost could still be saved"
-    gap = saved if order.gap else "no order is cheaper"
-    gap = gap if has_bound(order) else "no lower bound is known"
+    of_cost = "" if order.cost_range_us else " of its cost"
+    saved = f"{savings_text(order)}{of_cost} could still be saved"
+    gap = saved if order.gap else no_cheaper(order)
+    gap = unproven(order) or (gap if has_bound(order) else "no lower bound is known")
     against = f"{share_text(order.cost_us / order.cost_random_us)} of a random order's cost"
     share = against if order.cost_random_us else "as much as any"
     return (
         f"{named.source}: {order.algorithm} on {hosts_text(order)}; cost is {cost}. "
-        f"plink's order costs {share}; {gap}. Gain found again on other readings: "
-        f"{confirmation(order)}."
+        f"plink's order costs {share}{_between(order)}; {gap}. Gain found again on other "
+        f"readings: {confirmation(order)}."
     )
+
+
+def _between(order: Order) -> str:
+    """From what to what the cost is, where that is a range."""
+    if order.cost_range_us is None:
+        return ""
+    return (
+        f" with {counted(order.filled_pairs, 'pair')} filled in from others, and is "
+        f"{range_text(*order.cost_range_us)}"
+    )
+
+
+def _whisker(order: Order, place: int, bars: int, scale: float) -> dict[str, Any]:
+    """The range of the bar at a place; to the right only where it has an end."""
+    low_us, high_us = order.cost_range_us or (order.cost_us, order.cost_us)
+    ends = {
+        "array": (order.cost_us if high_us is None else high_us) - order.cost_us,
+        "arrayminus": order.cost_us - low_us,
+    }
+    return {
+        "type": "data",
+        "symmetric": False,
+        "color": INK,
+        "thickness": 1.5,
+        **{
+            side: [rounded(max(0.0, end) / scale) if bar == place else 0.0 for bar in range(bars)]
+            for side, end in ends.items()
+        },
+    }
 
 
 def _about_bound(order: Order) -> str:
     if not has_bound(order):
-        return "How cheap an order could be is not known."
+        return "How cheap an order could be is not known." + _about_range(order)
     return (
         "No order is cheaper than the lower bound (dotted): what lies between it and plink's "
         "order is all that could still be saved."
+    ) + _about_range(order)
+
+
+def _about_range(order: Order) -> str:
+    if order.cost_range_us is None:
+        return ""
+    return (
+        " The line across plink's bar is the range of its cost: pairs that were not measured are "
+        "at nothing on the left, and as far as the shortest way over others on the right."
     )
 
 

@@ -11,9 +11,13 @@ from plink.files.order import Order
 from plink.report.colours import BETWEEN, NO_GROUP, WITHIN
 from plink.report.parts import LINE, MUTED, Figure, rounded
 from plink.report.subject import NamedOrder, Subject
+from plink.view.text import counted
 
 # More bars are too narrow for a pattern.
 _MANY = 64
+
+# Of bars for hops that were not measured.
+_PALE = 0.35
 
 
 def staying_title(subject: Subject) -> str:
@@ -47,6 +51,7 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
     """
     following = np.roll(ranks, -1)
     leaves = leaves_group(subject, ranks)
+    filled = set(named.order.filled_hops)
     kinds = (
         (
             staying_title(subject),
@@ -64,11 +69,13 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
             "y": [rounded(named.order.hops_us[rank]) for rank in rows],
             "text": [
                 f"{subject.labels[ranks[rank]]} → {subject.labels[following[rank]]}"
+                f"{' (not measured)' if rank in filled else ''}"
                 for rank in rows
             ],
             "textposition": "none",
             "marker": {
                 "color": colour,
+                "opacity": [_PALE if rank in filled else 1.0 for rank in rows] if filled else 1.0,
                 "pattern": {"shape": shape if len(ranks) <= _MANY else "", "size": 5},
             },
             "hovertemplate": "rank %{x}: %{text}<br>%{y} µs<extra></extra>",
@@ -91,18 +98,26 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
             "showlegend": True,
         },
         300,
-        _about(named.order),
+        _about(named.order, len(filled)),
         f"hops of {len(ranks)} ranks",
     )
 
 
-def _about(order: Order) -> str:
+def _about(order: Order, filled: int) -> str:
     if order.bandwidth is not None:
         return (
             "The time that a Gbit takes over every hop of plink's order, by its bandwidth. In a "
             "ring the longest is its cost."
         )
+    return f"{_what(filled)} In a ring by latency these sum up to its cost."
+
+
+def _what(filled: int) -> str:
+    """What the bars are."""
+    if not filled:
+        return "The measured distance of every hop of plink's order."
+    verb = "was" if filled == 1 else "were"
     return (
-        "The measured distance of every hop of plink's order. In a ring by latency these sum up "
-        "to its cost."
+        f"The distance of every hop of plink's order. {counted(filled, 'hop')} {verb} not "
+        "measured, but filled in from other pairs (pale)."
     )

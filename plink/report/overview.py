@@ -14,7 +14,7 @@ from plink.report.subject import NamedOrder, Subject
 from plink.view.facts import how
 from plink.view.next_steps import next_steps
 from plink.view.order import has_bound
-from plink.view.text import counted, rtt_text, share_text
+from plink.view.text import counted, range_text, rtt_text, share_text
 
 
 def overview_section(subject: Subject) -> Section:
@@ -84,6 +84,8 @@ def _gained(named: NamedOrder) -> str:
         share_text(part / order.cost_random_us) for part in (order.cost_us, order.lower_bound_us)
     )
     bound = f"lower bound {least}" if has_bound(order) else "no lower bound known"
+    if order.cost_range_us is not None:
+        bound = f"{bound}; the cost is {range_text(*order.cost_range_us)}"
     return f"{named.source}: {order.algorithm}, {cost} of a random order's predicted cost, {bound}"
 
 

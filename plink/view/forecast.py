@@ -7,9 +7,10 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.forecast import RANDOM_ORDERS, Forecast, Row
+from plink.ordering.gaps import Range
 from plink.prediction import Cost
 from plink.size import format_size
-from plink.view.text import counted, printable, rtt_text, share_text
+from plink.view.text import counted, printable, range_text, rtt_text, share_text
 
 _OTHER = {"contention": "latency", "latency": "contention"}
 
@@ -48,18 +49,23 @@ def _table(found: Forecast, chosen: str) -> Table:
     has_order = any(row.order is not None for row in found.rows)
     other = _OTHER[chosen]
     has_other = any(_cost(row.given, other) is not None for row in found.rows)
+    has_range = any(_range(_best(row), chosen) is not None for row in found.rows)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
     table.add_column("algorithm", overflow="fold")
     titles = [
-        *(["order"] if has_order else []),
-        *("given", "random", "of random"),
+        *(["order", "given"] if has_order else ["given"]),
+        *("random", "of random"),
         *([other] if has_other else []),
     ]
+    if has_range:
+        titles.insert(1, "range")
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for row in found.rows:
         costs = [row.order] if row.order is not None else []
         cells = [_shown(cost, chosen) for cost in (*costs, row.given, row.random)]
+        if has_range:
+            cells.insert(1, _range_shown(_best(row), chosen))
         cells.append(_share(row, chosen))
         if has_other:
             cells.append(_shown(_best(row), other))
@@ -83,6 +89,19 @@ def _cost(cost: Cost, form: str) -> float | None:
     if form == "latency":
         return cost.latency_us
     return None if cost.time_s is None else cost.time_s * 1e6
+
+
+def _range(cost: Cost, form: str) -> Range | None:
+    """In µs."""
+    if form == "latency" or cost.time_range_s is None:
+        return cost.latency_range_us if form == "latency" else None
+    low_s, high_s = cost.time_range_s
+    return low_s * 1e6, None if high_s is None else high_s * 1e6
+
+
+def _range_shown(cost: Cost, form: str) -> str:
+    found = _range(cost, form)
+    return "-" if found is None else range_text(*found)
 
 
 def _shown(cost: Cost, form: str) -> str:

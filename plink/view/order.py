@@ -14,11 +14,14 @@ from plink.ordering.doubts import confirmation
 from plink.size import format_size
 from plink.view import facts
 from plink.view.order_bandwidth import WHAT, bandwidth_gap, bandwidth_table
-from plink.view.text import counted, printable, rtt_text, share_text
+from plink.view.text import counted, printable, range_text, rtt_text, share_text
 
 _SHOWN_HOSTS = 64
 # Columns that the whole table of costs takes.
 _WIDE = 58
+
+# Ends of a search that found the best order of the distances it was given.
+_OPTIMAL = ("exact", "bound")
 
 
 def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
@@ -60,7 +63,10 @@ def _how(order: Order) -> str:
     parts = [printable(solver.name), f"seed {solver.seed}"]
     if solver.steps:
         parts.append(counted(solver.steps, "step"))
-    parts += [f"{order.seconds:.2f} s", f"ended by {printable(solver.ended_by)}"]
+    ended_by = printable(solver.ended_by)
+    if order.filled_pairs and solver.ended_by in _OPTIMAL:
+        ended_by += " of distances as filled in"
+    parts += [f"{order.seconds:.2f} s", f"ended by {ended_by}"]
     return " · ".join(parts)
 
 
@@ -93,13 +99,40 @@ def _costs(order: Order, width: int) -> Table:
 
 def has_bound(order: Order) -> bool:
     """Whether the bound says more than that costs are not negative."""
-    return order.lower_bound_us > 0.0 or order.cost_us == 0.0
+    return order.lower_bound_us > 0.0 or order.most_us == 0.0
+
+
+def unproven(order: Order) -> str | None:
+    """That nothing is proven of how good the order is, and why; None where something is."""
+    if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
+        return None
+    verb = "was" if order.filled_pairs == 1 else "were"
+    return f"not proven: {counted(order.filled_pairs, 'pair')} {verb} not measured"
+
+
+def range_facts(order: Order) -> list[str]:
+    """From what to what the order's cost is, and why; nothing where that is no range."""
+    if order.cost_range_us is None:
+        return []
+    low_us, high_us = order.cost_range_us
+    most = "with no limit" if high_us is None else "by the shortest way over others"
+    return [range_text(low_us, high_us), f"pairs without a measurement at nothing, and {most}"]
+
+
+def no_cheaper(order: Order) -> str:
+    """What a bound that the cost meets proves: of a range not that it is the cost."""
+    if order.cost_range_us is None:
+        return "no order is cheaper"
+    return f"no order costs less than {rtt_text(order.lower_bound_us)}"
 
 
 def savings_text(order: Order) -> str:
     """At most which share of the cost could still be saved, by the bound."""
     most = share_text(order.gap)
-    return f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
+    share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
+    if order.cost_range_us is None or order.most_us is None:
+        return share
+    return f"{share} of {rtt_text(order.most_us)}"
 
 
 def _share(cost_us: float, other_us: float) -> str:
@@ -116,9 +149,9 @@ def _proof(order: Order) -> list[facts.Fact]:
 def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     hosts = len(order.hosts) + len(order.unused)
     pairs = hosts * (hosts - 1) // 2
-    optimal = "none: no order is cheaper"
+    optimal = f"none: {no_cheaper(order)}"
     gap = f"{savings_text(order)} could still be saved" if order.gap else optimal
-    gap = gap if has_bound(order) else "not known"
+    gap = unproven(order) or (gap if has_bound(order) else "not known")
     if order.bandwidth is not None:
         gap = bandwidth_gap(order.bandwidth)
     filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
@@ -128,6 +161,8 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
         ("confirmed", [confirmation(order)]),
         ("filled", [filled]),
     ]
+    if order.cost_range_us is not None:
+        rows.insert(0, ("range", range_facts(order)))
     if order.unmeasured_hosts:
         rows.append(("no data", [printable(", ".join(order.unmeasured_hosts))]))
     if with_hosts:

@@ -1,4 +1,4 @@
-"""The ranks of an order, with a bar for the hop from each host to the next."""
+"""The ranks of an order, with a bar for each measured hop from a host to the next."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ def print_ranks(paper: Paper, order: Order) -> None:
     """Print rank, host and hop of every host, in rank order, from top to bottom."""
     ranks = rank_labels(order)
     bars = _bars(order.hops_us, paper.shades)
+    for place in order.filled_hops:
+        bars[place] = Text("not measured", style="dim")
     name_width = min(_MAX_NAME_WIDTH, max(cell_len(name) for name in order.names))
     hops = _hops(order)
     hop_width = max(7, *map(len, hops))

@@ -22,6 +22,24 @@ def rtt_text(rtt_us: float) -> str:
     return f"{scaled:.{decimals}f} {unit}"
 
 
+def range_text(low_us: float, high_us: float | None) -> str:
+    """From what to what a time is: `1.20 to 3.40 ms`, `up to 9.00 µs`, `80.0 µs or more`.
+
+    Args:
+        low_us, high_us: in µs, not negative; None for no upper limit.
+    """
+    low = rtt_text(low_us)
+    if high_us is None:
+        return f"{low} or more" if low_us else "not known"
+    high = rtt_text(high_us)
+    if not low_us and high_us:
+        return f"up to {high}"
+    if low == high:
+        return low
+    number, unit = low.split()
+    return f"{number if high.endswith(f' {unit}') else low} to {high}"
+
+
 def bandwidth_text(gbit_s: float) -> str:
     """A bandwidth with three digits and the unit that suits it: `382 Mbit/s`, `9.41 Gbit/s`.
 

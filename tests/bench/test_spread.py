@@ -6,7 +6,7 @@ import numpy as np
 
 from plink.bench.spread import spread_orders
 from plink.network import network_of
-from plink.prediction import Predictor, known_distance_us
+from plink.prediction import Predictor, known_distances
 from prediction.clusters import rack_cluster
 from solvers.collectives.registry import find
 
@@ -15,7 +15,7 @@ def spread(cluster, count, seed=1):
     network = network_of(cluster)
     ranks = len(cluster.hosts)
     predictor = Predictor(
-        find("gloo-ring"), ranks, 10**7, distance_us=known_distance_us(cluster), network=network
+        find("gloo-ring"), ranks, 10**7, distances=known_distances(cluster), network=network
     )
     return predictor, spread_orders(predictor, network, count, seed)
 

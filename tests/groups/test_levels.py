@@ -8,7 +8,7 @@ import pytest
 from solvers.datacenters import unequal, uniform
 from solvers.groups.agreement import adjusted_mutual_information
 from solvers.groups.grouping import ALONE
-from solvers.groups.levels import SURE, cost, discover, primary
+from solvers.groups.levels import cost, discover, primary
 
 
 def symmetric(matrix):

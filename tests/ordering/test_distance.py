@@ -67,6 +67,35 @@ def test_distances_are_whole_symmetric_and_keep_what_was_measured(readings):
     assert matrix.max() == measured[is_known].max()
 
 
+def test_a_filled_distance_is_between_nothing_and_the_shortest_way():
+    # A chain of four hosts, and one that nobody reaches.
+    readings = np.full((5, 5), NAN)
+    readings[0, 1], readings[1, 2], readings[2, 3] = 10.0, 0.0, 30.0
+    limits = distances(cluster_of(readings)).limits
+    assert limits is not None
+    assert limits.lowest_us[0].tolist() == [0, 10, 0, 0, 0]
+    assert limits.highest_us[0].tolist() == [0, 10, 10, 40, np.inf]
+    assert limits.measured_us[0].tolist() == [0, 10, np.inf, np.inf, np.inf]
+    for matrix in (limits.lowest_us, limits.highest_us, limits.measured_us):
+        assert (matrix == matrix.T).all()
+        assert not np.diagonal(matrix).any()
+
+
+def test_complete_distances_have_no_limits():
+    assert distances(cluster_of(np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0]]))).limits is None
+
+
+@pytest.mark.parametrize(("direct_us", "is_limited"), [(25.0, True), (60.0, False)])
+def test_ways_round_limit_nothing_where_measured_pairs_are_much_farther(direct_us, is_limited):
+    # Beyond the first host, which is near all, the direct ways are no way to go.
+    readings = np.full((8, 8), direct_us)
+    readings[0, :] = readings[:, 0] = 10.0
+    readings[6, 7] = readings[7, 6] = NAN
+    found = distances(cluster_of(readings))
+    assert found.limits is not None
+    assert np.isfinite(found.limits.highest_us[6, 7]) == is_limited
+
+
 def test_nothing_measured_is_refused_with_what_to_do():
     hosts = [Host("a", "10.0.0.1"), Host("b", "10.0.0.2")]
     with pytest.raises(WrongUseError, match="no round-trip time") as refused:

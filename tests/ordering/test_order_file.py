@@ -16,6 +16,7 @@ from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Host
 from plink.files.order import Order, Proof, Solver
+from plink.view.order import unproven
 
 SOURCE = "order.json"
 
@@ -35,6 +36,8 @@ ORDER = Order(
     unmeasured_hosts=["c"],
     confirmed_gain=-0.25,
     made_from="sha256:12",
+    cost_range_us=(90.25, 95.0),
+    filled_hops=[1],
 )
 
 
@@ -48,7 +51,15 @@ def test_what_is_written_is_read(tmp_path: Path, name: str):
 
 
 def test_optional_fields_may_be_absent():
-    plain = replace(ORDER, confirmed_gain=None, made_from=None, unmeasured_hosts=[], filled_pairs=0)
+    plain = replace(
+        ORDER,
+        confirmed_gain=None,
+        made_from=None,
+        unmeasured_hosts=[],
+        filled_pairs=0,
+        cost_range_us=None,
+        filled_hops=[],
+    )
     assert order_file.parse(document.dump(order_file.to_json(plain)), SOURCE) == plain
 
 
@@ -60,6 +71,7 @@ def test_an_order_by_time_is_read(tmp_path: Path):
         size_bytes=20_000_000,
         cost_us=81e4,
         cost_given_us=3e6,
+        cost_range_us=(80e4, None),
         proof=Proof("cp-sat", "gave-up", 3.5),
     )
     path = str(tmp_path / "order.json")
@@ -68,16 +80,46 @@ def test_an_order_by_time_is_read(tmp_path: Path):
 
 
 def test_the_gap_is_a_share_of_the_cost():
-    assert ORDER.gap == pytest.approx(0.5 / 90.5)
-    assert replace(ORDER, cost_us=90.0).gap == 0.0
-    assert replace(ORDER, cost_us=0.0, lower_bound_us=0.0).gap == 0.0
+    measured = replace(ORDER, filled_pairs=0, cost_range_us=None)
+    assert measured.gap == pytest.approx(0.5 / 90.5)
+    assert replace(measured, cost_us=90.0).gap == 0.0
+    assert replace(measured, cost_us=0.0, lower_bound_us=0.0).gap == 0.0
+
+
+def test_the_gap_of_a_range_is_that_of_its_upper_end():
+    assert ORDER.gap == pytest.approx(5.0 / 95.0)
+    assert replace(ORDER, cost_range_us=(90.25, None)).gap == 1.0
+
+
+def test_an_older_file_has_no_proof_of_distances_that_were_filled_in():
+    data = order_file.to_json(replace(ORDER, proof=Proof("cp-sat", "optimal", 1.0)))
+    for name in ("cost_low_us", "cost_high_us", "filled_hops"):
+        del data[name]
+    data |= {"version": 1, "gap": 0.5 / 90.5}
+    found = order_file.from_json(data, SOURCE)
+    assert (found.lower_bound_us, found.gap, found.most_us) == (0.0, 1.0, None)
+    assert found.proof == Proof("cp-sat", "gave-up", 1.0)
+    assert unproven(found) == "not proven: 1 pair was not measured"
+    assert order_file.from_json(order_file.to_json(found), SOURCE) == found
+    # What it proved of measured distances stays proven.
+    whole = order_file.from_json(data | {"filled_pairs": 0}, SOURCE)
+    assert (whole.lower_bound_us, whole.most_us) == (90.0, 90.5)
+    assert whole.proof == Proof("cp-sat", "optimal", 1.0)
+    assert unproven(whole) is None
 
 
 @pytest.mark.parametrize(
     ("change", "part"),
     [
         ({"format": "plink.cluster"}, "expected a plink.order file"),
-        ({"version": 3}, "version 3 of plink.order"),
+        ({"version": 4}, "version 4 of plink.order"),
+        ({"cost_low_us": 91.0}, "cost_low_us is above cost_us"),
+        ({"cost_high_us": 90.0}, "cost_us is above cost_high_us"),
+        ({"cost_low_us": 89.0}, "lower_bound_us is above cost_low_us"),
+        ({"cost_low_us": None}, "cost_low_us is None"),
+        ({"cost_high_us": None}, "gap is"),
+        ({"filled_hops": [3]}, "filled_hops[0] is 3"),
+        ({"filled_hops": 1}, "filled_hops is 1"),
         ({"version": True}, "version True of plink.order"),
         ({"version": None}, "version None of plink.order"),
         ({"hosts": []}, "hosts is empty"),
@@ -124,7 +166,7 @@ def test_a_missing_field_is_named_or_optional(name: str):
     data = order_file.to_json(ORDER)
     del data[name]
     error = refusal(lambda: order_file.from_json(data, SOURCE))
-    if name in ("made_from", "confirmed_gain", "unmeasured_hosts", "objective"):
+    if name in ("made_from", "confirmed_gain", "unmeasured_hosts", "objective", "filled_hops"):
         assert error is None
     else:
         assert error is not None

@@ -228,7 +228,7 @@ def test_ranks_that_are_apart_are_read_and_written(tmp_path: Path):
         ({"unused": []}, "unused is empty"),
         ({"unused": [{"name": "h0", "address": "x"}]}, "a host is in hosts and in unused"),
         ({"unused": [{"name": "y", "address": "x"}]}, "as hosts and unused"),
-        ({"version": 3}, "version 3 of plink.order is not known here"),
+        ({"version": 4}, "version 4 of plink.order is not known here"),
     ],
 )
 def test_a_file_whose_ranks_cannot_be_is_refused(change: dict[str, object], part: str):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plink.network import network_of
-from plink.prediction import Predictor, known_distance_us
+from plink.prediction import Predictor, known_distances
 from prediction.clusters import rack_cluster
 from solvers.collectives.registry import find
 
@@ -15,7 +15,7 @@ def predictor(name, cluster, size_bytes=10_000_000):
     network = network_of(cluster)
     ranks = len(cluster.hosts)
     return Predictor(
-        find(name), ranks, size_bytes, distance_us=known_distance_us(cluster), network=network
+        find(name), ranks, size_bytes, distances=known_distances(cluster), network=network
     )
 
 
