@@ -127,7 +127,7 @@ def _without_times(cluster: Cluster) -> Matrix | None:
 
 
 def _with_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cluster:
-    if cluster.groups or len(cluster.hosts) < 3 or cluster.rtt is None:
+    if cluster.groups or len(cluster.hosts) < 3:
         return cluster
     try:
         found = find_groups(cluster, GroupRequest(seed=seed), on_progress=tell)

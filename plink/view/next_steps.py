@@ -43,8 +43,7 @@ def next_steps(
         steps += _measuring(cluster, file)
         if cluster.rtt is None and cluster.bandwidth is None:
             return steps
-        if cluster.rtt is not None:
-            steps += _grouping(cluster, file)
+        steps += _grouping(cluster, file)
         if not orders and len(cluster.hosts) > 1:
             steps.append(
                 Step(

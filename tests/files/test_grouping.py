@@ -9,7 +9,7 @@ import pytest
 from plink.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files.cluster import Cluster, Host
-from plink.files.grouping import Grouping, GroupQuality
+from plink.files.grouping import DoubtfulHost, Grouping, GroupQuality
 from plink.files.groups import Group
 
 HOSTS = [Host(name, f"10.0.0.{i}") for i, name in enumerate("abcde")]
@@ -18,9 +18,14 @@ GROUPING = Grouping(
     matrix="raw",
     options={"k": 2},
     seed=7,
-    certainty=0.98,
+    probability=0.98,
+    rival="all hosts are equally far from each other",
     confirmed=1.0,
-    quality=[GroupQuality("g1", 20.5, 60.25, 0.99), GroupQuality("g2", None, None, None)],
+    quality=[
+        GroupQuality("g1", within_us=20.5, between_us=60.25, probability=0.99),
+        GroupQuality("g2", within_gbit_s=9.5, between_gbit_s=4.0),
+    ],
+    doubtful=[DoubtfulHost("b", 0.75)],
     alone=["d"],
     unmeasured=["e"],
     levels=[[["a", "b"], ["c"]]],
@@ -39,6 +44,20 @@ def test_a_file_without_one_has_none():
     assert cluster.from_json(cluster.to_json(Cluster(HOSTS)), "c.json").grouping is None
 
 
+def test_a_grouping_of_an_earlier_version_is_read():
+    data = cluster.to_json(WHOLE)
+    grouping = data["grouping"]
+    for name in ("probability", "rival", "doubtful"):
+        del grouping[name]
+    grouping["certainty"] = 0.98
+    grouping["quality"] = [
+        {"group": "g1", "within_us": 20.5, "between_us": 60.25, "certainty": 0.99}
+    ]
+    found = cluster.from_json(data, "c.json").grouping
+    assert found.probability is None
+    assert found.quality == [GroupQuality("g1", within_us=20.5, between_us=60.25)]
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -46,7 +65,10 @@ def test_a_file_without_one_has_none():
         ("matrix", None),
         ("options", 3),
         ("seed", -1),
-        ("certainty", 1.5),
+        ("probability", 1.5),
+        ("rival", 3),
+        ("doubtful", [{"host": "z", "probability": 0.5}]),
+        ("doubtful", [{"host": "a", "probability": 2.0}]),
         ("confirmed", "yes"),
         ("quality", [{"group": "g1", "within_us": -1.0}]),
         ("quality", {}),
