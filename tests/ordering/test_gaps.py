@@ -30,6 +30,12 @@ SLACK = 1.0 + 1e-9
 Matrix = npt.NDArray[np.float64]
 
 
+@pytest.fixture(autouse=True)
+def _few_random_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What random orders cost is of no interest here, and takes most of the time.
+    monkeypatch.setattr("plink.ordering.solve.RANDOM_ORDERS", 3)
+
+
 def first_of(family: str) -> Callable[[int, int], Matrix]:
     """Some hosts of a generated data centre."""
     return lambda size, seed: FAMILIES[family](48, seed).distance[:size, :size].copy()

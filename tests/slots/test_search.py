@@ -17,6 +17,7 @@ from solvers.collectives.form import RingForm
 from solvers.collectives.registry import find
 from solvers.orders import reference
 from solvers.ring.reference import ring_cost
+from solvers.slots.bound import least_cost
 from solvers.slots.filling import Filling
 from solvers.slots.ring_bound import subset_ring_bound
 from solvers.slots.search import by_slot, cost, over_hosts, slots_bound, solve
@@ -100,6 +101,34 @@ def test_annealing_keeps_a_ring_and_knows_its_cost(distance, data):
         assert len(set(ring)) == len(ring) == count
         expected = ring_cost(distance, ring)
         assert search.cost == pytest.approx(expected, rel=1e-9, abs=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(distance_matrices(2, 6), st.data())
+def test_a_bound_without_a_search_is_below_every_order(distance, data):
+    per_host = data.draw(st.integers(1, 2))
+    filling = Filling(
+        [per_host] * len(distance), data.draw(st.integers(2, per_host * len(distance)))
+    )
+    name = data.draw(st.sampled_from(["folded", "uneven", "all pairs", "tree"]))
+    form = data.draw(st.sampled_from([RingForm(filling.ranks), form_of(name, filling.ranks)]))
+    best = best_of(form, distance, filling)
+    found = least_cost(form, distance, filling, range(len(distance)), 0.02)
+    assert 0.0 <= found <= best * (1 + 1e-9)
+    assert found == pytest.approx(best, rel=1e-9) or len(distance) > 2
+
+
+@pytest.mark.parametrize("size", [12, 20])
+def test_hosts_that_may_be_nowhere_apart_have_no_bound(size):
+    nowhere = np.zeros((size, size))
+    for form in (RingForm(size), find("tree").form(size)):
+        assert least_cost(form, nowhere, Filling([1] * size, size), range(size), 0.1) == 0.0
+
+
+def test_the_bound_of_a_large_ring_is_near_without_a_search():
+    matrix, best = ring_instances.racks([8, 8, 8, 8], seed=2)
+    found = least_cost(RingForm(32), matrix, Filling([1] * 32, 32), range(32), 1.0)
+    assert 0.97 * best <= found <= best * (1 + 1e-9)
 
 
 def test_whole_racks_are_chosen_and_the_bound_says_that_this_is_best():

@@ -8,6 +8,7 @@ from plink.view.text import (
     named,
     options_text,
     printable,
+    range_text,
     rtt_text,
     share_text,
     time_text,
@@ -31,6 +32,22 @@ from plink.view.text import (
 )
 def test_times(rtt_us: float, text: str) -> None:
     assert rtt_text(rtt_us) == text
+
+
+@pytest.mark.parametrize(
+    ("low_us", "high_us", "text"),
+    [
+        (1200.0, 3400.0, "1.20 to 3.40 ms"),
+        (306.0, 1070.0, "306 µs to 1.07 ms"),
+        (19.0, 19.0, "19.0 µs"),
+        (80.0, None, "80.0 µs or more"),
+        (0.0, 9.0, "up to 9.00 µs"),
+        (0.0, None, "not known"),
+        (0.0, 0.0, "0.00 ns"),
+    ],
+)
+def test_ranges(low_us: float, high_us: float | None, text: str) -> None:
+    assert range_text(low_us, high_us) == text
 
 
 @given(st.floats(0.001, 6e7))
