@@ -10,8 +10,12 @@ import pytest
 from planning.clusters import rack_cluster
 from plink.errors import WrongUseError
 from plink.files.cluster import Cluster, Host
+from plink.files.grouping import Grouping
+from plink.files.groups import Group
+from plink.network import network_of
 from plink.planning.kinds import KINDS, build
-from plink.planning.solve import Planned, Task, solve_plan
+from plink.planning.levels import grouped_as
+from plink.planning.solve import Planned, Task, candidate, solve_plan
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure
@@ -23,8 +27,8 @@ S = 20_000_000
 
 def plan(cluster: Cluster, kind: str = "auto", **options) -> Planned:
     found = solve_plan(cluster, "sha256:0", Task(kind, **{"size_bytes": S, **options}))
-    for candidate in found.candidates:
-        check(candidate.forest)
+    for each in found.candidates:
+        check(each.forest)
     return found
 
 
@@ -176,3 +180,30 @@ def test_measures_count_hosts_without_a_group_as_groups():
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="no kind 'star'"):
         build("star", make_network(2), [0, 1], np.arange(2))
+
+
+def in_rows(uplink_gbit_s):
+    """Eight racks of two hosts in two rows, each rack's uplink known, as `plink group` left it."""
+    known = rack_cluster([2] * 8, uplink_gbit_s=uplink_gbit_s)
+    racks = [list(group.hosts) for group in known.groups]
+    rows = [[host for rack in racks[begin : begin + 4] for host in rack] for begin in (0, 4)]
+    return replace(known, grouping=Grouping("levels", "raw", levels=[rows, racks]))
+
+
+@pytest.mark.parametrize("uplink_gbit_s", [0.1, 0.4, 100.0])
+@pytest.mark.parametrize("size_bytes", [1 << 10, S])
+def test_the_level_of_groups_is_the_one_that_is_predicted_to_be_quickest(uplink_gbit_s, size_bytes):
+    cluster = in_rows(uplink_gbit_s)
+    network = network_of(cluster).network
+    order, hosts = list(range(16)), np.arange(16)
+    times = {}
+    for level in cluster.grouping.levels:
+        named = [Group(f"g{number}", members) for number, members in enumerate(level)]
+        seen_as = grouped_as(network, cluster.names, named)
+        tried = candidate("2lha", network, order, hosts, size_bytes, seen_as=seen_as)
+        times[len(level)] = tried.time_s
+    found = plan(cluster, "2lha", size_bytes=size_bytes)
+    assert times[len(found.plan.groups)] <= 1.03 * min(times.values())
+    if uplink_gbit_s == 0.1 and size_bytes == S:
+        assert times[2] > 1.5 * times[8]
+        assert len(found.plan.groups) == 8
