@@ -31,7 +31,7 @@ def test_other_work_is_noticed_named_and_measured_again(lab: Lab, tmp_path: Path
     after = cluster_file.measured_rtt(cluster_file.read(str(out))[0], str(out))
     assert after.disturbance is not None
     there = ~np.eye(len(lab.names), dtype=bool)
-    assert (after.disturbance <= before.disturbance)[there].all()
+    assert (after.readings_us <= before.readings_us)[there].all()
     assert (after.disturbance < before.disturbance)[there].sum() >= 5
 
 
@@ -53,5 +53,6 @@ def test_pairs_meet_again_as_far_as_their_passes_disagree(lab: Lab, tmp_path: Pa
     assert done.code == 0, done.stderr
     more = cluster_file.measured_rtt(cluster_file.read(str(out))[0], str(out))
     assert more.passes is not None
-    assert (more.passes == rtt.passes + 3)[there].all()
+    # A direction that was disturbed is measured once beside them.
+    assert set((more.passes - rtt.passes)[there]) <= {3, 4}
     assert (more.readings_us <= rtt.readings_us)[there].all()

@@ -181,3 +181,17 @@ def test_neighbours_in_time_are_others_in_each_pass() -> None:
     second, third = together(2), together(3)
     # By chance one in 13 of the pairs that a pair may share a round with.
     assert len(second & third) < 0.2 * len(second)
+
+
+def test_a_pair_of_which_one_direction_is_missing_meets_as_often_as_others() -> None:
+    network = Network()
+    network.measure(all_pairs(SIZE) - {(2, 5)})
+    network.met.clear()
+    passes = network.follow(PassOptions(3, 2.0), frozenset({(2, 5)}))
+    assert set(network.passes[~np.eye(SIZE, dtype=bool)]) == {2}
+    assert len(passes) == 1
+    network.silent = {5}
+    network.passes[:, 5] = network.passes[5, :] = 0
+    network.met.clear()
+    first = frozenset((5, other) for other in range(SIZE) if other != 5)
+    assert network.follow(DEFAULT, first) == []
