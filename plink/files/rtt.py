@@ -44,7 +44,8 @@ class RttMeasurement(Measurement):
             side. NaN where unknown.
         disturbance: (N, N) the share of the measuring time, 0 to 1, that other work on the two
             hosts took from them in the pass that counts; NaN where unknown.
-        passes: (N, N) how many meetings read this direction; None where every pair met once.
+        passes: (N, N) how many meetings read this direction; None in files of earlier
+            versions, whose pairs met once, and imported ones.
         halves_us: where there are passes, two (N, N) matrices in µs: the least reading of the odd
             passes and that of the even ones, NaN where there was none.
 

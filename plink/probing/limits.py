@@ -8,7 +8,7 @@ TOOL_NAMES = ("echo", "dpdk", "fping", "trace", "iperf3", UPLINKS)
 # (docs/benchmarks.md, Probing).
 DEFAULT_COUNTS = {"echo": 100, "dpdk": 100, "fping": 10, "trace": 3}
 # How often a pair meets at most; those of the other tools meet once.
-DEFAULT_PASSES = {"echo": 5, "dpdk": 5, "fping": 3}
+DEFAULT_PASSES = {"echo": 5, "dpdk": 5, "fping": 2}
 MAX_PASSES = 100
 # Pairs whose passes disagree by no more meet twice.
 DEFAULT_PRECISION_PERCENT = 2.0

@@ -95,8 +95,11 @@ class Passes:
         if options.extra:
             self._limit[had >= whole] = options.extra
         self._met = np.zeros((size, size), dtype=np.int64)
+        # Met in this run, if only to measure one direction.
+        self._is_tried = np.zeros((size, size), dtype=np.bool_)
         for i, j in first:
-            self._met[min(i, j), max(i, j)] = 1
+            self._is_tried[min(i, j), max(i, j)] = True
+            self._met[min(i, j), max(i, j)] = (j, i) in first
         # A doubtful reading may be measured again however often it was.
         self._limit = np.maximum(self._limit, self._met)
         self._left = self._further_meetings()
@@ -121,12 +124,12 @@ class Passes:
         self.number += 1
         size = len(seen.passes)
         count = np.minimum(seen.passes, seen.passes.T)
-        is_lost = (self._met > 0) & (count == 0)
+        is_lost = self._is_tried & (count == 0)
         may = np.triu(self._met < self._limit, 1) & ~is_lost
         owed = may & self._scope & (count < self._goal)
         urgency = np.zeros((size, size))
         if not is_settled:
-            is_own = self._scope | (self._met > 0)
+            is_own = self._scope | self._is_tried
             urgency = np.where(may & ~owed & is_own, self._disagreement(seen), 0.0)
             for pair in hinges:
                 if may[pair] and not owed[pair]:
@@ -135,6 +138,7 @@ class Passes:
         urgency[owed | self._again(is_lost & self._scope, count)] = _OWED
         chosen = np.argwhere(urgency > 0.0)
         self._met[urgency > 0.0] += 1
+        self._is_tried |= urgency > 0.0
         pairs = [(int(i), int(j)) for i, j in chosen]
         return arranged(size, pairs, (self._options.seed, self.number))
 
@@ -146,7 +150,7 @@ class Passes:
             return np.triu(share + 1.0, 1)
         least = np.fmin(*seen.halves_us)
         apart = np.nan_to_num(np.fmax(least, least.T) / np.fmin(least, least.T) - 1.0, posinf=1.0)
-        is_apart = (apart > _MOST_APART) & (self._met > 0)
+        is_apart = (apart > _MOST_APART) & self._is_tried
         is_unsure = share > self._options.precision_percent / 100.0
         return np.triu(np.where(is_unsure | is_apart, np.fmax(share, apart), 0.0), 1)
 

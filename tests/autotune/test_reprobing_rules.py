@@ -119,6 +119,28 @@ def test_a_host_that_leaves_all_racks_is_a_group_by_itself() -> None:
     assert sorted(layout.sizes.tolist()) == [1, 2, 3]
 
 
+def test_passes_go_with_their_readings() -> None:
+    before = rtt_of(readings_us(RACKS))
+    pairs = merging.pairs_of([1], len(RACKS))
+    new_us = readings_us(RACKS, 1.5, seed=2)
+    after = replace(
+        merging.without_rtt(before, pairs),
+        rtt_us={10.0: new_us, 50.0: new_us, 99.0: new_us},
+        passes=np.full(new_us.shape, 2),
+        halves_us=(new_us, 1.1 * new_us),
+    )
+    known = merging.controls(before, [1], seed=0)
+    merged, factor = merging.merged_rtt(before, after, merging.with_pairs(pairs, known), known)
+    assert factor != 1.0
+    assert merged.passes is not None
+    assert merged.halves_us is not None
+    assert set(merged.passes[1, np.arange(len(RACKS)) != 1]) == {2}
+    assert 1 in merged.passes
+    np.testing.assert_allclose(np.fmin(*merged.halves_us), merged.readings_us)
+    # Measured again, those of other hosts would have to be met no more.
+    assert merging.without_rtt(merged, pairs).passes is None
+
+
 def test_where_measuring_failed_the_old_readings_stay() -> None:
     before = rtt_of(readings_us(RACKS))
     pairs = merging.pairs_of([1], len(RACKS))

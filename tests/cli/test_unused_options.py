@@ -17,6 +17,7 @@ from plink.probing.limits import TOOL_NAMES
 
 VALUES = {
     "count": "--count=5",
+    "passes": "--passes=2",
     "precision_percent": "--precision=5",
     "percentile": "--percentile=50",
     "rounds": "--rounds=all",
@@ -64,7 +65,9 @@ def test_a_check_goes_by_the_tool_of_the_file(
     ones = np.ones((2, 2), dtype=np.int64)
     rtt = RttMeasurement({10.0: rtt_us}, 10.0, ones, 0 * ones, tool="fping")
     cluster_file.write(str(path), Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")], rtt))
-    assert run(["probe", "--check", str(path), "--precision", "3"]) == 2
+    assert run(["probe", "--check", str(path), "--remote-cache", "x"]) == 2
     said = capsys.readouterr().err
-    expected = f"error: --precision is for --tool echo or dpdk, and {path} was measured with fping"
+    expected = (
+        f"error: --remote-cache is for --tool echo or dpdk, and {path} was measured with fping"
+    )
     assert said.startswith(f"{expected}\n")

@@ -66,7 +66,7 @@ def test_two_runs_at_the_same_time(lab: Lab, tmp_path: Path) -> None:
 def test_a_killed_agent_costs_one_host_and_resume_fills_it_in(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     victim, *others = lab.names
-    options = (*ssh_options(lab), "--tool", "dpdk", "--count", "2000", "--precision", "0")
+    options = (*ssh_options(lab), "--tool", "dpdk", "--count", "2000", "--passes", "1")
     argv = plink_argv("probe", lab.hosts_file, "-o", out, *options)
     with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as run:
         wait_for(lambda: agents_on(lab, victim), 30.0)

@@ -37,9 +37,16 @@ def measurements(draw: st.DrawFn, size: int) -> RttMeasurement:
         return draw(arrays(np.int64, (size, size), elements=st.integers(0, 1 << 50)))
 
     percentiles = draw(st.sets(PERCENTILES, min_size=1, max_size=3))
+    reading = draw(st.sampled_from(sorted(percentiles)))
+    rtt_us = {percentile: matrix() for percentile in percentiles}
+    halves_us = (matrix(), matrix()) if draw(st.booleans()) else None
+    if halves_us is not None:
+        rtt_us[reading] = np.fmin(*halves_us)
     return RttMeasurement(
-        rtt_us={percentile: matrix() for percentile in percentiles},
-        reading=draw(st.sampled_from(sorted(percentiles))),
+        rtt_us=rtt_us,
+        reading=reading,
+        passes=None if halves_us is None else counts(),
+        halves_us=halves_us,
         samples=counts(),
         losses=counts(),
         tool=draw(TEXT),
@@ -141,6 +148,10 @@ def test_what_is_written_is_read(found: Cluster) -> None:
     np.testing.assert_array_equal(again.rtt.readings_us, found.rtt.readings_us)
     np.testing.assert_array_equal(again.rtt.samples, found.rtt.samples)
     np.testing.assert_array_equal(again.rtt.losses, found.rtt.losses)
+    assert (again.rtt.passes is None) == (found.rtt.passes is None)
+    if again.rtt.passes is not None and found.rtt.passes is not None:
+        np.testing.assert_array_equal(again.rtt.passes, found.rtt.passes)
+        np.testing.assert_array_equal(again.rtt.halves_us, found.rtt.halves_us)
     for name in ("reading", "tool", "options", "started", "seconds"):
         assert getattr(again.rtt, name) == getattr(found.rtt, name)
     assert again.rtt.failures == list(found.rtt.failures)
@@ -249,6 +260,33 @@ def test_a_missing_field_is_named_or_optional(place: tuple[Any, ...]) -> None:
     else:
         with pytest.raises(WrongUseError, match=r"c.json: "):
             parse(data)
+
+
+@pytest.mark.parametrize(
+    ("halves", "reason"),
+    [
+        ({"odd": [[None, 5.0], [5.0, None]]}, "even is missing"),
+        ({"odd": [[None, 5.0], [5.0, None]], "even": [[None] * 2] * 2}, "the lesser of the two"),
+        ([], "expected an object"),
+    ],
+)
+def test_halves_are_those_of_the_readings(halves: object, reason: str) -> None:
+    data = small()
+    data["rtt"] |= {"passes": [[0, 2], [2, 0]], "halves_us": halves}
+    with pytest.raises(WrongUseError, match=reason):
+        parse(data)
+
+
+def test_a_file_from_before_there_were_passes_is_one_pass() -> None:
+    rtt = parse(small()).rtt
+    assert rtt is not None
+    assert rtt.passes is None
+    assert np.isnan(rtt.disagreement).all()
+    passes = rtt.with_passes()
+    assert passes.passes is not None
+    assert passes.halves_us is not None
+    np.testing.assert_array_equal(passes.passes, ~np.isnan(rtt.readings_us))
+    np.testing.assert_array_equal(np.fmin(*passes.halves_us), rtt.readings_us)
 
 
 def test_options_beyond_all_bounds_are_refused() -> None:

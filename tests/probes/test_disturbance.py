@@ -1,20 +1,16 @@
-"""Disturbance, repeated meetings, pairs in flight: the decisions, without hosts."""
+"""Disturbance, ends of meetings, pairs in flight: the decisions, without hosts."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.echo.delivery import doubt
-from probes.echo.disturbance import DISTURBED, disturbance
+from probes.echo.disturbance import disturbance
 from probes.echo.grants import Grants
-from probes.echo.meetings import Meeting, Meetings
+from probes.echo.meetings import Meetings
 from probes.echo.pace import Pace
 from probes.echo.protocol import Effort, Over, Rtt
-from probes.echo.repeats import Repeats
 
 efforts = st.builds(
     Effort, st.integers(0, 10**7), st.integers(0, 10**7), st.none() | st.integers(0, 10**7)
@@ -52,7 +48,7 @@ def test_a_share_is_a_share(one: Effort, other: Effort, shared: bool) -> None:
     assert share is None or 0.0 <= share <= 1.0
 
 
-RTT = Rtt(3, 1, 10, 10, (12.0,), None)
+RTT = Rtt(3, 1, 10, 10, (12.0,))
 OVER = Over(3, 1, Effort(100, 50, 0))
 
 
@@ -87,67 +83,6 @@ def test_what_is_said_after_a_host_was_lost_ends_at_once() -> None:
     assert meeting is not None
     assert meeting.readings == {0: RTT}
     assert not meetings.rest()
-
-
-def test_directions_that_differ_are_doubted() -> None:
-    def met(*rtts_us: float) -> Meeting:
-        readings = {end: replace(RTT, rtt_us=(rtt_us,)) for end, rtt_us in enumerate(rtts_us)}
-        return Meeting((0, 1), 3, readings)
-
-    assert doubt(met(10.0, 10.9), 0.02) == 0.02
-    assert doubt(met(10.0, 11.1), 0.02) == DISTURBED
-    assert doubt(met(11.1, 10.0), 0.5) == 0.5
-    assert doubt(met(11.1, 10.0), None) == DISTURBED
-    assert doubt(met(10.0, 10.0), None) is None
-    assert doubt(met(10.0), 0.02) == 0.02
-
-
-def test_the_most_disturbed_pairs_meet_again_first() -> None:
-    repeats = Repeats(4)
-    shares = {(0, 1): 0.2, (2, 3): 0.9, (0, 2): DISTURBED - 0.01, (1, 3): None, (0, 3): DISTURBED}
-    assert all(repeats.is_better(pair, share) for pair, share in shares.items())
-    assert repeats.next() == [(2, 3), (0, 1), (0, 3)]
-
-
-def test_the_less_disturbed_reading_stays() -> None:
-    repeats = Repeats(4)
-    assert repeats.is_better((0, 1), 0.5)
-    assert not repeats.is_better((0, 1), 0.6)
-    assert not repeats.is_better((0, 1), None)
-    assert repeats.is_better((0, 1), 0.1)
-    assert repeats.next() == []
-
-
-def test_no_pair_meets_more_than_twice_again() -> None:
-    repeats = Repeats(100)
-    for pair in ((0, 1), (2, 3)):
-        repeats.is_better(pair, 0.5)
-    assert len(repeats.next()) == 2
-    repeats.is_better((0, 1), 0.0)
-    assert repeats.next() == [(2, 3)]
-    assert repeats.next() == []
-
-
-def test_where_it_does_not_help_it_ends() -> None:
-    repeats = Repeats(100)
-    for host in range(10):
-        repeats.is_better((host, host + 1), 0.5)
-    assert len(repeats.next()) == 10
-    repeats.is_better((0, 1), 0.0)
-    assert repeats.next() == []
-
-
-@given(st.integers(1, 500))
-def test_repetitions_are_bounded(meetings: int) -> None:
-    repeats = Repeats(meetings)
-    for number in range(meetings):
-        repeats.is_better((number, number + 1), 0.9)
-    again = 0
-    while batch := repeats.next():
-        again += len(batch)
-        for pair in batch:
-            repeats.is_better(pair, 0.0)
-    assert again <= max(8, meetings // 4)
 
 
 def told(pace: Pace, shares: dict[int, float], meetings: int) -> list[str]:

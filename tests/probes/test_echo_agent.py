@@ -134,7 +134,7 @@ def test_a_whole_meeting(peer: Peer) -> None:
             answered += 1
     peer.receive(echo_packet.OVER)
     peer.send(echo_packet.BYE)
-    verb, number, partner, sent, received, _, *times_ns = peer.hear().split()
+    verb, number, partner, sent, received, *times_ns = peer.hear().split()
     assert (verb, number, partner, sent, received) == ("rtt", "5", "0", "50", "46")
     low, least, most = map(int, times_ns)
     assert 1_000 < least <= low <= most < 1_000_000_000
@@ -205,8 +205,28 @@ def test_a_pair_meets_again(peer: Peer) -> None:
     assert peer.hear().startswith("over 7 0 ")
 
 
+def test_a_host_that_it_was_not_told_of_before_is_met(peer: Peer) -> None:
+    lead(peer)
+    answer_probes(peer, lambda _: 0.0)
+    assert peer.hear().startswith("rtt 5 0 ")
+    assert peer.hear().startswith("over 5 0 ")
+    port = peer.socket.getsockname()[1]
+    # Nobody is there: it knocks, and gives the pair up.
+    peer.say(f"peer 2 {PEER} {port}\nagain 6 2 probe any")
+    assert echo_packet.fields(peer.receive(echo_packet.HELLO))[1:4] == (6, 1, 2)
+    assert peer.hear() == "lost 6 2 silent"
+
+
 @pytest.mark.parametrize(
-    "line", ["again 5 0 probe any", "again 6 9 probe any", "again 6 0 probe", "percentiles 1"]
+    "line",
+    [
+        f"peer 0 {PEER} 1",
+        "pair 6 0 probe",
+        "again 5 0 probe any",
+        "again 6 9 probe any",
+        "again 6 0 probe",
+        "percentiles 1",
+    ],
 )
 def test_a_meeting_that_cannot_be_held_again_ends_the_agent(peer: Peer, line: str) -> None:
     peer.say(line)

@@ -10,7 +10,7 @@ import pytest
 
 from probes.errors import HostError
 from probes.paired_rounds import Silence, measure_rounds
-from probes.samples import PairLoss, RttReading
+from probes.samples import More, PairLoss, RttReading, no_more
 from probes.tournament import round_robin
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
@@ -53,6 +53,7 @@ def run(
     *,
     both_at_once: bool = False,
     sink: ListSink | None = None,
+    more: More = no_more,
 ) -> ListSink:
     sink = sink or ListSink()
     measure_rounds(
@@ -64,6 +65,7 @@ def run(
         concurrency=1,
         ssh_concurrency=1,
         both_at_once=both_at_once,
+        more=more,
     )
     return sink
 
@@ -74,6 +76,16 @@ def test_every_direction_is_measured_once() -> None:
     assert sink.measured() == all_pairs(4) == tool.pairs()
     assert len(tool.asked) == 12
     assert tool.is_stopped
+
+
+def test_further_rounds_measure_both_directions_of_any_pair() -> None:
+    tool = Played()
+    further = [[[(0, 1), (2, 3)], [(0, 2)]], [[(0, 1)]]]
+    sink = run(tool, wanted=frozenset({(0, 1)}), more=lambda: further.pop(0) if further else ())
+    assert [(source, destination) for source, destination, _ in tool.asked] == [
+        *((0, 1), (0, 1), (1, 0), (2, 3), (3, 2), (0, 2), (2, 0), (0, 1), (1, 0))
+    ]
+    assert sink.measured() == tool.pairs()
 
 
 def test_only_what_is_wanted_is_asked_for_and_handed_on() -> None:

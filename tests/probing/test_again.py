@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.importing.matrix import import_matrix
 from plink.probing import connecting, run
+from plink.probing.adapters.base import ToolOptions
 from probes.reach import Reached
 from probes.samples import BandwidthReading, RttReading, Sink, Wanted
 from probes.ssh.connect import Connector
@@ -36,15 +39,19 @@ def set_tool(monkeypatch: pytest.MonkeyPatch, name: str, *, stop_after: int = 10
     """A tool that needs no host, and that the user stops after so many readings."""
 
     def measure(
-        _hosts: object, wanted: Wanted, _rounds: object, _options: object, sink: Sink[Any]
+        _hosts: object, wanted: Wanted, _rounds: object, options: ToolOptions, sink: Sink[Any]
     ) -> None:
-        for number, (i, j) in enumerate(sorted(wanted)):
+        for number, (i, j) in enumerate(chain(sorted(wanted), further(options))):
             if number == stop_after:
                 raise KeyboardInterrupt
             if name == "iperf3":
                 sink.reading(BandwidthReading(i, j, 1.0, 0))
             else:
                 sink.reading(RttReading(i, j, 1, 1, dict.fromkeys((10.0, 50.0, 99.0), 5.0)))
+
+    def further(options: ToolOptions) -> Iterator[tuple[int, int]]:
+        while rounds := options.more():
+            yield from (way for met in rounds for pair in met for way in (pair, pair[::-1]))
 
     monkeypatch.setitem(run.TOOLS, name, replace(run.TOOLS[name], measure=measure))
 

@@ -9,7 +9,7 @@ from plink.files.cluster import Cluster, Host
 from plink.probing.collectors.base import Run
 from plink.probing.collectors.rtt import RttCollector
 from plink.probing.doubts import disturbed_hosts
-from probes.samples import RttReading
+from probes.samples import PairLoss, RttReading
 from support.pairs import all_pairs
 
 NAMES = [f"n{i}" for i in range(6)]
@@ -68,7 +68,6 @@ def reading(pair: tuple[int, int], rtt_us: float, share: float | None) -> RttRea
         sent=400,
         received=399,
         rtt_us=dict.fromkeys(PERCENTILES, rtt_us),
-        precision_percent=1.0 if share is not None else None,
         disturbance=share,
     )
 
@@ -88,7 +87,6 @@ def test_a_disturbed_pair_is_measured_again_when_resumed() -> None:
         first.reading(reading(pair, 20.0, 0.4 if pair == (0, 1) else 0.0))
     cluster, measurement = first.result(RUN)
     assert first.doubts()
-    assert first.achieved(2.0) == ["6 of 6 within 2 %"]
     assert measurement.disturbance is not None
     again = collector(cluster)
     assert again.missing(ROUNDS) == {(0, 1)}
@@ -98,13 +96,78 @@ def test_a_disturbed_pair_is_measured_again_when_resumed() -> None:
     assert again.result(RUN)[1].readings_us[0, 1] == 12.0
 
 
-def test_the_less_disturbed_reading_is_kept_when_resumed() -> None:
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_the_pass_with_the_least_reading_counts(number: int) -> None:
+    run = collector()
+    readings = [(20.0, 0.0), (14.0, 0.4), (21.0, 0.1)]
+    for rtt_us, share in readings[number:] + readings[:number]:
+        run.reading(reading((0, 1), rtt_us, share))
+    rtt = run.result(RUN)[1]
+    assert rtt.passes is not None
+    assert rtt.halves_us is not None
+    assert rtt.disturbance is not None
+    assert {matrix[0, 1] for matrix in rtt.rtt_us.values()} == {14.0}
+    assert rtt.disturbance[0, 1] == 0.4
+    assert rtt.samples[0, 1] == 3 * 399
+    assert rtt.losses[0, 1] == 3
+    assert rtt.passes[0, 1] == 3
+    assert rtt.passes.sum() == 3
+    odd, even = [(20.0, 14.0), (14.0, 21.0), (14.0, 20.0)][number]
+    assert (rtt.halves_us[0][0, 1], rtt.halves_us[1][0, 1]) == (odd, even)
+    assert rtt.disagreement[0, 1] == pytest.approx(max(odd, even) / min(odd, even) - 1)
+    assert rtt.precision_percent is not None
+    assert rtt.precision_percent[0, 1] == pytest.approx(100 * rtt.disagreement[0, 1])
+
+
+def test_passes_that_agree_take_a_doubt_away() -> None:
+    def doubts(*readings: tuple[float, float]) -> bool:
+        run = collector()
+        for rtt_us, share in readings:
+            run.reading(reading((0, 1), rtt_us, share))
+        return bool(run.doubts())
+
+    # Noise only adds: that a higher reading was disturbed says nothing of the least.
+    assert not doubts((20.0, 0.0), (30.0, 0.4))
+    assert doubts((20.0, 0.4), (30.0, 0.0))
+    assert not doubts((20.0, 0.4), (20.1, 0.0))
+    assert doubts((20.0, 0.4), (20.1, 0.4))
+
+
+def test_passes_go_on_when_resumed() -> None:
     first = collector()
-    first.reading(reading((0, 1), 20.0, 0.4))
-    cluster, _ = first.result(RUN)
-    again = collector(cluster)
-    again.reading(reading((0, 1), 30.0, 0.6))
-    assert again.result(RUN)[1].readings_us[0, 1] == 20.0
+    first.reading(reading((0, 1), 20.0, 0.0))
+    again = collector(first.result(RUN)[0])
+    again.reading(reading((0, 1), 25.0, 0.0))
+    rtt = again.result(RUN)[1]
+    assert rtt.passes is not None
+    assert rtt.passes[0, 1] == 2
+    assert rtt.readings_us[0, 1] == 20.0
+    assert rtt.disagreement[0, 1] == pytest.approx(0.25)
+
+
+def test_passes_are_told() -> None:
+    run = collector()
+    for _ in range(2):
+        for pair in all_pairs(3):
+            run.reading(reading(pair, 20.0, 0.0))
+    assert run.achieved(2.0) == ["2 passes", "6 of 6 agree within 2 %"]
+    run.reading(reading((0, 1), 20.0, 0.0))
+    run.reading(reading((0, 1), 19.0, 0.0))
+    assert run.achieved(2.0) == [
+        "2.3 passes on average (2 to 4)",
+        "5 of 6 agree within 2 %",
+    ]
+
+
+def test_a_pair_that_is_read_in_the_end_is_no_failure() -> None:
+    run = collector()
+    run.pair_lost(PairLoss(0, 1, "was silent"))
+    run.pair_lost(PairLoss(0, 1, "was silent again"))
+    run.pair_lost(PairLoss(1, 0, "was silent"))
+    assert [failure.reason for failure in run.failures] == ["was silent", "was silent"]
+    run.reading(reading((0, 1), 20.0, 0.0))
+    run.pair_lost(PairLoss(0, 1, "was silent"))
+    assert [failure.source for failure in run.failures] == [NAMES[1]]
 
 
 def test_a_second_reading_of_a_pair_is_no_second_step() -> None:
@@ -132,7 +195,10 @@ def test_the_figures_go_with_their_hosts(places: list[int | None]) -> None:
     moved = run.result(RUN)[1].for_hosts(places)
     source, destination = places.index(0), places.index(1)
     assert moved.disturbance is not None
-    assert moved.precision_percent is not None
+    assert moved.passes is not None
+    assert moved.halves_us is not None
     assert moved.disturbance[source, destination] == 0.4
-    assert moved.precision_percent[source, destination] == 1.0
+    assert moved.passes[source, destination] == moved.passes.sum() == 1
+    assert moved.halves_us[0][source, destination] == 20.0
+    assert np.isnan(moved.halves_us[1]).all()
     assert np.isnan(moved.disturbance).sum() == 8

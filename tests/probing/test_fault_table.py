@@ -79,9 +79,9 @@ class Tried:
 
 
 TOOLS = [
-    Tried("echo", ("--count", 2000, "--precision", 0), (programs, traffic, halves, leaving)),
+    Tried("echo", ("--count", 2000, "--passes", 1), (programs, traffic, halves, leaving)),
     Tried("fping", ("--count", 20)),
-    Tried("dpdk", ("--count", 1000, "--precision", 0), require=require_dpdk),
+    Tried("dpdk", ("--count", 1000, "--passes", 1), require=require_dpdk),
     Tried("iperf3", ("--direction", "both", "--concurrency", 3), require=require_iperf3),
     # A worker that stands still is given up after 15 s; `tests/trace/test_tool.py` has one.
     Tried("trace", ("--count", 2), (ends, traffic), require=require_scapy, python=SLOW),

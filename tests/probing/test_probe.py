@@ -21,7 +21,7 @@ from support.plink_command import (
 
 pytestmark = pytest.mark.lab
 
-QUICK = ("--count", "100")
+QUICK = ("--count", "100", "--passes", "1")
 
 
 @pytest.mark.parametrize("tool", ["echo", "fping"])

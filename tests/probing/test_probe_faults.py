@@ -29,7 +29,7 @@ pytestmark = pytest.mark.lab
 QUICK = ("--count", "100")
 # Seconds in all: enough to be disturbed once the agents are there.
 LONG_COUNT = 3000
-LONG = ("--count", LONG_COUNT, "--precision", 0)
+LONG = ("--count", LONG_COUNT, "--passes", 1)
 
 
 def start_long_run(lab: Lab, out: Path, *options: str) -> subprocess.Popen[str]:

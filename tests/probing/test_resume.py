@@ -23,6 +23,8 @@ from plink.probing.resume import (
     hosts_of,
     kept_hosts,
     moved_hosts,
+    recorded_count,
+    recorded_passes,
     refuse_to_drop,
     same_interface,
     same_network,
@@ -177,6 +179,17 @@ def test_a_list_may_drop_hosts_without_readings() -> None:
     assert earlier.rtt is not None
     earlier.rtt.readings_us[0, :] = earlier.rtt.readings_us[:, 0] = np.nan
     refuse_to_drop(earlier, listed("b", "c"), "hosts", "c.json")
+
+
+def test_the_count_is_the_recorded_one_where_all_of_it_was_sent() -> None:
+    assert recorded_count({"count": 30}) == 30
+    assert recorded_count({"count": 2000, "precision_percent": 0.0}) == 2000
+    assert recorded_count({"count": 60, "precision_percent": 2.0, "passes": 5}) == 60
+    # Before there were passes, a precision ended a meeting early.
+    assert recorded_count({"count": 2000, "precision_percent": 2.0}) is None
+    assert recorded_count({"count": True, "passes": 5}) is None
+    assert recorded_passes({"passes": 5}) == 5
+    assert recorded_passes({"passes": 0}) is recorded_passes({"passes": "5"}) is None
 
 
 def test_the_network_is_the_recorded_one() -> None:

@@ -11,7 +11,7 @@ from support.plink_command import forget_disturbance, plink, read_json, ssh_opti
 
 pytestmark = pytest.mark.lab
 
-QUICK = ("--count", "50")
+QUICK = ("--count", "50", "--passes", "1")
 
 
 def config_without(lab: Lab, tmp_path: Path, name: str) -> Path:

@@ -56,7 +56,7 @@ def test_a_sample_of_many_hosts_is_measured_whole(
 def test_failing_hosts_cost_their_own_pairs_only(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    behaviour = Behaviour(round_s=0.002, pair_loss=0.01, never_start=0.03, die=0.03)
+    behaviour = Behaviour(round_s=0.002, pair_loss=0.1, never_start=0.03, die=0.03)
     code, cluster, reached = probe(monkeypatch, tmp_path, behaviour)
     assert code == 3
     assert cluster.rtt is not None

@@ -126,6 +126,8 @@ def merged_rtt(
 def _merged_passes(
     before: RttMeasurement, after: RttMeasurement, is_new: Mask, factor: float
 ) -> tuple[Counts | None, tuple[Matrix, Matrix] | None]:
+    if before.passes is None and after.passes is None:
+        return None, None
     old, new = before.with_passes(), after.with_passes()
     if old.passes is None or new.passes is None or not old.halves_us or not new.halves_us:
         return None, None

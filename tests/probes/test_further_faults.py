@@ -1,4 +1,4 @@
-"""Faults while disturbed pairs meet again: real agents on loopback, whose reports say so."""
+"""Faults while pairs meet again: real agents on loopback, and what they report told apart."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from probes.echo import coordinator
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
+from probes.samples import Wanted
 from probes.tournament import round_robin
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
@@ -18,6 +19,7 @@ OPTIONS = EchoOptions(count=20, percentiles=(10.0,), silence_s=0.5)
 SIZE = 4
 ROUNDS = len(round_robin(SIZE))
 FAULTY = 2
+ALL = all_pairs(SIZE)
 PACES = pytest.mark.parametrize("concurrency", [1, 1000], ids=["granted", "free"])
 
 
@@ -31,6 +33,18 @@ def disturbed_at_first(line: str) -> str:
     return f"over {number} {partner} {elapsed} 0 {wait}"
 
 
+def lost_at_first(line: str) -> str:
+    """What an agent says, with every scheduled pair lost, and no later one."""
+    verb, number, partner, *_ = [*line.split(), "", ""]
+    is_first = verb == "rtt" and int(number) < ROUNDS
+    return f"lost {number} {partner} gave-up" if is_first else line
+
+
+def agent_of(host: ReachedHost) -> Any:
+    session: Any = host.session
+    return session.agent()
+
+
 def disturbed_hosts() -> list[ReachedHost]:
     hosts = local_hosts(SIZE)
     for host in hosts:
@@ -39,9 +53,23 @@ def disturbed_hosts() -> list[ReachedHost]:
     return hosts
 
 
-def measure(hosts: list[ReachedHost], sink: ListSink, concurrency: int) -> None:
+def measure(
+    hosts: list[ReachedHost],
+    sink: ListSink,
+    concurrency: int,
+    *,
+    wanted: Wanted = ALL,
+    passes: int = 1,
+) -> None:
+    further = [round_robin(SIZE)[::-1]] * passes
     coordinator.measure(
-        hosts, all_pairs(SIZE), round_robin(SIZE), OPTIONS, sink, concurrency=concurrency
+        hosts,
+        wanted,
+        round_robin(SIZE),
+        OPTIONS,
+        sink,
+        concurrency=concurrency,
+        more=lambda: further.pop() if further else (),
     )
 
 
@@ -56,6 +84,46 @@ def test_all_meet_again(concurrency: int) -> None:
     assert undisturbed(sink) == sink.measured() == all_pairs(SIZE)
     assert not sink.pair_losses
     assert not sink.host_losses
+
+
+@PACES
+def test_every_further_pass_is_handed_on(concurrency: int) -> None:
+    hosts, sink = local_hosts(SIZE), ListSink()
+    heard: list[int] = []
+    sink.on_reading = heard.append
+    measure(hosts, sink, concurrency, passes=3)
+    assert len(heard) == 4 * len(all_pairs(SIZE))
+
+
+@PACES
+@pytest.mark.parametrize("wanted", [frozenset(), frozenset({(2, 0)})])
+def test_pairs_that_never_met_are_told_of_each_other(wanted: Wanted, concurrency: int) -> None:
+    hosts, sink = local_hosts(SIZE), ListSink()
+    measure(hosts, sink, concurrency, wanted=wanted)
+    assert sink.measured() == all_pairs(SIZE)
+    assert not sink.pair_losses
+    assert not sink.host_losses
+
+
+@PACES
+def test_pairs_that_never_met_are_lost_with_a_host(concurrency: int) -> None:
+    hosts, sink = local_hosts(SIZE), ListSink()
+    sink.on_reading = lambda count: count == 1 and agent_of(hosts[FAULTY]).kill()
+    wanted = frozenset({(0, 1), (1, 0)})
+    measure(hosts, sink, concurrency, wanted=wanted)
+    assert sink.measured() == {pair for pair in all_pairs(SIZE) if FAULTY not in pair}
+    assert sink.lost() == {pair for pair in all_pairs(SIZE) if FAULTY in pair}
+    assert len(sink.pair_losses) == len(sink.lost())
+
+
+@PACES
+def test_a_pair_that_was_lost_is_read_later(concurrency: int) -> None:
+    hosts, sink = local_hosts(SIZE), ListSink()
+    session: Any = hosts[FAULTY].session
+    session.rewrite_said = lost_at_first
+    measure(hosts, sink, concurrency)
+    assert sink.lost() == {(FAULTY, other) for other in range(SIZE) if other != FAULTY}
+    assert sink.measured() == all_pairs(SIZE)
 
 
 @PACES
