@@ -23,6 +23,7 @@ from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import Measurement
+from plink.group_question import group_question
 from plink.probing.limits import UPLINKS
 from plink.probing.nics import read_nics, refuse_unlisted, same_nics
 from plink.probing.request import ProbeRequest
@@ -116,7 +117,7 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
 
     try:
         with naming_unreached():
-            probe(request, progress, keep)
+            probe(request, progress, keep, group_question())
     except KeyboardInterrupt:
         if not codes:
             raise

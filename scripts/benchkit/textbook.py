@@ -32,9 +32,10 @@ def textbook_groups(distance: npt.NDArray[np.float64], seed: int = 0) -> list[in
 
 def _best(distance: npt.NDArray[np.float64]) -> tuple[list[int], float]:
     from scipy.cluster.hierarchy import fcluster, linkage  # noqa: PLC0415
+    from scipy.spatial.distance import pdist  # noqa: PLC0415
     from sklearn.metrics import silhouette_score  # noqa: PLC0415
 
-    tree = linkage(distance, method="average")
+    tree = linkage(pdist(distance), method="average")
     best: tuple[list[int], float] = ([], -np.inf)
     for count in range(2, len(distance) - 1):
         labels = fcluster(tree, count, "maxclust")

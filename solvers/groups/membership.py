@@ -10,7 +10,7 @@ from solvers.groups.grouping import ALONE, Labels, Matrix
 from solvers.groups.structure import LEAST_NOISE
 
 # A reading that is off by more deviations counts as off by so many: it is an outlier.
-_MOST_DEVIATIONS = 4.0
+_MOST_DEVIATIONS = 6.0
 # Readings share hosts and moments, so that they say less than so many independent ones.
 _WEIGHT = 0.5
 
@@ -45,10 +45,10 @@ def host_probabilities(
     likely = np.empty((len(labels), count + 1))
     for group in range(count):
         likely[:, group] = _log_likelihood(logs - mean[group][own][None, :], is_measured, scale)
-    # A host alone may be at any distance from each group, which has its price.
+    # A host alone may be at any distance from each group, which has the price of so many means.
     seen = measured @ hot
     to_groups = np.where(is_measured, logs, 0.0) @ hot / np.maximum(seen, 1.0)
-    price = 0.5 * _WEIGHT * (seen > 0.0).sum(axis=1) * np.log(max(len(labels) - 1, 1))
+    price = 0.5 * (seen > 0.0).sum(axis=1) * np.log(max(len(labels), 2))
     likely[:, count] = _log_likelihood(logs - to_groups[:, own], is_measured, scale) - price
     likely[alone, own[alone]] = -np.inf
     own[alone] = count
