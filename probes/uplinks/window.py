@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 from probes.iperf3.parse import Report
 
+# What was on the way when senders stopped arrives faster than they sent: the last moment does not
+# count.
+_LAST_S = 0.1
+
 
 @dataclass(frozen=True)
 class Timed:
@@ -41,5 +45,5 @@ def common_window_s(
     """
     latest_s = max(transfer.ended_s for transfer in transfers) - duration_s
     apart_s = max(0.0, latest_s - min(transfer.told_s for transfer in transfers))
-    begin_s, end_s = warm_up_s + apart_s, duration_s - apart_s
+    begin_s, end_s = warm_up_s + apart_s, duration_s - max(apart_s, _LAST_S)
     return (begin_s, end_s) if begin_s < end_s else None
