@@ -96,6 +96,23 @@ def received_gbit_s(report: Report, start_s: float, end_s: float = math.inf) -> 
     return gbit_s if gbit_s <= _MAX_GBIT_S else None
 
 
+def received_between_gbit_s(report: Report, start_s: float, end_s: float) -> float | None:
+    """What arrived between two moments of a test, in Gbit/s; None where it did not last so long.
+
+    Intervals that lie in there partly count in part.
+    """
+    if not report.intervals[0].start_s <= start_s < end_s <= report.intervals[-1].end_s:
+        return None
+    received_bytes = sum(
+        part.received_bytes
+        * max(0.0, min(part.end_s, end_s) - max(part.start_s, start_s))
+        / (part.end_s - part.start_s)
+        for part in report.intervals
+    )
+    gbit_s = received_bytes * 8 / 1e9 / (end_s - start_s)
+    return gbit_s if gbit_s <= _MAX_GBIT_S else None
+
+
 def _interval(item: Any) -> Interval | None:
     summary = item.get("sum") if isinstance(item, dict) else None
     if not isinstance(summary, dict):

@@ -160,9 +160,8 @@ class AtOnce:
                 is_there = True
                 start.there.put(None)
                 start.word.wait()
-                told_s = time.monotonic()
                 report = transfer.run()
-                return Timed(report, told_s, time.monotonic())
+                return Timed(report, time.monotonic())
         except (TransferError, HostError) as error:
             return error
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from probes.iperf3.parse import received_gbit_s
+from probes.iperf3.parse import received_between_gbit_s
 from probes.iperf3.tool import WARM_UP_SHARE
 from probes.iperf3.transfers import OUT_OF_TIME
 from probes.samples import PairLoss
@@ -12,7 +12,7 @@ from probes.uplinks.at_once import AtOnce
 from probes.uplinks.plan import Flow, plan_flows
 from probes.uplinks.samples import Exchange, UplinkSink
 from probes.uplinks.turns import Turn
-from probes.uplinks.window import Timed, common_window_s
+from probes.uplinks.window import Timed, common_windows_s
 
 # Transfers that did not overlap are tried again, and so many times longer: a busy machine may begin
 # them too far apart.
@@ -118,17 +118,18 @@ def _ends_of(flow: Flow, *, sends: bool) -> tuple[int, int]:
 
 def _rates(done: Mapping[int, Mapping[Flow, Timed]], duration_s: int) -> dict[int, Rates] | None:
     """What each group's transfers achieved while all of them ran; None where that is not known."""
-    every = [timed for some in done.values() for timed in some.values()]
-    if not every:
-        return {}
-    window_s = common_window_s(every, duration_s, WARM_UP_SHARE * duration_s)
-    if window_s is None:
-        return None
+    order = [(group, flow, timed) for group, some in done.items() for flow, timed in some.items()]
     found: dict[int, Rates] = {group: [] for group in done}
-    for group, some in done.items():
-        for flow, timed in some.items():
-            gbit_s = received_gbit_s(timed.report, *window_s)
-            if gbit_s is None:
-                return None
-            found[group].append((flow, gbit_s))
+    if not order:
+        return found
+    windows_s = common_windows_s(
+        [timed for *_, timed in order], duration_s, WARM_UP_SHARE * duration_s
+    )
+    if windows_s is None:
+        return None
+    for (group, flow, timed), window_s in zip(order, windows_s, strict=True):
+        gbit_s = received_between_gbit_s(timed.report, *window_s)
+        if gbit_s is None:
+            return None
+        found[group].append((flow, gbit_s))
     return found
