@@ -212,6 +212,7 @@ def _unknown_links(
     return [
         pairs[first : first + (most or len(pairs))]
         for pairs in rounds
+        if pairs
         for first in range(0, len(pairs), most or len(pairs))
     ]
 
