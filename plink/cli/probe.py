@@ -12,13 +12,14 @@ from plink.cli.progress import StageProgress
 from plink.cli.sections import SectionedCommand
 from plink.cli.ssh_options import with_ssh_options
 from plink.cli.transfer_options import with_transfer_options
-from plink.cli.unused_options import given_options, refuse_unused
+from plink.cli.unused_options import given_options, refuse_beside_all, refuse_unused
 
 
 @click.command(
     cls=SectionedCommand,
     epilog="Example: plink probe hosts.txt -o cluster.json, or, without a file: "
-    "echo 'gpu[01-16]' | plink probe - -o cluster.json",
+    "echo 'gpu[01-16]' | plink probe - -o cluster.json; groups and their uplinks, too: "
+    "plink probe hosts.txt --all -o cluster.json",
 )
 @click.argument("hosts", required=False)
 @with_probe_options
@@ -33,6 +34,9 @@ def command(context: click.Context, /, **options: Any) -> int:
     nodes -o json and the clouds' own tools list as JSON. @slurm stands for the hosts of this Slurm
     job. With --resume it may be left out.
 
+    With --all, groups are found among the hosts, as plink group does, and what their uplinks carry
+    is measured, as --tool uplinks does; without groups, uplinks are left out.
+
     With --check nothing is written, and the exit code is 0 where the file still describes the
     network, 4 where it does not, 3 where that is all that could be measured.
     """
@@ -41,9 +45,20 @@ def command(context: click.Context, /, **options: Any) -> int:
         return _check(given, options)
     if options["as_json"]:
         raise click.UsageError("--json goes with --check.")
+    if options["all_stages"]:
+        return _all(given, options)
     refuse_unused(given, options["tool"], f"not {options['tool']}")
-    del options["check"], options["as_json"]
+    del options["check"], options["as_json"], options["all_stages"]
     from plink.cli.probe_action import run_command  # noqa: PLC0415  imports numpy and paramiko
+
+    with StageProgress() as progress:
+        return run_command(options, progress)
+
+
+def _all(given: Mapping[str, str], options: dict[str, Any]) -> int:
+    refuse_beside_all(given)
+    del options["check"], options["as_json"], options["all_stages"]
+    from plink.cli.probe_all_action import run_command  # noqa: PLC0415  imports numpy and paramiko
 
     with StageProgress() as progress:
         return run_command(options, progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,19 @@ _ALLOCATION = "@slurm"
 
 def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     """Carry out `plink probe` with these options; return the exit code."""
+    request, output = prepared(options, go_on)
+    return _run(request, output, progress)
+
+
+def prepared(
+    options: Mapping[str, Any], take_over: Callable[[dict[str, Any], Cluster, str], None]
+) -> tuple[ProbeRequest, str]:
+    """What is asked for, and the file to write, after all that can be refused early.
+
+    Args:
+        options: of the command line.
+        take_over: changes them to go on with an earlier cluster, which was read from a file.
+    """
     values = dict(options)
     hosts, output, resume = (values.pop(name) for name in ("hosts", "output", "resume"))
     output = output or resume
@@ -64,7 +77,7 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     earlier: Cluster | None = None
     if resume is not None:
         earlier, _ = cluster_file.read(resume)
-        _go_on(values, earlier, resume)
+        take_over(values, earlier, resume)
     values["seed"] = values["seed"] or 0
     listed, made_from = _listed_hosts(hosts, earlier, resume)
     refuse_unlisted(values["nics"], listed)
@@ -77,10 +90,10 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     )
     if earlier is not None and hosts is not None and _is_same_file(output, resume):
         refuse_to_drop(earlier, listed, document.label(hosts), resume)
-    return _run(ProbeRequest(listed, made_from, earlier=earlier, **values), output, progress)
+    return ProbeRequest(listed, made_from, earlier=earlier, **values), output
 
 
-def _go_on(values: dict[str, Any], earlier: Cluster, resume: str) -> None:
+def go_on(values: dict[str, Any], earlier: Cluster, resume: str) -> None:
     """Take over the options of an earlier run."""
     before: Measurement | None = earlier.uplinks
     if values["tool"] != UPLINKS:
@@ -105,7 +118,7 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
     codes: list[int] = []
 
     def keep(result: ProbeResult | UplinkResult) -> None:
-        _warn_of_gaps(result.cluster, result.measurement)
+        warn_of_gaps(result.cluster, result.measurement)
         if result.measured == 0:
             what = "group" if isinstance(result, UplinkResult) else "pair of hosts"
             raise PlinkError(f"no {what} could be measured", "the warnings above say why")
@@ -113,7 +126,9 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
         if isinstance(result, UplinkResult):
             codes.append(report_uplinks(result, output))
         else:
-            codes.append(_report(result, output))
+            codes.append(
+                report_pairs(result, output, resume_command(result.measurement.tool, output))
+            )
 
     try:
         with naming_unreached():
@@ -152,9 +167,9 @@ def _listed_hosts(
     return hosts_of(earlier, resume), earlier.made_from
 
 
-def _report(result: ProbeResult, output: str) -> int:
+def report_pairs(result: ProbeResult, output: str, again: str) -> int:
+    """Say what was found, which is written by now, and what goes on; return the exit code."""
     cluster = result.cluster
-    again = resume_command(result.measurement.tool, output)
     if result.interrupted:
         warn(f"interrupted; go on with: {again}")
     for doubt in result.doubts:
@@ -170,7 +185,8 @@ def _report(result: ProbeResult, output: str) -> int:
     return 0 if is_whole else EXIT_PARTIAL
 
 
-def _warn_of_gaps(cluster: Cluster, measurement: Measurement) -> None:
+def warn_of_gaps(cluster: Cluster, measurement: Measurement) -> None:
+    """Name the hosts that are missing, and the first of the pairs."""
     hosts = [failure for failure in measurement.failures if failure.destination is None]
     for failure in [*cluster.unreachable, *hosts]:
         warn(f"{failure.source}: {failure.reason}")

@@ -68,6 +68,13 @@ with_probe_options = with_options(
             "has scapy.",
         ),
         _what(
+            "--all",
+            "all_stages",
+            is_flag=True,
+            help="Round-trip times, the groups that they show, and what the groups' uplinks carry, "
+            "in that order, into one file.",
+        ),
+        _what(
             "--count",
             type=click.IntRange(1, MAX_COUNT),
             help="Probes per direction of a pair, each time it meets.  "

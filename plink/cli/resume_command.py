@@ -9,4 +9,13 @@ from plink.probing.limits import DEFAULT_TOOL
 def resume_command(tool: str, output: str) -> str:
     """What goes on with a run of this tool that wrote `output`."""
     chosen = "" if tool == DEFAULT_TOOL else f" --tool {tool}"
-    return f"plink probe --resume {document.argument(document.label(output))}{chosen}"
+    return f"{_resume(output)}{chosen}"
+
+
+def resume_all_command(output: str) -> str:
+    """What goes on with a run of all stages that wrote `output`."""
+    return f"{_resume(output)} --all"
+
+
+def _resume(output: str) -> str:
+    return f"plink probe --resume {document.argument(document.label(output))}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import click
 from click.core import ParameterSource
 
-from plink.probing.limits import TOOL_NAMES, UPLINKS
+from plink.probing.limits import DEFAULT_TOOL, TOOL_NAMES, UPLINKS
 
 _ECHOES = ("echo", "dpdk")
 _ROUND_TRIPS = (*_ECHOES, "fping")
@@ -71,3 +71,18 @@ def _written(parameter: click.Parameter) -> str:
 def _alternatives(names: Sequence[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def refuse_beside_all(given: Mapping[str, str]) -> None:
+    """Refuse options that no stage of `--all` takes, or that would choose one of them.
+
+    Args:
+        given: as `given_options` has them.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for name, written in given.items():
+        takers = TAKEN_BY.get(name, TOOL_NAMES)
+        if name in {"tool", "groups"} or not {DEFAULT_TOOL, UPLINKS} & set(takers):
+            raise click.UsageError(f"{written} does not go with --all.")

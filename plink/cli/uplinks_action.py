@@ -47,11 +47,15 @@ def chosen_groups(
     return groups
 
 
-def report_uplinks(result: UplinkResult, output: str) -> int:
-    """Say what was found, which is written by now; return the exit code."""
+def report_uplinks(result: UplinkResult, output: str, again: str | None = None) -> int:
+    """Say what was found, which is written by now; return the exit code.
+
+    Args:
+        again: what goes on where it was interrupted; None for the command of the uplinks alone.
+    """
     cluster, measurement = result.cluster, result.measurement
     if result.interrupted:
-        warn(f"interrupted; go on with: {resume_command(UPLINKS, output)}")
+        warn(f"interrupted; go on with: {again or resume_command(UPLINKS, output)}")
     for line in uplink_lines(cluster):
         click.echo(line, err=True)
     where = "" if output == document.STANDARD_STREAM else f" -> {output}"

@@ -19,15 +19,18 @@ from plink.probing.records import address_options, as_before
 from plink.probing.request import ProbeRequest
 from plink.progress import Progress
 from probes.concurrency import most_pairs, shared_machines
-from probes.iperf3 import tool as iperf3
 from probes.iperf3.commands import TransferOptions
 from probes.reach import Reached, ReachedHost
 from probes.samples import Rounds
 from probes.uplinks import tool as uplinks
+from probes.uplinks.at_once import AtOnce, at_once
+from probes.uplinks.links import measure as measure_links
 from probes.uplinks.plan import plan_links
+from probes.uplinks.turns import Turn, plan_turns
 
 # TCP connections that share an uplink need longer to settle than one by itself.
 _DURATION_S = 2
+_LINK_DURATION_S = 1
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,6 @@ def measure_uplinks(
     )
     members = _members(cluster.groups, reached.hosts)
     transfer = _transfer_options(request)
-    concurrency = request.concurrency or most_pairs([host.facts for host in reached.hosts])
     notes = [*beginning.moves, *_notes_on(reached.hosts, members)]
     for note in notes:
         progress.say(note)
@@ -87,26 +89,24 @@ def measure_uplinks(
     interrupted = False
     try:
         if wanted:
-            rounds = _unknown_links(list(members.values()), links)
-            progress.stage("measuring hosts' links", 2 * sum(map(len, rounds)))
-            iperf3.measure(
+            with at_once(
                 reached.hosts,
-                frozenset(way for pairs in rounds for i, j in pairs for way in ((i, j), (j, i))),
-                rounds,
-                iperf3.Iperf3Options(transfer, port=request.port),
-                links,
-                concurrency=concurrency,
+                transfer,
+                collector.host_lost,
+                port=request.port,
                 ssh_concurrency=request.ssh.concurrency,
-            )
-            progress.stage("measuring uplinks", len(wanted))
-            uplinks.measure(
-                reached.hosts,
-                list(members.values()),
-                wanted,
-                uplinks.UplinkOptions(transfer, request.port),
-                collector,
-                ssh_concurrency=request.ssh.concurrency,
-            )
+            ) as between:
+                rounds = _unknown_links(list(members.values()), links, request.concurrency)
+                progress.stage("measuring hosts' links", sum(map(len, rounds)))
+                measure_links(
+                    between,
+                    rounds,
+                    request.transfers.duration_s or _LINK_DURATION_S,
+                    links,
+                    concurrency=most_pairs([host.facts for host in reached.hosts]),
+                )
+                progress.stage("measuring uplinks", len(wanted))
+                _measure_groups(between, list(members.values()), links, collector, progress)
     except KeyboardInterrupt:
         if not collector.uplinks(links.links()):
             raise
@@ -135,6 +135,24 @@ def measure_uplinks(
             **vars(run),
         )
         on_result(UplinkResult(replace(cluster, uplinks=measurement), measurement, interrupted))
+
+
+def _measure_groups(
+    between: AtOnce,
+    groups: Sequence[Sequence[int]],
+    links: LinkCollector,
+    collector: UplinkCollector,
+    progress: Progress,
+) -> None:
+    """Measure several groups at a time, and by themselves those that this leaves in doubt."""
+    turns = plan_turns([len(hosts) for hosts in groups], collector.missing())
+    uplinks.measure(between, groups, turns, collector)
+    tried: set[tuple[int, bool]] = set()
+    while doubtful := [way for way in collector.doubtful(links.links()) if way not in tried]:
+        tried.update(doubtful)
+        progress.stage("measuring uplinks one by one", len(doubtful))
+        alone = [Turn((group,), sends) for group, sends in doubtful]
+        uplinks.measure(between, groups, alone, collector)
 
 
 def _groups_of(groups: Sequence[Group], names: set[str]) -> list[Group]:
@@ -178,14 +196,25 @@ def _link_collector(
     return LinkCollector(names, known, on_settled=progress.step)
 
 
-def _unknown_links(groups: Sequence[Sequence[int]], collector: LinkCollector) -> Rounds:
-    """Rounds of pairs with a host of which it is not known what it can do by itself."""
+def _unknown_links(
+    groups: Sequence[Sequence[int]], collector: LinkCollector, most: int | None
+) -> Rounds:
+    """Rounds of transfers with a host of which it is not known what it can do by itself.
+
+    Args:
+        most: transfers in a round at most.
+    """
     links = collector.links()
     known = links.send.keys() & links.receive.keys()
     rounds = [
         [pair for pair in pairs if not known.issuperset(pair)] for pairs in plan_links(groups)
     ]
-    return [pairs for pairs in rounds if pairs]
+    return [
+        pairs[first : first + (most or len(pairs))]
+        for pairs in rounds
+        if pairs
+        for first in range(0, len(pairs), most or len(pairs))
+    ]
 
 
 def _notes_on(hosts: Sequence[ReachedHost], members: Mapping[str, Sequence[int]]) -> list[str]:

@@ -37,10 +37,13 @@ class Report:
     Args:
         intervals: in order, at least one.
         retransmits: TCP segments that the sender sent again; None where unknown.
+        cpu_percent: of one processor, what the sender's and the receiver's iperf3 used of it; 0
+            where unknown.
     """
 
     intervals: Sequence[Interval]
     retransmits: int | None
+    cpu_percent: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ def parse_report(output: str) -> Report | Complaint:
     known = [interval for interval in intervals if interval is not None]
     if not known or len(known) < len(intervals) or not _follow(known):
         return Complaint("gave no report that can be understood")
-    return Report(known, _retransmits(data))
+    return Report(known, _retransmits(data), _cpu_percent(data))
 
 
 def received_gbit_s(report: Report, start_s: float, end_s: float = math.inf) -> float | None:
@@ -90,6 +93,23 @@ def received_gbit_s(report: Report, start_s: float, end_s: float = math.inf) -> 
         return None
     received_bytes = sum(interval.received_bytes for interval in inside)
     gbit_s = received_bytes * 8 / 1e9 / sum(part.end_s - part.start_s for part in inside)
+    return gbit_s if gbit_s <= _MAX_GBIT_S else None
+
+
+def received_between_gbit_s(report: Report, start_s: float, end_s: float) -> float | None:
+    """What arrived between two moments of a test, in Gbit/s; None where it did not last so long.
+
+    Intervals that lie in there partly count in part.
+    """
+    if not report.intervals[0].start_s <= start_s < end_s <= report.intervals[-1].end_s:
+        return None
+    received_bytes = sum(
+        part.received_bytes
+        * max(0.0, min(part.end_s, end_s) - max(part.start_s, start_s))
+        / (part.end_s - part.start_s)
+        for part in report.intervals
+    )
+    gbit_s = received_bytes * 8 / 1e9 / (end_s - start_s)
     return gbit_s if gbit_s <= _MAX_GBIT_S else None
 
 
@@ -115,6 +135,14 @@ def _retransmits(data: dict[str, Any]) -> int | None:
     sent = end.get("sum_sent") if isinstance(end, dict) else None
     number = _number(sent.get("retransmits")) if isinstance(sent, dict) else None
     return None if number is None or number > _MAX_RETRANSMITS else int(number)
+
+
+def _cpu_percent(data: dict[str, Any]) -> tuple[float, float]:
+    end = data.get("end")
+    used = end.get("cpu_utilization_percent") if isinstance(end, dict) else None
+    if not isinstance(used, dict):
+        return 0.0, 0.0
+    return _number(used.get("remote_total")) or 0.0, _number(used.get("host_total")) or 0.0
 
 
 def _number(value: Any) -> float | None:

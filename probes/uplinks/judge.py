@@ -50,7 +50,7 @@ def may_be_more(
         groups={group: rate for (group, was_sent), rate in carried.items() if was_sent != sends},
         group_of={host: group for group, hosts in enumerate(groups) for host in hosts},
     )
-    return not exchange.is_whole or is_lower_bound(exchange.rates, known)
+    return not exchange.is_whole or is_lower_bound(exchange.rates, known, exchange.beside)
 
 
 def seen_links(links: Links, exchanges: Iterable[Exchange]) -> Links:
@@ -61,6 +61,7 @@ def seen_links(links: Links, exchanges: Iterable[Exchange]) -> Links:
         of_partner: dict[int, float] = defaultdict(float)
         for flow, gbit_s in exchange.rates:
             of_member[flow.member] += gbit_s
+        for flow, gbit_s in (*exchange.rates, *exchange.beside):
             of_partner[flow.partner] += gbit_s
         members, partners = (send, receive) if exchange.sends else (receive, send)
         for known, seen in ((members, of_member), (partners, of_partner)):
@@ -69,7 +70,9 @@ def seen_links(links: Links, exchanges: Iterable[Exchange]) -> Links:
     return Links(send, receive)
 
 
-def is_lower_bound(rates: Sequence[tuple[Flow, float]], known: Known) -> bool:
+def is_lower_bound(
+    rates: Sequence[tuple[Flow, float]], known: Known, beside: Sequence[tuple[Flow, float]] = ()
+) -> bool:
     """Whether a group may be able to exchange more than these transfers, that ran at once, did.
 
     It is not where all its hosts' own links were full, nor where a transfer had room left on its
@@ -78,12 +81,14 @@ def is_lower_bound(rates: Sequence[tuple[Flow, float]], known: Known) -> bool:
 
     Args:
         rates: the transfers, and what each achieved in Gbit/s.
+        beside: those of other groups that ran meanwhile in the same direction.
     """
     of_member: dict[int, float] = defaultdict(float)
     of_partner: dict[int, float] = defaultdict(float)
     of_group: dict[int, float] = defaultdict(float)
     for flow, gbit_s in rates:
         of_member[flow.member] += gbit_s
+    for flow, gbit_s in (*rates, *beside):
         of_partner[flow.partner] += gbit_s
         of_group[known.group_of[flow.partner]] += gbit_s
     own_gbit_s = sum(known.members.get(member, math.inf) for member in of_member)

@@ -23,30 +23,31 @@ class Flow:
     partner: int
 
 
-def plan_flows(groups: Sequence[Sequence[int]], group: int) -> list[Flow]:
-    """The transfers of one group, all to run at once.
+def plan_flows(groups: Sequence[Sequence[int]], together: Sequence[int]) -> list[list[Flow]]:
+    """The transfers of some groups, all to run at once.
 
-    Every host of the group takes part, with two partners where there are enough of them, so that
+    Every host of these groups takes part, with two partners where there are enough of them, so that
     one slow partner decides nothing. Partners come from the other groups in turn, and as many of
     them as there can be, so that neither their links nor their groups' uplinks are the limit
     where that can be avoided.
 
     Args:
         groups: indices of the hosts of each group, no host in two; at least two groups, none empty.
-        group: index of the group in question.
+        together: indices of the groups in question, not of all.
 
     Returns:
-        as many for every host of the group, at most `MAX_FLOWS` for a host. Where there are so few
-        partners that this is not enough for all hosts of the group, some have none.
+        the transfers of each of them, as many for every host, at most `MAX_FLOWS` for a host. Where
+        there are so few partners that this is not enough for all hosts, some have none.
     """
-    members = groups[group]
-    partners = in_turn([hosts for other, hosts in enumerate(groups) if other != group])
+    members = [(group, host) for group in together for host in groups[group]]
+    others = [hosts for group, hosts in enumerate(groups) if group not in together]
+    partners = in_turn(others)
     each = 2 if len(partners) >= 2 * len(members) else 1
-    count = min(each * len(members), MAX_FLOWS * len(partners))
-    return [
-        Flow(members[number % len(members)], partners[number % len(partners)])
-        for number in range(count)
-    ]
+    flows: dict[int, list[Flow]] = {group: [] for group in together}
+    for number in range(min(each * len(members), MAX_FLOWS * len(partners))):
+        group, member = members[number % len(members)]
+        flows[group].append(Flow(member, partners[number % len(partners)]))
+    return [flows[group] for group in together]
 
 
 def in_turn(groups: Sequence[Sequence[int]]) -> list[int]:
@@ -66,18 +67,23 @@ def slots(senders: Sequence[int]) -> list[int]:
 
 
 def plan_links(groups: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
-    """Rounds of disjoint pairs that show what each host can do by itself.
+    """Rounds of transfers, from one host to another, that show what each host can do by itself.
 
-    Hosts meet one of their own group, so that no uplink is in the way; the only host of a group
-    meets one of another group.
+    The hosts of a group form a circle in which each sends to the next, so that no uplink is in the
+    way. The only hosts of their groups form one by themselves; where there is one of them, it meets
+    a host of another group, when that has nothing else to do. Both directions of a host's link are
+    used at once, which costs neither anything where links are full duplex.
     """
-    rounds: list[list[tuple[int, int]]] = [[], []]
-    for hosts in groups:
-        rounds[0] += zip(hosts[::2], hosts[1::2], strict=False)
-        if len(hosts) % 2 and len(hosts) > 1:
-            rounds[1].append((hosts[0], hosts[-1]))
-    for number, hosts in enumerate(groups):
-        if len(hosts) == 1:
-            others = groups[number - 1] if number else groups[-1]
-            rounds.append([(hosts[0], others[0])])
-    return [pairs for pairs in rounds if pairs]
+    circles = [hosts for hosts in groups if len(hosts) > 1]
+    alone = [host for hosts in groups if len(hosts) == 1 for host in hosts]
+    last: list[tuple[int, int]] = []
+    if len(alone) > 1:
+        circles.append(alone)
+    elif alone and circles:
+        last = _circle([alone[0], circles[0][0]])
+    first = [pair for hosts in circles for pair in _circle(hosts)]
+    return [pairs for pairs in (first, last) if pairs]
+
+
+def _circle(hosts: Sequence[int]) -> list[tuple[int, int]]:
+    return list(zip(hosts, [*hosts[1:], hosts[0]], strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from probes.samples import HostLoss, PairLoss
+from probes.samples import BandwidthReading, PairLoss
 from probes.uplinks.plan import Flow
 
 
@@ -19,12 +19,16 @@ class Exchange:
         sends: the group sent; else it received.
         rates: what each transfer achieved, in Gbit/s, while all of them ran; at least one.
         is_whole: every host of the group took part, and no transfer failed.
+        beside: what other groups' transfers in the same direction achieved meanwhile.
+        is_busy: hosts share a machine that may have been the limit.
     """
 
     group: int
     sends: bool
     rates: Sequence[tuple[Flow, float]]
     is_whole: bool
+    beside: Sequence[tuple[Flow, float]] = ()
+    is_busy: bool = False
 
     @property
     def gbit_s(self) -> float:
@@ -40,6 +44,16 @@ class Links:
     receive: Mapping[int, float]
 
 
+class LinkSink(Protocol):
+    """Takes what hosts can do by themselves."""
+
+    def reading(self, reading: BandwidthReading) -> None:
+        """A host sent to another."""
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        """A transfer failed, from its source to its destination."""
+
+
 class UplinkSink(Protocol):
     """Takes results as they come, so that an interrupted run keeps what it has."""
 
@@ -51,6 +65,3 @@ class UplinkSink(Protocol):
 
     def pair_lost(self, loss: PairLoss) -> None:
         """A transfer failed, from its source to its destination."""
-
-    def host_lost(self, loss: HostLoss) -> None:
-        """A host cannot take part."""

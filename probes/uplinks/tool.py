@@ -2,233 +2,113 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from queue import SimpleQueue
 
-from probes.errors import HostError
-from probes.iperf3.commands import TransferOptions
-from probes.iperf3.ends import find_ends
-from probes.iperf3.parse import received_gbit_s
+from probes.iperf3.parse import received_between_gbit_s
 from probes.iperf3.tool import WARM_UP_SHARE
-from probes.iperf3.transfers import (
-    DEFAULT_PORT,
-    OUT_OF_TIME,
-    End,
-    PortTakenError,
-    Prepared,
-    TransferError,
-    Transfers,
-)
-from probes.reach import ReachedHost
-from probes.samples import HostLoss, PairLoss
-from probes.uplinks.plan import Flow, plan_flows, slots
+from probes.iperf3.transfers import OUT_OF_TIME
+from probes.samples import PairLoss
+from probes.uplinks.at_once import AtOnce
+from probes.uplinks.plan import Flow, plan_flows
 from probes.uplinks.samples import Exchange, UplinkSink
-from probes.uplinks.window import Timed, common_window_s
+from probes.uplinks.turns import Turn
+from probes.uplinks.window import Timed, common_windows_s
 
-# So many other ports are tried for a server whose own is taken.
-_PORT_TRIES = 3
 # Transfers that did not overlap are tried again, and so many times longer: a busy machine may begin
 # them too far apart.
 _TRIES = (1, 2, 4)
 
-
-@dataclass(frozen=True)
-class UplinkOptions:
-    """How uplinks are measured.
-
-    Args:
-        transfer: what is the same for all transfers.
-        port: the first of the ports where servers listen; 0 for the default.
-    """
-
-    transfer: TransferOptions
-    port: int = 0
+Rates = list[tuple[Flow, float]]
 
 
 def measure(
-    hosts: Sequence[ReachedHost],
-    groups: Sequence[Sequence[int]],
-    wanted: Sequence[tuple[int, bool]],
-    options: UplinkOptions,
-    sink: UplinkSink,
-    *,
-    ssh_concurrency: int = 16,
+    between: AtOnce, groups: Sequence[Sequence[int]], turns: Sequence[Turn], sink: UplinkSink
 ) -> None:
-    """Measure what groups send and receive, one after the other; results go to `sink`.
-
-    No iperf3 is left on a host when this ends, or when this process does.
+    """Measure what groups send and receive, turn by turn; results go to `sink`.
 
     Args:
         groups: indices of the hosts of each group; at least two groups, none empty.
-        wanted: index of a group, and whether it is to send.
+        turns: which of them are measured at the same time.
     """
-    transfers = Transfers(options.transfer, options.port)
-    try:
-        ends, failures = find_ends(hosts, ssh_concurrency)
-        for index, error in failures.items():
-            sink.host_lost(HostLoss(index, str(error)))
-        run = _Run(transfers, options, ends, _Groups(hosts, groups), sink)
-        for group, sends in wanted:
-            run.measure(group, sends=sends)
-    finally:
-        transfers.stop()
+    for turn in turns:
+        _Turn(between, groups, turn, sink).measure()
 
 
-@dataclass
-class _Start:
-    """Where transfers meet before they begin: each says that it is there, and waits for the word.
-
-    Args:
-        options: of all of them.
-        there: gets one item a transfer, whether it is ready or failed.
-        word: set when they may begin.
-    """
-
-    options: TransferOptions
-    there: SimpleQueue[None] = field(default_factory=SimpleQueue)
-    word: threading.Event = field(default_factory=threading.Event)
-
-
-@dataclass(frozen=True)
-class _Groups:
-    """The hosts of a run, and the indices of those in each group."""
-
-    hosts: Sequence[ReachedHost]
-    of: Sequence[Sequence[int]]
-
-
-class _Run:
+class _Turn:
     def __init__(
-        self,
-        transfers: Transfers,
-        options: UplinkOptions,
-        ends: dict[int, End],
-        groups: _Groups,
-        sink: UplinkSink,
+        self, between: AtOnce, groups: Sequence[Sequence[int]], turn: Turn, sink: UplinkSink
     ) -> None:
-        self._transfers = transfers
-        self._options = options
+        self._between = between
         self._groups = groups
-        self._ends = ends
+        self._sends = turn.sends
+        self._left = list(turn.groups)
         self._sink = sink
 
-    def measure(self, group: int, *, sends: bool) -> None:
-        """Measure one direction of one group."""
-        reason = "none of its hosts, or no other host, can take part"
+    def measure(self) -> None:
+        """Measure it, and tell of every group of it."""
+        reason = "its transfers hardly overlapped"
         for longer in _TRIES:
-            present = [[host for host in hosts if host in self._ends] for hosts in self._groups.of]
-            if not present[group] or sum(map(len, present)) == len(present[group]):
-                break
-            flows = plan_flows(present, group)
-            duration_s = longer * self._options.transfer.duration_s
-            if self._options.transfer.left_s() <= duration_s:
+            duration_s = longer * self._between.transfer.duration_s
+            present = self._present()
+            self._lose_absent(present)
+            if not self._left:
+                return
+            if self._between.transfer.left_s() <= duration_s:
                 reason = OUT_OF_TIME
                 break
-            done = self._done(flows, duration_s, sends=sends)
-            if self._options.transfer.left_s() <= 0.0:
+            flows = dict(zip(self._left, plan_flows(present, self._left), strict=True))
+            done, is_busy = self._done(flows, duration_s)
+            if self._between.transfer.left_s() <= 0.0:
                 # Some of them may have ended in time: those are not what all exchange.
                 reason = OUT_OF_TIME
                 break
-            if not done:
-                reason = "no transfer succeeded"
-                break
-            rates = _rates(done, duration_s)
+            self._drop([group for group in self._left if not done[group]], "no transfer succeeded")
+            rates = _rates({group: done[group] for group in self._left}, duration_s)
             if rates is not None:
-                involved = {flow.member for flow in done}
-                is_whole = len(done) == len(flows) and involved == set(self._groups.of[group])
-                self._sink.exchange(Exchange(group, sends, rates, is_whole))
+                self._deliver(flows, rates, is_busy=is_busy)
                 return
-            reason = "its transfers hardly overlapped"
-        self._sink.exchange_lost(group, sends=sends, reason=reason)
+        self._drop(list(self._left), reason)
 
-    def _done(self, flows: Sequence[Flow], duration_s: int, *, sends: bool) -> dict[Flow, Timed]:
-        """Run transfers at once; those that succeeded."""
-        done: dict[Flow, Timed] = {}
-        outcomes = self._run_at_once(flows, duration_s, sends=sends)
-        for flow, outcome in zip(flows, outcomes, strict=True):
+    def _present(self) -> list[list[int]]:
+        return [list(filter(self._between.can_take_part, hosts)) for hosts in self._groups]
+
+    def _lose_absent(self, present: Sequence[Sequence[int]]) -> None:
+        partners = sum(map(len, present)) - sum(len(present[group]) for group in self._left)
+        absent = [group for group in self._left if not present[group] or not partners]
+        self._drop(absent, "none of its hosts, or no other host, can take part")
+
+    def _drop(self, groups: Sequence[int], reason: str) -> None:
+        for group in groups:
+            self._left.remove(group)
+            self._sink.exchange_lost(group, sends=self._sends, reason=reason)
+
+    def _done(
+        self, flows: Mapping[int, Sequence[Flow]], duration_s: int
+    ) -> tuple[dict[int, dict[Flow, Timed]], bool]:
+        """The transfers that succeeded, and whether a machine may have been their limit."""
+        order = [(group, flow) for group, some in flows.items() for flow in some]
+        pairs = [_ends_of(flow, sends=self._sends) for _, flow in order]
+        outcomes = self._between.run(pairs, duration_s)
+        done: dict[int, dict[Flow, Timed]] = {group: {} for group in flows}
+        for (group, flow), pair, outcome in zip(order, pairs, outcomes, strict=True):
             if isinstance(outcome, Timed):
-                done[flow] = outcome
+                done[group][flow] = outcome
             else:
-                self._lose(_ends_of(flow, sends=sends), outcome)
-        return done
+                self._sink.pair_lost(PairLoss(*pair, str(outcome)))
+        return done, self._between.is_busy(pairs, outcomes)
 
-    def _lose(self, pair: tuple[int, int], error: Exception) -> None:
-        self._sink.pair_lost(PairLoss(*pair, str(error)))
-        for host in pair:
-            is_its = isinstance(error, HostError) and error.host == self._groups.hosts[host].name
-            if is_its and self._ends.pop(host, None) is not None:
-                self._sink.host_lost(HostLoss(host, str(error)))
-
-    def _run_at_once(
-        self, flows: Sequence[Flow], duration_s: int, *, sends: bool
-    ) -> list[Timed | Exception]:
-        start = _Start(replace(self._options.transfer, duration_s=duration_s))
-        pairs = [_ends_of(flow, sends=sends) for flow in flows]
-        places = slots([sender for sender, _ in pairs])
-        stride = max(places) + 1
-        executor = ThreadPoolExecutor(max_workers=len(flows))
-        try:
-            running = [
-                executor.submit(
-                    self._run_one, pair, range(place, stride * _PORT_TRIES, stride), start
-                )
-                for pair, place in zip(pairs, places, strict=True)
-            ]
-            for _ in flows:
-                start.there.get()
-            start.word.set()
-            return [future.result() for future in running]
-        finally:
-            self._release(start)
-            executor.shutdown(wait=False, cancel_futures=True)
-
-    def _release(self, start: _Start) -> None:
-        """Let nobody wait for a word that does not come, after an interrupt."""
-        if not start.word.is_set():
-            self._transfers.stop()
-            start.word.set()
-
-    def _run_one(
-        self, pair: tuple[int, int], places: Sequence[int], start: _Start
-    ) -> Timed | Exception:
-        is_there = False
-        try:
-            with ExitStack() as held:
-                transfer = self._prepare(held, pair, places, start.options)
-                is_there = True
-                start.there.put(None)
-                start.word.wait()
-                told_s = time.monotonic()
-                report = transfer.run()
-                return Timed(report, told_s, time.monotonic())
-        except (TransferError, HostError) as error:
-            return error
-        finally:
-            if not is_there:
-                start.there.put(None)
-
-    def _prepare(
+    def _deliver(
         self,
-        held: ExitStack,
-        pair: tuple[int, int],
-        places: Sequence[int],
-        options: TransferOptions,
-    ) -> Prepared:
-        sender, receiver = (self._ends[host] for host in pair)
-        first = self._options.port or DEFAULT_PORT
-        for place in places:
-            try:
-                return held.enter_context(
-                    self._transfers.prepared(sender, receiver, first + place, options)
-                )
-            except PortTakenError as error:
-                taken = error
-        raise taken
+        flows: Mapping[int, Sequence[Flow]],
+        rates: Mapping[int, Rates],
+        *,
+        is_busy: bool,
+    ) -> None:
+        for group, own in rates.items():
+            involved = {flow.member for flow, _ in own}
+            is_whole = len(own) == len(flows[group]) and involved == set(self._groups[group])
+            beside = [rate for other, some in rates.items() if other != group for rate in some]
+            self._sink.exchange(Exchange(group, self._sends, own, is_whole, beside, is_busy))
 
 
 def _ends_of(flow: Flow, *, sends: bool) -> tuple[int, int]:
@@ -236,11 +116,20 @@ def _ends_of(flow: Flow, *, sends: bool) -> tuple[int, int]:
     return (flow.member, flow.partner) if sends else (flow.partner, flow.member)
 
 
-def _rates(done: Mapping[Flow, Timed], duration_s: int) -> list[tuple[Flow, float]] | None:
-    """What transfers achieved while all of them ran; None where that is not known."""
-    window_s = common_window_s(list(done.values()), duration_s, WARM_UP_SHARE * duration_s)
-    if window_s is None:
+def _rates(done: Mapping[int, Mapping[Flow, Timed]], duration_s: int) -> dict[int, Rates] | None:
+    """What each group's transfers achieved while all of them ran; None where that is not known."""
+    order = [(group, flow, timed) for group, some in done.items() for flow, timed in some.items()]
+    found: dict[int, Rates] = {group: [] for group in done}
+    if not order:
+        return found
+    windows_s = common_windows_s(
+        [timed for *_, timed in order], duration_s, WARM_UP_SHARE * duration_s
+    )
+    if windows_s is None:
         return None
-    found = [(flow, received_gbit_s(timed.report, *window_s)) for flow, timed in done.items()]
-    known = [(flow, gbit_s) for flow, gbit_s in found if gbit_s is not None]
-    return known if len(known) == len(found) else None
+    for (group, flow, timed), window_s in zip(order, windows_s, strict=True):
+        gbit_s = received_between_gbit_s(timed.report, *window_s)
+        if gbit_s is None:
+            return None
+        found[group].append((flow, gbit_s))
+    return found

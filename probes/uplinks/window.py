@@ -7,29 +7,33 @@ from dataclasses import dataclass
 
 from probes.iperf3.parse import Report
 
+# What was on the way when senders stopped arrives faster than they sent: the last moment does not
+# count.
+_LAST_S = 0.1
+# Of its duration a transfer has to run beside all others.
+_LEAST_SHARE = 0.3
+
 
 @dataclass(frozen=True)
 class Timed:
-    """A transfer and its time, by one clock for all.
+    """A transfer and when it ended, by one clock for all.
 
     Args:
-        told_s: when it was told to begin.
         ended_s: when its report was here.
     """
 
     report: Report
-    told_s: float
     ended_s: float
 
 
-def common_window_s(
+def common_windows_s(
     transfers: Sequence[Timed], duration_s: float, warm_up_s: float
-) -> tuple[float, float] | None:
-    """The part of each transfer, by its own clock, in which certainly all of them run.
+) -> list[tuple[float, float]] | None:
+    """The time in which all of several transfers run, by the clock of each.
 
-    A transfer begins somewhere between the word and its end less its duration. No two begin
-    further apart than the span of all these, so that whoever has run for so long has company, and
-    keeps it until so long before the end.
+    A transfer begins some time after it was told to: its two ends exchange a few packets before,
+    which takes longest for those that find the queues on the way full. Little lies between its end
+    and its report. So it counts as begun when its report was here, less its duration.
 
     Args:
         transfers: at least one.
@@ -37,9 +41,11 @@ def common_window_s(
         warm_up_s: what is left out of the time together.
 
     Returns:
-        beginning and end; None where there is no such part.
+        of each transfer beginning and end, counted from where it began itself: as long for all.
+        None where there is no such time, or hardly any.
     """
-    latest_s = max(transfer.ended_s for transfer in transfers) - duration_s
-    apart_s = max(0.0, latest_s - min(transfer.told_s for transfer in transfers))
-    begin_s, end_s = warm_up_s + apart_s, duration_s - apart_s
-    return (begin_s, end_s) if begin_s < end_s else None
+    begun_s = [transfer.ended_s - duration_s for transfer in transfers]
+    first_s, last_s = max(begun_s) + warm_up_s, min(begun_s) + duration_s - _LAST_S
+    if last_s - first_s < _LEAST_SHARE * duration_s:
+        return None
+    return [(first_s - begin_s, last_s - begin_s) for begin_s in begun_s]

@@ -15,6 +15,7 @@ from probes.iperf3.parse import (
     Report,
     parse_report,
     parse_version,
+    received_between_gbit_s,
     received_gbit_s,
 )
 
@@ -225,6 +226,35 @@ def test_retransmits_that_cannot_be_are_unknown(retransmits: Any) -> None:
     intervals = [{"sum": {"start": 0, "end": 1, "bytes": 5}}]
     data = {"intervals": intervals, "end": {"sum_sent": {"retransmits": retransmits}}}
     assert parse_report(json.dumps(data)) == Report([Interval(0, 1, 5)], None)
+
+
+def test_what_both_ends_used_of_a_processor() -> None:
+    """The client is the receiver."""
+    intervals = [{"sum": {"start": 0, "end": 1, "bytes": 5}}]
+    used = {"host_total": 12.5, "remote_total": 3.0}
+    data = {"intervals": intervals, "end": {"cpu_utilization_percent": used}}
+    report = parse_report(json.dumps(data))
+    assert isinstance(report, Report)
+    assert report.cpu_percent == (3.0, 12.5)
+
+
+@pytest.mark.parametrize("used", [None, 7, {}, {"host_total": -1, "remote_total": "x"}])
+def test_an_unknown_use_of_the_processor_is_none(used: Any) -> None:
+    intervals = [{"sum": {"start": 0, "end": 1, "bytes": 5}}]
+    data = {"intervals": intervals, "end": {"cpu_utilization_percent": used}}
+    report = parse_report(json.dumps(data))
+    assert isinstance(report, Report)
+    assert report.cpu_percent == (0.0, 0.0)
+
+
+def test_intervals_count_in_part() -> None:
+    report = Report([Interval(0.0, 0.5, 1e9 / 8), Interval(0.5, 1.0, 3e9 / 8)], None)
+    assert received_between_gbit_s(report, 0.0, 1.0) == pytest.approx(4.0)
+    assert received_between_gbit_s(report, 0.25, 0.75) == pytest.approx(4.0)
+    assert received_between_gbit_s(report, 0.1, 0.2) == pytest.approx(2.0)
+    assert received_between_gbit_s(report, 0.4, 0.8) == pytest.approx(5.0)
+    assert received_between_gbit_s(report, 0.5, 1.1) is None
+    assert received_between_gbit_s(report, 0.5, 0.5) is None
 
 
 def test_a_rate_beyond_all_bounds_is_none() -> None:

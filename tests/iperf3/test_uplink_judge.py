@@ -46,7 +46,7 @@ def exchanges(
 
     found = {}
     for group in range(len(groups)):
-        flows = plan_flows(groups, group)
+        (flows,) = plan_flows(groups, [group])
         rates = fair_rates([path(flow) for flow in flows], capacity)
         for sends in (True, False):
             pairs = list(zip(flows, rates, strict=True))
@@ -126,3 +126,18 @@ def test_what_a_host_was_seen_to_carry_counts_as_its_link() -> None:
     assert links.send == pytest.approx(dict.fromkeys(range(6), 0.4))
     assert links.receive == pytest.approx(dict.fromkeys(range(6), 0.4))
     assert seen_links(slow, []) == slow
+
+
+def test_what_ran_beside_fills_the_links_on_the_way() -> None:
+    """Two groups that send to a third: its uplink may have been the limit of both."""
+    groups = [[0, 1], [2, 3], [4, 5, 6, 7]]
+    links = Links(dict.fromkeys(range(8), 0.4), dict.fromkeys(range(8), 0.4))
+    own, other = ([(flow, 0.1) for flow in flows] for flows in plan_flows(groups, [0, 1]))
+    carried = {(2, False): 0.4}
+    alone = Exchange(0, True, own, is_whole=True)
+    beside = Exchange(0, True, own, is_whole=True, beside=other)
+    assert not may_be_more(alone, groups, links, carried)
+    assert may_be_more(beside, groups, links, carried)
+    seen = seen_links(Links({}, {}), [beside])
+    assert seen.send == dict.fromkeys([0, 1], 0.1)
+    assert seen.receive == dict.fromkeys([4, 5, 6, 7], 0.1)

@@ -12,17 +12,17 @@ from typing import Any, cast
 import pytest
 
 from probes.errors import HostError
+from probes.facts import HostFacts
 from probes.iperf3.commands import TransferOptions, no_limit
 from probes.iperf3.parse import Interval, Report
 from probes.iperf3.transfers import OUT_OF_TIME, PortTakenError, TransferError
-from probes.samples import HostLoss, PairLoss
-from probes.uplinks import tool
+from probes.samples import BandwidthReading, HostLoss, PairLoss
+from probes.uplinks import at_once, links, tool
 from probes.uplinks.samples import Exchange
+from probes.uplinks.turns import Turn
 
 GROUPS = [[0, 1], [2, 3], [4]]
 RATE_GBIT_S = 0.08
-# Between the word and the report, beyond what a transfer takes.
-SLACK_S = 0.1
 
 
 @dataclass
@@ -33,7 +33,10 @@ class Play:
     # (sender, receiver, duration) to what its transfer ends with.
     failures: dict[tuple[int, int], Exception] = field(default_factory=dict)
     taken_ports: set[int] = field(default_factory=set)
-    slack_s: float = SLACK_S
+    # How much later than others the transfers of this sender begin and end.
+    late: int | None = None
+    late_s: float = 0.0
+    cpu_percent: tuple[float, float] = (0.0, 0.0)
     ran: list[tuple[int, int, int, int]] = field(default_factory=list)
     clock: threading.local = field(default_factory=threading.local)
 
@@ -47,10 +50,13 @@ class Transfer:
     def run(self) -> Report:
         if self.pair in self.play.failures:
             raise self.play.failures[self.pair]
-        self.play.clock.now_s = self.duration_s + self.play.slack_s
+        is_late = self.pair[0] == self.play.late
+        self.play.clock.now_s = self.duration_s + (self.play.late_s if is_late else 0.0)
         size = RATE_GBIT_S * 1e8 / 8
         return Report(
-            [Interval(k / 10, (k + 1) / 10, size) for k in range(10 * self.duration_s)], 0
+            [Interval(k / 10, (k + 1) / 10, size) for k in range(10 * self.duration_s)],
+            0,
+            self.play.cpu_percent,
         )
 
 
@@ -60,6 +66,7 @@ class Sink:
     lost: list[tuple[int, bool, str]] = field(default_factory=list)
     pair_losses: list[PairLoss] = field(default_factory=list)
     host_losses: list[HostLoss] = field(default_factory=list)
+    readings: list[BandwidthReading] = field(default_factory=list)
 
     def exchange(self, exchange: Exchange) -> None:
         self.exchanges.append(exchange)
@@ -70,8 +77,8 @@ class Sink:
     def pair_lost(self, loss: PairLoss) -> None:
         self.pair_losses.append(loss)
 
-    def host_lost(self, loss: HostLoss) -> None:
-        self.host_losses.append(loss)
+    def reading(self, reading: BandwidthReading) -> None:
+        self.readings.append(reading)
 
 
 @pytest.fixture
@@ -91,7 +98,6 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         ) -> Iterator[Transfer]:
             if port in played.taken_ports:
                 raise PortTakenError(f"port {port} is taken")
-            played.clock.now_s = 0.0
             played.ran.append((sender, receiver, port, options.duration_s))
             yield Transfer(played, (sender, receiver), options.duration_s)
 
@@ -99,17 +105,31 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         ends = {index: index for index in range(len(hosts)) if index not in played.lost}
         return ends, played.lost
 
-    monkeypatch.setattr(tool, "Transfers", Transfers)
-    monkeypatch.setattr(tool, "find_ends", find_ends)
-    monkeypatch.setattr(tool, "time", SimpleNamespace(monotonic=lambda: played.clock.now_s))
+    monkeypatch.setattr(at_once, "Transfers", Transfers)
+    monkeypatch.setattr(at_once, "find_ends", find_ends)
+    monkeypatch.setattr(at_once, "time", SimpleNamespace(monotonic=lambda: played.clock.now_s))
     return played
 
 
+@contextmanager
+def between(
+    sink: Sink, left_s: Callable[[], float] = no_limit, machine: str = ""
+) -> Iterator[at_once.AtOnce]:
+    facts = HostFacts("x86_64", machine, cores=2, addresses=[])
+    hosts = cast("Any", [SimpleNamespace(name=f"h{k}", facts=facts) for k in range(5)])
+    transfer = TransferOptions(1, streams=1, silence_s=1.0, left_s=left_s)
+    with at_once.at_once(hosts, transfer, sink.host_losses.append) as found:
+        yield found
+
+
 def measure(*wanted: tuple[int, bool], left_s: Callable[[], float] = no_limit) -> Sink:
+    return measure_turns(*(Turn((group,), sends) for group, sends in wanted), left_s=left_s)
+
+
+def measure_turns(*turns: Turn, left_s: Callable[[], float] = no_limit, machine: str = "") -> Sink:
     sink = Sink()
-    hosts = cast("Any", [SimpleNamespace(name=f"h{k}") for k in range(5)])
-    options = tool.UplinkOptions(TransferOptions(1, streams=1, silence_s=1.0, left_s=left_s))
-    tool.measure(hosts, GROUPS, wanted, options, sink)
+    with between(sink, left_s, machine) as found:
+        tool.measure(found, GROUPS, turns, sink)
     return sink
 
 
@@ -174,16 +194,16 @@ def test_no_transfer_succeeds(play: Play) -> None:
 
 
 def test_transfers_that_begin_too_far_apart_are_made_longer(play: Play) -> None:
-    play.slack_s = 0.5
+    play.late, play.late_s = 1, 0.5
     sink = measure((0, True))
     assert {duration_s for *_, duration_s in play.ran} == {1, 2}
     assert sink.exchanges[0].gbit_s == pytest.approx(2 * RATE_GBIT_S)
-    play.slack_s = 3.0
+    play.late_s = 3.0
     assert measure((0, True)).lost == [(0, True, "its transfers hardly overlapped")]
 
 
 def test_an_exchange_is_made_longer_only_while_there_is_time(play: Play) -> None:
-    play.slack_s = 0.5
+    play.late, play.late_s = 1, 0.5
     left_s = iter([4.0, 2.5, 1.9])
     assert measure((0, True), left_s=lambda: next(left_s)).lost == [(0, True, OUT_OF_TIME)]
     assert {duration_s for *_, duration_s in play.ran} == {1}
@@ -193,3 +213,71 @@ def test_an_exchange_that_ends_late_does_not_count(play: Play) -> None:
     left_s = iter([1.5, 0.0])
     assert measure((0, True), left_s=lambda: next(left_s)).lost == [(0, True, OUT_OF_TIME)]
     assert play.ran
+
+
+def test_groups_of_a_turn_are_told_apart(play: Play) -> None:
+    sink = measure_turns(Turn((0, 2), sends=True))
+    first, second = sink.exchanges
+    assert {flow.member for flow, _ in first.rates} == {0, 1}
+    assert {flow.member for flow, _ in second.rates} == {4}
+    assert {flow.partner for flow, _ in (*first.rates, *second.rates)} == {2, 3}
+    assert list(first.beside) == list(second.rates)
+    assert list(second.beside) == list(first.rates)
+    assert {(sender, receiver) for sender, receiver, *_ in play.ran} == {(0, 2), (1, 3), (4, 2)}
+
+
+def test_a_group_of_a_turn_that_fails_costs_the_others_nothing(play: Play) -> None:
+    play.failures = {(4, 2): TransferError("no")}
+    sink = measure_turns(Turn((0, 2), sends=True))
+    assert sink.lost == [(2, True, "no transfer succeeded")]
+    assert [(exchange.group, exchange.is_whole) for exchange in sink.exchanges] == [(0, True)]
+
+
+def test_a_machine_that_may_have_been_the_limit_is_noticed(play: Play) -> None:
+    play.cpu_percent = (40.0, 20.0)
+    turn = Turn((0,), sends=True)
+    assert measure_turns(turn, machine="shared").exchanges[0].is_busy
+    assert not measure_turns(turn).exchanges[0].is_busy
+    play.cpu_percent = (20.0, 20.0)
+    assert not measure_turns(turn, machine="shared").exchanges[0].is_busy
+
+
+CIRCLES = [[(0, 1), (1, 0), (2, 3), (3, 2)], [(4, 0), (0, 4)]]
+
+
+def links_of(*, machine: str = "", left_s: Callable[[], float] = no_limit) -> Sink:
+    sink = Sink()
+    with between(sink, left_s, machine) as found:
+        links.measure(found, CIRCLES, 1, sink, concurrency=1)
+    return sink
+
+
+def test_links_are_measured_all_at_once(play: Play) -> None:
+    sink = links_of()
+    ways = [way for pairs in CIRCLES for way in pairs]
+    assert [(reading.source, reading.destination) for reading in sink.readings] == ways
+    assert [reading.gbit_s for reading in sink.readings] == pytest.approx([RATE_GBIT_S] * 6)
+    assert len(play.ran) == len(ways)
+
+
+def test_links_of_a_busy_machine_are_measured_again_one_by_one(play: Play) -> None:
+    play.cpu_percent = (20.0, 20.0)
+    sink = links_of(machine="shared")
+    assert len(sink.readings) == 6
+    # The first four used 160 % of two processors, the others 80 %.
+    assert len(play.ran) == 4 + 4 + 2
+
+
+def test_links_of_lost_hosts_are_lost(play: Play) -> None:
+    play.lost = {1: HostError("h1", "iperf3 is not installed there")}
+    play.failures = {(2, 3): TransferError("nothing comes through", is_silence=True)}
+    sink = links_of()
+    assert sink.pair_losses == [PairLoss(2, 3, "nothing comes through")]
+    assert len(sink.readings) == 3
+    assert sink.host_losses == [HostLoss(1, "iperf3 is not installed there")]
+
+
+def test_no_link_is_begun_without_time(play: Play) -> None:
+    sink = links_of(left_s=lambda: 0.5)
+    assert {loss.reason for loss in sink.pair_losses} == {OUT_OF_TIME}
+    assert not play.ran

@@ -7,34 +7,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probes.iperf3.parse import Interval, Report
-from probes.uplinks.window import Timed, common_window_s
+from probes.uplinks.window import Timed, common_windows_s
 
 REPORT = Report([Interval(0.0, 1.0, 1.0)], None)
 
 
-def test_transfers_that_begin_at_once_share_all_but_the_warm_up() -> None:
-    timed = [Timed(REPORT, 5.0, 7.0)] * 3
-    assert common_window_s(timed, 2.0, 0.4) == pytest.approx((0.4, 2.0))
+def test_transfers_that_begin_at_once_share_all_but_warm_up_and_last_moment() -> None:
+    timed = [Timed(REPORT, 7.0)] * 3
+    windows = common_windows_s(timed, 2.0, 0.4)
+    assert windows is not None
+    assert windows == [pytest.approx((0.4, 1.9))] * 3
 
 
-def test_transfers_that_do_not_meet_have_no_window() -> None:
-    assert common_window_s([Timed(REPORT, 0.0, 2.0), Timed(REPORT, 5.0, 7.0)], 2.0, 0.4) is None
+@pytest.mark.parametrize("later_s", [5.0, 1.0])
+def test_transfers_that_hardly_meet_have_no_window(later_s: float) -> None:
+    assert common_windows_s([Timed(REPORT, 2.0), Timed(REPORT, 2.0 + later_s)], 2.0, 0.4) is None
 
 
-@given(
-    st.lists(
-        st.tuples(st.floats(0, 1), st.floats(0, 0.5), st.floats(0, 0.5)), min_size=1, max_size=6
+@given(st.lists(st.floats(0, 2), min_size=1, max_size=6))
+def test_in_the_window_all_run(begins: list[float]) -> None:
+    duration_s, warm_up_s = 3.0, 0.2
+    windows = common_windows_s(
+        [Timed(REPORT, begin + duration_s) for begin in begins], duration_s, warm_up_s
     )
-)
-def test_in_the_window_all_run(times: list[tuple[float, float, float]]) -> None:
-    """The word is given, the transfer begins some time later, its report comes some time after."""
-    duration_s = 3.0
-    timed = [Timed(REPORT, told, told + late + duration_s + after) for told, late, after in times]
-    window = common_window_s(timed, duration_s, 0.2)
-    if window is None:
+    if windows is None:
+        assert max(begins) - min(begins) > 1.5
         return
-    begins = [told + late for told, late, _ in times]
-    for begin in begins:
-        first, last = begin + window[0], begin + window[1]
-        assert all(other + 0.2 <= first + 1e-9 for other in begins)
-        assert all(last <= other + duration_s + 1e-9 for other in begins)
+    moments = [
+        (begin + first, begin + last) for begin, (first, last) in zip(begins, windows, strict=True)
+    ]
+    for first, last in moments:
+        assert (first, last) == pytest.approx(moments[0])
+        assert first >= max(begins) + warm_up_s - 1e-9
+        assert first < last < min(begins) + duration_s

@@ -45,7 +45,8 @@ def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]
     # click keeps what a command's help option is called from its first context on.
     context = probe_command.make_context("probe", argv, help_option_names=["-h", "--help"])
     values = context.params
-    return {name: value for name, value in values.items() if name not in ("check", "as_json")}
+    others = ("check", "as_json", "all_stages")
+    return {name: value for name, value in values.items() if name not in others}
 
 
 def set_tool(monkeypatch: pytest.MonkeyPatch, *, silent: bool) -> None:

@@ -14,6 +14,9 @@ from probes.samples import BandwidthReading, HostLoss, PairLoss
 from probes.uplinks.judge import may_be_more, seen_links
 from probes.uplinks.samples import Exchange, Links
 
+# Figures no further apart than this are taken for the same.
+_SAME = 1.05
+
 
 class LinkCollector:
     """A sink for what hosts can do by themselves: the most that each sent to, or got from, any.
@@ -55,9 +58,6 @@ class LinkCollector:
         self.failures.append(_failed_pair(self._names, loss))
         self._on_settled()
 
-    def host_lost(self, loss: HostLoss) -> None:
-        """A host failed, which whoever needs it later finds out and says."""
-
 
 class UplinkCollector:
     """A sink for what groups exchange.
@@ -81,6 +81,8 @@ class UplinkCollector:
         self._kept = kept
         self._on_settled = on_settled
         self._exchanges: dict[tuple[int, bool], Exchange] = {}
+        # What groups exchanged while others did, too, of those that were measured again alone.
+        self._beside_others: dict[tuple[int, bool], Exchange] = {}
         self.failures: list[Failure] = []
 
     def missing(self) -> list[tuple[int, bool]]:
@@ -92,15 +94,37 @@ class UplinkCollector:
             wanted += [(index, False)] if before.receive_gbit_s is None else []
         return wanted
 
+    def doubtful(self, links: Links) -> list[tuple[int, bool]]:
+        """What was measured while other groups exchanged data, too, which may have been the limit.
+
+        That is so where the group's own uplink need not have been the limit, or hosts share a
+        machine that may have been, or a group's two directions differ: it had other company, or
+        none, in the other one. All are in doubt once one of them did better alone.
+        """
+        groups = list(self._groups.values())
+        carried = self._all_carried()
+        seen = seen_links(links, self._exchanges.values())
+        company_cost = any(
+            self._exchanges[way].gbit_s > _SAME * before.gbit_s
+            for way, before in self._beside_others.items()
+        )
+        return [
+            way
+            for way, exchange in self._exchanges.items()
+            if exchange.beside
+            and (
+                company_cost
+                or exchange.is_busy
+                or may_be_more(exchange, groups, seen, carried)
+                or carried.get((way[0], not way[1]), 0.0) > _SAME * exchange.gbit_s
+            )
+        ]
+
     def uplinks(self, links: Links) -> list[Uplink]:
         """What is known so far; nothing of a group that has no reading."""
         groups = list(self._groups.values())
         links = seen_links(links, self._exchanges.values())
-        carried = {
-            (index, sends): gbit_s
-            for index, name in enumerate(self._groups)
-            for sends, gbit_s in self._carried(index, name)
-        }
+        carried = self._all_carried()
         found = []
         for index, name in enumerate(self._groups):
             uplink = self._kept.get(name, Uplink(name, None, None))
@@ -113,6 +137,13 @@ class UplinkCollector:
                 found.append(_with_hosts(uplink, groups[index], links))
         return found
 
+    def _all_carried(self) -> dict[tuple[int, bool], float]:
+        return {
+            (index, sends): gbit_s
+            for index, name in enumerate(self._groups)
+            for sends, gbit_s in self._carried(index, name)
+        }
+
     def _carried(self, index: int, name: str) -> list[tuple[bool, float]]:
         before = self._kept.get(name, Uplink(name, None, None))
         found = []
@@ -124,7 +155,11 @@ class UplinkCollector:
 
     def exchange(self, exchange: Exchange) -> None:
         """A group was measured in one direction."""
-        self._exchanges[exchange.group, exchange.sends] = exchange
+        way = (exchange.group, exchange.sends)
+        before = self._exchanges.get(way)
+        if before is not None:
+            self._beside_others[way] = before
+        self._exchanges[way] = exchange
         self._on_settled()
 
     def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:

@@ -1,0 +1,146 @@
+"""`plink probe --all`: round trips, groups and uplinks in one go, into one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from plink.cli.failures import naming_unreached
+from plink.cli.probe_action import go_on, prepared, report_pairs, warn_of_gaps
+from plink.cli.progress import StageProgress
+from plink.cli.resume_command import resume_all_command
+from plink.cli.talk import note, warn
+from plink.cli.uplinks_action import report_uplinks
+from plink.errors import EXIT_PARTIAL, PlinkError
+from plink.files import cluster as cluster_file
+from plink.files import document
+from plink.files.cluster import Cluster
+from plink.probing.chain import GroupsResult, StageResult, probe_all
+from plink.probing.run import ProbeResult
+from plink.probing.tools import TOOLS
+from plink.probing.uplinks import UplinkResult
+from plink.view.text import counted
+
+
+def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
+    """Carry out `plink probe --all` with these options; return the exit code."""
+    request, output = prepared(options, _go_on_with_all)
+    stages = _Stages(output)
+    try:
+        with naming_unreached():
+            probe_all(request, progress, stages.keep)
+    except KeyboardInterrupt:
+        if stages.is_empty:
+            raise
+        stages.interrupted()
+    except PlinkError as error:
+        if stages.is_empty:
+            raise
+        # What is written stays: a later stage cannot be carried out.
+        stages.failed(error)
+    finally:
+        stages.end()
+    return stages.code
+
+
+def _go_on_with_all(values: dict[str, Any], earlier: Cluster, resume: str) -> None:
+    """Take over the options of an earlier run, those of its uplinks, too."""
+    if earlier.rtt is not None and earlier.rtt.tool in TOOLS:
+        values["tool"] = earlier.rtt.tool
+    go_on(values, earlier, resume)
+    if earlier.uplinks is not None:
+        values["transfers"] = values["transfers"].going_on(earlier.uplinks.options, resume)
+
+
+class _Stages:
+    """Writes what each stage yields and says what it was."""
+
+    def __init__(self, output: str) -> None:
+        self._output = output
+        self._again = resume_all_command(output)
+        self._cluster: Cluster | None = None
+        self._is_written = False
+        # Each stage that is still to come is missing until it has said how it went.
+        self._codes: list[int] = []
+        self._is_over = False
+        self._said_interrupted = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no stage yielded anything."""
+        return self._cluster is None
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return max(self._codes) if self._is_over else EXIT_PARTIAL
+
+    def keep(self, result: StageResult) -> None:
+        """Take what a stage yielded."""
+        if isinstance(result, ProbeResult):
+            self._keep_pairs(result)
+        elif isinstance(result, GroupsResult):
+            self._keep_groups(result)
+        else:
+            self._keep_uplinks(result)
+
+    def interrupted(self) -> None:
+        """The user stopped it."""
+        if not (self._said_interrupted or self._is_over):
+            warn(f"interrupted; go on with: {self._again}")
+
+    def failed(self, error: PlinkError) -> None:
+        """A later stage cannot be carried out."""
+        self._is_over = False
+        warn(str(error), error.hint)
+
+    def end(self) -> None:
+        """Write what was held back, as standard output takes one file only."""
+        if self._cluster is not None and not self._is_written:
+            cluster_file.write(self._output, self._cluster)
+
+    def _write(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        if self._output != document.STANDARD_STREAM:
+            cluster_file.write(self._output, cluster)
+            self._is_written = True
+
+    def _keep_pairs(self, result: ProbeResult) -> None:
+        warn_of_gaps(result.cluster, result.measurement)
+        if result.measured == 0:
+            raise PlinkError("no pair of hosts could be measured", "the warnings above say why")
+        self._write(result.cluster)
+        self._codes.append(report_pairs(result, self._output, self._again))
+        self._said_interrupted = result.interrupted
+
+    def _keep_groups(self, result: GroupsResult) -> None:
+        self._write(result.cluster)
+        groups = result.cluster.groups
+        for text in () if result.found is None else result.found.grouping.notes:
+            note(text)
+        unmeasured = [] if result.found is None else result.found.grouping.unmeasured
+        if unmeasured:
+            warn(f"{counted(len(unmeasured), 'host')} with too few measurements to be placed")
+            self._codes.append(EXIT_PARTIAL)
+        if not result.has_uplinks:
+            self._is_over = True
+            what = f"one group only, {groups[0].name}" if groups else "no structure found"
+            note(f"{what}: uplinks, which are of groups, are left out")
+            return
+        how = "as the file has them" if result.found is None else "found in the round-trip times"
+        sizes = ", ".join(f"{group.name} ({len(group.hosts)})" for group in groups)
+        click.echo(f"{counted(len(groups), 'group')} {how}: {sizes}", err=True)
+
+    def _keep_uplinks(self, result: UplinkResult) -> None:
+        warn_of_gaps(result.cluster, result.measurement)
+        if result.measured == 0:
+            raise PlinkError(
+                "uplinks are not in the file: none could be measured",
+                f"the warnings above say why; then: {self._again}",
+            )
+        self._write(result.cluster)
+        self._codes.append(report_uplinks(result, self._output, self._again))
+        self._said_interrupted = result.interrupted
+        self._is_over = not result.interrupted
