@@ -17,6 +17,8 @@ from solvers.groups.structure import LEAST_NOISE, misfit
 
 # A space of more dimensions has room for anything.
 _DIMENSIONS = (1, 2, 3)
+# With fewer readings for each coordinate, points fit whatever there is.
+_READINGS_PER_NUMBER = 1.5
 _STEPS = 60
 _CUTOFF = 0.2
 # A host's own part of a distance, or a distance between points, is no less than this share of the
@@ -50,9 +52,9 @@ def cost_of_space(logs: Matrix, is_measured: Mask, noise: float = LEAST_NOISE) -
     size = len(logs)
     costs = []
     for dimensions in _DIMENSIONS:
-        if dimensions < size - 1:
-            # Moving and turning the whole changes nothing.
-            numbers = size * dimensions - dimensions * (dimensions + 1) // 2
+        # Moving and turning the whole changes nothing.
+        numbers = size * dimensions - dimensions * (dimensions + 1) // 2
+        if is_measured.sum() / 2 >= _READINGS_PER_NUMBER * numbers:
             predicted = np.log(_between_points(seen, dimensions) * scale)
             costs.append(_cost(predicted, logs, is_measured, noise, numbers))
     return min(costs, default=np.inf)

@@ -178,7 +178,7 @@ def test_an_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ({"hops_us": [1.0] * 16}, "hops_us does not sum up to cost_us"),
         ({"hops_us": [1.0]}, r"hops_us has 1 numbers, expected 16"),
         ({"hops_us": [-1.0] * 16}, r"hops_us\[0\] is -1.0, expected a number from 0"),
-        ({"version": 3}, "version 3 of plink.order is not known"),
+        ({"version": 4}, "version 4 of plink.order is not known"),
     ],
 )
 def test_an_order_that_cannot_be(
