@@ -67,10 +67,10 @@ class Embedding:
     def is_better_than_raw(self) -> bool:
         """Whether it is to be used in place of the readings.
 
-        With halves of the readings: whether it orders triplets of the other half better than the
-        readings of this one. Without: whether it predicts held-out pairs about as well as the raw
-        matrix, or better; where it does not, points in few dimensions cannot hold what the raw
-        matrix says.
+        It must predict what it has not seen about as well as the raw matrix, or better: where it
+        does not, points in few dimensions cannot hold what the raw matrix says. With halves of the
+        readings it must also order triplets of the other half better than the readings of this
+        one.
         """
         predicts = self.held_out_error <= _MOST_ABOVE_RAW * self.neighbour_error
         return predicts and (self.gain is None or self.gain.is_clear)
