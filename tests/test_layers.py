@@ -9,7 +9,7 @@ import ast
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 PACKAGES = ("plink", "probes", "solvers")
@@ -45,10 +45,26 @@ def installed_sources() -> Sources:
 
 def imports_of(name: str, sources: Sources) -> set[str]:
     """The modules that `name` imports; those outside `sources` by their full dotted name."""
-    text, is_package = sources[name]
+    return resolved(ast.walk(ast.parse(sources[name][0])), name, sources)
+
+
+def imported_at_once(name: str, sources: Sources) -> set[str]:
+    """Those of `imports_of` that importing the module itself imports, not a call of it."""
+    return resolved(outside_functions(ast.parse(sources[name][0])), name, sources)
+
+
+def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+            yield from outside_functions(child)
+
+
+def resolved(nodes: Iterable[ast.AST], name: str, sources: Sources) -> set[str]:
+    is_package = sources[name][1]
     package = name if is_package else name.rpartition(".")[0]
     found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -151,6 +167,14 @@ def test_scapy_is_imported_by_the_program_for_the_hosts_alone() -> None:
     assert [name for name in sources if users[0] in imports_of(name, sources)] == []
 
 
+def test_scikit_learn_is_imported_by_the_functions_that_need_it() -> None:
+    # It takes a second, which `plink order` and `plink show` have no use for.
+    sources = installed_sources()
+    users = {name for name in sources if "sklearn" in top_level(imports_of(name, sources))}
+    assert users
+    assert [name for name in users if "sklearn" in top_level(imported_at_once(name, sources))] == []
+
+
 def test_training_process_imports_nothing_heavy() -> None:
     assert training_imports(installed_sources()) & NOT_IN_TRAINING == set()
 
@@ -189,6 +213,12 @@ def test_checker_resolves_absolute_and_relative_imports() -> None:
     assert imports_of("plink.wire", MADE_UP) == {"plink.wire.frame"}
     assert imports_of("plink.cli", MADE_UP) == {"plink.cli.left", "click"}
     assert imports_of("probes.echo", MADE_UP) == {"probes.ssh", "solvers.ring"}
+
+
+def test_checker_tells_imports_at_once_from_later_ones() -> None:
+    assert imported_at_once("plink.wire.frame", MADE_UP) == set()
+    assert imported_at_once("plink.cli", MADE_UP) == {"plink.cli.left", "click"}
+    assert imported_at_once("probes.ssh", MADE_UP) == {"plink.files"}
 
 
 def test_checker_finds_forbidden_imports_in_functions_and_type_checking_blocks() -> None:

@@ -1,4 +1,4 @@
-"""An embedding of hosts: fit, choose its dimensions, and say whether it is to be trusted."""
+"""An embedding of hosts: fit, choose its shape, and say whether it is to be trusted."""
 
 from __future__ import annotations
 
@@ -9,25 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.embedding import held_out
-from solvers.embedding.objective import Objective, squared_distances
+from solvers.embedding.choice import choose
+from solvers.embedding.fit import Fit, fitted, predicted
+from solvers.embedding.neighbours import neighbour_prediction
 from solvers.embedding.observations import Matrix, Observations, observe
-from solvers.embedding.start import classical, fitted_to
+from solvers.embedding.triplets import Gain, gain_of_order
 
-DIMENSIONS = (2, 3, 5, 8)
+DIMENSIONS = (2, 3, 5, 8, 12, 16)
 
-# Three dimensions are where the optimisation finds the coarse shape; others go on from there.
-_FIRST = 3
-# A point has as many unknowns as dimensions; this many measured pairs must speak for each.
+# A point has as many unknowns as dimensions; so many measured pairs must speak for each. Where
+# other readings of the same pairs judge, an embedding that has too many unknowns is seen.
 _PAIRS_PER_UNKNOWN = 2.0
-_STEPS = 50
-_STEPS_TO_COMPARE = 25
+_PAIRS_PER_UNKNOWN_OF_HALVES = 1.0
 _STEPS_AT_LAST = 40
-_TOLERANCE = 1e-5
-_LEAST_CUTOFF = 1e-3
 # The raw matrix predicts by a mean of readings, of which a reading itself has more noise.
-_MOST_ABOVE_RAW = 1.25
-# From the median of absolute values to a normal distribution's standard deviation.
-_MEDIAN_TO_DEVIATION = 1.4826
+_MOST_ABOVE_RAW = 1.1
 
 
 @dataclass(frozen=True)
@@ -39,11 +35,13 @@ class Embedding:
         heights: (N,) what each host adds to all its distances, in their unit; zero if not fitted.
         alpha: the power of eq. 4.1.
         objective: eq. 4.1 over the measured pairs, in the square of the distances' unit.
-        held_out_error: the mean share by which held-out distances were missed (capped, see
-            `held_out.error`).
+        held_out_error: the mean share by which held-out readings were missed (capped, see
+            `held_out.Split`).
         neighbour_error: the same for the raw matrix, which predicts a pair by the hosts that are
             most like its ends.
         steps: of the optimiser, in all.
+        gain: how much better it orders triplets than the readings; None where there are no halves
+            of the readings to tell.
     """
 
     points: Matrix
@@ -53,6 +51,7 @@ class Embedding:
     held_out_error: float
     neighbour_error: float
     steps: int
+    gain: Gain | None = None
 
     @property
     def dimensions(self) -> int:
@@ -62,43 +61,47 @@ class Embedding:
     @property
     def distance(self) -> Matrix:
         """(N, N) the distances that the embedding stands for; symmetric, zero diagonal."""
-        return _predicted(self.points, self.heights, self.alpha)
+        return predicted(self.points, self.heights, self.alpha)
 
     @property
     def is_better_than_raw(self) -> bool:
-        """Whether it predicted held-out distances about as well as the raw matrix did, or better.
+        """Whether it is to be used in place of the readings.
 
-        Where it did not, points in few dimensions cannot hold what the raw matrix says.
+        It must predict what it has not seen about as well as the raw matrix, or better: where it
+        does not, points in few dimensions cannot hold what the raw matrix says. With halves of the
+        readings it must also order triplets of the other half better than the readings of this
+        one.
         """
-        return self.held_out_error <= _MOST_ABOVE_RAW * self.neighbour_error
-
-
-@dataclass(frozen=True)
-class _Fit:
-    points: Matrix
-    heights: npt.NDArray[np.float64]
-    steps: int
+        predicts = self.held_out_error <= _MOST_ABOVE_RAW * self.neighbour_error
+        return predicts and (self.gain is None or self.gain.is_clear)
 
 
 def embed(
     distance: Matrix,
     *,
+    halves: tuple[Matrix, Matrix] | None = None,
     dimensions: int | None = None,
     alpha: float = 1.0,
-    heights: bool = False,
+    heights: bool | None = None,
     seed: int = 0,
     on_progress: Callable[[str], None] | None = None,
 ) -> Embedding:
     """Points whose distances agree with the measured ones: minimise Luo 2020, eq. 4.1.
 
     Residuals count as shares of the distance and through a pseudo-Huber loss (`Objective`). The
-    optimiser is L-BFGS from a classical-scaling start, in three dimensions first.
+    optimiser is L-BFGS from a classical-scaling start, in three dimensions first. Dimensions and
+    heights are the simplest whose error is as small as the best one's, to one standard error: on
+    the other half of the readings where there are halves, else on held-out pairs.
 
     Args:
-        distance: (N, N), not negative, NaN where not measured; need not be symmetric.
-        dimensions: of the points; None chooses by held-out pairs.
+        distance: (N, N), not negative, NaN where not measured; need not be symmetric. With halves
+            the least of both.
+        halves: the readings of one half of the passes and of the other, each as `distance`: the
+            noise of one must say nothing of the other's.
+        dimensions: of the points; None chooses.
         alpha: from 1 (distances are fitted as they are) to 2 (long ones are compacted).
-        heights: whether each host has a part of its distances to itself, not negative.
+        heights: whether each host has a part of its distances to itself, not negative; None
+            chooses where the dimensions are chosen, and has none where they are given.
         seed: which pairs are held out.
         on_progress: told the dimensions that are being fitted.
 
@@ -108,52 +111,57 @@ def embed(
     if not 1.0 <= alpha <= 2.0:
         raise ValueError(f"alpha is {alpha}, expected 1 to 2")
     observations = observe(distance)
-    candidates = _candidates(observations, dimensions)
+    pairs_per_unknown = _PAIRS_PER_UNKNOWN if halves is None else _PAIRS_PER_UNKNOWN_OF_HALVES
+    candidates = _candidates(observations, dimensions, pairs_per_unknown)
     rng = np.random.default_rng([seed, 0xE3B])
+    parts = None if halves is None else _observed_halves(observations, halves)
+    if parts is None:
+        splits = held_out.of_pairs(observations, rng)
+    else:
+        splits = held_out.of_halves(*parts, rng)
+    kinds = [heights] if heights is not None else [False, True] if dimensions is None else [False]
+    chosen = choose(splits, candidates, kinds, alpha=alpha, rng=rng, on_progress=on_progress)
 
-    def fit(known: Observations, start: _Fit, size: int, most_steps: int) -> _Fit:
-        if on_progress is not None:
-            on_progress(f"{size} dimensions")
-        points = fitted_to(start.points, size, rng)
-        return _fitted(known, _Fit(points, start.heights, start.steps), alpha, heights, most_steps)
+    def whole(known: Observations, begin: Fit) -> Fit:
+        return fitted(known, begin, begin.shape.dimensions, _STEPS_AT_LAST, rng)
 
-    held = held_out.choose(observations.is_measured, rng)
-    known = observations.without(held)
-    first = min(_FIRST, len(distance) - 1)
-    start = _Fit(classical(known, first, alpha), np.zeros(len(distance)), 0)
-    current = shape = fit(known, start, first, _STEPS)
-    errors: dict[int, held_out.Error] = {}
-    fits: dict[int, _Fit] = {}
-
-    def judge(size: int, found: _Fit) -> None:
-        predicted = _predicted(found.points, found.heights, alpha)
-        errors[size] = held_out.error(predicted, observations, held)
-        fits[size] = found
-
-    for size in (size for size in candidates if size >= first):
-        if size != first:
-            current = fit(known, current, size, _STEPS_TO_COMPARE)
-        judge(size, current)
-    for size in (size for size in reversed(candidates) if size < first):
-        # Where more dimensions than these are too few, so are these.
-        if errors and held_out.simplest(errors) > min(errors):
-            break
-        judge(size, fit(known, shape, size, _STEPS_TO_COMPARE))
-    best = held_out.simplest(errors)
-    final = fit(observations, fits[best], best, _STEPS_AT_LAST)
-    neighbours = held_out.neighbour_prediction(known)
+    final = whole(observations, chosen.fits[0])
+    gain = None
+    if parts is not None:
+        # Splits are of the first half, the second, the first again and so on.
+        of_halves = [whole(known, fit) for known, fit in zip(parts, chosen.fits, strict=False)]
+        gain = gain_of_order(parts, of_halves, rng)
+    neighbours = [neighbour_prediction(split.known) for split in splits]
     return Embedding(
         points=final.points * observations.scale ** (1.0 / alpha),
         heights=final.heights * observations.scale,
         alpha=alpha,
-        objective=_objective(observations, final, alpha),
-        held_out_error=errors[best].mean,
-        neighbour_error=held_out.error(neighbours, observations, held).mean,
+        objective=_objective(observations, final),
+        held_out_error=chosen.error,
+        neighbour_error=held_out.mean(held_out.missed(splits, neighbours)),
         steps=final.steps,
+        gain=gain,
     )
 
 
-def _candidates(observations: Observations, dimensions: int | None) -> Sequence[int]:
+def _observed_halves(
+    observations: Observations, halves: tuple[Matrix, Matrix]
+) -> tuple[Observations, Observations]:
+    """The halves as observations.
+
+    Raises:
+        ValueError: they are of other hosts, or not distances.
+    """
+    first, second = (observe(half) for half in halves)
+    shape = observations.distance.shape
+    if first.distance.shape != shape or second.distance.shape != shape:
+        raise ValueError(f"expected halves of {shape[0]} hosts, as many as there are distances")
+    return first, second
+
+
+def _candidates(
+    observations: Observations, dimensions: int | None, pairs_per_unknown: float
+) -> Sequence[int]:
     """The dimensions that the data can say something about, fewest first.
 
     Raises:
@@ -175,7 +183,7 @@ def _candidates(observations: Observations, dimensions: int | None) -> Sequence[
         for candidate in wanted
         if candidate < size
         and partners.min() > candidate
-        and pairs >= _PAIRS_PER_UNKNOWN * _unknowns(size, candidate)
+        and pairs >= pairs_per_unknown * _unknowns(size, candidate)
     ]
     if not found:
         least = wanted[0]
@@ -198,44 +206,7 @@ def _components(is_measured: npt.NDArray[np.bool_]) -> int:
     return int(count)
 
 
-def _fitted(
-    observations: Observations, start: _Fit, alpha: float, has_heights: bool, most_steps: int
-) -> _Fit:
-    from scipy.optimize import minimize  # noqa: PLC0415
-
-    size, dimensions = start.points.shape
-
-    def objective(cutoff: float) -> Objective:
-        return Objective(
-            observations, dimensions, alpha=alpha, has_heights=has_heights, cutoff=cutoff
-        )
-
-    residuals = objective(1.0).residuals(start.points, start.heights)
-    spread = float(np.median(np.abs(residuals[observations.is_measured])))
-    chosen = objective(max(_LEAST_CUTOFF, _MEDIAN_TO_DEVIATION * spread))
-    free: list[tuple[float | None, float | None]] = [(None, None)] * (size * dimensions)
-    found = minimize(
-        chosen,
-        chosen.packed(start.points, start.heights),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[*free, *[(0.0, None)] * size] if has_heights else None,
-        options={"maxiter": most_steps, "ftol": _TOLERANCE},
-    )
-    points, heights = chosen.unpacked(found.x)
-    return _Fit(points, heights, start.steps + int(found.nit))
-
-
-def _objective(observations: Observations, fit: _Fit, alpha: float) -> float:
+def _objective(observations: Observations, fit: Fit) -> float:
     """Eq. 4.1 as the paper has it: plain squares, each measured pair once."""
-    predicted = _predicted(fit.points, fit.heights, alpha)
-    missed = (predicted - observations.distance)[observations.is_measured]
+    missed = (fit.distance - observations.distance)[observations.is_measured]
     return float((missed**2).sum() / 2.0) * observations.scale**2
-
-
-def _predicted(points: Matrix, heights: npt.NDArray[np.float64], alpha: float) -> Matrix:
-    distance: Matrix = squared_distances(points) ** (alpha / 2.0)
-    distance += heights[:, None]
-    distance += heights[None, :]
-    np.fill_diagonal(distance, 0.0)
-    return (distance + distance.T) / 2.0

@@ -1,41 +1,98 @@
-"""Pairs held out of a fit, and how well points and the raw matrix predict them."""
+"""What is held out of a fit, and how well points and the raw matrix predict it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from solvers.embedding.fit import Shape
 from solvers.embedding.observations import Mask, Matrix, Observations
 
-_SHARE = 0.1
+Indices = npt.NDArray[np.intp]
+
+_SHARE = 0.2
 # A host keeps at least this many measured partners.
 _LEAST_PARTNERS = 3
 # A pair that is missed by more counts as missed by this much: it is an outlier.
 _MOST_ERROR = 1.0
-# Hosts that are most like another one, whose readings predict that one's.
-_NEIGHBOURS = 5
-# Pairs that two hosts must have in common before their likeness means anything.
-_LEAST_COMMON = 3
+# More dimensions that miss by so small a share less are not worth having.
+LEAST_GAIN = 0.01
+# Of more hosts than these one part of the pairs says enough, and one half of the readings.
+_MOST_TO_FOLD = 64
+_MOST_TO_SWAP = 128
 
 
 @dataclass(frozen=True)
-class Error:
-    """The mean share by which distances were missed, and its standard error."""
+class Split:
+    """What a fit may know and what it is judged by.
 
-    mean: float
-    deviation: float
+    Args:
+        known: N hosts.
+        judge: (N, N) in units of `known.scale`, zero where not measured.
+        judged: (N, N), symmetric: the pairs that count.
+    """
+
+    known: Observations
+    judge: Matrix
+    judged: Mask
+
+    def missed(self, predicted: Matrix) -> npt.NDArray[np.float64]:
+        """How far predictions are from each judged distance, as a share of it, at most 1."""
+        pairs = np.triu(self.judged, 1)
+        judge = self.judge[pairs]
+        floor = np.maximum(judge, np.finfo(np.float64).tiny)
+        found: npt.NDArray[np.float64] = np.minimum(
+            np.abs(predicted[pairs] - judge) / floor, _MOST_ERROR
+        )
+        return found
 
 
-def choose(is_measured: Mask, rng: np.random.Generator) -> Mask:
-    """(N, N), symmetric: a tenth of the measured pairs, which connects and spares every host."""
+def of_pairs(observations: Observations, rng: np.random.Generator) -> list[Split]:
+    """Held-out pairs judge a fit to the others."""
+    return [
+        Split(observations.without(held), observations.distance, held)
+        for held in _folds(observations.is_measured, rng)
+    ]
+
+
+def of_halves(first: Observations, second: Observations, rng: np.random.Generator) -> list[Split]:
+    """Each half of the readings judges a fit to the other, whose noise is another.
+
+    Where pairs are missing, a fit must predict them too: there it is judged by held-out pairs.
+    """
+    both = first.is_measured & second.is_measured
+    is_complete = int(both.sum()) == len(both) * (len(both) - 1)
+    splits = []
+    for held in [None] if is_complete else _folds(both, rng):
+        for known, other in ((first, second), (second, first)):
+            judge = other.distance * (other.scale / known.scale)
+            left = known if held is None else known.without(held)
+            splits.append(Split(left, judge, both if held is None else held))
+    return splits if len(both) <= _MOST_TO_SWAP else splits[:1]
+
+
+def _folds(is_measured: Mask, rng: np.random.Generator) -> list[Mask]:
+    """(N, N), symmetric: parts of the measured pairs, which connect and spare every host.
+
+    Of few hosts each pair is in one of them, if it can be spared; of many, one is enough.
+    """
     first, second = np.nonzero(np.triu(is_measured, 1))
+    order = rng.permutation(len(first))
+    wanted = int(_SHARE * len(first))
+    count = round(1.0 / _SHARE) if len(is_measured) <= _MOST_TO_FOLD else 1
+    return [
+        _spared(is_measured, first[part], second[part])
+        for part in (order[fold * wanted : (fold + 1) * wanted] for fold in range(count))
+    ]
+
+
+def _spared(is_measured: Mask, first: Indices, second: Indices) -> Mask:
     partners = is_measured.sum(axis=1)
     held = np.zeros_like(is_measured)
-    wanted = int(_SHARE * len(first))
-    for pair in rng.permutation(len(first))[:wanted]:
-        i, j = first[pair], second[pair]
+    for i, j in zip(first, second, strict=True):
         if min(partners[i], partners[j]) > _LEAST_PARTNERS:
             held[i, j] = held[j, i] = True
             partners[i] -= 1
@@ -43,61 +100,36 @@ def choose(is_measured: Mask, rng: np.random.Generator) -> Mask:
     return held
 
 
-def error(predicted: Matrix, observations: Observations, held: Mask) -> Error:
-    """How far predictions are from held-out distances; either way, as shares of the larger."""
-    pairs = np.triu(held, 1)
-    measured = observations.distance[pairs]
-    if measured.size < 2:
-        return Error(np.inf, 0.0)
-    floor = np.maximum(measured, np.finfo(np.float64).tiny)
-    missed = np.minimum(np.abs(predicted[pairs] - measured) / floor, _MOST_ERROR)
-    return Error(float(missed.mean()), float(missed.std() / np.sqrt(missed.size)))
+def missed(splits: Sequence[Split], predictions: Sequence[Matrix]) -> npt.NDArray[np.float64]:
+    """How far each split's predictions are from what it judges by, one after the other."""
+    return np.concatenate(
+        [split.missed(found) for split, found in zip(splits, predictions, strict=True)]
+    )
 
 
-def simplest(errors: Mapping[int, Error]) -> int:
-    """The fewest dimensions whose error is within one standard error of the least."""
-    least = min(errors.values(), key=lambda found: found.mean)
-    limit = least.mean + least.deviation
-    return min(size for size, found in errors.items() if found.mean <= limit)
+def mean(missed_by: npt.NDArray[np.float64]) -> float:
+    """The mean share by which distances were missed; infinite where too few judge."""
+    return float(missed_by.mean()) if missed_by.size >= 2 else np.inf
 
 
-def neighbour_prediction(known: Observations) -> Matrix:
-    """(N, N) each distance as the hosts that are most like its ends have it.
+def simplest(missed_by: Mapping[Shape, npt.NDArray[np.float64]]) -> Shape:
+    """The simplest shape that misses no more than the best one, by one standard error.
 
-    The likeness of two hosts is the mean share by which their distances to third hosts differ.
-    The prediction is the median over those of the nearest hosts that measured the pair; where
-    none did, it is the median of all distances.
+    The error is that of the difference of both, pair by pair; what differs by `LEAST_GAIN` or less
+    is as good.
     """
-    size = len(known.distance)
-    predicted = np.empty((size, size))
-    readings = np.where(known.is_measured, np.log(np.maximum(known.distance, 1e-12)), 0.0)
-    measured = known.is_measured.astype(np.float64)
-    common = measured @ measured.T
-    # Of the squared difference over third hosts that both measured, by its three products.
-    squares = readings**2 @ measured.T
-    unlike = squares + squares.T - 2.0 * (readings @ readings.T)
-    mean = np.full((size, size), np.inf)
-    np.divide(unlike, common, out=mean, where=common >= _LEAST_COMMON)
-    np.fill_diagonal(mean, np.inf)
-    nearest = np.argsort(mean, axis=1)[:, :_NEIGHBOURS]
-    usable = np.take_along_axis(mean, nearest, axis=1) < np.inf
-    gaps = np.where(known.is_measured, known.distance, np.nan)
-    overall = float(np.median(known.distance[known.is_measured]))
-    for host in range(size):
-        rows = gaps[nearest[host][usable[host]]]
-        predicted[host] = _medians(rows, overall)
-    return (predicted + predicted.T) / 2.0
+    best = min(missed_by, key=lambda shape: mean(missed_by[shape]))
+    as_good = [
+        shape
+        for shape, found in missed_by.items()
+        if shape == best or _is_as_good(found, missed_by[best])
+    ]
+    return min(as_good, key=lambda shape: shape.rank)
 
 
-def _medians(rows: Matrix, fallback: float) -> Matrix:
-    """The median of each column's numbers; `fallback` where there is none."""
-    counts = (~np.isnan(rows)).sum(axis=0)
-    if not counts.any():
-        return np.full(rows.shape[1], fallback)
-    # NaN sorts last, so the numbers' middle is known from their count.
-    ordered = np.sort(rows, axis=0)
-    columns = np.arange(rows.shape[1])
-    middle = ordered[np.maximum(counts - 1, 0) // 2, columns]
-    middle += ordered[np.minimum(counts // 2, len(rows) - 1), columns]
-    found: Matrix = np.where(counts > 0, middle / 2.0, fallback)
-    return found
+def _is_as_good(found: npt.NDArray[np.float64], best: npt.NDArray[np.float64]) -> bool:
+    if found.size < 2:
+        return True
+    difference = found - best
+    chance = difference.std() / np.sqrt(difference.size)
+    return bool(difference.mean() <= max(chance, LEAST_GAIN * best.mean()))

@@ -8,6 +8,7 @@ from solvers.embedding.observations import Matrix, Observations
 
 # How far points step into dimensions that they have not used yet, in median distances.
 _STEP = 0.05
+_SHARE_OF_SMALLEST = 0.45
 
 
 def classical(observations: Observations, dimensions: int, alpha: float) -> Matrix:
@@ -44,3 +45,13 @@ def fitted_to(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matr
         return reduced
     steps = rng.normal(0.0, _STEP, (size, dimensions - known))
     return np.hstack([points, steps])
+
+
+def smallest_halves(observations: Observations) -> Matrix:
+    """(N,) heights to begin with: a little less than half of each host's smallest distance.
+
+    No pair's two heights are then more than its distance.
+    """
+    measured = np.where(observations.is_measured, observations.distance, np.inf)
+    halves: Matrix = _SHARE_OF_SMALLEST * measured.min(axis=1)
+    return halves

@@ -15,10 +15,10 @@ def constrained_kmeans(
 ) -> Labels:
     """k groups of at least N / k / elasticity hosts each, near their centres.
 
-    k-means++ chooses the first centres (Arthur and Vassilvitskii 2007); each round assigns hosts
-    to centres at the least sum of squared distances that the minimum size allows (Bradley, Bennett
-    and Demiriz 2000), exactly. Of several runs the one whose sizes differ least is kept, and the
-    tightest among equals, where the paper draws one.
+    k-means++ chooses the first centres (Arthur and Vassilvitskii 2007; scikit-learn's); each round
+    assigns hosts to centres at the least sum of squared distances that the minimum size allows
+    (Bradley, Bennett and Demiriz 2000), exactly. Of several runs the one whose sizes differ least
+    is kept, and the tightest among equals, where the paper draws one.
 
     Args:
         points: (N, D).
@@ -30,18 +30,20 @@ def constrained_kmeans(
     Raises:
         ValueError: not 1 to N groups, or an elasticity outside 1 to 2.
     """
+    # Takes a second to import, and callers import this module for small things too.
+    from sklearn.cluster import kmeans_plusplus  # noqa: PLC0415
+
     smallest = least_size(len(points), groups, elasticity)
-    rng = np.random.default_rng([seed, 0x3EA5])
-    found = [_run(points, groups, smallest, rng) for _ in range(runs)]
+    seeds = np.random.SeedSequence([seed, 0x3EA5]).generate_state(runs)
+    starts = [kmeans_plusplus(points, groups, random_state=int(start))[0] for start in seeds]
+    found = [_run(points, centres, smallest) for centres in starts]
     _, _, labels = min(found, key=lambda run: run[:2])
     return renumbered(labels)
 
 
-def _run(
-    points: Matrix, groups: int, smallest: int, rng: np.random.Generator
-) -> tuple[float, float, Labels]:
+def _run(points: Matrix, centres: Matrix, smallest: int) -> tuple[float, float, Labels]:
     """The spread of sizes, the sum of squared distances to the centres, and the groups."""
-    centres = _first_centres(points, groups, rng)
+    groups = len(centres)
     labels = np.full(len(points), -1)
     squared = _squared(points, centres)
     for _ in range(_MOST_ROUNDS):
@@ -52,20 +54,6 @@ def _run(
         squared = _squared(points, centres)
     inertia = float(squared[np.arange(len(points)), labels].sum())
     return float(np.bincount(labels, minlength=groups).std()), inertia, labels
-
-
-def _first_centres(points: Matrix, groups: int, rng: np.random.Generator) -> Matrix:
-    """k-means++: each further centre is a point, drawn by its squared distance to the nearest."""
-    chosen = [int(rng.integers(len(points)))]
-    nearest = _squared(points, points[chosen])[:, 0]
-    while len(chosen) < groups:
-        total = float(nearest.sum())
-        if total > 0.0:
-            chosen.append(int(rng.choice(len(points), p=nearest / total)))
-        else:
-            chosen.append(int(rng.choice(np.setdiff1d(np.arange(len(points)), chosen))))
-        nearest = np.minimum(nearest, _squared(points, points[chosen[-1:]])[:, 0])
-    return points[chosen]
 
 
 def _assigned(squared: Matrix, smallest: int) -> Labels:

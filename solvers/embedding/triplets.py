@@ -1,0 +1,154 @@
+"""How well distances order triplets of hosts, judged by other readings of the same hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.embedding.fit import Fit
+from solvers.embedding.neighbours import by_likeness
+from solvers.embedding.observations import Matrix, Observations
+
+# So many triplets tell an order's accuracy to a tenth of a per cent.
+_MOST_TRIPLETS = 100_000
+# Distances differ clearly where they do by so many times what readings and the judge differ by.
+# What is much farther tells groups apart; where it decides nothing, closer ones are asked.
+_CLEAR = (4.0, 2.0)
+# Of fewer triplets that are clear, as a share of those looked at, a few pairs decide.
+_LEAST_SHARE = 0.01
+# A gain is more than chance from so many standard errors on.
+_SURE = 1.0
+# From the median of absolute values to a normal distribution's standard deviation.
+_MEDIAN_TO_DEVIATION = 1.4826
+
+
+@dataclass(frozen=True)
+class Triplets:
+    """Triplets of an observer and two hosts, one of which a judge has clearly nearer.
+
+    Args:
+        observer, nearer, farther: (T,) hosts.
+    """
+
+    observer: npt.NDArray[np.intp]
+    nearer: npt.NDArray[np.intp]
+    farther: npt.NDArray[np.intp]
+
+    def ordered(self, distance: Matrix) -> npt.NDArray[np.float64]:
+        """(T,) 1 where the distances say so too, 0.5 where they are equal, else 0."""
+        near = distance[self.observer, self.nearer]
+        far = distance[self.observer, self.farther]
+        found: npt.NDArray[np.float64] = (near < far) + 0.5 * (near == far)
+        return found
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much better an embedding orders triplets than the readings that it was fitted to.
+
+    Args:
+        readings: the share of triplets that the readings order as the judge does.
+        mean: the share that the embedding does, less that; NaN where too few triplets are clear.
+        deviation: the standard error of the mean, over observers.
+    """
+
+    readings: float
+    mean: float
+    deviation: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the gain is more than its standard error."""
+        return self.mean > _SURE * self.deviation
+
+
+def gain_of_order(
+    halves: Sequence[Observations], fits: Sequence[Fit], rng: np.random.Generator
+) -> Gain:
+    """Embeddings of one half of the readings against those readings, judged by the other half.
+
+    Args:
+        halves: of the readings, of N hosts.
+        fits: to the first of them or to both.
+        rng: which triplets are looked at.
+    """
+    for clear in _CLEAR:
+        found = _gain(halves, fits, clear, rng)
+        if found.mean < 0.0 or found.is_clear:
+            break
+    return found
+
+
+def _gain(
+    halves: Sequence[Observations], fits: Sequence[Fit], clear: float, rng: np.random.Generator
+) -> Gain:
+    size = len(halves[0].distance)
+    triplets, right, gained = np.zeros((3, size))
+    for half, judge, fit in zip(halves, reversed(halves), fits, strict=False):
+        readings, judged = with_gaps(half), without_detours(judge)
+        differences = np.abs(np.log(readings * half.scale / (judged * judge.scale)))
+        margin = clear * _MEDIAN_TO_DEVIATION * float(np.nanmedian(differences))
+        found = clear_triplets(np.where(np.isnan(readings), np.nan, judged), margin, rng)
+        by_readings = found.ordered(readings)
+        triplets += np.bincount(found.observer, minlength=size)
+        right += np.bincount(found.observer, by_readings, size)
+        more = found.ordered(fit.distance) - by_readings
+        gained += np.bincount(found.observer, more, size)
+    total = float(triplets.sum())
+    looked_at = min(_MOST_TRIPLETS, _count(size)) * min(len(halves), len(fits))
+    if total <= _LEAST_SHARE * looked_at:
+        return Gain(np.nan, np.nan, np.inf)
+    mean = float(gained.sum()) / total
+    deviation = float(np.sqrt(((gained - mean * triplets) ** 2).sum())) / total
+    return Gain(float(right.sum()) / total, mean, deviation)
+
+
+def with_gaps(observations: Observations) -> Matrix:
+    """(N, N) the distances, NaN where not measured."""
+    found: Matrix = np.where(observations.is_measured, observations.distance, np.nan)
+    return found
+
+
+def without_detours(judge: Observations) -> Matrix:
+    """(N, N) the distances, less what a single pair has too much; NaN where not measured.
+
+    A pair that is farther than the hosts most like either end have it counts as those do: what
+    disturbs a pair, also for long, makes it longer. None of that is a reason to trust the readings
+    that show it again.
+    """
+    likely = by_likeness(judge)
+    return np.minimum(with_gaps(judge), np.maximum(likely, likely.T))
+
+
+def clear_triplets(judge: Matrix, margin: float, rng: np.random.Generator) -> Triplets:
+    """Triplets whose two distances differ by more than a margin to the judge.
+
+    Args:
+        judge: (N, N), NaN where not measured.
+        margin: in logarithms of distances.
+        rng: which triplets are looked at where there are too many for all of them.
+    """
+    size = len(judge)
+    if _count(size) <= _MOST_TRIPLETS:
+        one, other = np.triu_indices(size, 1)
+        observer = np.repeat(np.arange(size), one.size)
+        one, other = np.tile(one, size), np.tile(other, size)
+    else:
+        observer, one, other = rng.integers(size, size=(3, _MOST_TRIPLETS))
+    is_usable = (observer != one) & (observer != other) & (one != other)
+    observer, one, other = observer[is_usable], one[is_usable], other[is_usable]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(judge)
+        difference = logs[observer, other] - logs[observer, one]
+    is_clear = np.abs(difference) > margin
+    is_first = difference[is_clear] > 0.0
+    observer, one, other = observer[is_clear], one[is_clear], other[is_clear]
+    return Triplets(observer, np.where(is_first, one, other), np.where(is_first, other, one))
+
+
+def _count(size: int) -> int:
+    """How many triplets there are of an observer and two other hosts."""
+    return size * (size - 1) * (size - 2) // 2
