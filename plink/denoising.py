@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.bandwidth_distance import bandwidth_distances, has_only_bandwidth
-from plink.distance import Matrix, filled
+from plink.distance import Matrix, both_directions, filled
 from plink.files.cluster import Cluster
 from solvers.embedding.embed import Embedding, embed
 
@@ -151,20 +151,26 @@ def readings_between(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
 
 
 def half_clusters(cluster: Cluster) -> tuple[Cluster, Cluster] | None:
-    """The cluster as the odd and as the even passes saw it; None without several passes."""
+    """The cluster as the odd and as the even passes saw it, or else either direction of the pairs.
+
+    None where there is only one measurement of most pairs.
+    """
     rtt = cluster.rtt
-    if rtt is None or rtt.halves_us is None:
+    if rtt is None:
         return None
-    odd, even = (
+    halves = rtt.halves_us or both_directions(cluster)
+    if halves is None:
+        return None
+    one, other = (
         replace(cluster, rtt=replace(rtt, rtt_us={rtt.reading: half}, passes=None, halves_us=None))
-        for half in rtt.halves_us
+        for half in halves
     )
-    return odd, even
+    return one, other
 
 
 def _halves(cluster: Cluster, hosts: Sequence[int]) -> tuple[Matrix, Matrix] | None:
     halves = half_clusters(cluster)
-    if halves is None:
+    if halves is None or cluster.rtt is None or cluster.rtt.halves_us is None:
         return None
     odd, even = (least_of_both_directions(half)[np.ix_(hosts, hosts)] for half in halves)
     return odd, even

@@ -186,7 +186,7 @@ def _named(labels: Labels, names: Sequence[str], before: Sequence[Group]) -> lis
 def _confirmed(
     cluster: Cluster, denoised: Denoised, request: GroupRequest, method: str
 ) -> float | None:
-    """How well the groups found on the odd passes alone agree with those on the even ones."""
+    """How well the groups that either half of the readings shows alone agree with each other."""
     halves = half_clusters(cluster)
     if halves is None or method == "kmeans" or denoised.filled_pairs:
         return None

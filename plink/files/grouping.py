@@ -55,7 +55,7 @@ class Grouping:
         probability: that the distances show groups at all; None in files of earlier versions.
         rival: the best explanation of the distances without groups, in words.
         confirmed: adjusted mutual information of the groups found on the odd passes' readings alone
-            and on the even ones'; None where it could not be checked.
+            and on the even ones', or on either direction's; None where it could not be checked.
         quality: of each group.
         doubtful: hosts that may belong elsewhere, the least sure first.
         alone: names of hosts that fit nowhere.

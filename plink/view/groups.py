@@ -64,7 +64,7 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
         lines.append(f"found by {printable(grouping.method)} on the {grouping.matrix} distances")
         if grouping.confirmed is not None:
             lines.append(
-                "found again: the odd passes alone and the even ones give groups that agree to "
+                "found again: either half of the readings alone gives groups that agree to "
                 f"{max(0.0, grouping.confirmed):.2f} (adjusted mutual information)"
             )
     if len(grouping.levels) > 1:

@@ -57,11 +57,12 @@ def test_racks_are_found_and_written_into_the_file(sizes, capsys):
     assert sorted(len(group.hosts) for group in found.groups) == sorted(sizes)
     assert found.grouping.method == "levels"
     assert found.grouping.confirmed == 1.0
-    assert found.grouping.certainty > 0.99
+    assert found.grouping.probability > 0.99
+    assert not found.grouping.doubtful
     assert "adjusted mutual information 1.000" in said.out
     assert "PAIA: raw 100.00 %, embedded 100.00 %" in said.out
     assert "no host's link is known: they are taken for unlimited" in said.err
-    assert "the embedding was not used: every pair was measured" in said.err
+    assert "groups: sure (> 99.9 %); without groups: " in said.out
 
 
 def test_json_tells_groups_capacities_and_truth(capsys):
