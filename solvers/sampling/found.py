@@ -1,0 +1,99 @@
+"""What the readings of a sample show so far: fragments of groups, and what lies between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.sampling.kinship import kinship
+from solvers.sampling.linkage import joined
+from solvers.sampling.scales import limits, spread
+
+Matrix = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+
+# A far reading of a pair that is near says less than a near one: noise only adds.
+_FAR_VOTE = -0.75
+# The vote of a reading in units of log likelihood.
+_VOTE_WORTH = 4.0
+_LEAST_WIDTH = 0.05
+_LEAST_DEVIATION, _MOST_DEVIATION = 0.03, 0.3
+
+
+@dataclass(frozen=True)
+class Found:
+    """Fragments of groups, as the near readings join them.
+
+    Args:
+        labels: (N,) fragment of each host, 0 ... G-1.
+        votes: (N, N) what each reading says for being in one group, -0.75 to 1; 0 without one.
+        direct: (G, G) log likelihood ratio of two fragments being one, by readings between them.
+        thirds: (G, G) the same by what others are away from them.
+        near_us: the longest reading that is near.
+    """
+
+    labels: Labels
+    votes: Matrix
+    direct: Matrix
+    thirds: Matrix
+    near_us: float
+
+    @property
+    def sizes(self) -> Labels:
+        """(G,) hosts of each fragment."""
+        return np.bincount(self.labels)
+
+
+def found_in(readings_us: Matrix) -> Found | None:
+    """The fragments that the readings show; None where they have no near mode.
+
+    Args:
+        readings_us: (N, N), symmetric, NaN where not measured and on the diagonal.
+    """
+    one, other = np.nonzero(~np.isnan(readings_us))
+    logs = np.log(readings_us[one, other])
+    ends = limits(logs[one < other])
+    if not ends:
+        return None
+    near = logs[logs <= ends[0]]
+    deviation = min(max(spread(near), _LEAST_DEVIATION), _MOST_DEVIATION)
+    fine, cast = _joined(one, other, logs, len(readings_us), ends[:1])
+    coarse = fine
+    if len(ends) > 1:
+        coarse, _ = _joined(one, other, logs, len(readings_us), ends[:2])
+    direct = summed(fine, fine, one, other, _VOTE_WORTH * cast)
+    is_far = logs > ends[0]
+    one, other, logs = one[is_far], other[is_far], logs[is_far]
+    with np.errstate(invalid="ignore"):
+        mean = summed(fine, coarse, one, other, logs) / summed(
+            fine, coarse, one, other, np.ones(len(one))
+        )
+    votes = np.zeros(readings_us.shape)
+    votes[np.nonzero(~np.isnan(readings_us))] = cast
+    return Found(fine, votes, direct, kinship(mean, deviation), float(np.exp(ends[0])))
+
+
+def summed(
+    rows: Labels, columns: Labels, one: Labels, other: Labels, values: npt.NDArray[np.float64]
+) -> Matrix:
+    """Sums of the values of pairs (one, other), by the cluster of the one and of the other."""
+    height, width = int(rows.max()) + 1, int(columns.max()) + 1
+    places = rows[one] * width + columns[other]
+    return np.bincount(places, values, minlength=height * width).reshape(height, width)
+
+
+def _joined(
+    one: Labels, other: Labels, logs: npt.NDArray[np.float64], size: int, ends: list[float]
+) -> tuple[Labels, npt.NDArray[np.float64]]:
+    """Clusters of hosts that are nearer than the last of the ends, and the votes for that."""
+    is_in = logs <= ends[-1]
+    if len(ends) > 1:
+        is_in &= logs > ends[-2]
+    # Votes are whole where readings are as near as most of the mode.
+    width = max(ends[-1] - float(np.median(logs[is_in])), _LEAST_WIDTH)
+    cast = np.clip((ends[-1] - logs) / width, _FAR_VOTE, 1.0)
+    votes = np.full((size, size), np.nan)
+    votes[one, other] = cast
+    return joined(votes), cast
