@@ -64,15 +64,17 @@ def found_in(readings_us: Matrix) -> Found | None:
     if len(ends) > 1:
         coarse, _ = _joined(one, other, logs, len(readings_us), ends[:2])
     direct = summed(fine, fine, one, other, _VOTE_WORTH * cast)
+    farthest = float(np.median(logs[logs > ends[-1]]))
     is_far = logs > ends[0]
     one, other, logs = one[is_far], other[is_far], logs[is_far]
+    count = summed(fine, coarse, one, other, np.ones(len(one)))
     with np.errstate(invalid="ignore"):
-        mean = summed(fine, coarse, one, other, logs) / summed(
-            fine, coarse, one, other, np.ones(len(one))
-        )
+        mean = summed(fine, coarse, one, other, logs) / count
+    if len(one):
+        deviation /= float(np.sqrt(np.median(count[count > 0.0])))
     votes = np.zeros(readings_us.shape)
     votes[np.nonzero(~np.isnan(readings_us))] = cast
-    return Found(fine, votes, direct, kinship(mean, deviation), float(np.exp(ends[0])))
+    return Found(fine, votes, direct, kinship(mean, deviation, farthest), float(np.exp(ends[0])))
 
 
 def summed(

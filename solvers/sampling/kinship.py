@@ -16,7 +16,7 @@ _LEAST_STEP = 0.05
 _MOST_LEVELS = 40
 
 
-def kinship(mean_logs: Matrix, deviation: float) -> Matrix:
+def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
     """The log likelihood ratio of two clusters being one, by what others are away from them.
 
     In an ultrametric two that are together are equally far from any third one. So a third one that
@@ -27,6 +27,7 @@ def kinship(mean_logs: Matrix, deviation: float) -> Matrix:
         mean_logs: (G, C) means of logarithms of readings from clusters to third ones, NaN where
             there is none.
         deviation: of one reading's logarithm.
+        farthest: what is beyond tells no more: noise adds, and so long readings are alike by chance.
 
     Returns:
         (G, G), symmetric; 0 where no third cluster has met both.
@@ -39,7 +40,8 @@ def kinship(mean_logs: Matrix, deviation: float) -> Matrix:
     values = mean_logs[cluster, third]
     if not len(values):
         return np.zeros((size, size))
-    low, high = (float(end) for end in np.quantile(values, (0.005, 0.995)))
+    high = farthest
+    low = min(float(np.quantile(values, 0.005)), high)
     step = max(_LEAST_STEP, deviation / 2.0, (high - low) / _MOST_LEVELS)
     level = (np.clip(values - low, 0.0, high - low) / step).astype(np.intp)
     table = _table(level, deviation / step)

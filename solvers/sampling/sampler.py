@@ -21,6 +21,9 @@ _FIRST_ROUNDS = 5
 _AT_ONCE = 2
 # A host without a reading after so many meetings is dead.
 _DEAD_AFTER = 6
+# No host meets more others than so many times its share, but for few of them.
+_TIMES_SHARE = 2.0
+_LEAST_MOST = 24
 _FEW = 0.15
 _LEAST = 0.02
 
@@ -57,8 +60,11 @@ def next_rounds(
     spent = int(meetings.sum()) // 2
     left = round(share * size * (size - 1) / 2) - spent
     rng = np.random.default_rng([seed, spent])
+    most = max(_TIMES_SHARE * share * size, _LEAST_MOST)
     is_alive = (meetings < _DEAD_AFTER) | known.any(axis=1)
     barred = met | ~is_alive[:, None] | ~is_alive
+    is_busy = meetings >= most
+    barred |= is_busy[:, None] | is_busy
     np.fill_diagonal(barred, val=True)
     found = found_in(np.where(known, readings_us, np.nan))
     if left <= 0:

@@ -20,6 +20,9 @@ _ASSUMED_VOTE = 0.8
 _APART = -4.5
 # What third ones say for two that they are one counts up to here: they may be of one row only.
 _MOST_FOR = 6.0
+# A fragment looks again at those that are the least unlike it.
+_LOOKS = 3
+_APART_FOR_SURE = -9.5
 # Pairs of two fragments that are tried before giving up on them.
 _TRIES = 6
 # A host needs confirmation more than any search.
@@ -48,8 +51,13 @@ class Wanted:
         best = np.minimum(thirds.max(axis=1, where=~np.eye(len(sizes), dtype=bool), initial=-np.inf), 0.0)
         # Where all speak against a host, some of its own readings are wrong.
         against = np.minimum(thirds - np.minimum(best[:, None], best[None, :]), 0.0)
-        is_open = against + found.direct > _APART
-        tried = summed(labels, labels, *np.nonzero(met), np.ones(int(met.sum())))
+        ratio = against + found.direct
+        ones = np.ones(int(met.sum()))
+        tried = summed(labels, labels, *np.nonzero(met), ones)
+        # By what a reading says on average, so that looking again does not change which it is.
+        likeness = thirds + found.direct / np.maximum(tried, 1.0)
+        np.fill_diagonal(likeness, -np.inf)
+        is_open = (ratio > _APART) | _second_looks(ratio, likeness)
         product = sizes[:, None] * sizes[None, :]
         is_open &= tried < np.minimum(product, _TRIES)
         np.fill_diagonal(is_open, val=False)
@@ -82,3 +90,12 @@ class Wanted:
         """(N, N) of pairs in one fragment, in random order."""
         jitter = rng.random(self._same.shape)
         return np.where(self._same, jitter + jitter.T, -np.inf)
+
+
+def _second_looks(ratio: Matrix, likeness: Matrix) -> Mask:
+    """(G, G) which fragments had better meet once more: of each those least unlike it."""
+    looks: Mask = np.zeros(ratio.shape, dtype=bool)
+    rows = np.arange(len(ratio))[:, None]
+    best = np.argsort(-likeness, axis=1)[:, :_LOOKS]
+    looks[rows, best] = ratio[rows, best] > _APART_FOR_SURE
+    return looks | looks.T
