@@ -67,14 +67,15 @@ def found_in(readings_us: Matrix) -> Found | None:
     farthest = float(np.median(logs[logs > ends[-1]]))
     is_far = logs > ends[0]
     one, other, logs = one[is_far], other[is_far], logs[is_far]
-    count = summed(fine, coarse, one, other, np.ones(len(one)))
-    with np.errstate(invalid="ignore"):
-        mean = summed(fine, coarse, one, other, logs) / count
-    if len(one):
-        deviation /= float(np.sqrt(np.median(count[count > 0.0])))
+    thirds = np.zeros(direct.shape)
+    for columns in (fine,) if coarse is fine else (fine, coarse):
+        count = summed(fine, columns, one, other, np.ones(len(one)))
+        with np.errstate(invalid="ignore"):
+            mean = summed(fine, columns, one, other, logs) / count
+        thirds += kinship(mean, deviation, farthest)
     votes = np.zeros(readings_us.shape)
     votes[np.nonzero(~np.isnan(readings_us))] = cast
-    return Found(fine, votes, direct, kinship(mean, deviation, farthest), float(np.exp(ends[0])))
+    return Found(fine, votes, direct, thirds, float(np.exp(ends[0])))
 
 
 def summed(

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from solvers.sampling.found import Found, found_in
 from solvers.sampling.matching import Pairs, matched
+from solvers.sampling.two_steps import two_steps
 from solvers.sampling.wanted import Wanted
 
 Matrix = npt.NDArray[np.float64]
@@ -71,7 +72,8 @@ def next_rounds(
         return Step([], "budget", found)
     first = int(np.median(meetings[is_alive])) if is_alive.any() else size
     if first < _FIRST_ROUNDS or found is None:
-        rounds = _random(barred, max(_FIRST_ROUNDS - first, _AT_ONCE), rng)
+        hints = None if first < _FIRST_ROUNDS else two_steps(readings_us)
+        rounds = _random(barred, max(_FIRST_ROUNDS - first, _AT_ONCE), rng, hints)
         return Step(_within(rounds, left), "random", found)
     wanted = Wanted(found, known, met)
     rounds = []
@@ -81,14 +83,15 @@ def next_rounds(
         weight = wanted.weight(rng)
         weight[barred] = -np.inf
         pairs = matched(weight, found.labels)
-        if complete and (not pairs or lone < _FEW):
+        spare = left - sum(map(len, rounds)) - len(pairs) - wanted.open_searches
+        if complete and spare > 0 and (not pairs or lone < _FEW):
             near = wanted.near(rng)
             near[barred] = -np.inf
             busy = [host for pair in pairs for host in pair]
             near[busy] = -np.inf
             near[:, busy] = -np.inf
             phase = "search+" if pairs else "complete"
-            more = matched(near)
+            more = matched(near)[:spare]
             if pairs or len(more) >= _LEAST * size:
                 pairs = pairs + more
         if not pairs:
@@ -100,12 +103,16 @@ def next_rounds(
     return Step(_within(rounds, left), phase if rounds else "done", found)
 
 
-def _random(barred: Mask, rounds: int, rng: np.random.Generator) -> Rounds:
+def _random(
+    barred: Mask, rounds: int, rng: np.random.Generator, hints: Matrix | None
+) -> Rounds:
     barred = barred.copy()
     chosen = []
-    for _ in range(rounds):
+    for turn in range(rounds):
         weight = rng.random(barred.shape)
         weight += weight.T
+        if hints is not None and turn % 2 == 0:
+            weight += hints
         weight[barred] = -np.inf
         pairs = matched(weight)
         for i, j in pairs:

@@ -10,11 +10,11 @@ import numpy.typing as npt
 Vector = npt.NDArray[np.float64]
 
 _STEP = 0.01
-_BANDWIDTH = 0.05
+_BANDWIDTH = 0.06
 # A valley is believed where a window of twice the bandwidth holds at most this share of what it
 # holds at the peaks to both sides, and the difference is so many deviations of counts.
-_DEPTH = 0.6
-_DEVIATIONS = 2.5
+_DEPTH = 0.8
+_DEVIATIONS = 2.2
 _MOST_LIMITS = 3
 
 

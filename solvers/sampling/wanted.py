@@ -77,6 +77,11 @@ class Wanted:
         jitter = rng.random(weight.shape, dtype=np.float32)
         return weight + _JITTER * (jitter + jitter.T)
 
+    @property
+    def open_searches(self) -> int:
+        """How many pairs of fragments may yet be one."""
+        return int((self._rank > -np.inf).sum()) // 2
+
     def meet(self, one: int, other: int) -> None:
         """Take note that two hosts meet."""
         if self._same[one, other]:
