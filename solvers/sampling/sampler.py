@@ -26,6 +26,7 @@ _DEAD_AFTER = 6
 _TIMES_SHARE = 2.0
 _LEAST_MOST = 24
 _FEW = 0.15
+_RESERVE = 0.5
 _LEAST = 0.02
 
 
@@ -83,7 +84,9 @@ def next_rounds(
         weight = wanted.weight(rng)
         weight[barred] = -np.inf
         pairs = matched(weight, found.labels)
-        spare = left - sum(map(len, rounds)) - len(pairs) - wanted.open_searches
+        spare = left - sum(map(len, rounds)) - len(pairs)
+        if pairs:
+            spare -= wanted.open_searches + round(_RESERVE * size)
         if complete and spare > 0 and (not pairs or lone < _FEW):
             near = wanted.near(rng)
             near[barred] = -np.inf

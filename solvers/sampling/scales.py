@@ -16,6 +16,10 @@ _BANDWIDTH = 0.06
 _DEPTH = 0.8
 _DEVIATIONS = 2.2
 _MOST_LIMITS = 3
+# A mode begins where the window holds this share of what it holds at the peak, which is within so
+# many bins.
+_RISE = 0.15
+_REACH = 30
 
 
 def limits(logs: Vector) -> list[float]:
@@ -36,14 +40,14 @@ def limits(logs: Vector) -> list[float]:
     bins = math.ceil((high - low) / _STEP) + 1
     counts = np.bincount(((logs - low) / _STEP).astype(np.intp), minlength=bins)
     window = _in_window(counts.astype(np.float64))
-    valleys: list[float] = []
+    valleys: list[int] = []
     begin = 0
     while len(valleys) < _MOST_LIMITS:
         valley = _first_valley(window[begin:])
         if valley is None:
             break
         valleys.append(begin + valley)
-        begin = math.ceil(valleys[-1])
+        begin = valleys[-1]
     return [low + (valley + 0.5) * _STEP for valley in valleys]
 
 
@@ -62,26 +66,22 @@ def _in_window(counts: Vector) -> Vector:
     return smooth
 
 
-def _first_valley(window: Vector) -> float | None:
-    """The middle of the lowest part between two peaks, in bins."""
-    peak, lowest = 0.0, math.inf
-    for value in window:
-        if value > lowest and _is_deeper(lowest, peak) and _is_deeper(lowest, value):
+def _first_valley(window: Vector) -> int | None:
+    """Where the way up to the second mode begins, in bins."""
+    peak, lowest, place = 0.0, math.inf, 0
+    for step, value in enumerate(window):
+        if _is_deeper(lowest, peak) and _is_deeper(lowest, value):
             break
         if value > peak and not _is_deeper(lowest, peak):
-            peak, lowest = value, value
-        lowest = min(lowest, value)
+            peak, lowest, place = value, value, step
+        if value < lowest:
+            lowest, place = value, step
     else:
         return None
-    # The last stretch of the lowest value before the second peak, which noise that only adds
-    # fills from the left.
-    first_peak = int(np.argmax(window == peak))
-    is_low = window <= lowest + 0.02 * peak
-    is_low[:first_peak] = False
-    start = int(np.argmax(is_low))
-    rest = ~is_low[start:]
-    length = int(np.argmax(rest)) if rest.any() else len(rest)
-    return start + (length - 1) / 2.0
+    second = float(window[step : step + _REACH].max())
+    # Noise only adds, so that a mode begins at once and ends slowly: the limit is late.
+    is_up = window[place:] > lowest + _RISE * (second - lowest)
+    return place + int(np.argmax(is_up))
 
 
 def _is_deeper(valley: float, peak: float) -> bool:

@@ -24,7 +24,7 @@ _MOST_FOR = 6.0
 _LOOKS = 3
 _APART_FOR_SURE = -9.5
 # Pairs of two fragments that are tried before giving up on them.
-_TRIES = 6
+_TRIES = 16
 # A host needs confirmation more than any search.
 _CONFIRM = 100.0
 _JITTER = 0.5
@@ -79,8 +79,9 @@ class Wanted:
 
     @property
     def open_searches(self) -> int:
-        """How many pairs of fragments may yet be one."""
-        return int((self._rank > -np.inf).sum()) // 2
+        """How many meetings the search may still take, about."""
+        lone = int((self._most == 0).sum())
+        return int((self._rank > -np.inf).sum()) // 2 + _LOOKS * lone
 
     def meet(self, one: int, other: int) -> None:
         """Take note that two hosts meet."""
