@@ -47,6 +47,11 @@ class Sample:
         size = len(self.readings_us)
         return float((~np.isnan(self.readings_us)).sum() / (size * (size - 1)))
 
+    @property
+    def groups(self) -> int:
+        """Of two hosts and more."""
+        return 0 if self.labels is None else int((np.bincount(self.labels) > 1).sum())
+
 
 def followed(
     network: Network, share: float, seed: int, is_lost: Callable[[int, int], bool] | None = None
@@ -112,11 +117,13 @@ class Ring:
     """A ring, as it is in truth.
 
     Args:
-        cost_us: sum of the true distances along it.
+        cost_us: sum of the distances along it, by the places of the hosts.
+        read_us: the same, as they are read, noise and all.
         leaving: edges that leave a rack.
     """
 
     cost_us: float
+    read_us: float
     leaving: int
 
 
@@ -124,7 +131,11 @@ def ring_on(matrix_us: Matrix, network: Network, seconds: float) -> Ring:
     """The ring that is searched on distances."""
     order = solve(matrix_us, seed=0, time_limit_s=seconds).order
     racks = network.rack_of[order]
-    return Ring(ring_cost(network.truth_us, order), int((racks != np.roll(racks, -1)).sum()))
+    return Ring(
+        cost_us=ring_cost(network.truth_us, order),
+        read_us=ring_cost(network.readings_us, order),
+        leaving=int((racks != np.roll(racks, -1)).sum()),
+    )
 
 
 def _pairs(rounds: Rounds) -> Iterator[tuple[int, int]]:

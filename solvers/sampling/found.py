@@ -12,6 +12,7 @@ from solvers.sampling.linkage import joined
 from solvers.sampling.scales import limits, spread
 
 Matrix = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
 # A far reading of a pair that is near says less than a near one: noise only adds.
@@ -59,10 +60,13 @@ def found_in(readings_us: Matrix) -> Found | None:
         return None
     near = logs[logs <= ends[0]]
     deviation = min(max(spread(near), _LEAST_DEVIATION), _MOST_DEVIATION)
-    fine, cast = _joined(one, other, logs, len(readings_us), ends[:1])
+    cast = _cast(logs, near, ends[0])
+    alone = np.arange(len(readings_us))
+    fine = _joined(alone, one, other, cast)
     coarse = fine
     if len(ends) > 1:
-        coarse, _ = _joined(one, other, logs, len(readings_us), ends[:2])
+        second = logs[(logs > ends[0]) & (logs <= ends[1])]
+        coarse = _joined(fine, one, other, _cast(logs, second, ends[1]))
     direct = summed(fine, fine, one, other, _VOTE_WORTH * cast)
     farthest = float(np.median(logs[logs > ends[-1]]))
     is_far = logs > ends[0]
@@ -79,7 +83,7 @@ def found_in(readings_us: Matrix) -> Found | None:
 
 
 def summed(
-    rows: Labels, columns: Labels, one: Labels, other: Labels, values: npt.NDArray[np.float64]
+    rows: Labels, columns: Labels, one: Labels, other: Labels, values: Vector
 ) -> Matrix:
     """Sums of the values of pairs (one, other), by the cluster of the one and of the other."""
     height, width = int(rows.max()) + 1, int(columns.max()) + 1
@@ -87,16 +91,14 @@ def summed(
     return np.bincount(places, values, minlength=height * width).reshape(height, width)
 
 
-def _joined(
-    one: Labels, other: Labels, logs: npt.NDArray[np.float64], size: int, ends: list[float]
-) -> tuple[Labels, npt.NDArray[np.float64]]:
-    """Clusters of hosts that are nearer than the last of the ends, and the votes for that."""
-    is_in = logs <= ends[-1]
-    if len(ends) > 1:
-        is_in &= logs > ends[-2]
+def _cast(logs: Vector, mode: Vector, end: float) -> Vector:
+    """What readings say for being nearer than the end of a mode."""
     # Votes are whole where readings are as near as most of the mode.
-    width = max(ends[-1] - float(np.median(logs[is_in])), _LEAST_WIDTH)
-    cast = np.clip((ends[-1] - logs) / width, _FAR_VOTE, 1.0)
-    votes = np.full((size, size), np.nan)
-    votes[one, other] = cast
-    return joined(votes), cast
+    width = max(end - float(np.median(mode)), _LEAST_WIDTH)
+    return np.clip((end - logs) / width, _FAR_VOTE, 1.0)
+
+
+def _joined(clusters: Labels, one: Labels, other: Labels, cast: Vector) -> Labels:
+    """Clusters of clusters."""
+    counts = summed(clusters, clusters, one, other, np.ones(len(one)))
+    return joined(summed(clusters, clusters, one, other, cast), counts)[clusters]

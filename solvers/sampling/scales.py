@@ -86,4 +86,4 @@ def _first_valley(window: Vector) -> int | None:
 
 def _is_deeper(valley: float, peak: float) -> bool:
     difference = peak - valley
-    return valley <= _DEPTH * peak and difference >= _DEVIATIONS * math.sqrt(peak + valley)
+    return valley <= _DEPTH * peak and difference > _DEVIATIONS * math.sqrt(peak + valley)
