@@ -18,7 +18,7 @@ _DEVIATIONS = 2.2
 _MOST_LIMITS = 3
 # A mode begins where the window holds this share of what it holds at the peak, which is within so
 # many bins.
-_RISE = 0.15
+_RISE = 0.1
 _REACH = 30
 
 
