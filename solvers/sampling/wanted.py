@@ -23,6 +23,8 @@ _MOST_FOR = 6.0
 # A fragment looks again at those that are the least unlike it.
 _LOOKS = 3
 _APART_FOR_SURE = -9.5
+# Fragments of so many hosts look again at all.
+_LOST = 2
 # Pairs of two fragments that are tried before giving up on them.
 _TRIES = 16
 # A host needs confirmation more than any search.
@@ -57,7 +59,10 @@ class Wanted:
         # By what a reading says on average, so that looking again does not change which it is.
         likeness = thirds + found.direct / np.maximum(tried, 1.0)
         np.fill_diagonal(likeness, -np.inf)
-        is_open = (ratio > _APART) | _second_looks(ratio, likeness)
+        # A host that found nobody was misled somewhere.
+        is_lost = (sizes[:, None] <= _LOST) | (sizes <= _LOST)
+        least = np.where(is_lost & (against > _APART), _APART_FOR_SURE, _APART)
+        is_open = (ratio > least) | _second_looks(ratio, likeness)
         product = sizes[:, None] * sizes[None, :]
         is_open &= tried < np.minimum(product, _TRIES)
         np.fill_diagonal(is_open, val=False)
