@@ -1,0 +1,104 @@
+"""What the readings of a sample show so far: fragments of groups, and what lies between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.sampling.kinship import kinship
+from solvers.sampling.linkage import joined
+from solvers.sampling.scales import limits, spread
+
+Matrix = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+
+# A far reading of a pair that is near says less than a near one: noise only adds.
+_FAR_VOTE = -0.75
+# The vote of a reading in units of log likelihood.
+_VOTE_WORTH = 4.0
+_LEAST_WIDTH = 0.05
+_LEAST_DEVIATION, _MOST_DEVIATION = 0.03, 0.3
+
+
+@dataclass(frozen=True)
+class Found:
+    """Fragments of groups, as the near readings join them.
+
+    Args:
+        labels: (N,) fragment of each host, 0 ... G-1.
+        votes: (N, N) what each reading says for being in one group, -0.75 to 1; 0 without one.
+        direct: (G, G) log likelihood ratio of two fragments being one, by readings between them.
+        thirds: (G, G) the same by what others are away from them.
+        near_us: the longest reading that is near.
+    """
+
+    labels: Labels
+    votes: Matrix
+    direct: Matrix
+    thirds: Matrix
+    near_us: float
+
+    @property
+    def sizes(self) -> Labels:
+        """(G,) hosts of each fragment."""
+        return np.bincount(self.labels)
+
+
+def found_in(readings_us: Matrix) -> Found | None:
+    """The fragments that the readings show; None where they have no near mode.
+
+    Args:
+        readings_us: (N, N), symmetric, NaN where not measured and on the diagonal.
+    """
+    one, other = np.nonzero(~np.isnan(readings_us))
+    logs = np.log(readings_us[one, other])
+    ends = limits(logs[one < other])
+    if not ends:
+        return None
+    near = logs[logs <= ends[0]]
+    deviation = min(max(spread(near), _LEAST_DEVIATION), _MOST_DEVIATION)
+    cast = _cast(logs, near, ends[0])
+    alone = np.arange(len(readings_us))
+    fine = _joined(alone, one, other, cast)
+    coarse = fine
+    if len(ends) > 1:
+        second = logs[(logs > ends[0]) & (logs <= ends[1])]
+        coarse = _joined(fine, one, other, _cast(logs, second, ends[1]))
+    direct = summed(fine, fine, one, other, _VOTE_WORTH * cast)
+    farthest = float(np.median(logs[logs > ends[-1]]))
+    is_far = logs > ends[0]
+    one, other, logs = one[is_far], other[is_far], logs[is_far]
+    thirds = np.zeros(direct.shape)
+    for columns in (fine,) if coarse is fine else (fine, coarse):
+        count = summed(fine, columns, one, other, np.ones(len(one)))
+        with np.errstate(invalid="ignore"):
+            mean = summed(fine, columns, one, other, logs) / count
+        thirds += kinship(mean, deviation, farthest)
+    votes = np.zeros(readings_us.shape)
+    votes[np.nonzero(~np.isnan(readings_us))] = cast
+    return Found(fine, votes, direct, thirds, float(np.exp(ends[0])))
+
+
+def summed(
+    rows: Labels, columns: Labels, one: Labels, other: Labels, values: Vector
+) -> Matrix:
+    """Sums of the values of pairs (one, other), by the cluster of the one and of the other."""
+    height, width = int(rows.max()) + 1, int(columns.max()) + 1
+    places = rows[one] * width + columns[other]
+    return np.bincount(places, values, minlength=height * width).reshape(height, width)
+
+
+def _cast(logs: Vector, mode: Vector, end: float) -> Vector:
+    """What readings say for being nearer than the end of a mode."""
+    # Votes are whole where readings are as near as most of the mode.
+    width = max(end - float(np.median(mode)), _LEAST_WIDTH)
+    return np.clip((end - logs) / width, _FAR_VOTE, 1.0)
+
+
+def _joined(clusters: Labels, one: Labels, other: Labels, cast: Vector) -> Labels:
+    """Clusters of clusters."""
+    counts = summed(clusters, clusters, one, other, np.ones(len(one)))
+    return joined(summed(clusters, clusters, one, other, cast), counts)[clusters]
