@@ -17,7 +17,7 @@ _MATES = 4
 # Groups that were the same after so many passes are not looked for again.
 _LOOKS = 3
 # Finding groups takes longer than meeting again where there are more hosts.
-_MOST_HOSTS = 1024
+_MOST_HOSTS = 256
 
 
 def group_question() -> Question:

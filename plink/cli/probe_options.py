@@ -113,8 +113,8 @@ with_probe_options = with_options(
         _pairs(
             "--rounds",
             type=RoundsType(),
-            help="Rounds of the tournament to go through, so many partners for every host.  "
-            "[default: all]",
+            help="Rounds of the tournament to go through, so many partners for every host; auto "
+            "for the pairs of a large cluster that show its groups.  [default: all]",
         ),
         _pairs(
             "--seed",

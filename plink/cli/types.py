@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from plink.probing.limits import ALL_ROUNDS
+from plink.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
 
 _FEWEST_ROUNDS = 2
 
@@ -26,17 +26,19 @@ class FiniteRange(click.FloatRange):
 
 
 class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """A number of rounds of a tournament, or `all`."""
+    """A number of rounds of a tournament, `all`, or `auto`."""
 
-    name = "K|all"
+    name = "K|auto|all"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number, or a usage error."""
         text = str(value)
         if text in ("all", str(ALL_ROUNDS)):
             return ALL_ROUNDS
+        if text == "auto" or value is FOLLOWED_ROUNDS:
+            return FOLLOWED_ROUNDS
         if not (text.isascii() and text.isdigit() and len(text) <= 9):
-            self.fail(f"{text!r} is neither a number of rounds nor all", param, ctx)
+            self.fail(f"{text!r} is neither a number of rounds, auto nor all", param, ctx)
         if int(text) < _FEWEST_ROUNDS:
             self.fail(f"{text} round does not connect the hosts, at least 2 do", param, ctx)
         return int(text)

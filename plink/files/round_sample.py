@@ -1,10 +1,12 @@
-"""Which part of the tournament a measurement went through, as its options record it."""
+"""Which pairs a measurement went through where not all, as its options record it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from plink.files.document import finite_number
 
 _MOST = 1 << 63
 
@@ -31,8 +33,38 @@ class RoundSample:
         return f"{self.rounds:,} of {self.in_all:,} rounds"
 
 
-def recorded_sample(options: Mapping[str, Any]) -> RoundSample | None:
+@dataclass(frozen=True)
+class FollowedSample:
+    """Pairs that were chosen by what the readings before showed.
+
+    Args:
+        share: of all pairs, at most so many.
+        seed: of what chance decides.
+    """
+
+    share: float
+    seed: int
+
+    def to_options(self) -> dict[str, float | int]:
+        """What the options of a measurement record."""
+        return {"share": self.share, "seed": self.seed}
+
+    def __str__(self) -> str:
+        return f"by what readings showed, at most {100.0 * self.share:.3g} % of the pairs"
+
+
+Sample = RoundSample | FollowedSample
+# Every option that a sample records.
+SAMPLE_OPTIONS = ("rounds", "rounds_in_all", "share", "seed")
+
+
+def recorded_sample(options: Mapping[str, Any]) -> Sample | None:
     """The sample that options record; None where all rounds were gone through."""
     values = [options.get(name) for name in ("rounds", "rounds_in_all", "seed")]
     rounds, in_all, seed = (value if type(value) is int else -1 for value in values)
-    return RoundSample(rounds, in_all, seed) if 1 <= rounds < in_all and 0 <= seed < _MOST else None
+    share = finite_number(options.get("share"))
+    if not 0 <= seed < _MOST:
+        return None
+    if share is not None and 0.0 < share <= 1.0:
+        return FollowedSample(share, seed)
+    return RoundSample(rounds, in_all, seed) if 1 <= rounds < in_all else None

@@ -23,6 +23,8 @@ DIRECTIONS = ("each", "both")
 
 # Rounds of the tournament that "all of them" is a number for, and that notes give as an example.
 ALL_ROUNDS = 1 << 32
+# In place of a number of rounds: pairs are chosen by what the readings show.
+FOLLOWED_ROUNDS = 0
 EXAMPLE_ROUNDS = 32
 
 # How often a pair meets for --check.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plink.files.measurement import Measurement
-from plink.files.round_sample import RoundSample
+from plink.files.round_sample import SAMPLE_OPTIONS, Sample
 from plink.probing.adapters.base import ToolOptions
 from plink.probing.collectors.base import Run
 from plink.probing.request import ProbeRequest
@@ -16,7 +16,7 @@ from probes.reach import ReachedHost
 
 
 def recorded_options(
-    request: ProbeRequest, options: ToolOptions, sample: RoundSample | None
+    request: ProbeRequest, options: ToolOptions, sample: Sample | None
 ) -> dict[str, Any]:
     """The options that a cluster file records."""
     tool = TOOLS[request.tool]
@@ -28,18 +28,17 @@ def recorded_options(
     }
 
 
-def as_before(before: Measurement, sample: RoundSample | None, notes: Sequence[str]) -> Run:
+def as_before(before: Measurement, sample: Sample | None, notes: Sequence[str]) -> Run:
     """The record of a run that found nothing missing: that of the run which measured it all.
 
     Args:
         sample: the part of the tournament that the run asked for, which may be another.
         notes: what is to be said beside what was.
     """
-    of_sample = RoundSample(0, 0, 0).to_options()
     return Run(
         tool=before.tool,
         options={
-            **{name: value for name, value in before.options.items() if name not in of_sample},
+            **{name: value for name, value in before.options.items() if name not in SAMPLE_OPTIONS},
             **({} if sample is None else sample.to_options()),
         },
         started=before.started,

@@ -14,10 +14,10 @@ from plink.errors import WrongUseError
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.document import finite_number
 from plink.files.measurement import Measurement
-from plink.files.round_sample import recorded_sample
+from plink.files.round_sample import FollowedSample, recorded_sample
 from plink.files.rtt import RttMeasurement
 from plink.listed import as_listed
-from plink.probing.limits import MAX_COUNT, MAX_PASSES
+from plink.probing.limits import FOLLOWED_ROUNDS, MAX_COUNT, MAX_PASSES
 from plink.probing.request import STANDARD_PERCENTILES
 from plink.probing.tools import TOOLS
 from probes.hosts.address import IPNetwork, is_address
@@ -126,7 +126,8 @@ def same_sample(
         return {"rounds": rounds, "seed": seed}
     if seed not in (None, sample.seed):
         raise _measured_elsewhere(source, "--seed", sample.seed, seed)
-    return {"rounds": sample.rounds if rounds is None else rounds, "seed": sample.seed}
+    before_it = FOLLOWED_ROUNDS if isinstance(sample, FollowedSample) else sample.rounds
+    return {"rounds": before_it if rounds is None else rounds, "seed": sample.seed}
 
 
 def _measured_elsewhere(source: str, option: str, recorded: object, given: object) -> WrongUseError:

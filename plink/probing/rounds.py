@@ -4,41 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plink.files.round_sample import RoundSample
+from plink.files.round_sample import FollowedSample, RoundSample, Sample
+from plink.probing.limits import FOLLOWED_ROUNDS
 from probes.sampled_rounds import sampled_rounds
 from probes.samples import Rounds
 from probes.tournament import round_robin, rounds_in_all
 
 # More hosts, and the user is told what all rounds are.
 _MANY_HOSTS = 256
+# Of the pairs that the readings ask for: enough for groups of any size, and for a ring as good as
+# one from all pairs (docs/benchmarks.md, Sampling).
+_LEAST_SHARE = 0.05
+_PARTNERS = 25
 
 
-def chosen_sample(listed: int, rounds: int | None, seed: int) -> RoundSample | None:
+def usual_share(hosts: int) -> float:
+    """The share of all pairs that suffices where pairs are chosen by what readings show."""
+    return min(1.0, max(_LEAST_SHARE, _PARTNERS / max(hosts, 1)))
+
+
+def chosen_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
     """The sample that a run over `listed` hosts goes through; None for all rounds.
 
     Args:
-        rounds: how many were asked for, None for all.
+        rounds: how many were asked for, None for all, `FOLLOWED_ROUNDS` for pairs that the readings
+            ask for.
     """
+    if rounds == FOLLOWED_ROUNDS:
+        return FollowedSample(usual_share(listed), seed)
     in_all = rounds_in_all(listed)
     return None if rounds is None or rounds >= in_all else RoundSample(rounds, in_all, seed)
 
 
-def rounds_among(
-    listed: Sequence[str], present: Sequence[str], sample: RoundSample | None
-) -> Rounds:
+def rounds_among(listed: Sequence[str], present: Sequence[str], sample: Sample | None) -> Rounds:
     """The rounds in which the hosts of a run meet.
 
     Args:
         listed: the names of all hosts that were listed. A sample is drawn of them, so that it is
             the same whichever of them can be reached.
         present: the names of those that take part, in the order of the list.
-        sample: None for a tournament in which every two meet.
+        sample: None for a tournament in which every two meet. Pairs that the readings ask for are
+            not known before.
 
     Returns:
         rounds of pairs of indices in `present`, (lower, higher).
     """
     if sample is None:
         return round_robin(len(present))
+    if isinstance(sample, FollowedSample):
+        return []
     index = {name: i for i, name in enumerate(present)}
     places = [index.get(name) for name in listed]
     return [
@@ -56,7 +70,7 @@ def directed_pairs(rounds: Rounds) -> int:
     return 2 * sum(map(len, rounds))
 
 
-def advice(hosts: int, sample: RoundSample | None, example: int) -> list[str]:
+def advice(hosts: int, sample: Sample | None, example: int) -> list[str]:
     """What a user with many hosts should know of the rounds, before they begin.
 
     Args:
@@ -67,4 +81,6 @@ def advice(hosts: int, sample: RoundSample | None, example: int) -> list[str]:
     rounds, pairs = rounds_in_all(hosts), hosts * (hosts - 1)
     fewer = example * (hosts - hosts % 2)
     text = f"all {rounds:,} rounds of {hosts:,} hosts are {pairs:,} directed pairs"
-    return [f"{text}; --rounds {example} measures {fewer:,} of them"]
+    followed = round(usual_share(hosts) * pairs)
+    text += f"; --rounds auto measures at most {followed:,} of them, those that show groups"
+    return [f"{text}, --rounds {example} any {fewer:,}"]

@@ -6,15 +6,18 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from typing import Any
 
 from plink.files.cluster import Cluster
 from plink.files.measurement import Measurement
-from plink.files.round_sample import RoundSample
+from plink.files.round_sample import FollowedSample, Sample
 from plink.interrupts import held_back_interrupts
 from plink.probing.adapters.base import ToolOptions
 from plink.probing.beginning import begin
-from plink.probing.collectors.base import Run
+from plink.probing.collectors.base import Collector, Run
+from plink.probing.collectors.rtt import RttCollector
 from plink.probing.connecting import connected
+from plink.probing.following import Following
 from plink.probing.limits import (
     DEFAULT_COUNTS,
     DEFAULT_PASSES,
@@ -32,7 +35,9 @@ from plink.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probing.visiting import visits_of
 from plink.progress import Progress
 from probes.concurrency import most_pairs
+from probes.errors import OptionError
 from probes.reach import Reached, ReachedHost
+from probes.samples import Rounds
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class ProbeResult:
         how: a few words on how it was measured.
         asked: directed pairs of the cluster's hosts that were to be measured, now or earlier.
         measured: how many of them have a reading.
-        sample: the part of the tournament that they are; None for all of it.
+        sample: which of all pairs they are; None for all.
         doubts: why some readings are not to be trusted, as sentences for the user.
         interrupted: the user stopped it before it was complete.
     """
@@ -55,7 +60,7 @@ class ProbeResult:
     how: str
     asked: int
     measured: int
-    sample: RoundSample | None
+    sample: Sample | None
     doubts: Sequence[str]
     interrupted: bool
 
@@ -115,7 +120,8 @@ def measure_pairs(
     collector.failures += beginning.absent
     listed = [host.name for host in request.hosts]
     sample = chosen_sample(len(listed), request.rounds, request.seed)
-    rounds = rounds_among(listed, present, sample)
+    following = _following(collector, sample)
+    rounds = rounds_among(listed, present, sample) if following is None else following.next()
     wanted = collector.missing(rounds)
     options = tool_options(request, reached.hosts)
     visits = visits_of(
@@ -127,6 +133,7 @@ def measure_pairs(
         measured=measured,
         rounds=rounds,
         wanted=wanted,
+        following=following,
     )
     is_due = bool(wanted) or (visits is not None and visits.is_due)
     notes = [
@@ -164,7 +171,7 @@ def measure_pairs(
             run = as_before(before, sample, beginning.moves)
             done = ["nothing measured anew"]
         cluster, measurement = collector.result(run)
-        asked = rounds_among(listed, kept.names, sample)
+        asked = _asked(listed, kept.names, sample, following, measured)
         on_result(
             ProbeResult(
                 cluster=cluster,
@@ -177,6 +184,29 @@ def measure_pairs(
                 interrupted=interrupted,
             )
         )
+
+
+def _asked(
+    listed: Sequence[str],
+    names: Sequence[str],
+    sample: Sample | None,
+    following: Following | None,
+    measured: Sequence[int],
+) -> Rounds:
+    """The pairs of the cluster's hosts that were to be measured."""
+    if following is None:
+        return rounds_among(listed, names, sample)
+    return [[(measured[i], measured[j]) for i, j in met] for met in following.pairs]
+
+
+def _following(collector: Collector[Any], sample: Sample | None) -> Following | None:
+    if not isinstance(sample, FollowedSample):
+        return None
+    if not isinstance(collector, RttCollector):
+        raise OptionError(
+            "--rounds auto follows round-trip times, which this tool does not measure"
+        )
+    return Following(collector, sample)
 
 
 def tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOptions:

@@ -9,6 +9,7 @@ from plink.files.cluster import Cluster
 from plink.probing.adapters.base import ToolOptions
 from plink.probing.collectors.base import Collector, Run
 from plink.probing.collectors.rtt import RttCollector
+from plink.probing.following import Following
 from plink.probing.passes import Pair, Passes, PassOptions
 from plink.probing.question import NO_QUESTION, Question
 from plink.probing.request import ProbeRequest
@@ -29,6 +30,7 @@ class Visits:
         wanted: directions of them that the tool measures first.
         options: how often pairs meet.
         question: what the readings are for.
+        following: chooses further pairs for the first pass; None where `rounds` are all.
         on_pass: told of each further pass: its number, and of how many directions it is.
     """
 
@@ -41,12 +43,17 @@ class Visits:
         options: PassOptions,
         *,
         question: Question = NO_QUESTION,
+        following: Following | None = None,
         on_pass: Callable[[int, int], None] = lambda _number, _directions: None,
     ) -> None:
         self._collector = collector
         self._index = {place: index for index, place in enumerate(measured)}
-        pairs = (pair for met in rounds for pair in met)
-        self._passes = Passes(collector.seen(), pairs, wanted, options)
+        self._before = collector.seen()
+        self._options = options
+        self._following = following
+        self._is_following = following is not None
+        self._rounds, self._wanted = rounds, wanted
+        self._passes = self._begun()
         self._question = question
         self._on_pass = on_pass
         self._answer: object | Hashable = _NO_ANSWER
@@ -59,8 +66,22 @@ class Visits:
             self._held = self._next()
         return bool(self._held)
 
+    def _begun(self) -> Passes:
+        """The passes over the pairs that are known to be measured by now."""
+        rounds = self._rounds if self._following is None else self._following.pairs
+        pairs = (pair for met in rounds for pair in met)
+        return Passes(self._before, pairs, self._wanted, self._options)
+
     def more(self) -> Rounds:
-        """The rounds of the next pass; none when that is enough."""
+        """More rounds of the first pass, or those of the next one; none when that is enough."""
+        if self._following is not None and self._is_following:
+            if rounds := self._following.next():
+                self._wanted |= {way for met in rounds for i, j in met for way in ((i, j), (j, i))}
+                self._on_pass(1, 2 * sum(map(len, rounds)))
+                return rounds
+            self._is_following = False
+            if self._held is None:
+                self._passes = self._begun()
         rounds = self._next() if self._held is None else self._held
         self._held = None
         if rounds:
@@ -108,6 +129,7 @@ def visits_of(
     measured: Sequence[int],
     rounds: Rounds,
     wanted: Wanted,
+    following: Following | None,
 ) -> Visits | None:
     """The passes of a run as it was asked for; None where the tool's readings need none.
 
@@ -117,7 +139,7 @@ def visits_of(
     Args:
         options: how the tool measures.
         progress: told of each pass.
-        collector, question, measured, rounds, wanted: as `Visits` has them.
+        collector, question, measured, rounds, wanted, following: as `Visits` has them.
     """
     if not isinstance(collector, RttCollector):
         return None
@@ -136,5 +158,6 @@ def visits_of(
         wanted,
         PassOptions(options.passes, options.precision_percent, extra, request.seed),
         question=question,
+        following=following,
         on_pass=lambda number, directions: progress.stage(f"pass {number}", directions),
     )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plink.files.cluster import Cluster
 from plink.files.measurement import Failure, Matrix
-from plink.files.round_sample import RoundSample, recorded_sample
+from plink.files.round_sample import Sample, recorded_sample
 from plink.files.rtt import RttMeasurement, percentile_name
 from plink.view.modes import Mode, find_modes
 
@@ -81,7 +81,7 @@ class Summary:
     lossy_pairs: int
     losses: Sequence[Loss]
     gaps: Sequence[Gap]
-    sample: RoundSample | None
+    sample: Sample | None
 
 
 def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> Summary:
