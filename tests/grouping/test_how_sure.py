@@ -1,0 +1,91 @@
+"""How sure groups are: what is said, what would tell more, and which pairs meet again for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+import plink.group_question
+from grouping.passes import passed
+from plink.files.grouping import DoubtfulHost
+from plink.group_question import group_question
+from plink.grouping import GroupRequest, find_groups, with_groups
+from plink.more_passes import more_passes
+from plink.view.groups import group_lines
+from solvers.groups.levels import SURE
+
+
+def found_in(cluster):
+    return with_groups(cluster, find_groups(cluster, GroupRequest()))
+
+
+def test_clear_groups_are_sure_and_found_in_either_half():
+    cluster, _ = passed([4, 5, 3])
+    grouped = found_in(cluster)
+    assert grouped.grouping.probability >= SURE
+    assert grouped.grouping.confirmed == 1.0
+    assert not grouped.grouping.doubtful
+    assert more_passes(grouped) is None
+    assert any(line.startswith("groups: sure") for line in group_lines(grouped))
+
+
+def test_more_passes_are_advised_where_they_may_help():
+    cluster, _ = passed([4, 5, 3], noise=0.1)
+    grouped = found_in(cluster)
+    unsure = replace(grouped, grouping=replace(grouped.grouping, probability=0.9))
+    advice = more_passes(unsure)
+    assert (advice.further, advice.passes, advice.seconds) == (3, 6, 6.0)
+    (line,) = [line for line in group_lines(unsure) if "to become sure" in line]
+    assert line.endswith(
+        "3 more passes, about 6 s of probing: plink probe --resume FILE --passes 6"
+    )
+
+
+def test_no_passes_are_advised_where_all_agree_or_nothing_is_open():
+    cluster, _ = passed([4, 5, 3], noise=0.0001)
+    grouped = found_in(cluster)
+    agreeing = replace(grouped, grouping=replace(grouped.grouping, probability=0.9))
+    assert more_passes(agreeing) is None
+    noisy = found_in(passed([4, 5, 3], noise=0.1)[0])
+    closed = replace(noisy, grouping=replace(noisy.grouping, probability=0.01, doubtful=[]))
+    assert more_passes(closed) is None
+    single = replace(noisy.rtt, passes=None, halves_us=None)
+    unsure = replace(noisy.grouping, probability=0.9)
+    assert more_passes(replace(noisy, rtt=single, grouping=unsure)) is None
+
+
+def test_the_question_is_settled_once_three_looks_agree():
+    cluster, _ = passed([4, 5, 3])
+    question = group_question()
+    answers = []
+    for _ in range(5):
+        assert list(question.hinges(cluster)) == []
+        answers.append(question.answer(cluster))
+    assert answers[0] != answers[1]
+    assert answers[1] != answers[2]
+    assert answers[2] == answers[3] == answers[4]
+
+
+def test_a_doubtful_host_meets_members_of_both_groups_again(monkeypatch):
+    cluster, rack = passed([5, 5, 5], seed=3)
+    # The third rack is farther from the first than the second is.
+    for half in cluster.rtt.halves_us:
+        half[:5, 10:] *= 1.3
+        half[10:, :5] *= 1.3
+    rtt = replace(cluster.rtt, rtt_us={10.0: np.fmin(*cluster.rtt.halves_us)})
+    cluster = replace(cluster, rtt=rtt)
+    found = find_groups(cluster, GroupRequest())
+    doubtful = [DoubtfulHost("h2", 0.6)]
+    unsure = replace(found, grouping=replace(found.grouping, doubtful=doubtful))
+    monkeypatch.setattr(plink.group_question, "find_groups", lambda *_: unsure)
+    pairs = list(group_question().hinges(cluster))
+    assert {pair[0] for pair in pairs} == {2}
+    assert [rack[pair[1]] for pair in pairs] == [0] * 4 + [1] * 4
+
+
+def test_a_question_about_too_little_is_no_question():
+    cluster, _ = passed([1])
+    question = group_question()
+    assert list(question.hinges(cluster)) == []
+    assert question.answer(cluster) != question.answer(cluster)
