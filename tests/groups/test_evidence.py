@@ -97,7 +97,8 @@ def test_a_structure_costs_what_its_sums_say(size, seed):
         squares = sum(
             ((logs[above & (inner == place)] - mean) ** 2).sum() for place, mean in enumerate(means)
         )
-        assert np.isclose(found.deviation, np.sqrt(squares / above.sum()))
+        expected = np.sqrt(squares / above.sum())
+        assert found.deviation == pytest.approx(expected, abs=1e-6)
         assert (found.cost_without[1:] >= found.cost - 1e-9).all()
 
 
@@ -152,7 +153,8 @@ def test_a_host_in_the_wrong_group_is_doubtful_and_others_are_not():
     wrong[0] = 1
     found = host_probabilities(logs, between(18), wrong, 0.05)
     assert found[0] < 0.01
-    assert np.delete(found, 0).min() > 0.5
+    assert found.argmin() == 0
+    assert found[12:].min() > 0.9
     alone = rack.copy()
     alone[0] = ALONE
     assert host_probabilities(logs, between(18), alone, 0.02)[0] < 0.01
