@@ -1,4 +1,4 @@
-"""Generated networks of which a sample of pairs is read: racks with noise as measured, and others."""
+"""Generated networks of which a sample of pairs is read: racks with measured noise, and others."""
 
 from __future__ import annotations
 

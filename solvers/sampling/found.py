@@ -19,6 +19,8 @@ Labels = npt.NDArray[np.int64]
 _FAR_VOTE = -0.75
 # The vote of a reading in units of log likelihood.
 _VOTE_WORTH = 4.0
+# What a clock that is too coarse reads as nothing.
+_LEAST_US = 1e-3
 _LEAST_WIDTH = 0.05
 _LEAST_DEVIATION, _MOST_DEVIATION = 0.03, 0.3
 
@@ -54,7 +56,7 @@ def found_in(readings_us: Matrix) -> Found | None:
         readings_us: (N, N), symmetric, NaN where not measured and on the diagonal.
     """
     one, other = np.nonzero(~np.isnan(readings_us))
-    logs = np.log(readings_us[one, other])
+    logs = np.log(np.maximum(readings_us[one, other], _LEAST_US))
     ends = limits(logs[one < other])
     if not ends:
         return None
@@ -82,13 +84,12 @@ def found_in(readings_us: Matrix) -> Found | None:
     return Found(fine, votes, direct, thirds, float(np.exp(ends[0])))
 
 
-def summed(
-    rows: Labels, columns: Labels, one: Labels, other: Labels, values: Vector
-) -> Matrix:
+def summed(rows: Labels, columns: Labels, one: Labels, other: Labels, values: Vector) -> Matrix:
     """Sums of the values of pairs (one, other), by the cluster of the one and of the other."""
     height, width = int(rows.max()) + 1, int(columns.max()) + 1
     places = rows[one] * width + columns[other]
-    return np.bincount(places, values, minlength=height * width).reshape(height, width)
+    sums = np.bincount(places, values, minlength=height * width).astype(np.float64)
+    return sums.reshape(height, width)
 
 
 def _cast(logs: Vector, mode: Vector, end: float) -> Vector:

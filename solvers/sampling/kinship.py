@@ -27,7 +27,8 @@ def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
         mean_logs: (G, C) means of logarithms of readings from clusters to third ones, NaN where
             there is none.
         deviation: of one reading's logarithm.
-        farthest: what is beyond tells no more: noise adds, and so long readings are alike by chance.
+        farthest: beyond it, logarithms tell no more: noise adds, and so long readings are alike by
+            chance.
 
     Returns:
         (G, G), symmetric; 0 where no third cluster has met both.
@@ -63,4 +64,5 @@ def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
     alike = np.exp(-0.25 * (apart / max(deviation, 0.5)) ** 2) * share
     alike /= alike.sum(axis=1, keepdims=True)
     ratio = np.log((1.0 - _DISTURBED) * alike / share + _DISTURBED)
-    return np.clip((ratio + ratio.T) / 2.0, math.log(_DISTURBED), _MOST)
+    clipped: Matrix = np.clip((ratio + ratio.T) / 2.0, math.log(_DISTURBED), _MOST)
+    return clipped

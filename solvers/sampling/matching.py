@@ -55,4 +55,5 @@ def _one_each(mutual: Labels, best: Labels, labels: Labels, left: Matrix) -> Lab
         block = np.ix_(order[bounds[a] : bounds[a + 1]], order[bounds[b] : bounds[b + 1]])
         left[block] = -np.inf
         left[block[1].T, block[0].T] = -np.inf
-    return mutual[is_kept]
+    kept: Labels = mutual[is_kept]
+    return kept

@@ -1,8 +1,10 @@
-"""Which pairs of a large cluster to measure next."""
+"""Which pairs of a large cluster to measure next, by the readings that there are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,20 +16,23 @@ from solvers.sampling.wanted import Wanted
 
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-Rounds = list[Pairs]
+Phase = Literal["chance", "search", "near", "done", "budget"]
 
-# Meetings of every host by chance, which show what is near.
+# Meetings of every host by chance, before it is asked what is near.
 _FIRST_ROUNDS = 5
 # Rounds that are chosen at once, without the readings of the earlier ones.
 _AT_ONCE = 2
 # A host without a reading after so many meetings is dead.
 _DEAD_AFTER = 6
-# No host meets more others than so many times its share, but for few of them.
+# No host meets more others than so many times its share, nor is kept from a few.
 _TIMES_SHARE = 2.0
 _LEAST_MOST = 24
-_FEW = 0.15
+# Idle hosts meet near ones once fewer hosts than this share are alone, while the search has so
+# many meetings a host in reserve; at the end, as long as this share of all hosts meets in a round.
+_FEW_ALONE = 0.15
 _RESERVE = 0.5
-_LEAST = 0.02
+_FEW_NEAR = 0.02
+_PARTNERS = 5.0
 
 
 @dataclass(frozen=True)
@@ -36,79 +41,100 @@ class Step:
 
     Args:
         rounds: of disjoint pairs (i, j), i < j; none if nothing is left to do.
-        phase: why these.
-        found: the fragments so far.
+        phase: why these: by `chance` while nothing is near, to `search` for groups and confirm
+            them, to measure what is `near` in full; or why none: all is `done`, or the `budget`
+            is spent.
+        found: the fragments of groups so far; None where no near mode shows, and so no groups.
     """
 
-    rounds: Rounds
-    phase: str
+    rounds: Sequence[Pairs]
+    phase: Phase
     found: Found | None
+
+
+def usual_share(hosts: int) -> float:
+    """The share of all pairs that is usually enough: 5 times the cube root of N partners a host."""
+    return float(min(1.0, _PARTNERS * np.cbrt(hosts) / max(1, hosts - 1)))
 
 
 def next_rounds(
     readings_us: Matrix,
     *,
-    tried: Mask | None = None,
     share: float,
+    tried: Mask | None = None,
     seed: int = 0,
-    complete: bool = True,
+    completes: bool = True,
 ) -> Step:
-    size = len(readings_us)
-    known = ~np.isnan(readings_us)
-    np.fill_diagonal(known, val=False)
-    met: Mask = known.copy() if tried is None else known | tried | tried.T
-    np.fill_diagonal(met, val=False)
+    """The next rounds of a sample that finds groups of near hosts in few pairs.
+
+    All that it knows is in its arguments, so that it goes on with what another run measured.
+    After a few rounds by chance, hosts whose readings are near make fragments of groups. A
+    fragment then meets those that it may be one with: those that third hosts are as far from
+    (`solvers.sampling.kinship`), and of two fragments one pair at a time, so that N hosts in k
+    groups take N k / 2 meetings at most. This is equivalence class sorting where each host is in
+    one comparison at a time (Devanny, Goodrich and Jetviroj, "Parallel equivalence class sorting",
+    SPAA 2016), with an oracle that may be wrong.
+
+    Args:
+        readings_us: (N, N) the least reading of either direction of each pair, symmetric; NaN
+            where there is none.
+        share: of all pairs, what may be measured, 0 to 1.
+        tried: (N, N) pairs that were asked for, with or without a reading. They are not asked for
+            again; without it those are that got no reading.
+        seed: decides every choice by chance.
+        completes: measure all pairs within groups at the end, as far as the budget goes: of these
+            the cheapest orders are made.
+
+    Raises:
+        ValueError: no square matrices of one size, or a share that is none.
+    """
+    met, known = _checked(readings_us, tried, share)
+    size = len(met)
     meetings = met.sum(axis=1)
     spent = int(meetings.sum()) // 2
     left = round(share * size * (size - 1) / 2) - spent
-    rng = np.random.default_rng([seed, spent])
-    most = max(_TIMES_SHARE * share * size, _LEAST_MOST)
     is_alive = (meetings < _DEAD_AFTER) | known.any(axis=1)
-    barred = met | ~is_alive[:, None] | ~is_alive
-    is_busy = meetings >= most
-    barred |= is_busy[:, None] | is_busy
+    is_out = ~is_alive | (meetings >= max(_TIMES_SHARE * share * size, _LEAST_MOST))
+    barred = met | is_out[:, None] | is_out
     np.fill_diagonal(barred, val=True)
     found = found_in(np.where(known, readings_us, np.nan))
     if left <= 0:
         return Step([], "budget", found)
+    rng = np.random.default_rng([seed, spent])
     first = int(np.median(meetings[is_alive])) if is_alive.any() else size
-    if first < _FIRST_ROUNDS or found is None:
-        hints = None if first < _FIRST_ROUNDS else two_steps(readings_us)
-        rounds = _random(barred, max(_FIRST_ROUNDS - first, _AT_ONCE), rng, hints)
-        return Step(_within(rounds, left), "random", found)
-    wanted = Wanted(found, known, met)
-    rounds = []
-    phase = "search"
-    lone = float((found.sizes[found.labels] == 1).mean())
-    for _ in range(_AT_ONCE):
-        weight = wanted.weight(rng)
-        weight[barred] = -np.inf
-        pairs = matched(weight, found.labels)
-        spare = left - sum(map(len, rounds)) - len(pairs)
-        if pairs:
-            spare -= wanted.open_searches + round(_RESERVE * size)
-        if complete and spare > 0 and (not pairs or lone < _FEW):
-            near = wanted.near(rng)
-            near[barred] = -np.inf
-            busy = [host for pair in pairs for host in pair]
-            near[busy] = -np.inf
-            near[:, busy] = -np.inf
-            phase = "search+" if pairs else "complete"
-            more = matched(near)[:spare]
-            if pairs or len(more) >= _LEAST * size:
-                pairs = pairs + more
-        if not pairs:
-            break
-        for i, j in pairs:
-            barred[i, j] = barred[j, i] = True
-            wanted.meet(i, j)
-        rounds.append(pairs)
-    return Step(_within(rounds, left), phase if rounds else "done", found)
+    if first < _FIRST_ROUNDS:
+        rounds = _by_chance(barred, _FIRST_ROUNDS - first, rng, None)
+    elif found is None:
+        rounds = _by_chance(barred, _AT_ONCE, rng, two_steps(readings_us))
+    else:
+        return _search(_Sample(known, met, barred, left), found, rng, completes=completes)
+    rounds = _within(rounds, left)
+    return Step(rounds, "chance" if rounds else "done", found)
 
 
-def _random(
+def _checked(readings_us: Matrix, tried: Mask | None, share: float) -> tuple[Mask, Mask]:
+    """The pairs that met, and those that have a reading."""
+    if readings_us.ndim != 2 or readings_us.shape[0] != readings_us.shape[1]:
+        raise ValueError(f"readings have shape {readings_us.shape}, expected (N, N)")
+    if tried is not None and tried.shape != readings_us.shape:
+        raise ValueError(f"tried has shape {tried.shape}, expected {readings_us.shape}")
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"share is {share}, expected 0 to 1")
+    known: Mask = ~np.isnan(readings_us)
+    if (known != known.T).any() or (readings_us != readings_us.T)[known].any():
+        raise ValueError("readings are not symmetric")
+    if not (np.isfinite(readings_us[known]) & (readings_us[known] >= 0.0)).all():
+        raise ValueError("readings hold values that are negative or not finite")
+    np.fill_diagonal(known, val=False)
+    met = known.copy() if tried is None else known | tried | tried.T
+    np.fill_diagonal(met, val=False)
+    return met, known
+
+
+def _by_chance(
     barred: Mask, rounds: int, rng: np.random.Generator, hints: Matrix | None
-) -> Rounds:
+) -> list[Pairs]:
+    """Rounds by chance; every other one, from the first on, by the hints first."""
     barred = barred.copy()
     chosen = []
     for turn in range(rounds):
@@ -116,16 +142,74 @@ def _random(
         weight += weight.T
         if hints is not None and turn % 2 == 0:
             weight += hints
-        weight[barred] = -np.inf
-        pairs = matched(weight)
-        for i, j in pairs:
-            barred[i, j] = barred[j, i] = True
-        chosen.append(pairs)
+        chosen.append(_chosen(weight, barred, None))
     return chosen
 
 
-def _within(rounds: Rounds, left: int) -> Rounds:
-    """As many of the pairs as the budget has left."""
+@dataclass(frozen=True)
+class _Sample:
+    """The pairs so far.
+
+    Args:
+        known: (N, N) with a reading.
+        met: (N, N) that met.
+        barred: (N, N) that must not meet.
+        left: how many more may.
+    """
+
+    known: Mask
+    met: Mask
+    barred: Mask
+    left: int
+
+
+def _search(sample: _Sample, found: Found, rng: np.random.Generator, *, completes: bool) -> Step:
+    """Rounds that confirm fragments, join them, and measure what is near."""
+    size, barred, left = len(sample.met), sample.barred, sample.left
+    wanted = Wanted(found, sample.known, sample.met)
+    are_few_alone = (found.sizes[found.labels] == 1).mean() < _FEW_ALONE
+    rounds: list[Pairs] = []
+    phase: Phase = "done"
+    for _ in range(_AT_ONCE):
+        pairs = _chosen(wanted.weight(rng), barred, found.labels)
+        if pairs:
+            phase = "search"
+        spare = left - sum(map(len, rounds)) - len(pairs)
+        if pairs:
+            spare -= wanted.open_searches + round(_RESERVE * size)
+        if completes and spare > 0 and (are_few_alone or not pairs):
+            busy = [host for pair in pairs for host in pair]
+            near = wanted.near(rng)
+            near[busy] = near[:, busy] = -np.inf
+            near[barred] = -np.inf
+            more = matched(near)[:spare]
+            if pairs:
+                pairs += more
+            elif len(more) >= _FEW_NEAR * size:
+                pairs = more
+                phase = "search" if phase == "search" else "near"
+            _bar(barred, more)
+        for one, other in pairs:
+            wanted.meet(one, other)
+        rounds.append(pairs)
+    return Step(_within(rounds, left), phase, found)
+
+
+def _chosen(weight: Matrix, barred: Mask, labels: npt.NDArray[np.int64] | None) -> Pairs:
+    """The pairs of a round, which are barred from then on."""
+    weight[barred] = -np.inf
+    pairs = matched(weight, labels)
+    _bar(barred, pairs)
+    return pairs
+
+
+def _bar(barred: Mask, pairs: Pairs) -> None:
+    for one, other in pairs:
+        barred[one, other] = barred[other, one] = True
+
+
+def _within(rounds: Sequence[Pairs], left: int) -> list[Pairs]:
+    """As many of the pairs as the budget has left, in rounds that are not empty."""
     kept = []
     for pairs in rounds:
         if left > 0 and pairs:

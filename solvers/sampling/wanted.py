@@ -23,8 +23,9 @@ _MOST_FOR = 6.0
 # A fragment looks again at those that are the least unlike it.
 _LOOKS = 3
 _APART_FOR_SURE = -9.5
-# Fragments of so many hosts look again at all.
+# Fragments of so many hosts look again at all, and those of so many times fewer than usual.
 _LOST = 2
+_FEWER = 3.0
 # Pairs of two fragments that are tried before giving up on them.
 _TRIES = 16
 # A host needs confirmation more than any search.
@@ -38,7 +39,7 @@ class Wanted:
     Args:
         found: the fragments.
         known: (N, N) pairs with a reading.
-        met: (N, N) pairs that must not meet (again), with the diagonal. Not kept up to date.
+        met: (N, N) pairs that met, with or without a reading.
     """
 
     def __init__(self, found: Found, known: Mask, met: Mask) -> None:
@@ -50,22 +51,24 @@ class Wanted:
         self._votes = np.where(inside, found.votes, 0.0).sum(axis=1)
         self._most = sizes[labels] - 1
         thirds = found.thirds
-        best = np.minimum(thirds.max(axis=1, where=~np.eye(len(sizes), dtype=bool), initial=-np.inf), 0.0)
+        is_other = ~np.eye(len(sizes), dtype=bool)
+        best = np.minimum(thirds.max(axis=1, where=is_other, initial=-np.inf), 0.0)
         # Where all speak against a host, some of its own readings are wrong.
         against = np.minimum(thirds - np.minimum(best[:, None], best[None, :]), 0.0)
         ratio = against + found.direct
-        ones = np.ones(int(met.sum()))
-        tried = summed(labels, labels, *np.nonzero(met), ones)
+        one, other = np.nonzero(met)
+        tried = summed(labels, labels, one, other, np.ones(len(one)))
         # By what a reading says on average, so that looking again does not change which it is.
         likeness = thirds + found.direct / np.maximum(tried, 1.0)
         np.fill_diagonal(likeness, -np.inf)
-        # A host that found nobody was misled somewhere.
-        is_lost = (sizes[:, None] <= _LOST) | (sizes <= _LOST)
+        # Hosts that found few others where most found many were misled somewhere.
+        few = max(_LOST, float(np.median(sizes[labels])) / _FEWER)
+        is_lost = (sizes[:, None] <= few) | (sizes <= few)
         least = np.where(is_lost & (against > _APART), _APART_FOR_SURE, _APART)
         is_open = (ratio > least) | _second_looks(ratio, likeness)
         product = sizes[:, None] * sizes[None, :]
         is_open &= tried < np.minimum(product, _TRIES)
-        np.fill_diagonal(is_open, val=False)
+        is_open &= is_other
         # A pair of two large fragments says as much of every host in them.
         rank = np.minimum(thirds, _MOST_FOR) + found.direct + np.log(product)
         self._rank: Matrix = np.where(is_open, rank, -np.inf)
