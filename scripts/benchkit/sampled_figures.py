@@ -47,11 +47,6 @@ class Sample:
         size = len(self.readings_us)
         return float((~np.isnan(self.readings_us)).sum() / (size * (size - 1)))
 
-    @property
-    def groups(self) -> int:
-        """Of two hosts and more."""
-        return 0 if self.labels is None else int((np.bincount(self.labels) > 1).sum())
-
 
 def followed(
     network: Network, share: float, seed: int, is_lost: Callable[[int, int], bool] | None = None

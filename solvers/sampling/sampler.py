@@ -33,6 +33,8 @@ _FEW_ALONE = 0.15
 _RESERVE = 0.5
 _FEW_NEAR = 0.02
 _PARTNERS = 5.0
+# Of a share that is meant to be a whole number of pairs.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def next_rounds(
     size = len(met)
     meetings = met.sum(axis=1)
     spent = int(meetings.sum()) // 2
-    left = round(share * size * (size - 1) / 2) - spent
+    left = int(share * size * (size - 1) / 2 + _ROUNDING) - spent
     is_alive = (meetings < _DEAD_AFTER) | known.any(axis=1)
     is_out = ~is_alive | (meetings >= max(_TIMES_SHARE * share * size, _LEAST_MOST))
     barred = met | is_out[:, None] | is_out
