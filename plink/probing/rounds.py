@@ -9,18 +9,10 @@ from plink.probing.limits import FOLLOWED_ROUNDS
 from probes.sampled_rounds import sampled_rounds
 from probes.samples import Rounds
 from probes.tournament import round_robin, rounds_in_all
+from solvers.sampling.sampler import usual_share
 
 # More hosts, and the user is told what all rounds are.
 _MANY_HOSTS = 256
-# Of the pairs that the readings ask for: enough for groups of any size, and for a ring as good as
-# one from all pairs (docs/benchmarks.md, Sampling).
-_LEAST_SHARE = 0.05
-_PARTNERS = 25
-
-
-def usual_share(hosts: int) -> float:
-    """The share of all pairs that suffices where pairs are chosen by what readings show."""
-    return min(1.0, max(_LEAST_SHARE, _PARTNERS / max(hosts, 1)))
 
 
 def chosen_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:

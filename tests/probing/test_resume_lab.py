@@ -83,3 +83,28 @@ def test_the_interface_is_remembered(lab: Lab, tmp_path: Path) -> None:
     assert "was measured with --interface eth0, not eth1" in done.stderr
     assert plink(*run, "--resume", out, text=text).code == 0
     assert read_json(out)["rtt"]["options"]["interface"] == "eth0"
+
+
+def test_pairs_that_readings_ask_for_are_gone_on_with(lab: Lab, tmp_path: Path) -> None:
+    out, some = tmp_path / "c.json", tmp_path / "some"
+    some.write_text("\n".join(lab.names[:4]))
+    followed = ("--rounds", "auto", *QUICK)
+    done = plink("probe", some, *ssh_options(lab), "-o", out, *followed)
+    assert done.code == 0, done.stderr
+    assert "sampled: by what readings showed" in done.stderr
+    before = read_json(out)
+    assert before["rtt"]["options"]["share"] == 1.0
+    done = plink("probe", lab.hosts_file, *ssh_options(lab), "--resume", out)
+    assert done.code == 0, done.stderr
+    after = read_json(out)["rtt"]
+    measured = sum(value is not None for row in after["rtt_us"]["p10"] for value in row)
+    assert measured > 12
+    assert all(row[host] is None for host, row in enumerate(after["rtt_us"]["p10"]))
+
+
+def test_pairs_of_transfers_are_not_asked_for(lab: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    options = ("--tool", "iperf3", "--rounds", "auto")
+    done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", out, *options)
+    assert done.code == 2
+    assert "--rounds auto follows round-trip times" in done.stderr

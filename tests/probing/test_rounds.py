@@ -87,7 +87,8 @@ def test_many_hosts_are_told_of_the_rounds() -> None:
     (text,) = advice(1000, None, 32)
     assert text == (
         "all 999 rounds of 1,000 hosts are 999,000 directed pairs; "
-        "--rounds 32 measures 32,000 of them"
+        "--rounds auto measures at most 50,000 of them, those that show groups, "
+        "--rounds 32 any 32,000"
     )
     assert advice(1000, chosen_sample(1000, 32, 0), 32) == []
     assert advice(64, None, 32) == []
