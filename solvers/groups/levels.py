@@ -52,6 +52,11 @@ class Level:
         """How many groups there are."""
         return int(self.labels.max()) + 1
 
+    @property
+    def alone(self) -> int:
+        """How many hosts are in none of them."""
+        return int((self.labels == ALONE).sum())
+
 
 @dataclass(frozen=True)
 class Discovery:
@@ -117,6 +122,8 @@ def discover(
         for level in shown
         if compared_share(logs, measured, level.labels, deviation) >= _LEAST_COMPARED
     ]
+    # A level that leaves most hosts alone says little beside one that does not.
+    levels = [level for level in levels if level.alone <= size / 2] or levels
     is_too_sparse = bool(shown) and not levels
     return Discovery(levels, evidence.probability, evidence.rival, is_too_sparse)
 
@@ -148,7 +155,7 @@ def _levels(evidence: Evidence, logs: Matrix, is_measured: Mask) -> Sequence[Lev
     for step, labels in sorted(_cuts(structure), key=lambda cut: -cut[0]):
         groups = int(labels.max()) + 1
         parts = [groups + int((labels == ALONE).sum())]
-        parts += [level.groups + int((level.labels == ALONE).sum()) for level in found]
+        parts += [level.groups + level.alone for level in found]
         ratios = (max(parts[0] / other, other / parts[0]) for other in parts[1:])
         if parts[0] >= 2 and all(ratio >= _LEAST_RATIO for ratio in ratios):
             found.append(_level(evidence, logs, is_measured, labels, step))
