@@ -38,7 +38,8 @@ def test_from_hosts_to_uplinks(lab: Lab, tmp_path: Path) -> None:
     assert "3 groups as the file has them: r1 (2), r2 (2), r3 (1)" in done.stderr
     after = read(out)
     assert after.rtt is not None
-    assert (after.rtt.samples == before.rtt.samples).all()
+    # Pairs whose passes disagree meet again; none is forgotten.
+    assert (after.rtt.samples >= before.rtt.samples).all()
     assert after.uplinks is not None
     carried = [
         rate

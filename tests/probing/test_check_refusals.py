@@ -62,9 +62,9 @@ def test_json_is_for_a_check() -> None:
     [
         ("1", "1 round does not connect the hosts"),
         ("0", "0 round"),
-        ("-3", "neither a number of rounds nor all"),
-        ("many", "neither a number of rounds nor all"),
-        ("9" * 30, "neither a number of rounds nor all"),
+        ("-3", "neither a number of rounds, auto nor all"),
+        ("many", "neither a number of rounds, auto nor all"),
+        ("9" * 30, "neither a number of rounds, auto nor all"),
     ],
 )
 def test_rounds_that_are_none(rounds: str, complaint: str) -> None:

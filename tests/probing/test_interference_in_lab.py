@@ -45,7 +45,8 @@ def test_pairs_meet_again_as_far_as_their_passes_disagree(lab: Lab, tmp_path: Pa
     there = ~np.eye(6, dtype=bool)
     assert rtt.passes is not None
     assert rtt.options["passes"] == 5
-    assert rtt.passes[there].min() == 2
+    # Twice, and once more where the groups of so few hosts hinge on it.
+    assert 2 <= rtt.passes[there].min() <= rtt.passes[there].mean() < 5
     assert (rtt.samples + rtt.losses == 50 * rtt.passes)[there].all()
 
     # Three more passes, for every pair.
