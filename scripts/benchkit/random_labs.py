@@ -66,8 +66,10 @@ def draw(seed: int) -> RandomLab:
         return RandomLab(seed, kind, racks, [hops] * len(racks), document)
     if kind == "unequal hops":
         several = [chance.randint(1, 5) for _ in racks]
-        rows = [{"racks": [size], "hops": hops} for size, hops in zip(racks, several, strict=True)]
-        return RandomLab(seed, kind, racks, several, {**rates, "row_hops": 0, "rows": rows})
+        each: list[dict[str, Any]] = [
+            {"racks": [size], "hops": hops} for size, hops in zip(racks, several, strict=True)
+        ]
+        return RandomLab(seed, kind, racks, several, {**rates, "row_hops": 0, "rows": each})
     hops = chance.randint(1, 5)
     return RandomLab(
         seed, kind, racks, [hops] * len(racks), {**rates, "hops": hops, "racks": racks}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,7 @@ class RecordedLab:
 
 def write_labs(path: Path, labs: Sequence[RecordedLab]) -> None:
     """Keep labs in one compressed file."""
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for number, lab in enumerate(labs):
         steps = np.clip(np.rint(np.nan_to_num(lab.halves_us) / _STEP_US), 0, _MOST)
         arrays[f"{number}-halves"] = steps.astype(np.uint16)
