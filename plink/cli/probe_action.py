@@ -23,7 +23,7 @@ from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import Measurement
-from plink.group_question import group_question
+from plink.probing.group_question import group_question
 from plink.probing.limits import UPLINKS
 from plink.probing.nics import read_nics, refuse_unlisted, same_nics
 from plink.probing.request import ProbeRequest

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plink.files.cluster import Cluster
-from plink.group_question import group_question
 from plink.grouping import Found, GroupRequest, find_groups, with_groups
 from plink.interrupts import held_back_interrupts
 from plink.probing.connecting import connected
+from plink.probing.group_question import group_question
 from plink.probing.limits import UPLINKS
 from plink.probing.request import ProbeRequest
 from plink.probing.run import ProbeResult, measure_pairs
