@@ -14,7 +14,7 @@ from solvers.groups.grouping import ALONE
 from solvers.groups.levels import discover, primary
 
 HERE = Path(__file__).parent
-LABS = {name: read_labs(HERE / f"recorded_{name}.npz") for name in ("quiet_labs",)}
+LABS = {name: read_labs(HERE / f"recorded_{name}.npz") for name in ("quiet_labs", "busy_labs")}
 NO_RACKS = "no racks"
 
 
