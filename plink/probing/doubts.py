@@ -11,7 +11,7 @@ from probes.echo.disturbance import DISTURBED
 
 _MOST_NAMED = 3
 # Passes that differ by less than that confirm each other, whatever else the hosts did.
-_CONFIRMED = 0.02
+CONFIRMED = 0.02
 # A host stands out with so many times more disturbed pairs than the median host.
 _STANDS_OUT = 2.0
 
@@ -32,7 +32,7 @@ def is_doubtful(
         is_calm: (N, N) whether one of the meetings was not disturbed.
     """
     doubtful: npt.NDArray[np.bool_] = (disturbance >= DISTURBED) & ~(
-        is_calm & (disagreement <= _CONFIRMED)
+        is_calm & (disagreement <= CONFIRMED)
     )
     return doubtful
 

@@ -13,6 +13,7 @@ from plink.files.order import Order
 from plink.files.round_sample import recorded_sample
 from plink.files.rtt import RttMeasurement
 from plink.ordering.doubts import doubt
+from plink.probing.doubts import CONFIRMED
 from plink.view.text import counted
 from probes.echo.disturbance import DISTURBED
 
@@ -99,7 +100,9 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
 def _disturbed(rtt: RttMeasurement) -> int:
     if rtt.disturbance is None:
         return 0
-    return int(np.count_nonzero(rtt.disturbance >= DISTURBED))
+    # What another pass has read as well is not doubted.
+    is_doubtful = (rtt.disturbance >= DISTURBED) & ~(rtt.disagreement <= CONFIRMED)
+    return int(np.count_nonzero(is_doubtful))
 
 
 def _grouping(cluster: Cluster, file: str) -> list[Step]:
