@@ -89,8 +89,8 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
     if disturbed and not steps:
         steps.append(
             Step(
-                f"{counted(disturbed, 'direction')} were disturbed by other work on the hosts: "
-                "measure them again when it is quiet",
+                f"{counted(disturbed, 'direction')} {'was' if disturbed == 1 else 'were'} disturbed by "
+                "other work on the hosts: measure again when it is quiet",
                 f"plink probe --resume {file}",
             )
         )
