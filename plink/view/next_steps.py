@@ -87,9 +87,10 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
         )
     disturbed = _disturbed(cluster.rtt)
     if disturbed and not steps:
+        verb = "was" if disturbed == 1 else "were"
         steps.append(
             Step(
-                f"{counted(disturbed, 'direction')} {'was' if disturbed == 1 else 'were'} disturbed by "
+                f"{counted(disturbed, 'direction')} {verb} disturbed by "
                 "other work on the hosts: measure again when it is quiet",
                 f"plink probe --resume {file}",
             )
