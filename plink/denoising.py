@@ -17,6 +17,8 @@ Mask = npt.NDArray[np.bool_]
 
 # With fewer measured partners a host's place is a guess.
 _LEAST_PARTNERS = 3
+# Halves of the passes are compared where they share so many of the pairs.
+_LEAST_TWICE = 0.9
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,10 @@ def _halves(cluster: Cluster, hosts: Sequence[int]) -> tuple[Matrix, Matrix] | N
     if halves is None or cluster.rtt is None or cluster.rtt.halves_us is None:
         return None
     odd, even = (least_of_both_directions(half)[np.ix_(hosts, hosts)] for half in halves)
-    return odd, even
+    measured = np.isfinite(np.fmin(odd, even)).sum()
+    # A run of one pass, or one that ended in its second, says nothing of most pairs twice.
+    is_twice = np.isfinite(odd + even).sum() >= _LEAST_TWICE * measured
+    return (odd, even) if is_twice else None
 
 
 def _noise(cluster: Cluster, hosts: Sequence[int]) -> float:

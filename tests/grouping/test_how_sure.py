@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import plink.probing.group_question
 from grouping.passes import passed
@@ -89,3 +90,16 @@ def test_a_question_about_too_little_is_no_question():
     question = group_question()
     assert list(question.hinges(cluster)) == []
     assert question.answer(cluster) != question.answer(cluster)
+
+
+@pytest.mark.parametrize("method", ["levels", "kmeans"])
+def test_a_run_of_one_pass_is_grouped_like_a_file_without_passes(method):
+    cluster, rack = passed([6, 6, 6], passes=1)
+    nothing = np.full_like(cluster.rtt.readings_us, np.nan)
+    one = replace(cluster.rtt, halves_us=(cluster.rtt.readings_us, nothing))
+    found = find_groups(
+        replace(cluster, rtt=one), GroupRequest(method=method, groups=3), needs_points=True
+    )
+    assert found.denoised.embedding is not None
+    assert sorted(len(group.hosts) for group in found.groups) == [6, 6, 6]
+    assert len(rack) == 18
