@@ -14,7 +14,7 @@ from plink.files.grouping import Grouping
 from plink.files.groups import Group
 from plink.group_quality import doubtful_hosts, qualities
 from solvers.groups.agreement import adjusted_mutual_information
-from solvers.groups.grouping import ALONE, Labels, members, usual_count
+from solvers.groups.grouping import ALONE, Labels, alone_apart, members, usual_count
 from solvers.groups.kmeans import constrained_kmeans
 from solvers.groups.levels import Discovery, Level, discover, primary
 from solvers.groups.linkage import balanced_linkage
@@ -198,13 +198,8 @@ def _confirmed(
         level = None
         if method == "levels":
             level = _chosen_level(_discovered(seen, request.seed), request)
-        found.append(_singled(_labels(seen, request, method, level)))
+        found.append(alone_apart(_labels(seen, request, method, level)).tolist())
     return adjusted_mutual_information(*found)
-
-
-def _singled(labels: Labels) -> list[int]:
-    """Labels in which each host that is alone has its own."""
-    return [int(label) if label != ALONE else -1 - host for host, label in enumerate(labels)]
 
 
 def _options(request: GroupRequest, method: str) -> dict[str, object]:

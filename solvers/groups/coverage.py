@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.groups.dendrogram import Mask
-from solvers.groups.grouping import ALONE, Labels, Matrix
+from solvers.groups.grouping import Labels, Matrix, alone_apart
 from solvers.groups.structure import LEAST_GAIN
 
 # Two mean distances that differ by fewer deviations may be the same.
@@ -25,9 +25,7 @@ def compared_share(logs: Matrix, is_measured: Mask, labels: Labels, deviation: f
         labels: (N,) groups 0 ... k-1; every `ALONE` host counts as a group.
         deviation: the standard deviation of the logarithms.
     """
-    alone = np.flatnonzero(labels == ALONE)
-    own = labels.copy()
-    own[alone] = int(labels.max()) + 1 + np.arange(len(alone))
+    own = alone_apart(labels)
     count = int(own.max()) + 1
     if count < 2:
         return 1.0

@@ -51,6 +51,14 @@ def renumbered(labels: Sequence[int] | Labels) -> Labels:
     return np.array([names[int(label)] for label in labels], dtype=np.int64)
 
 
+def alone_apart(labels: Labels) -> Labels:
+    """The same groups, and after them a group for each host that is `ALONE`."""
+    alone = np.flatnonzero(labels == ALONE)
+    found = labels.copy()
+    found[alone] = int(labels.max(initial=ALONE)) + 1 + np.arange(len(alone))
+    return found
+
+
 def check_distances(distance: Matrix) -> None:
     """Refuse what is no matrix of distances.
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.groups.dendrogram import Mask
-from solvers.groups.grouping import ALONE, Labels, Matrix
+from solvers.groups.grouping import ALONE, Labels, Matrix, alone_apart
 from solvers.groups.structure import LEAST_NOISE
 
 # A reading that is off by more deviations counts as off by so many: it is an outlier.
@@ -30,10 +30,8 @@ def host_probabilities(
     """
     # Every host that is alone is a group here.
     alone = np.flatnonzero(labels == ALONE)
-    groups = int(labels.max()) + 1
-    own = labels.copy()
-    own[alone] = groups + np.arange(len(alone))
-    count = groups + len(alone)
+    own = alone_apart(labels)
+    count = int(own.max()) + 1
     hot = np.zeros((len(labels), count))
     hot[np.arange(len(labels)), own] = 1.0
     measured = is_measured.astype(np.float64)
