@@ -130,7 +130,9 @@ def test_a_whole_meeting(peer: DpdkPeer) -> None:
             answered += 1
     peer.exchange(echo_packet.BYE, echo_packet.OVER)
     verb, number, partner, sent, received, p10_ns = peer.hear().split()
-    assert (verb, number, partner, sent, received) == ("rtt", "5", "0", "20", "20")
+    assert (verb, number, partner, sent) == ("rtt", "5", "0", "20")
+    # An echo that a busy processor delays for several round trips counts as lost.
+    assert 10 <= int(received) <= 20
     assert 1_000 < int(p10_ns) < 1_000_000_000
     assert peer.hear().startswith("over 5 0 ")
 
