@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.errors import WrongUseError
-from plink.size import format_size, parse_size
+from plink.base.errors import WrongUseError
+from plink.base.size import format_size, parse_size
 
 
 @pytest.mark.parametrize(

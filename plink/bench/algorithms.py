@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 
 ALGORITHMS_OF: Mapping[str, Sequence[str]] = {
     "gloo": ("ring",),

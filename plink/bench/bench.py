@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from plink.base.errors import PlinkError, WrongUseError
+from plink.base.interrupts import ignored_interrupts
+from plink.base.progress import Progress
 from plink.bench.clients import mpich, openmpi
 from plink.bench.clients.base import Client
 from plink.bench.clients.gloo import GlooClient
@@ -13,11 +16,8 @@ from plink.bench.hosts import reach_all, refuse_failures
 from plink.bench.request import BenchRequest
 from plink.bench.result import BenchResult, Prediction, Setting, make_result
 from plink.bench.run import run_rounds
-from plink.distance import distances
-from plink.errors import PlinkError, WrongUseError
-from plink.interrupts import ignored_interrupts
-from plink.progress import Progress
-from plink.remote.hosts import RemoteHost, describe, seats
+from plink.deploy.remote.hosts import RemoteHost, describe, seats
+from plink.model.distance import distances
 
 MPI_FLAVOURS = {"openmpi": openmpi.FLAVOUR, "mpich": mpich.FLAVOUR}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from plink.errors import PlinkError, WrongUseError
+from plink.base.errors import PlinkError, WrongUseError
+from plink.base.progress import Progress
 from plink.files.cluster import Cluster
-from plink.listed import as_listed
-from plink.progress import Progress
+from plink.measure.listed import as_listed
 from probes.errors import HostListError
 from probes.reach import Reached, reach
 from probes.ssh.options import SshOptions

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
+from plink.base.text import counted
 from plink.files import document
-from plink.view.text import counted
 from solvers.slots.filling import Filling
 
 MAX_RANDOM = 1000

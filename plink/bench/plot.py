@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from plink.base.text import printable, rtt_text
 from plink.bench.result import BenchResult, Correlation
-from plink.view.text import printable, rtt_text
 
 _XMLNS = "http://www.w3.org/2000/svg"
 

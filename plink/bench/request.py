@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from plink.base.errors import WrongUseError
+from plink.base.size import format_size
 from plink.bench.algorithms import full_name
 from plink.bench.clients.base import FLOAT32_BYTES, Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
 from plink.bench.spread import spread_orders
-from plink.errors import WrongUseError
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
-from plink.network import KnownNetwork, network_of
-from plink.ordering.solve import Task, solve_order
-from plink.prediction import Predictor, known_distances
-from plink.size import format_size
+from plink.model.network import KnownNetwork, network_of
+from plink.optimize.orders.solve import Task, solve_order
+from plink.optimize.prediction import Predictor, known_distances
 from probes.ssh.options import SshOptions
 from solvers.collectives.registry import find
 from solvers.slots.filling import Filling

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from plink.base.text import counted
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.orders import NamedOrder
 from plink.bench.run import Outcome
 from plink.bench.statistics import made_alike, spearman, spearman_interval, spread
-from plink.view.text import counted
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from plink.base.errors import PlinkError
 from plink.bench.clients.base import Client
 from plink.bench.orders import NamedOrder
 from plink.bench.schedule import schedule
-from plink.errors import PlinkError
 from probes.errors import HostError
 
 T = TypeVar("T")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.network import KnownNetwork
-from plink.prediction import Cost, Predictor
+from plink.model.network import KnownNetwork
+from plink.optimize.prediction import Cost, Predictor
 from solvers.contention.search import search
 from solvers.contention.starts import in_sequence
 

@@ -8,9 +8,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from plink.base.size import format_size
+from plink.base.text import counted, printable, rtt_text
 from plink.bench.result import BenchResult, Correlation, Row
-from plink.size import format_size
-from plink.view.text import counted, printable, rtt_text
 
 
 def render(result: BenchResult) -> Group:

@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 from plink import __version__
+from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.cli.talk import complain
-from plink.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.files.output import OUTPUT_ERRORS, output_error
-from plink.view.encoding import tolerate
+from plink.show.terminal.encoding import tolerate
 from probes.errors import HostError, ProbesError
 
 # name: (module, one-line help). The help stands here so that listing imports no command.
@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line; return the exit code (`plink.errors`)."""
+    """Run the command line; return the exit code (`plink.base.errors`)."""
     try:
         result: Any = cli.main(args=arguments, prog_name="plink", standalone_mode=False)
         if sys.stdout is not None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from plink.base.errors import WrongUseError
 from plink.cli.sections import SectionedCommand, options_of
 from plink.cli.ssh_options import take_ssh_options, with_ssh_options
-from plink.errors import WrongUseError
 
 _serving = options_of("While training runs")
 _probing = options_of("To probe hosts again")

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
+from plink.autotune.log import autotune_log
 from plink.autotune.log.replay import Replayed, replay
 from plink.autotune.tuner.decision import Action
+from plink.base.errors import EXIT_CHANGED, WrongUseError
+from plink.base.text import counted, printable
 from plink.cli.talk import note, warn
-from plink.errors import EXIT_CHANGED, WrongUseError
-from plink.files import autotune_log, document
-from plink.view.text import counted, printable
+from plink.files import document
 
 
 def run_replay(path: str, *, has_all: bool, as_json: bool) -> int:

@@ -8,13 +8,13 @@ import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from plink.autotune.attaching import Viewer, attached
+from plink.autotune.daemon.attaching import Viewer, attached
 from plink.autotune.daemon.status_message import to_json
 from plink.autotune.daemon.terminal import view
-from plink.autotune.ranks.handshake import is_job_name
-from plink.autotune.ranks.secret import read_secret, secret_of
+from plink.autotune.protocol.handshake import is_job_name
+from plink.autotune.protocol.secret import read_secret, secret_of
 from plink.autotune.ranks.settings import DEFAULT_JOB, JOB_VARIABLE, parse_address
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import document
 
 _REFRESH_S = 0.5

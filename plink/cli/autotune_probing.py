@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from plink.autotune.reprobing.prober import Prober
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
-from plink.probing.resume import check_resumable
-from plink.probing.tools import TOOLS
+from plink.measure.probing.resume import check_resumable
+from plink.measure.probing.tools import TOOLS
 from probes.hosts.source import parse_hosts
 from probes.ssh.options import SshOptions
 

@@ -23,18 +23,18 @@ from plink.autotune.daemon.terminal import view
 from plink.autotune.log.journal import LogJournal
 from plink.autotune.log.replay import tuner_of
 from plink.autotune.log.resuming import Kept, UnusableLogError, describe, kept_of
-from plink.autotune.ranks.handshake import is_job_name
-from plink.autotune.ranks.secret import make_secret, read_secret
+from plink.autotune.protocol.handshake import is_job_name
+from plink.autotune.protocol.secret import make_secret, read_secret
 from plink.autotune.ranks.settings import DEFAULT_JOB, parse_address
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
+from plink.base.errors import PlinkError, WrongUseError
+from plink.base.text import printable
 from plink.cli.autotune_probing import prober_of
 from plink.cli.talk import note
-from plink.errors import PlinkError, WrongUseError
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
-from plink.view.text import printable
 from probes.ssh.options import SshOptions
 
 _REFRESH_S = 0.5

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from plink.base.errors import WrongUseError
+from plink.base.size import parse_size
 from plink.bench.algorithms import check_algorithm
 from plink.bench.bench import bench
 from plink.bench.clients.base import Workload
@@ -16,11 +18,9 @@ from plink.bench.table import render
 from plink.cli.bench_delivery import deliver, files_in
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.ordering.slots import filling_of, with_slots
-from plink.size import parse_size
+from plink.optimize.orders.slots import filling_of, with_slots
 
 _GLOO_OPTIONS = ("python",)
 # Fewer hardly tell a correlation from chance.

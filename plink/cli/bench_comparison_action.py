@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plink.base.errors import WrongUseError
+from plink.base.size import parse_size
 from plink.bench.clients.base import Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.comparison.compare import compare
@@ -16,13 +18,11 @@ from plink.bench.request import check_workload
 from plink.cli.bench_delivery import deliver, files_in
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.comparison import to_json
-from plink.network import network_of
-from plink.ordering.slots import filling_of, with_slots
-from plink.size import parse_size
+from plink.model.network import network_of
+from plink.optimize.orders.slots import filling_of, with_slots
 
 _MPI = ("openmpi", "mpich")
 _PYTHON = (ENGINE, "gloo")

@@ -9,9 +9,9 @@ from typing import Any
 import click
 from rich.console import RenderableType
 
-from plink.errors import PartialResultError, PlinkError
+from plink.base.errors import PartialResultError, PlinkError
 from plink.files import document
-from plink.view.paper import paper
+from plink.show.terminal.paper import paper
 
 
 def deliver(

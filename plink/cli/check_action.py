@@ -9,30 +9,30 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
+from plink.base.text import counted, printable
 from plink.cli.failures import name_some, naming_unreached
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
 from plink.cli.talk import note, warn
 from plink.cli.unused_options import refuse_unused
-from plink.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.rtt import RttMeasurement
-from plink.probing.check import CheckResult, check
-from plink.probing.limits import CHECK_PARTNERS, CHECK_PASSES
-from plink.probing.nics import read_nics, same_nics
-from plink.probing.request import ProbeRequest
-from plink.probing.resume import (
+from plink.measure.probing.check import CheckResult, check
+from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_PASSES
+from plink.measure.probing.nics import read_nics, same_nics
+from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.resume import (
     hosts_of,
     recorded_count,
     recorded_precision,
     same_interface,
     same_network,
 )
-from plink.probing.tools import TOOLS
-from plink.view.paper import paper
-from plink.view.text import counted, printable
+from plink.measure.probing.tools import TOOLS
+from plink.show.terminal.paper import paper
 
 # A seed that a person can type.
 _SEEDS = 1 << 31

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from plink.cli.talk import warn
 from plink.files.measurement import Failure
-from plink.probing.connecting import TooFewReachedError
+from plink.measure.probing.connecting import TooFewReachedError
 
 _MAX_NAMED = 5
 

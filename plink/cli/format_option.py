@@ -22,7 +22,7 @@ class CommandWithFormats(click.Command):
         if name is None:
             super().format_help(ctx, formatter)
             return
-        from plink import launchers  # noqa: PLC0415  as below
+        from plink.deploy import launchers  # noqa: PLC0415  as below
 
         about = launchers.described().get(name)
         if about is None:
@@ -61,7 +61,7 @@ def _on_format(context: click.Context, _: click.Parameter, name: str | None) -> 
 
 def _print_formats() -> None:
     """A line a format: its name, and what it is."""
-    from plink import launchers  # noqa: PLC0415  numpy would slow `--help`
+    from plink.deploy import launchers  # noqa: PLC0415  numpy would slow `--help`
 
     described = launchers.described()
     width = max(map(len, described))

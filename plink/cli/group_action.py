@@ -9,18 +9,24 @@ from dataclasses import dataclass
 import click
 from rich.console import Console
 
-from plink.capacity import capacity
+from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.text import counted
 from plink.cli.talk import note, warn
-from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster, measured_rtt
 from plink.files.groups import Group
-from plink.grouping import DEFAULT_ELASTICITY, Found, GroupRequest, find_groups, with_groups
-from plink.probing.group_list import read_groups
-from plink.truth import Judgement, judge
-from plink.view.groups import group_lines, grouping_lines, groups_to_json, judgement_lines
-from plink.view.text import counted
+from plink.measure.probing.group_list import read_groups
+from plink.model.capacity import capacity
+from plink.optimize.groups.finding import (
+    DEFAULT_ELASTICITY,
+    Found,
+    GroupRequest,
+    find_groups,
+    with_groups,
+)
+from plink.optimize.groups.truth import Judgement, judge
+from plink.show.terminal.groups import group_lines, grouping_lines, groups_to_json, judgement_lines
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,10 @@ def command(
     nccl-tests, of pairs of hosts, or CSV with a row for every pair (source, destination, bytes,
     gbit_s). A host's name becomes its address.
     """
-    from plink.errors import EXIT_PARTIAL  # noqa: PLC0415  numpy would slow `--help`
+    from plink.base.errors import EXIT_PARTIAL  # noqa: PLC0415  numpy would slow `--help`
+    from plink.base.size import parse_size  # noqa: PLC0415
     from plink.files import cluster, document  # noqa: PLC0415
-    from plink.importing.source import import_measurement  # noqa: PLC0415
-    from plink.size import parse_size  # noqa: PLC0415
+    from plink.measure.importing.source import import_measurement  # noqa: PLC0415
 
     document.check_writable(output)
     document.refuse_same_file(measured, output)

@@ -29,7 +29,7 @@ _OF_THE_SEARCH = {
 def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
     if not is_asked or context.resilient_parsing:
         return
-    from plink.view.algorithms import print_algorithms  # noqa: PLC0415  as below
+    from plink.show.terminal.algorithms import print_algorithms  # noqa: PLC0415  as below
 
     print_algorithms()
     context.exit()

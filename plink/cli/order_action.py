@@ -12,23 +12,23 @@ import click
 import numpy as np
 from rich.console import Console
 
-from plink import launchers
+from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.size import parse_size
+from plink.base.text import counted, printable, rtt_text, share_text
 from plink.cli.talk import note, warn
-from plink.errors import EXIT_PARTIAL, WrongUseError
+from plink.deploy import launchers
 from plink.files import cluster, document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.files.measurement import Failure
 from plink.files.order import Order
 from plink.files.rtt import readings_at
-from plink.ordering.by_bandwidth import is_by_bandwidth
-from plink.ordering.doubts import doubt
-from plink.ordering.slots import with_slots
-from plink.ordering.solve import Task, solve_order
-from plink.size import parse_size
-from plink.view.order import print_order
-from plink.view.paper import paper
-from plink.view.text import counted, printable, rtt_text, share_text
+from plink.optimize.orders.by_bandwidth import is_by_bandwidth
+from plink.optimize.orders.quality import doubt
+from plink.optimize.orders.slots import with_slots
+from plink.optimize.orders.solve import Task, solve_order
+from plink.show.terminal.order import print_order
+from plink.show.terminal.paper import paper
 from solvers.exact.verdict import Engine
 from solvers.orders.solution import Progress
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.size import parse_size
 from plink.cli.talk import note, warn
-from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import plan as plan_file
-from plink.planning.solve import Task, solve_plan
-from plink.size import parse_size
-from plink.view.paper import paper
-from plink.view.plan import print_plan, to_json
+from plink.optimize.plans.solve import Task, solve_plan
+from plink.show.terminal.paper import paper
+from plink.show.terminal.plan import print_plan, to_json
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 import click
 from rich.console import Console
 
+from plink.base.errors import WrongUseError
+from plink.base.size import parse_size
 from plink.bench.orders import as_permutation
 from plink.cli.talk import note
-from plink.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.files.order import Order
-from plink.forecast import Orders, forecast, to_json
-from plink.ordering.slots import filling_of, slots_of
-from plink.size import parse_size
-from plink.view.forecast import print_forecast
-from plink.view.paper import paper
+from plink.optimize.forecast import Orders, forecast, to_json
+from plink.optimize.orders.slots import filling_of, slots_of
+from plink.show.terminal.forecast import print_forecast
+from plink.show.terminal.paper import paper
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
 from solvers.slots.filling import Filling

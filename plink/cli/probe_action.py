@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from plink.base.errors import EXIT_PARTIAL, PlinkError, WrongUseError
 from plink.cli.failures import name_some, naming_unreached
 from plink.cli.progress import StageProgress
 from plink.cli.resume_command import resume_command
@@ -16,18 +17,16 @@ from plink.cli.ssh_options import take_ssh_options
 from plink.cli.talk import warn
 from plink.cli.transfer_options import take_transfers
 from plink.cli.uplinks_action import chosen_groups, report_uplinks
-from plink.errors import EXIT_PARTIAL, PlinkError, WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import Measurement
-from plink.probing.group_question import group_question
-from plink.probing.limits import UPLINKS
-from plink.probing.nics import read_nics, refuse_unlisted, same_nics
-from plink.probing.request import ProbeRequest
-from plink.probing.resume import (
+from plink.measure.probing.limits import UPLINKS
+from plink.measure.probing.nics import read_nics, refuse_unlisted, same_nics
+from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.resume import (
     check_resumable,
     hosts_of,
     recorded_count,
@@ -37,8 +36,9 @@ from plink.probing.resume import (
     same_network,
     same_sample,
 )
-from plink.probing.run import ProbeResult, probe
-from plink.probing.uplinks import UplinkResult
+from plink.measure.probing.run import ProbeResult, probe
+from plink.measure.probing.uplinks import UplinkResult
+from plink.optimize.groups.question import group_question
 from probes.hosts.allocation import parse_allocation
 from probes.hosts.host import ListedHost
 from probes.hosts.source import parse_hosts

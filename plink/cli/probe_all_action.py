@@ -7,21 +7,21 @@ from typing import Any
 
 import click
 
+from plink.api.chain import GroupsResult, StageResult, probe_all
+from plink.base.errors import EXIT_PARTIAL, PlinkError
+from plink.base.text import counted
 from plink.cli.failures import naming_unreached
 from plink.cli.probe_action import go_on, prepared, report_pairs, warn_of_gaps
 from plink.cli.progress import StageProgress
 from plink.cli.resume_command import resume_all_command
 from plink.cli.talk import note, warn
 from plink.cli.uplinks_action import report_uplinks
-from plink.errors import EXIT_PARTIAL, PlinkError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.probing.chain import GroupsResult, StageResult, probe_all
-from plink.probing.run import ProbeResult
-from plink.probing.tools import TOOLS
-from plink.probing.uplinks import UplinkResult
-from plink.view.text import counted
+from plink.measure.probing.run import ProbeResult
+from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.uplinks import UplinkResult
 
 
 def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:

@@ -10,7 +10,7 @@ import click
 
 from plink.cli.sections import options_of, with_options
 from plink.cli.types import FiniteRange, RoundsType
-from plink.probing.limits import (
+from plink.measure.probing.limits import (
     CHECK_PASSES,
     DEFAULT_COUNTS,
     DEFAULT_MAX_HOPS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from plink.base.text import printable
 from plink.cli.talk import note
-from plink.view.text import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

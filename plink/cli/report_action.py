@@ -8,15 +8,15 @@ import click
 from rich.console import Console
 
 from plink.autotune.log.history import History
+from plink.base.text import counted, printable
 from plink.files import document
-from plink.report.inputs import read_inputs
-from plink.report.library import plotly_js
-from plink.report.page import page
-from plink.report.parts import Section
-from plink.report.sections import sections_of
-from plink.report.subject import Subject
-from plink.report.tuned import tuned_sections
-from plink.view.text import counted, printable
+from plink.show.page.inputs import read_inputs
+from plink.show.page.library import plotly_js
+from plink.show.page.page import page
+from plink.show.page.parts import Section
+from plink.show.page.sections import sections_of
+from plink.show.page.subject import Subject
+from plink.show.page.tuned import tuned_sections
 
 
 def run(files: Sequence[str], output: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plink.files import document
-from plink.probing.limits import DEFAULT_TOOL
+from plink.measure.probing.limits import DEFAULT_TOOL
 
 
 def resume_command(tool: str, output: str) -> str:

@@ -10,21 +10,21 @@ from typing import Any
 
 import click
 
+from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
+from plink.base.text import printable
 from plink.cli.ssh_options import take_ssh_options
 from plink.cli.talk import complain
-from plink.errors import EXIT_FAILED, PlinkError, WrongUseError
+from plink.deploy.launchers.format import places
+from plink.deploy.remote.hosts import describe
+from plink.deploy.run.command import rank_command
+from plink.deploy.run.environment import rank_environments
+from plink.deploy.run.job import Ended, run_job
 from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Host
 from plink.files.order import Order
-from plink.launchers.format import places
-from plink.listed import as_listed
-from plink.ordering.slots import with_slots
-from plink.remote.hosts import describe
-from plink.running.command import rank_command
-from plink.running.environment import rank_environments
-from plink.running.job import Ended, run_job
-from plink.view.text import printable
+from plink.measure.listed import as_listed
+from plink.optimize.orders.slots import with_slots
 from probes.reach import reach
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

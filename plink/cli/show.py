@@ -20,6 +20,6 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     A cluster's hosts are sorted so that near ones stand together. In its picture a row is a
     source, a column a destination, and bright is near.
     """
-    from plink.view.show import show  # noqa: PLC0415  rich and numpy would slow `--help`
+    from plink.show.terminal.show import show  # noqa: PLC0415  rich and numpy would slow `--help`
 
     show(file, percentile=percentile, width=width, as_json=as_json)

@@ -9,8 +9,8 @@ import os
 
 import click
 
-from plink.errors import PartialResultError, PlinkError
-from plink.view.text import printable
+from plink.base.errors import PartialResultError, PlinkError
+from plink.base.text import printable
 
 
 def complain(error: PlinkError) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from plink.cli.sections import options_of, with_options
-from plink.probing.limits import DIRECTIONS, MAX_DURATION_S, MAX_STREAMS
-from plink.probing.transfers import TransferSettings
+from plink.measure.probing.limits import DIRECTIONS, MAX_DURATION_S, MAX_STREAMS
+from plink.measure.probing.transfers import TransferSettings
 
 _option = options_of("iperf3 and uplinks")
 _NAME = re.compile(r"[a-z0-9]{1,15}")

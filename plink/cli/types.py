@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from plink.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
+from plink.measure.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
 
 _FEWEST_ROUNDS = 2
 

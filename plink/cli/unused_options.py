@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import click
 from click.core import ParameterSource
 
-from plink.probing.limits import DEFAULT_TOOL, TOOL_NAMES, UPLINKS
+from plink.measure.probing.limits import DEFAULT_TOOL, TOOL_NAMES, UPLINKS
 
 _ECHOES = ("echo", "dpdk")
 _ROUND_TRIPS = (*_ECHOES, "fping")

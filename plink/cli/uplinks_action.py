@@ -6,16 +6,16 @@ from collections.abc import Collection, Sequence
 
 import click
 
+from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.cli.resume_command import resume_command
 from plink.cli.talk import warn
-from plink.errors import EXIT_PARTIAL, WrongUseError
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
-from plink.probing.group_list import read_groups
-from plink.probing.limits import UPLINKS
-from plink.probing.uplinks import UplinkResult
-from plink.view.uplinks import uplink_lines
+from plink.measure.probing.group_list import read_groups
+from plink.measure.probing.limits import UPLINKS
+from plink.measure.probing.uplinks import UplinkResult
+from plink.show.terminal.uplinks import uplink_lines
 
 
 def chosen_groups(

@@ -12,15 +12,15 @@ from typing import Any
 
 import click
 
+from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.cli.ssh_options import take_ssh_options
-from plink.errors import EXIT_CHANGED, WrongUseError
+from plink.deploy.remote.ssh_files import write_ssh_files
+from plink.deploy.verify.compare import Rank, compare, reason
+from plink.deploy.verify.launch import RANK_VARIABLES, Trial, default_command, run_trial
 from plink.files import order as order_file
 from plink.files.cluster import Host
-from plink.remote.ssh_files import write_ssh_files
-from plink.verifying.compare import Rank, compare, reason
-from plink.verifying.launch import RANK_VARIABLES, Trial, default_command, run_trial
-from plink.view.paper import paper
-from plink.view.verify import comparison
+from plink.show.terminal.paper import paper
+from plink.show.terminal.verify import comparison
 
 
 def run_command(options: Mapping[str, Any]) -> int:

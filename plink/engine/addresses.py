@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 import socket
 
+from plink.base.errors import WrongUseError
 from plink.engine.failure import EngineError
-from plink.errors import WrongUseError
 
 _BACKLOG = 4096
 # Nothing is sent there: the kernel only says from which address it would be.

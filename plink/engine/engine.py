@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import plink.engine._native as core
+from plink.base.errors import WrongUseError
 from plink.engine.failure import EngineError
 from plink.engine.forest import Prepared, native
 from plink.engine.meeting import Meeting, meet
@@ -15,7 +16,6 @@ from plink.engine.options import Options
 from plink.engine.statistics import Statistics, statistics_of
 from plink.engine.store import Store
 from plink.engine.work import Work
-from plink.errors import WrongUseError
 from plink.plans.forest import Forest
 
 _DTYPES = {name: getattr(core.DType, name) for name in core.DTYPE_BYTES}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
 
 
 class EngineError(PlinkError):

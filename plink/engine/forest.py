@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import plink.engine._native as core
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.plans.forest import Forest
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import plink.engine._native as core
+from plink.base.errors import WrongUseError
 from plink.engine.addresses import default_address, listening, listening_locally
 from plink.engine.failure import EngineError
 from plink.engine.options import DEFAULT_MEMORY_BYTES, DEFAULT_WORKERS, Options
@@ -30,7 +31,6 @@ from plink.engine.table import (
     parse_endpoints,
     parse_table,
 )
-from plink.errors import WrongUseError
 
 _STEP_MS = 100
 _LONGEST_LIST = 8

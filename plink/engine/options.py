@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 
 DEFAULT_WORKERS = 2
 DEFAULT_MEMORY_BYTES = 128 << 10

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+from plink.base.errors import WrongUseError
 from plink.engine.failure import EngineError
-from plink.errors import WrongUseError
 
 _CONNECT_TIMEOUT_S = 5.0
 _ANSWER_TIMEOUT_S = 10.0

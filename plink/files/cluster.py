@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import bandwidth as bandwidth_part
 from plink.files import document
 from plink.files import grouping as grouping_part

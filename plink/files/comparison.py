@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files.fields import Fields
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from plink.errors import PlinkError, WrongUseError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.files.output import check_output, write_output
 
 STANDARD_STREAM = "-"

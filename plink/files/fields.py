@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.document import brief, finite_number
 
 WORD = "a word: at most 255 printable characters, no space, no minus in front"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.document import brief
 from plink.files.fields import Fields
 from plink.files.measurement import without_nones

@@ -16,7 +16,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.document import brief
 from plink.files.fields import WORD, is_word
 from plink.files.measurement import Matrix

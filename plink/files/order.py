@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import cluster, document, order_bandwidth
 from plink.files.cluster import Host
 from plink.files.fields import Fields

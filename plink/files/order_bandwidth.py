@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.bandwidth import MAX_GBIT_S
 from plink.files.fields import Fields
 from plink.files.measurement import without_nones

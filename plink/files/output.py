@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import sys
 
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
 
 # What writing to standard output can fail with. A reader that has left is another matter.
 OUTPUT_ERRORS = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC})

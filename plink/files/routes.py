@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.document import brief
 from plink.files.fields import Fields, is_word
 from plink.files.measurement import (

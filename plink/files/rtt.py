@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files.fields import Fields
 from plink.files.measurement import (

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from plink.base.errors import WrongUseError
 from plink.engine.addresses import default_address
-from plink.errors import WrongUseError
 
 # The first is plink's, the second Gloo's own.
 INTERFACE_VARIABLES = ("PLINK_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")

@@ -13,11 +13,11 @@ from typing import Any
 from torch.distributed import DistBackendError, ProcessGroupGloo
 from torch.distributed.distributed_c10d import PrefixStore, Store
 
+from plink.autotune.protocol.secret import FILE_VARIABLE, SECRET_VARIABLE, secret_of
 from plink.autotune.ranks.rank import TunedRank
-from plink.autotune.ranks.secret import FILE_VARIABLE, SECRET_VARIABLE, secret_of
 from plink.autotune.ranks.settings import Settings, settings_of
+from plink.base.errors import PlinkError, WrongUseError
 from plink.engine import C10dStore, Engine, Options
-from plink.errors import PlinkError, WrongUseError
 from plink.torch.addresses import group_addresses
 from plink.torch.forests import Agreed, agreed_forest
 from plink.torch.gloo_store import EngineStore

@@ -14,8 +14,8 @@ import numpy as np
 
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
+from plink.base.errors import WrongUseError
 from plink.engine import EngineError, Options, Store
-from plink.errors import WrongUseError
 from plink.files import plan as plan_file
 from plink.plans.forest import Forest
 from plink.torch.addresses import host_addresses

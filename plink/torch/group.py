@@ -21,9 +21,9 @@ from torch.distributed import (
 from torch.distributed.distributed_c10d import Store
 
 from plink.autotune.ranks.rank import TunedRank
+from plink.base.errors import PlinkError
 from plink.engine import Engine, Statistics
 from plink.engine import Work as EngineWork
-from plink.errors import PlinkError
 from plink.torch.optimizers import follow_steps
 from plink.torch.staging import AcceleratorStage, HostStage, Stage
 from plink.torch.work import NO_TIMEOUT, Errands, Reduction

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.plan import PlanRank
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.distributed import DistBackendError, Work
 from torch.futures import Future
 
+from plink.base.errors import PlinkError
 from plink.engine import Work as EngineWork
-from plink.errors import PlinkError
 from plink.torch.staging import Stage
 
 NO_TIMEOUT = timedelta(0)

@@ -14,8 +14,8 @@ from typing import Any
 
 from benchkit.programs import program, told
 from labkit.bound import BOUND
-from plink.files import autotune_log
-from plink.files.autotune_log import Entry
+from plink.autotune.log import autotune_log
+from plink.autotune.log.autotune_log import Entry
 
 
 @dataclass(frozen=True)

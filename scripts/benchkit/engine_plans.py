@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from benchkit.orders import TCP_SHARE
-from plink.planning.candidates import best
-from plink.planning.kinds import KINDS, refusal
-from plink.planning.solve import candidate
+from plink.optimize.plans.candidates import best
+from plink.optimize.plans.kinds import KINDS, refusal
+from plink.optimize.plans.solve import candidate
 from plink.plans.forest import Forest
 from solvers.contention.network import Network, make_network
 from solvers.forests.bound import lower_bound_s

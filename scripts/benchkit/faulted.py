@@ -21,8 +21,8 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 from benchkit.rounds import RoundsBegun  # noqa: E402
 from labkit.faults import Injector, from_json  # noqa: E402
 from plink import cli  # noqa: E402
-from plink.probing.adapters.base import Measure, ToolOptions  # noqa: E402
-from plink.probing.tools import TOOLS  # noqa: E402
+from plink.measure.probing.adapters.base import Measure, ToolOptions  # noqa: E402
+from plink.measure.probing.tools import TOOLS  # noqa: E402
 from probes.reach import ReachedHost  # noqa: E402
 from probes.samples import PairLoss, Rounds, Wanted  # noqa: E402
 

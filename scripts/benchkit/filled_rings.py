@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from plink.denoising import denoise
-from plink.distance import distances
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
+from plink.model.denoising import denoise
+from plink.model.distance import distances
 from solvers.collectives.form import RingForm
 from solvers.datacenters import uniform
 from solvers.orders.reference import cost

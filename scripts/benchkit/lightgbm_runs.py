@@ -14,9 +14,9 @@ from pathlib import Path
 from benchkit.lab import BenchLab
 from benchkit.lightgbm_worker import UNTIMED_TREES
 from labkit.bound import BOUND
+from plink.deploy.launchers import FORMATS
+from plink.deploy.launchers.lightgbm import FIRST_PORT
 from plink.files.cluster import Host
-from plink.launchers import FORMATS
-from plink.launchers.lightgbm import FIRST_PORT
 
 _WORKER = Path(__file__).with_name("lightgbm_worker.py")
 

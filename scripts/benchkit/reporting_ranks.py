@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from plink.autotune.ranks.frames import Channel, payload_of
-from plink.autotune.ranks.handshake import CHALLENGE_BYTES, Proofs, greeting
-from plink.autotune.ranks.identity import Identity
-from plink.autotune.ranks.messages import Join, NewPlan, Report, from_json, to_json
-from plink.autotune.ranks.secret import NONCE_BYTES
+from plink.autotune.protocol.frames import Channel, payload_of
+from plink.autotune.protocol.handshake import CHALLENGE_BYTES, Proofs, greeting
+from plink.autotune.protocol.identity import Identity
+from plink.autotune.protocol.messages import Join, NewPlan, Report, from_json, to_json
+from plink.autotune.protocol.secret import NONCE_BYTES
 from plink.autotune.tuner.window import Floats, Window
 
 _RECEIVED_BYTES = 1 << 20

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchkit.sampled_networks import Network
-from plink.distance import distances
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
+from plink.model.distance import distances
 from probes.sampled_rounds import sampled_rounds
 from solvers.ring.reference import ring_cost
 from solvers.ring.search import solve

@@ -15,7 +15,7 @@ from benchkit.serving import serve
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.log.journal import LogJournal
 from plink.autotune.log.replay import tuner_of
-from plink.autotune.ranks.messages import Join, Report
+from plink.autotune.protocol.messages import Join, Report
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
 from plink.files import plan as plan_file

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from plink.base.errors import PlinkError
 from plink.engine import DirectoryStore, Engine, Options, Work
-from plink.errors import PlinkError
 from soakkit.numbers import Array, Inputs, WrongResult, check_result
 from soakkit.steps import ROUND_STEPS, Step, depth_of, epoch_of, forest_of, step_of
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.form import Form, RingForm
 from solvers.distances import Matrix, checked
-from solvers.exact.brute_force import brute_force
 from solvers.orders import reference
 from solvers.orders.anneal import anneal
+from solvers.orders.brute_force import brute_force
 from solvers.orders.rings import solve_ring
 from solvers.orders.solution import OrderSolution, Progress
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from autotune.tuner.jobs import first_forest
 from autotune.tuner.network import Job, Noise, even
+from plink.autotune.log.autotune_log import LogWriter, Start
 from plink.autotune.log.replay import tuner_of
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.snapshot import to_json
-from plink.files.autotune_log import LogWriter, Start
 from plink.files.plan import Plan, PlanRank
 
 USUAL = even(4)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from plink.autotune.ranks.identity import Identity, identity
-from plink.autotune.ranks.messages import PEER_FIGURES, Join, Report
+from plink.autotune.protocol.identity import Identity, identity
+from plink.autotune.protocol.messages import PEER_FIGURES, Join, Report
 from plink.plans.forest import Forest
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from plans.strategies import forests
-from plink.autotune.ranks.identity import LARGEST_NUMBER, Identity, identity
-from plink.autotune.ranks.messages import (
+from plink.autotune.protocol.identity import LARGEST_NUMBER, Identity, identity
+from plink.autotune.protocol.messages import (
     MOST_HOLD_S,
     PEER_FIGURES,
     Ask,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.autotune.ranks.agreement import Points, Stride, ballot, outcome
-from plink.autotune.ranks.iterations import iteration_seconds, period_of
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
+from plink.training.iterations import iteration_seconds, period_of
 
 words = st.integers(0, (1 << 63) - 1)
 

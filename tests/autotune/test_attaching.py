@@ -19,17 +19,17 @@ from autotune.logs import plan_of_log, write_log
 from autotune.serving import HOST, SECRET, TIMEOUT_S, serving, switching
 from autotune.test_metrics import measured
 from autotune.test_protocol import ends
-from plink.autotune.attaching import Viewer, attached
 from plink.autotune.daemon import addresses
 from plink.autotune.daemon.addresses import address_for, called, is_wildcard, own_address
+from plink.autotune.daemon.attaching import Viewer, attached
 from plink.autotune.daemon.server import Served
 from plink.autotune.daemon.status_message import Picture, from_json, picture_of, to_json
-from plink.autotune.ranks.calling import authenticated
-from plink.autotune.ranks.frames import ProtocolError, payload_of
-from plink.autotune.ranks.messages import Watch
-from plink.autotune.ranks.messages import to_json as message_to_json
+from plink.autotune.protocol.calling import authenticated
+from plink.autotune.protocol.frames import ProtocolError, payload_of
+from plink.autotune.protocol.messages import Watch
+from plink.autotune.protocol.messages import to_json as message_to_json
+from plink.base.errors import PlinkError
 from plink.cli import autotune_attach, run
-from plink.errors import PlinkError
 from plink.files import plan as plan_file
 from plink.files.plan import PlanRank
 

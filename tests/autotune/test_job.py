@@ -13,11 +13,11 @@ from autotune.serving import plan_of
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.windows import window_of
 from plink.autotune.log.resuming import Kept
-from plink.autotune.ranks.identity import Identity, identity
-from plink.autotune.ranks.messages import MOST_HOLD_S, Ask, Holding, NewPlan, Release
+from plink.autotune.protocol.identity import Identity, identity
+from plink.autotune.protocol.messages import MOST_HOLD_S, Ask, Holding, NewPlan, Release
 from plink.autotune.tuner.decision import Decision
 from plink.autotune.tuner.window import Window
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
 from plink.files.plan import Plan
 
 RANKS = 3

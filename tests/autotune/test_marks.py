@@ -6,13 +6,13 @@ import pytest
 
 from autotune.alone import Alone, Listening, Pending
 from engine.forests import stars
+from plink.autotune.protocol.messages import Report
 from plink.autotune.ranks.agreement import Stride
-from plink.autotune.ranks.iterations import LEAST_PERIODS
-from plink.autotune.ranks.marks import MOST_OPTIMIZERS, Habit, Marks
-from plink.autotune.ranks.messages import Report
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.rank import TunedRank
 from plink.autotune.ranks.settings import Settings
+from plink.training.iterations import LEAST_PERIODS
+from plink.training.markers import MOST_OPTIMIZERS, Habit, Marks
 
 TIMES = LEAST_PERIODS + 1
 # In a program's first window.

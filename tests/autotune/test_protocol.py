@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.strategies import messages
-from plink.autotune.ranks.frames import Channel, ProtocolError, payload_of
-from plink.autotune.ranks.handshake import (
+from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
+from plink.autotune.protocol.handshake import (
     GREETING_BYTES,
     Proofs,
     greeting,
     is_job_name,
     parse_greeting,
 )
-from plink.autotune.ranks.messages import Message, from_json, to_json
-from plink.autotune.ranks.secret import NONCE_BYTES
+from plink.autotune.protocol.messages import Message, from_json, to_json
+from plink.autotune.protocol.secret import NONCE_BYTES
 
 KEY = b"k" * 32
 

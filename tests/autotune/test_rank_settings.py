@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plink.autotune.ranks.settings import parse_address, settings_of
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from engine.forests import stars
 from engine.group import group
 from plink.autotune.daemon.server import Served
 from plink.autotune.ranks.rank import TunedRank
+from plink.base.errors import WrongUseError
 from plink.engine import Engine, Forest, Prepared
-from plink.errors import WrongUseError
 
 RANKS = 2
 SIZES = (3000, 1000)

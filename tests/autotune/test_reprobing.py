@@ -19,14 +19,14 @@ from autotune.serving import SECRET, TIMEOUT_S, plan_of, serving
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.reprobing import AnyProber, Reprobing
 from plink.autotune.daemon.server import Served, Server
-from plink.autotune.ranks.messages import MOST_HOLD_S
+from plink.autotune.protocol.messages import MOST_HOLD_S
 from plink.autotune.reprobing.measuring import Quiet
 from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.replanning import Replanned
 from plink.autotune.tuner.decision import Action, Decision
 from plink.autotune.tuner.window import Window
+from plink.base.errors import PlinkError
 from plink.cli.autotune_probing import prober_of
-from plink.errors import PlinkError
 from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
 from probes.ssh.options import SshOptions

@@ -21,7 +21,7 @@ from plink.autotune.reprobing.patience import Patience
 from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.regrouping import Regrouped
 from plink.autotune.reprobing.replanning import Replanned
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
 from probes.ssh.options import SshOptions

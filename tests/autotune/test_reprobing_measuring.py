@@ -14,10 +14,10 @@ import pytest
 from autotune.test_reprobing_rules import RACKS, cluster_in, with_rates
 from plink.autotune.reprobing import measuring
 from plink.autotune.reprobing.measuring import Left, Measured, measure_again
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.measurement import Failure
-from plink.probing.request import ProbeRequest
+from plink.measure.probing.request import ProbeRequest
 from probes.errors import ProbesError
 from probes.iperf3.transfers import OUT_OF_TIME
 from probes.ssh.options import SshOptions

@@ -12,7 +12,7 @@ from autotune.serving import TIMEOUT_S
 from autotune.test_job import RANKS, begun
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.reprobing import Reprobing
-from plink.autotune.ranks.messages import MOST_HOLD_S, Holding, NewPlan, Release
+from plink.autotune.protocol.messages import MOST_HOLD_S, Holding, NewPlan, Release
 from plink.autotune.reprobing.measuring import Quiet
 from plink.autotune.reprobing.prober import Probed
 from plink.autotune.reprobing.replanning import Replanned

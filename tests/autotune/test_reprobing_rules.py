@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plink.autotune.ranks.identity import identity
+from plink.autotune.protocol.identity import identity
 from plink.autotune.reprobing import merging
 from plink.autotune.reprobing.patience import FIRST_PAUSE_S, LONGEST_PAUSE_S, Patience
 from plink.autotune.reprobing.regrouping import Regrouped, other_rates, regrouped
 from plink.autotune.reprobing.replanning import Replanned, cluster_of, replan
 from plink.autotune.tuner.masters import layout_of
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.measurement import Matrix
 from plink.files.plan import Plan
 from plink.files.rtt import RttMeasurement
-from plink.grouping import GroupRequest, find_groups, with_groups
-from plink.planning.solve import Task, solve_plan
+from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
+from plink.optimize.plans.solve import Task, solve_plan
 
 NEAR_US, FAR_US = 10.0, 40.0
 RACKS = (0, 0, 0, 1, 1, 1)

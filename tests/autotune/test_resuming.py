@@ -14,16 +14,15 @@ import pytest
 from autotune.logs import SIZE_BYTES, WINDOWS, damage, plan_of_log, write_log
 from autotune.reporting import first, report
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.log import journal
+from plink.autotune.log import autotune_log, journal
 from plink.autotune.log.journal import LogJournal
 from plink.autotune.log.replay import replay, tuner_of
 from plink.autotune.log.resuming import UnusableLogError, kept_of
-from plink.autotune.ranks.identity import Identity, identity
-from plink.autotune.ranks.messages import NewPlan
+from plink.autotune.protocol.identity import Identity, identity
+from plink.autotune.protocol.messages import NewPlan
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.snapshot import to_json
-from plink.errors import WrongUseError
-from plink.files import autotune_log
+from plink.base.errors import WrongUseError
 
 RANKS = 4
 # Of the job whose log it is, where all is well.

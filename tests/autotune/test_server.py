@@ -13,12 +13,12 @@ import pytest
 from autotune.reporting import first, join, report
 from autotune.serving import HOST, SECRET, TIMEOUT_S, plan_of, serving, switching
 from plink.autotune.daemon.server import Served
+from plink.autotune.protocol.frames import Channel, payload_of
+from plink.autotune.protocol.handshake import ANSWER_BYTES, CHALLENGE_BYTES, Proofs, greeting
+from plink.autotune.protocol.identity import Identity
+from plink.autotune.protocol.messages import Ask, Join, NewPlan, to_json
+from plink.autotune.protocol.secret import NONCE_BYTES
 from plink.autotune.ranks.client import Client
-from plink.autotune.ranks.frames import Channel, payload_of
-from plink.autotune.ranks.handshake import ANSWER_BYTES, CHALLENGE_BYTES, Proofs, greeting
-from plink.autotune.ranks.identity import Identity
-from plink.autotune.ranks.messages import Ask, Join, NewPlan, to_json
-from plink.autotune.ranks.secret import NONCE_BYTES
 from plink.autotune.ranks.settings import Settings
 
 RANKS = 2

@@ -12,9 +12,9 @@ import pytest
 
 from autotune.alone import Alone, Listening, Pending
 from engine.forests import stars
+from plink.autotune.protocol.identity import Identity, identity
+from plink.autotune.protocol.messages import Holding, NewPlan
 from plink.autotune.ranks.agreement import Stride
-from plink.autotune.ranks.identity import Identity, identity
-from plink.autotune.ranks.messages import Holding, NewPlan
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.rank import TunedRank
 from plink.autotune.ranks.settings import Settings

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from plink.deploy.remote.hosts import RemoteHost
 from plink.files.cluster import Host
-from plink.remote.hosts import RemoteHost
 from probes.ssh.session import Completed
 from support.local_hosts import LocalProcess
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from plink.base.errors import PlinkError, WrongUseError
 from plink.bench import bench as bench_module
 from plink.bench import hosts as hosts_module
 from plink.bench.bench import BenchRun, bench
@@ -16,7 +17,6 @@ from plink.bench.clients.mpi import MpiTools
 from plink.bench.orders import NamedOrder
 from plink.bench.request import BenchRequest, outlook
 from plink.bench.result import to_json
-from plink.errors import PlinkError, WrongUseError
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
 from probes.errors import HostError, HostListError

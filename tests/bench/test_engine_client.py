@@ -21,8 +21,8 @@ from plink.bench.clients.engine import EngineClient, explain
 from plink.bench.clients.relay import Relay
 from plink.bench.comparison.links import planned_bytes
 from plink.bench.workers import engine_allreduce
+from plink.deploy.remote.hosts import RemoteHost
 from plink.plans.forest import make_forest
-from plink.remote.hosts import RemoteHost
 from probes.errors import HostError
 
 # Chains to either of two ranks.

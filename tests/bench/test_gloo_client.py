@@ -20,7 +20,7 @@ from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
 from plink.bench.clients.base import Workload
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.workers import gloo_allreduce
-from plink.remote.hosts import RemoteHost
+from plink.deploy.remote.hosts import RemoteHost
 from probes.errors import HostError
 
 pytestmark = pytest.mark.timing

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plink.base.errors import PlinkError
 from plink.bench.clients.mpi_output import check_order, explain, is_timeout, parse_run
-from plink.errors import PlinkError
 
 WHOLE = """\
 some library's chatter

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.local_sessions import LocalSession
+from plink.base.errors import PlinkError
 from plink.bench.algorithms import ALGORITHMS_OF, full_name
 from plink.bench.clients import mpich, openmpi
 from plink.bench.clients.flavour import LaunchPlan, NetworkPlan
 from plink.bench.clients.mpi_program import MpiProgram, compile_program, find_tool, install
-from plink.errors import PlinkError
+from plink.deploy.remote.ssh_files import SshFiles
 from plink.files.cluster import Host
-from plink.remote.ssh_files import SshFiles
 from probes.errors import HostError
 from probes.ssh.upload import Program
 from solvers.collectives.registry import find

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plink.base.errors import WrongUseError
 from plink.bench.orders import NamedOrder, Sources, as_permutation, names_in, resolve_orders
-from plink.errors import WrongUseError
-from plink.remote.hosts import seats
+from plink.deploy.remote.hosts import seats
 from solvers.slots.filling import Filling
 
 NAMES = ["a", "b", "c", "d"]

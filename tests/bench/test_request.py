@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from plink.base.errors import WrongUseError
 from plink.bench.clients.base import Workload
 from plink.bench.request import check_workload, outlook, read_orders
-from plink.errors import WrongUseError
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
 from verifying.orders import write_order

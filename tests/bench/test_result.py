@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from plink.base.errors import PlinkError
 from plink.bench.clients.base import ClientFacts, Workload
 from plink.bench.orders import NamedOrder
 from plink.bench.plot import plot
 from plink.bench.result import BenchResult, Prediction, Setting, make_result, to_json
 from plink.bench.run import Outcome
 from plink.bench.table import render
-from plink.errors import PlinkError
 
 NAMES = ["a", "b", "c", "d"]
 ORDERS = [

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from plink.base.errors import PlinkError
 from plink.bench.clients.base import ClientFacts
 from plink.bench.orders import NamedOrder
 from plink.bench.run import run_rounds
-from plink.errors import PlinkError
 from probes.errors import HostError
 
 ORDERS = [NamedOrder("given", (0, 1)), NamedOrder("other", (1, 0))]

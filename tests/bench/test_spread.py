@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from plink.bench.spread import spread_orders
-from plink.network import network_of
-from plink.prediction import Predictor, known_distances
+from plink.model.network import network_of
+from plink.optimize.prediction import Predictor, known_distances
 from prediction.clusters import rack_cluster
 from solvers.collectives.registry import find
 

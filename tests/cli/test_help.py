@@ -38,13 +38,13 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert not heavy & set(modules)
     ours = {name for name in modules if name.startswith(("plink.", "probes."))}
     assert ours == {
-        *("plink.cli", "plink.cli.talk", "plink.errors", "probes.errors"),
+        *("plink.cli", "plink.cli.talk", "plink.base.errors", "probes.errors"),
         *(
             "plink.files",
             "plink.files.output",
-            "plink.view",
-            "plink.view.encoding",
-            "plink.view.text",
+            "plink.show.terminal",
+            "plink.show.terminal.encoding",
+            "plink.base.text",
         ),
     }
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from plink.base.text import rtt_text
 from plink.cli import run
 from plink.files import cluster, document, order
-from plink.ordering.solve import Task, solve_order
-from plink.view.text import rtt_text
+from plink.optimize.orders.solve import Task, solve_order
 from view.racks import racks
 
 

@@ -13,7 +13,7 @@ from plink.cli.unused_options import TAKEN_BY
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
-from plink.probing.limits import TOOL_NAMES
+from plink.measure.probing.limits import TOOL_NAMES
 
 VALUES = {
     "count": "--count=5",

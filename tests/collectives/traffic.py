@@ -15,9 +15,9 @@ import numpy as np
 from labkit.bound import BOUND
 from labkit.wiring import namespace
 from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
+from plink.deploy.remote.launcher import run_launcher
+from plink.deploy.remote.ssh_files import write_ssh_files
 from plink.files.cluster import Host
-from plink.remote.launcher import run_launcher
-from plink.remote.ssh_files import write_ssh_files
 from probes.ssh.options import SshOptions
 from solvers.collectives.registry import find
 from support.lab import Lab

@@ -10,15 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from planning.clusters import rack_cluster
+from plink.base.errors import WrongUseError
 from plink.bench.clients.base import Workload
 from plink.bench.comparison.making import Wanted, make_cases
 from plink.bench.comparison.plans import plan_from_file, plans_of_kinds
 from plink.bench.comparison.request import Case, ways_of
 from plink.cli import cli
-from plink.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import plan as plan_file
-from plink.planning.solve import Task, solve_plan
+from plink.optimize.plans.solve import Task, solve_plan
 from plink.plans.check import check
 from solvers.slots.filling import Filling
 from support.told import Told

@@ -13,8 +13,8 @@ from plink.bench.clients.base import Traffic
 from plink.bench.comparison.limit import limit_of
 from plink.bench.comparison.links import links_of, planned_bytes
 from plink.files.groups import Group
-from plink.network import network_of
-from plink.planning.solve import Task, solve_plan
+from plink.model.network import network_of
+from plink.optimize.plans.solve import Task, solve_plan
 from plink.plans.forest import Forest
 from plink.plans.measures import measure
 

@@ -9,7 +9,7 @@ from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.rtt import RttMeasurement
-from plink.network import network_of
+from plink.model.network import network_of
 
 NAN = float("nan")
 HOSTS = [Host(name, f"10.0.0.{number}") for number, name in enumerate("abcd", start=1)]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.errors import WrongUseError
-from plink.probing.nics import read_nics, refuse_unlisted, same_nics
+from plink.base.errors import WrongUseError
+from plink.measure.probing.nics import read_nics, refuse_unlisted, same_nics
 from probes.dpdk.nics import Nic, parse_nics
 from probes.errors import OptionError
 from probes.hosts.host import ListedHost

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.drift.judge import Judgement
-from plink.drift.procedure import measure_and_judge
-from plink.drift.sample import Mask, Pair
 from plink.files.measurement import Matrix
 from plink.files.rtt import RttMeasurement
-from plink.probing.limits import CHECK_PARTNERS
+from plink.measure.drift.judge import Judgement
+from plink.measure.drift.procedure import measure_and_judge
+from plink.measure.drift.sample import Mask, Pair
+from plink.measure.probing.limits import CHECK_PARTNERS
 
 IN_RACK_US, ACROSS_US = 7.0, 13.0
 

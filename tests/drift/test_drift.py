@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from drift.networks import as_matrix, check_again, named, racks_of, read, truth_us, uplink_slower
-from plink.drift.judge import noise_ceilings
-from plink.drift.procedure import measure_and_judge
-from plink.drift.sample import Pair
 from plink.files.measurement import Matrix
+from plink.measure.drift.judge import noise_ceilings
+from plink.measure.drift.procedure import measure_and_judge
+from plink.measure.drift.sample import Pair
 
 SHAPES = [(4, 4), (8, 8), (12, 16)]
 SEEDS = range(12)

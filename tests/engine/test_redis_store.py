@@ -17,8 +17,8 @@ import pytest
 
 from engine.forests import chains
 from engine.group import QUICK
+from plink.base.errors import WrongUseError
 from plink.engine import Engine, EngineError, RedisStore
-from plink.errors import WrongUseError
 
 pytestmark = pytest.mark.timing
 

@@ -17,9 +17,9 @@ import pytest
 
 from engine.forests import binary_tree, chains, stars
 from engine.group import QUICK, group
+from plink.base.errors import PlinkError, WrongUseError
 from plink.engine import C10dStore, DirectoryStore, Engine, EngineError, Forest, Options, _native
 from plink.engine.table import pack_endpoints
-from plink.errors import PlinkError, WrongUseError
 
 pytestmark = pytest.mark.timing
 

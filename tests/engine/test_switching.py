@@ -11,8 +11,8 @@ import pytest
 
 from engine.forests import stars
 from engine.group import Group, group
+from plink.base.errors import WrongUseError
 from plink.engine import Engine, Forest
-from plink.errors import WrongUseError
 
 WAIT_S = 20.0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 
 
 def refusal(call: Callable[[], object]) -> WrongUseError | None:

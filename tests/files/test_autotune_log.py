@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from autotune.logs import damage, write_log
+from plink.autotune.log import autotune_log
 from plink.autotune.log.replay import replay, tuner_of
 from plink.autotune.tuner.snapshot import to_json
+from plink.base.errors import EXIT_CHANGED, EXIT_WRONG_USE, WrongUseError
 from plink.cli import run
-from plink.errors import EXIT_CHANGED, EXIT_WRONG_USE, WrongUseError
-from plink.files import autotune_log
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from files.refusals import is_one_sentence, refusal
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host, Unreachable

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from comparison.results import comparison
 from files.refusals import is_one_sentence, refusal
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files.comparison import from_json, to_json
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from files.refusals import is_one_sentence, refusal
-from plink.errors import PlinkError, WrongUseError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.files import document
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

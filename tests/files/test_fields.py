@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.fields import Fields
 
 HOSTILE = [None, True, "", [], {}, -1, 1e999, float("nan"), 10**400, [[1]], {"a": 1}]

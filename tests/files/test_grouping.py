@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files.cluster import Cluster, Host
 from plink.files.grouping import DoubtfulHost, Grouping, GroupQuality

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from files.refusals import is_one_sentence, refusal
 from plans.strategies import forests, two_by_two
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.groups import Group

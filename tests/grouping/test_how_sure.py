@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import plink.probing.group_question
+import plink.optimize.groups.question
 from grouping.passes import passed
 from plink.files.grouping import DoubtfulHost
-from plink.grouping import GroupRequest, find_groups, with_groups
-from plink.more_passes import more_passes
-from plink.probing.group_question import group_question
-from plink.view.groups import group_lines
+from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
+from plink.optimize.groups.more_passes import more_passes
+from plink.optimize.groups.question import group_question
+from plink.show.terminal.groups import group_lines
 from solvers.groups.levels import SURE
 
 
@@ -79,7 +79,7 @@ def test_a_doubtful_host_meets_members_of_both_groups_again(monkeypatch):
     found = find_groups(cluster, GroupRequest())
     doubtful = [DoubtfulHost("h2", 0.6)]
     unsure = replace(found, grouping=replace(found.grouping, doubtful=doubtful))
-    monkeypatch.setattr(plink.probing.group_question, "find_groups", lambda *_: unsure)
+    monkeypatch.setattr(plink.optimize.groups.question, "find_groups", lambda *_: unsure)
     pairs = list(group_question().hinges(cluster))
     assert {pair[0] for pair in pairs} == {2}
     assert [rack[pair[1]] for pair in pairs] == [0] * 4 + [1] * 4

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plink.deploy.launchers import TOPOLOGIES
 from plink.files.groups import Group
-from plink.launchers import TOPOLOGIES
 from probes.errors import HostListError
 from probes.hosts.source import parse_hosts
 from probes.hosts.topology_conf import parse_topology_groups

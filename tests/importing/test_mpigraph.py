@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.errors import WrongUseError
-from plink.importing.source import import_measurement
+from plink.base.errors import WrongUseError
+from plink.measure.importing.source import import_measurement
 
 OUTPUT = """\
 START mpiGraph v1.5

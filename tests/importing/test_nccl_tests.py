@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
-from plink.importing.source import import_measurement
+from plink.measure.importing.source import import_measurement
 
 SENDRECV = """\
 # nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22807

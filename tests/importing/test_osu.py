@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
-from plink.importing.source import import_measurement
+from plink.measure.importing.source import import_measurement
 
 LOG = """\
 # pair: node-a node-b

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from plink.base.text import bandwidth_text
 from plink.files import cluster as cluster_file
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.measurement import Failure
-from plink.view.text import bandwidth_text
-from plink.view.uplinks import oversubscription, uplink_lines
+from plink.show.terminal.uplinks import oversubscription, uplink_lines
 from support.plink_command import plink_here
 
 NAN = float("nan")

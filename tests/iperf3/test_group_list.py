@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group
-from plink.probing.group_list import parse_groups, read_groups
+from plink.measure.probing.group_list import parse_groups, read_groups
 from support.plink_command import plink_here
 
 HOSTS = [f"n{k:02}" for k in range(1, 9)]

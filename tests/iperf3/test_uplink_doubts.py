@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plink.probing.collectors.uplinks import UplinkCollector
+from plink.measure.probing.collectors.uplinks import UplinkCollector
 from probes.uplinks.plan import Flow, plan_flows
 from probes.uplinks.samples import Exchange, Links
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from plink.base.errors import EXIT_PARTIAL
 from plink.cli.uplinks_action import report_uplinks
-from plink.errors import EXIT_PARTIAL
 from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.measurement import Failure
-from plink.probing.uplinks import UplinkResult
+from plink.measure.probing.uplinks import UplinkResult
 
 WHOLE = [Uplink("r1", 0.1, 0.1, 0.4), Uplink("r2", 0.1, 0.1, 0.4)]
 

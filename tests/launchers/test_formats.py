@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launchers.texts import HOSTS, TEXTS
-from plink import launchers
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
+from plink.deploy import launchers
+from plink.deploy.launchers import FORMATS
 from plink.files.cluster import Host
-from plink.launchers import FORMATS
 
 # Their texts are in test_kubernetes.py.
 KUBERNETES = ["pytorchjob", "trainjob", "mpijob", "leaderworkerset", "jobset"]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from plink.deploy.launchers import FORMATS
 from plink.files.cluster import Host
-from plink.launchers import FORMATS
 
 HOSTS = [Host("node-c", "10.0.0.3"), Host("node-a", "10.0.0.1"), Host("node-b", "10.0.0.2")]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plink.launchers import kubernetes
+from plink.deploy.launchers import kubernetes
 
 GATES = {"schedulingGates": [{"name": kubernetes.GATE}]}
 POD_SPEC = {"containers": [{"name": "node", "image": "train"}]}

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from plink.deploy.launchers import FORMATS
+from plink.deploy.launchers.lightgbm import FIRST_PORT
 from plink.files.cluster import Host
-from plink.launchers import FORMATS
-from plink.launchers.lightgbm import FIRST_PORT
 from support.lab import Lab, lab_cluster
 
 pytestmark = [

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
+from plink.deploy.launchers import FORMATS
 from plink.files.cluster import Host
-from plink.launchers import FORMATS
 
 LAUNCHERS = {
     "hosts": "a list of names",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from plink.deploy.launchers import FORMATS
 from plink.files.cluster import Host
-from plink.launchers import FORMATS
 
 HOSTS = [Host("b", "10.0.0.2"), Host("a", "10.0.0.1", slots=2)]
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from ordering.clusters import cluster_of, racks
+from plink.base.errors import WrongUseError
 from plink.cli import run
-from plink.errors import WrongUseError
 from plink.files import cluster
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
-from plink.ordering.algorithms import algorithm_for
-from plink.ordering.solve import Task, solve_order
+from plink.optimize.orders.algorithms import algorithm_for
+from plink.optimize.orders.solve import Task, solve_order
 from solvers.exact.verdict import Engine
 from solvers.slots.filling import Filling
 

@@ -11,14 +11,14 @@ import pytest
 
 from ordering.bandwidths import bandwidths, racks_by_bandwidth
 from ordering.clusters import racks
-from plink.bandwidth_distance import bandwidth_distances, filled_bandwidth_distances
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster, Host
 from plink.files.order import Order
-from plink.ordering.doubts import doubt
-from plink.ordering.solve import Task, solve_order
+from plink.model.bandwidth_distance import bandwidth_distances, filled_bandwidth_distances
+from plink.optimize.orders.quality import doubt
+from plink.optimize.orders.solve import Task, solve_order
 
 QUICK_S = 0.4
 

@@ -18,12 +18,12 @@ import pytest
 
 import ring_instances
 from ordering.clusters import cluster_of, racks
-from plink import launchers
 from plink.cli import run
+from plink.deploy import launchers
+from plink.deploy.launchers import FORMATS
 from plink.files import cluster, document
 from plink.files import order as order_file
 from plink.files.groups import Group
-from plink.launchers import FORMATS
 
 PLINK = [sys.executable, "-m", "plink"]
 

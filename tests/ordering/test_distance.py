@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ordering.clusters import cluster_of
-from plink.distance import both_directions, distances
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster, Host
+from plink.model.distance import both_directions, distances
 
 NAN = float("nan")
 

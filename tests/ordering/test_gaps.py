@@ -13,10 +13,10 @@ import pytest
 import ring_instances
 from ordering.clusters import cluster_of
 from ordering.gaps import SHARES, hidden, least_cost_us, lognormal, metric
-from plink.distance import distances
-from plink.network import network_of
-from plink.ordering.objectives import LatencyObjective
-from plink.ordering.solve import Task, solve_order
+from plink.model.distance import distances
+from plink.model.network import network_of
+from plink.optimize.orders.objectives import LatencyObjective
+from plink.optimize.orders.solve import Task, solve_order
 from prediction.clusters import rack_cluster
 from solvers.collectives.registry import find
 from solvers.contention.time import Clock
@@ -33,7 +33,7 @@ Matrix = npt.NDArray[np.float64]
 @pytest.fixture(autouse=True)
 def _few_random_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     # What random orders cost is of no interest here, and takes most of the time.
-    monkeypatch.setattr("plink.ordering.solve.RANDOM_ORDERS", 3)
+    monkeypatch.setattr("plink.optimize.orders.solve.RANDOM_ORDERS", 3)
 
 
 def first_of(family: str) -> Callable[[int, int], Matrix]:

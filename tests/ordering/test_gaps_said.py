@@ -15,11 +15,11 @@ from ordering.gaps import hidden
 from plink.cli import run
 from plink.files import cluster
 from plink.files import order as order_file
-from plink.report.costs import cost_bars, costs_section
-from plink.report.hops import hop_bars
-from plink.report.overview import facts_of
-from plink.report.parts import Paragraph
-from plink.report.subject import NamedOrder, Subject
+from plink.show.page.costs import cost_bars, costs_section
+from plink.show.page.hops import hop_bars
+from plink.show.page.overview import facts_of
+from plink.show.page.parts import Paragraph
+from plink.show.page.subject import NamedOrder, Subject
 
 
 @pytest.fixture(autouse=True)

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from files.refusals import is_one_sentence, refusal
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Host
 from plink.files.order import Order, Proof, Solver
-from plink.view.order import unproven
+from plink.show.terminal.order import unproven
 
 SOURCE = "order.json"
 

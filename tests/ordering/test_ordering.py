@@ -10,8 +10,8 @@ import pytest
 import ring_instances
 from ordering.clusters import cluster_of, racks
 from plink.files.cluster import Cluster, Host
-from plink.ordering.doubts import doubt
-from plink.ordering.solve import RANDOM_ORDERS, Task, solve_order
+from plink.optimize.orders.quality import doubt
+from plink.optimize.orders.solve import RANDOM_ORDERS, Task, solve_order
 
 
 def test_racks_are_put_in_sequence_and_all_costs_are_told():

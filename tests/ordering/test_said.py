@@ -14,7 +14,7 @@ from plink.files import cluster
 from plink.files import order as order_file
 from plink.files.cluster import Cluster, Host
 from plink.files.measurement import Failure
-from plink.ordering.doubts import confirmation, doubt
+from plink.optimize.orders.quality import confirmation, doubt
 
 SPLIT = 16
 

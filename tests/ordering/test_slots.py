@@ -11,13 +11,13 @@ import pytest
 
 from ordering.clusters import cluster_of, racks
 from ordering.test_algorithms import crossings, racks_of_four, with_uplinks
+from plink.base.errors import WrongUseError
 from plink.cli import run
-from plink.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
-from plink.ordering.slots import slots_of
-from plink.ordering.solve import Task, solve_order
+from plink.optimize.orders.slots import slots_of
+from plink.optimize.orders.solve import Task, solve_order
 
 QUICK_S = 0.2
 

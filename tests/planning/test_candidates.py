@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from plans.strategies import two_by_two
-from plink.planning.candidates import Candidate, asked_for, best
+from plink.optimize.plans.candidates import Candidate, asked_for, best
 from plink.plans.measures import measure
 
 

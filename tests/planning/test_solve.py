@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from planning.clusters import rack_cluster
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster, Host
 from plink.files.grouping import Grouping
 from plink.files.groups import Group
-from plink.network import network_of
-from plink.planning.kinds import KINDS, build
-from plink.planning.levels import grouped_as
-from plink.planning.solve import Planned, Task, candidate, solve_plan
+from plink.model.network import network_of
+from plink.optimize.plans.kinds import KINDS, build
+from plink.optimize.plans.levels import grouped_as
+from plink.optimize.plans.solve import Planned, Task, candidate, solve_plan
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plink.network import network_of
-from plink.prediction import Predictor, known_distances
+from plink.model.network import network_of
+from plink.optimize.prediction import Predictor, known_distances
 from prediction.clusters import rack_cluster
 from solvers.collectives.registry import find
 

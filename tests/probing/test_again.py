@@ -13,9 +13,9 @@ import pytest
 from plink.cli import run as run_plink
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.importing.matrix import import_matrix
-from plink.probing import connecting, run
-from plink.probing.adapters.base import ToolOptions
+from plink.measure.importing.matrix import import_matrix
+from plink.measure.probing import connecting, run
+from plink.measure.probing.adapters.base import ToolOptions
 from probes.reach import Reached
 from probes.samples import BandwidthReading, RttReading, Sink, Wanted
 from probes.ssh.connect import Connector

@@ -12,9 +12,9 @@ import pytest
 
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
-from plink.probing import connecting
-from plink.probing import uplinks as uplinks_run
-from plink.probing.tools import TOOLS
+from plink.measure.probing import connecting
+from plink.measure.probing import uplinks as uplinks_run
+from plink.measure.probing.tools import TOOLS
 from probes.reach import Reached
 from probes.samples import HostLoss, RttReading, Sink, Wanted
 from probes.ssh.connect import Connector

@@ -14,14 +14,15 @@ import pytest
 
 from autotune.holding import training
 from autotune.serving import SECRET, TIMEOUT_S
-from plink.errors import PlinkError
-from plink.files import autotune_log, document
+from plink.autotune.log import autotune_log
+from plink.base.errors import PlinkError
 from plink.files import cluster as cluster_file
+from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.plan import Plan
-from plink.planning.solve import Task, solve_plan
+from plink.optimize.plans.solve import Task, solve_plan
 from support.lab import Lab, lab_cluster
 from support.plink_command import Done, plink, plink_argv, read_json, ssh_options
 from support.running import wait_for

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from plink.base.errors import PlinkError
+from plink.base.interrupts import held_back_interrupts
 from plink.cli import probe_action
 from plink.cli.probe import command as probe_command
 from plink.cli.progress import StageProgress
-from plink.errors import PlinkError
 from plink.files import cluster as cluster_file
-from plink.interrupts import held_back_interrupts
-from plink.probing import connecting, run
+from plink.measure.probing import connecting, run
 from probes.reach import Reached
 from probes.samples import PairLoss, RttReading, Sink, Wanted
 from probes.ssh.connect import Connector

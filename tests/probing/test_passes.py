@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probing.passes import Pair, Passes, PassOptions, Seen, arranged
+from plink.measure.probing.passes import Pair, Passes, PassOptions, Seen, arranged
 from probes.samples import Rounds, Wanted
 from support.pairs import all_pairs
 

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.rtt import RttMeasurement
-from plink.probing.collectors.bandwidth import BandwidthCollector
-from plink.probing.collectors.base import Run
-from plink.probing.collectors.routes import RouteCollector
-from plink.probing.collectors.rtt import RttCollector
-from plink.probing.keeping import kept_cluster
-from plink.probing.resume import (
+from plink.measure.probing.collectors.bandwidth import BandwidthCollector
+from plink.measure.probing.collectors.base import Run
+from plink.measure.probing.collectors.routes import RouteCollector
+from plink.measure.probing.collectors.rtt import RttCollector
+from plink.measure.probing.keeping import kept_cluster
+from plink.measure.probing.resume import (
     hosts_of,
     kept_hosts,
     moved_hosts,

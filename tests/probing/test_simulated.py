@@ -13,7 +13,7 @@ import pytest
 from benchkit.simulated import Behaviour, SimulatedProcess, simulated_reach
 from plink.cli import run as plink
 from plink.files import cluster as cluster_file
-from plink.probing import connecting
+from plink.measure.probing import connecting
 from probes.reach import Reached
 from probes.sampled_rounds import sampled_rounds
 

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from plink.probing.adapters.base import ToolOptions
-from plink.probing.limits import TOOL_NAMES, UPLINKS
-from plink.probing.tools import TOOLS
+from plink.measure.probing.adapters.base import ToolOptions
+from plink.measure.probing.limits import TOOL_NAMES, UPLINKS
+from plink.measure.probing.tools import TOOLS
 
 
 def test_the_command_line_offers_every_tool() -> None:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from plans.strategies import forests
 from plink.autotune.ranks.placing import renamed
+from plink.base.errors import WrongUseError
 from plink.engine import DirectoryStore, EngineError, Options
 from plink.engine.forest import native
-from plink.errors import WrongUseError
 from plink.files import plan as plan_file
 from plink.files.plan import Plan, PlanRank
 from plink.plans.forest import Forest, make_forest

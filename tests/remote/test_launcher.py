@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from plink.remote import launcher
-from plink.remote.launcher import run_launcher
+from plink.deploy.remote import launcher
+from plink.deploy.remote.launcher import run_launcher
 
 pytestmark = pytest.mark.timing
 
 # Signals as plink's command line takes them: all are KeyboardInterrupt.
 PROGRAM = """
 import signal, sys
-from plink.remote import launcher
+from plink.deploy.remote import launcher
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.default_int_handler)
 launcher._TERMINATE_LIMIT_S = 1.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from plink.deploy.remote.ssh_files import write_ssh_files
 from plink.files.cluster import Host
-from plink.remote.ssh_files import write_ssh_files
 from probes.ssh.options import SshOptions
 
 

@@ -10,8 +10,8 @@ from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group
 from plink.files.order import Order
 from plink.files.rtt import RttMeasurement
-from plink.ordering.solve import Task, solve_order
-from plink.report.subject import NamedOrder, Subject
+from plink.optimize.orders.solve import Task, solve_order
+from plink.show.page.subject import NamedOrder, Subject
 
 NEAR_US, FAR_US = 20.0, 60.0
 

@@ -8,19 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from plink.distance import distances
-from plink.report import distances as heat
-from plink.report.circle import rings
-from plink.report.costs import cost_bars
-from plink.report.distances import heat_map
-from plink.report.hops import leaving
-from plink.report.page import figures_json
-from plink.report.parts import Figure
-from plink.report.points import map_section
-from plink.report.quality import host_dots, spreads
-from plink.report.sections import sections_of
-from plink.report.tree import MAX_JOINTS, dendrogram
-from plink.view.scale import scale_for
+from plink.model.distance import distances
+from plink.show.page import distances as heat
+from plink.show.page.circle import rings
+from plink.show.page.costs import cost_bars
+from plink.show.page.distances import heat_map
+from plink.show.page.hops import leaving
+from plink.show.page.page import figures_json
+from plink.show.page.parts import Figure
+from plink.show.page.points import map_section
+from plink.show.page.quality import host_dots, spreads
+from plink.show.page.sections import sections_of
+from plink.show.page.tree import MAX_JOINTS, dendrogram
+from plink.show.terminal.scale import scale_for
 from report.subjects import FAR_US, NEAR_US, ordered, racks, subject, without
 
 SIZES = [3, 5, 4]

@@ -15,7 +15,7 @@ import pytest
 from plink.cli import run
 from plink.files import cluster, document, order
 from plink.files.grouping import Grouping
-from plink.ordering.solve import Task, solve_order
+from plink.optimize.orders.solve import Task, solve_order
 from report.subjects import racks, without
 from support.require import require_browser
 

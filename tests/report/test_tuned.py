@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from autotune.logs import NAMES, SIZE_BYTES, THROTTLED, WINDOWS, plan_of_log, write_log
+from plink.autotune.log import autotune_log
 from plink.autotune.log.history import History, history_of
 from plink.autotune.tuner.decision import Action
+from plink.base.errors import WrongUseError
+from plink.base.text import bandwidth_text, bytes_text
 from plink.cli import run
-from plink.errors import WrongUseError
-from plink.files import autotune_log
-from plink.report import tuned_figure
-from plink.report.inputs import read_inputs
-from plink.report.parts import Figure, Table
-from plink.report.tuned import tuned_sections
-from plink.view.text import bandwidth_text, bytes_text
+from plink.show.page import tuned_figure
+from plink.show.page.inputs import read_inputs
+from plink.show.page.parts import Figure, Table
+from plink.show.page.tuned import tuned_sections
 from report.test_report_command import HOSTILE, in_a_browser, needs_plotly, visible
 from support.require import require_browser
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
+from plink.deploy.run.command import rank_command
+from plink.deploy.run.environment import rank_environments
 from plink.files.cluster import Host
-from plink.running.command import rank_command
-from plink.running.environment import rank_environments
 
 
 def start(folder: Path | str, environment: dict[str, str], *words: str) -> subprocess.Popen[str]:

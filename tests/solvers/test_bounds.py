@@ -17,7 +17,7 @@ from solvers.bounds.patterns import Pattern, adjacency, digit_of
 from solvers.bounds.short_pairs import ShortPairs
 from solvers.collectives.form import RoundsForm
 from solvers.collectives.registry import find
-from solvers.exact.brute_force import costs_of
+from solvers.orders.brute_force import costs_of
 
 EVERY = {size: np.array(list(itertools.permutations(range(size)))) for size in range(2, 8)}
 

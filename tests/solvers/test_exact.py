@@ -19,9 +19,9 @@ from ring_strategies import distance_matrices
 from solvers.collectives.form import RoundsForm
 from solvers.collectives.merged import merged
 from solvers.collectives.registry import find
-from solvers.exact.brute_force import costs_of
 from solvers.exact.prove import EngineMissingError, prove
 from solvers.exact.whole import whole_terms
+from solvers.orders.brute_force import costs_of
 from solvers.orders.reference import cost as latency_cost
 
 

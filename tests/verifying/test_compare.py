@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.errors import PlinkError, WrongUseError
-from plink.files.cluster import Host
-from plink.launchers import FORMATS
-from plink.verifying.compare import Rank, compare, reason
-from plink.verifying.launch import (
+from plink.base.errors import PlinkError, WrongUseError
+from plink.deploy.launchers import FORMATS
+from plink.deploy.verify.compare import Rank, compare, reason
+from plink.deploy.verify.launch import (
     RANK_VARIABLES,
     Trial,
     default_command,
@@ -21,7 +20,8 @@ from plink.verifying.launch import (
     program_words,
     run_trial,
 )
-from plink.verifying.program import Report, parse_reports, program
+from plink.deploy.verify.program import Report, parse_reports, program
+from plink.files.cluster import Host
 
 HOSTS = [Host("c", "10.0.0.3"), Host("a", "10.0.0.1", slots=2), Host("b", "b.example.org")]
 

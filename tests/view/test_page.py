@@ -9,10 +9,10 @@ from rich.console import Console
 
 from plink.files.cluster import Cluster, Host
 from plink.files.measurement import Failure
-from plink.view.page import print_cluster
-from plink.view.paper import Paper
-from plink.view.scale import SHADES
-from plink.view.summary import summarise
+from plink.show.terminal.page import print_cluster
+from plink.show.terminal.paper import Paper
+from plink.show.terminal.scale import SHADES
+from plink.show.terminal.summary import summarise
 from view.racks import Racks, racks
 
 

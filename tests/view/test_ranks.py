@@ -7,10 +7,10 @@ from rich.console import Console
 
 from plink.files.cluster import Host
 from plink.files.order import Order
-from plink.ordering.solve import Task, solve_order
-from plink.view.paper import Paper
-from plink.view.ranks import print_ranks, rank_labels
-from plink.view.scale import SHADES
+from plink.optimize.orders.solve import Task, solve_order
+from plink.show.terminal.paper import Paper
+from plink.show.terminal.ranks import print_ranks, rank_labels
+from plink.show.terminal.scale import SHADES
 from view.racks import racks
 
 TEMPLATE = solve_order(racks(1, 3).cluster, None, Task(seed=1, time_limit_s=0.1))

@@ -12,7 +12,7 @@ from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host
 from plink.files.measurement import Failure
 from plink.files.routes import NO_ROUTE, RouteMeasurement
-from plink.view.routes import route_facts, routes_to_json, summarise_routes
+from plink.show.terminal.routes import route_facts, routes_to_json, summarise_routes
 from support.plink_command import plink_here
 
 NAMES = ["a", "b", "c", "d"]

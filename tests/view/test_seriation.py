@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from plink.distance import distances
+from plink.model.distance import distances
 from solvers.seriation import seriate
 from view.racks import racks
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plink.files.cluster import Cluster, Host
-from plink.view.summary import summarise, to_json
+from plink.show.terminal.summary import summarise, to_json
 from view.racks import racks
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.view.text import (
+from plink.base.text import (
     bytes_text,
     counted,
     named,

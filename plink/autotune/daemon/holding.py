@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from plink.autotune.ranks.identity import Identity
+from plink.autotune.protocol.identity import Identity
 
 
 class Hold:

@@ -19,8 +19,8 @@ from plink.autotune.daemon.windows import (
     window_of,
 )
 from plink.autotune.log.resuming import Kept
-from plink.autotune.ranks.identity import LARGEST_NUMBER, Identity, identity
-from plink.autotune.ranks.messages import (
+from plink.autotune.protocol.identity import LARGEST_NUMBER, Identity, identity
+from plink.autotune.protocol.messages import (
     MOST_HOLD_S,
     Ask,
     Holding,
@@ -32,7 +32,7 @@ from plink.autotune.ranks.messages import (
 )
 from plink.autotune.tuner.decision import Action, Decision
 from plink.autotune.tuner.window import Window
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
 

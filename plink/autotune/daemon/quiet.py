@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.ranks.messages import MOST_HOLD_S
+from plink.autotune.protocol.messages import MOST_HOLD_S
 from plink.autotune.reprobing.measuring import Left
 
 # Until all ranks hold still: some iterations, for each may be long.

@@ -17,10 +17,10 @@ from plink.autotune.daemon.quiet import STILL_TIMEOUT_S, QuietMoments
 from plink.autotune.reprobing.measuring import Quiet
 from plink.autotune.reprobing.patience import Patience
 from plink.autotune.reprobing.prober import Probed
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
+from plink.base.text import named
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
-from plink.view.text import named
 from probes.errors import ProbesError
 
 _T = TypeVar("_T")

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from plink.autotune.daemon import status_message
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.ranks.frames import Channel, ProtocolError, payload_of
-from plink.autotune.ranks.handshake import ANSWER_BYTES, GREETING_BYTES, Proofs, parse_greeting
-from plink.autotune.ranks.messages import (
+from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
+from plink.autotune.protocol.handshake import ANSWER_BYTES, GREETING_BYTES, Proofs, parse_greeting
+from plink.autotune.protocol.messages import (
     Holding,
     Join,
     Message,
@@ -27,9 +27,9 @@ from plink.autotune.ranks.messages import (
     from_json,
     to_json,
 )
-from plink.autotune.ranks.secret import NONCE_BYTES
-from plink.errors import PlinkError
-from plink.view.text import printable
+from plink.autotune.protocol.secret import NONCE_BYTES
+from plink.base.errors import PlinkError
+from plink.base.text import printable
 
 _HANDSHAKE_TIMEOUT_S = 10.0
 _MOST_STRANGERS = 256

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.autotune.daemon.status import Event, Status
-from plink.autotune.ranks.frames import ProtocolError
-from plink.autotune.ranks.identity import LARGEST_NUMBER
+from plink.autotune.protocol.frames import ProtocolError
+from plink.autotune.protocol.identity import LARGEST_NUMBER
 from plink.autotune.tuner.decision import Action
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.fields import Fields
 from plink.files.plan import MAX_RANKS
 

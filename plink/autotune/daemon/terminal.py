@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.autotune.daemon.status_message import Picture
-from plink.view.text import counted, printable
+from plink.base.text import counted, printable
 
 _BAR_WIDTH = 30
 _MOST_HOSTS = 16

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.autotune.ranks.identity import Identity
-from plink.autotune.ranks.messages import Report
+from plink.autotune.protocol.identity import Identity
+from plink.autotune.protocol.messages import Report
 from plink.autotune.tuner.window import Window
 
 Floats = npt.NDArray[np.float64]

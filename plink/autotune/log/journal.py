@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
+from plink.autotune.log.autotune_log import LogWriter, Start
 from plink.autotune.log.resuming import Kept
 from plink.autotune.tuner.decision import Decision
 from plink.autotune.tuner.snapshot import to_json
 from plink.autotune.tuner.tuner import Tuner
 from plink.autotune.tuner.window import Window
-from plink.errors import PlinkError
-from plink.files.autotune_log import LogWriter, Start
+from plink.base.errors import PlinkError
 from plink.files.plan import Plan
 
 # After so many windows the log has the tuner's state again.

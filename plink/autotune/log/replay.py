@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from plink.autotune.log.autotune_log import Entry, Start
 from plink.autotune.tuner.decision import Decision
 from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.snapshot import restore
 from plink.autotune.tuner.tuner import Tuner
-from plink.files.autotune_log import Entry, Start
 from plink.files.plan import Plan
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from plink.autotune.log import autotune_log
+from plink.autotune.log.autotune_log import Entry, Start
 from plink.autotune.log.replay import tuner_of
-from plink.autotune.ranks.identity import Identity, identity
+from plink.autotune.protocol.identity import Identity, identity
 from plink.autotune.tuner.masters import forest_of
 from plink.autotune.tuner.snapshot import restore
 from plink.autotune.tuner.tuner import Tuner
-from plink.errors import WrongUseError
-from plink.files import autotune_log, document
-from plink.files.autotune_log import Entry, Start
+from plink.base.errors import WrongUseError
+from plink.base.text import bytes_text, counted
+from plink.files import document
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
-from plink.view.text import bytes_text, counted
 
 # A job whose iterations reduce so much more or less is another one.
 _OTHER_SIZE = 1.2

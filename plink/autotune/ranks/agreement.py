@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 
 Ballot = npt.NDArray[np.int64]
 

@@ -13,9 +13,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from plink.autotune.ranks.calling import authenticated
-from plink.autotune.ranks.frames import Channel, payload_of
-from plink.autotune.ranks.messages import (
+from plink.autotune.protocol.calling import authenticated
+from plink.autotune.protocol.frames import Channel, payload_of
+from plink.autotune.protocol.messages import (
     Ask,
     Holding,
     Join,
@@ -27,7 +27,7 @@ from plink.autotune.ranks.messages import (
     to_json,
 )
 from plink.autotune.ranks.settings import Settings
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
 
 _LOG = logging.getLogger("plink.autotune")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plink.autotune.ranks.messages import Floats
+from plink.autotune.protocol.messages import Floats
 from plink.autotune.ranks.placing import Placing
 from plink.engine import Statistics
 

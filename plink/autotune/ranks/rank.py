@@ -15,18 +15,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from plink.autotune.protocol.identity import Identity, identity
+from plink.autotune.protocol.messages import Ask, Holding, Join, NewPlan, Report
 from plink.autotune.ranks.agreement import Ballot, Points, ballot, outcome
 from plink.autotune.ranks.client import Client
 from plink.autotune.ranks.figures import Snapshot, between, snapshot_of
-from plink.autotune.ranks.identity import Identity, identity
-from plink.autotune.ranks.iterations import iteration_seconds, period_of
-from plink.autotune.ranks.marks import Habit, Marks
-from plink.autotune.ranks.messages import Ask, Holding, Join, NewPlan, Report
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
 from plink.autotune.ranks.stillness import Stillness
+from plink.base.errors import PlinkError
 from plink.engine import Forest, Prepared, Statistics, Work
-from plink.errors import PlinkError
+from plink.training.iterations import iteration_seconds, period_of
+from plink.training.markers import Habit, Marks
 
 # A window is looked through for its period each time it has so many times more collectives.
 _GROWTH = 1.25

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from plink.autotune.protocol.handshake import is_job_name
+from plink.autotune.protocol.messages import MOST_HOLD_S
 from plink.autotune.ranks.agreement import DEFAULT_BYTES, DEFAULT_COLLECTIVES, Stride
-from plink.autotune.ranks.handshake import is_job_name
-from plink.autotune.ranks.messages import MOST_HOLD_S
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 
 ADDRESS_VARIABLE = "PLINK_AUTOTUNE"
 JOB_VARIABLE = "PLINK_AUTOTUNE_JOB"

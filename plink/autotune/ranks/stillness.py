@@ -20,8 +20,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from plink.autotune.ranks.messages import NewPlan
-from plink.errors import PlinkError
+from plink.autotune.protocol.messages import NewPlan
+from plink.base.errors import PlinkError
 
 # How often is looked whether collectives have ended.
 _LOOK_S = 0.01

@@ -12,27 +12,27 @@ import numpy as np
 
 from plink.autotune.reprobing import merging
 from plink.autotune.reprobing.regrouping import Regrouped, regrouped
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import Failure
 from plink.files.rtt import RttMeasurement
-from plink.listed import as_listed
-from plink.probing.connecting import connected
-from plink.probing.limits import UPLINKS
-from plink.probing.request import DEFAULT_READING, ProbeRequest
-from plink.probing.resume import (
+from plink.measure.listed import as_listed
+from plink.measure.probing.connecting import connected
+from plink.measure.probing.limits import UPLINKS
+from plink.measure.probing.request import DEFAULT_READING, ProbeRequest
+from plink.measure.probing.resume import (
     recorded_count,
     recorded_precision,
     same_interface,
     same_network,
     same_sample,
 )
-from plink.probing.run import ProbeResult, measure_pairs
-from plink.probing.tools import TOOLS
-from plink.probing.transfers import TransferSettings
-from plink.probing.uplinks import UplinkResult, measure_uplinks
+from plink.measure.probing.run import ProbeResult, measure_pairs
+from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.transfers import TransferSettings
+from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from probes.errors import ProbesError
 from probes.hosts.host import ListedHost
 from probes.iperf3.transfers import OUT_OF_TIME

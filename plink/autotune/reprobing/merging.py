@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from plink.drift.judge import common_factor
-from plink.drift.sample import Mask, Pair, both_ways_us, pairs_to_check
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
 from plink.files.measurement import Counts, Matrix
 from plink.files.rtt import RttMeasurement
+from plink.measure.drift.judge import common_factor
+from plink.measure.drift.sample import Mask, Pair, both_ways_us, pairs_to_check
 
 # Pairs of other hosts that are measured again, too, to tell what all readings have in common.
 MOST_CONTROLS = 32

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from plink.autotune.reprobing.measuring import Measured, Quiet, measure_again
 from plink.autotune.reprobing.replanning import Replanned, cluster_of, replan
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
+from plink.base.text import counted
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
-from plink.view.text import counted
 from probes.ssh.options import SshOptions
 
 _MOST_NAMED = 4

@@ -7,14 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plink.capacity import capacity
-from plink.drift.judge import judge, noise_ceilings
-from plink.drift.sample import both_ways_us
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.measurement import Matrix
-from plink.grouping import DEFAULT_ELASTICITY, METHODS, GroupRequest, find_groups, with_groups
+from plink.measure.drift.judge import judge, noise_ceilings
+from plink.measure.drift.sample import both_ways_us
+from plink.model.capacity import capacity
+from plink.optimize.groups.finding import (
+    DEFAULT_ELASTICITY,
+    METHODS,
+    GroupRequest,
+    find_groups,
+    with_groups,
+)
 
 # A link that carries so many times as much as before, or as little, is another one.
 _OTHER_RATE = 1.25

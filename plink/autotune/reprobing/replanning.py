@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from plink.autotune.ranks.identity import identity
+from plink.autotune.protocol.identity import identity
 from plink.autotune.reprobing.regrouping import knows_more, other_rates
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
+from plink.base.text import named
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.plan import Plan
-from plink.planning.candidates import Candidate
-from plink.planning.solve import Task, solve_plan
-from plink.probing.keeping import kept_cluster
-from plink.view.text import named
+from plink.measure.probing.keeping import kept_cluster
+from plink.optimize.plans.candidates import Candidate
+from plink.optimize.plans.solve import Task, solve_plan
 
 # Kinds of plans with masters that can be moved.
 _TUNABLE = ("flat", "2lha")

@@ -83,10 +83,10 @@ class Measured:
 
 
 class Client(Protocol):
-    """A client on the seats of a cluster's hosts (`plink.remote.hosts.seats`).
+    """A client on the seats of a cluster's hosts (`plink.deploy.remote.hosts.seats`).
 
     Every method raises `probes.errors.HostError` naming the host that failed, or
-    `plink.errors.PlinkError` where no single host is at fault.
+    `plink.base.errors.PlinkError` where no single host is at fault.
     """
 
     def start(self) -> ClientFacts:

@@ -16,8 +16,8 @@ from plink.bench.clients.workers import (
     measure_command,
 )
 from plink.bench.statistics import mean_rank, slowest_rank
+from plink.deploy.remote.hosts import RemoteHost
 from plink.plans.forest import Forest
-from plink.remote.hosts import RemoteHost
 from probes.errors import HostError
 
 # An interpreter looks for modules in its folder first, and a home may hold a checkout of plink.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from plink.deploy.remote.ssh_files import SshFiles
 from plink.files.cluster import Host
-from plink.remote.ssh_files import SshFiles
 
 
 @dataclass(frozen=True)

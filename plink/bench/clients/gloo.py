@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 
+from plink.base.errors import PlinkError
 from plink.bench.clients.base import ClientFacts, Measured, Workload
 from plink.bench.clients.workers import (
     START_LIMIT_S,
@@ -15,8 +16,7 @@ from plink.bench.clients.workers import (
     measure_command,
 )
 from plink.bench.statistics import mean_rank, slowest_rank
-from plink.errors import PlinkError
-from plink.remote.hosts import RemoteHost
+from plink.deploy.remote.hosts import RemoteHost
 from probes.errors import HostError
 
 

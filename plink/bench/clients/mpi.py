@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from plink.base.errors import PlinkError
 from plink.bench.clients.base import FLOAT32_BYTES, ClientFacts, Measured, Workload
 from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
 from plink.bench.clients.mpi_output import Run, check_order, explain, is_timeout, parse_run
 from plink.bench.clients.mpi_program import MpiProgram, compile_program, find_tool, install
-from plink.errors import PlinkError
-from plink.remote.hosts import RemoteHost, for_each
-from plink.remote.launcher import Ended, run_launcher, version_text
-from plink.remote.ssh_files import SshFiles, write_ssh_files
+from plink.deploy.remote.hosts import RemoteHost, for_each
+from plink.deploy.remote.launcher import Ended, run_launcher, version_text
+from plink.deploy.remote.ssh_files import SshFiles, write_ssh_files
 from probes.errors import HostError
 from probes.ssh.options import SshOptions
 

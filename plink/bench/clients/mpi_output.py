@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
 
 _PREFIX = "plink-bench "
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from plink.errors import PlinkError
+from plink.base.errors import PlinkError
 from probes.errors import HostError
 from probes.ssh.session import Session
 from probes.ssh.shell import posix_command

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from plink.base.errors import PlinkError
 from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
-from plink.errors import PlinkError
-from plink.launchers import FORMATS
+from plink.deploy.launchers import FORMATS
 
 # MPICH 4.0 knows no blocking ring: its blocking allreduce is told to run the non-blocking one,
 # which has a ring. A name that a version does not know makes MPI_Init fail, aloud.

@@ -6,9 +6,9 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
+from plink.base.errors import PlinkError
 from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
-from plink.errors import PlinkError
-from plink.launchers import FORMATS
+from plink.deploy.launchers import FORMATS
 
 # A shorter prefix takes in loopback, or much else that is not the traffic network.
 _LEAST_PREFIX = 8

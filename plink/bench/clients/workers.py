@@ -13,7 +13,7 @@ from typing import Any
 
 from plink.bench.clients.base import Workload
 from plink.bench.clients.relay import Relay
-from plink.remote.hosts import RemoteHost
+from plink.deploy.remote.hosts import RemoteHost
 from probes.errors import HostError
 from probes.ssh.session import RemoteProcess
 from probes.ssh.shell import posix_command

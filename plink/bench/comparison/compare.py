@@ -7,6 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from plink.base.errors import PlinkError
+from plink.base.interrupts import ignored_interrupts
+from plink.base.progress import Progress
 from plink.bench.clients import mpich, openmpi
 from plink.bench.clients.base import ClientFacts, Measured
 from plink.bench.clients.engine import EngineClient
@@ -17,11 +20,8 @@ from plink.bench.comparison.request import ENGINE, Case, ComparisonRequest
 from plink.bench.comparison.rows import make_comparison
 from plink.bench.hosts import reach_all, refuse_failures
 from plink.bench.run import run_in_turn
-from plink.errors import PlinkError
+from plink.deploy.remote.hosts import RemoteHost, describe, seats
 from plink.files.comparison import ClientRecord, Comparison, Setting
-from plink.interrupts import ignored_interrupts
-from plink.progress import Progress
-from plink.remote.hosts import RemoteHost, describe, seats
 
 _MPI_FLAVOURS = {"openmpi": openmpi.FLAVOUR, "mpich": mpich.FLAVOUR}
 

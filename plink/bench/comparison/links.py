@@ -10,7 +10,7 @@ import numpy.typing as npt
 from plink.bench.clients.base import Traffic
 from plink.files.comparison import LinkBytes, Links
 from plink.files.groups import Group
-from plink.planning.kinds import as_routes
+from plink.optimize.plans.kinds import as_routes
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between
 from solvers.forests.time import dealt

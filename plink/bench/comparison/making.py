@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from plink.base.errors import WrongUseError
+from plink.base.progress import Progress
+from plink.base.size import format_size
 from plink.bench.clients.base import Workload
 from plink.bench.comparison.plans import EnginePlan, plan_from_file, plans_of_kinds
 from plink.bench.comparison.request import ENGINE, Case
 from plink.bench.orders import NamedOrder
 from plink.bench.request import Outlook, outlook, read_orders
-from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
-from plink.progress import Progress
-from plink.size import format_size
 from solvers.slots.filling import Filling
 
 # What works with less than an element for every rank. Of their other algorithms Open MPI takes

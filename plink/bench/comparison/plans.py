@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from plink.errors import WrongUseError
+from plink.base.errors import WrongUseError
+from plink.base.text import counted
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.plan import Plan
-from plink.network import network_of
-from plink.planning.candidates import Candidate, asked_for, best
-from plink.planning.kinds import KINDS, as_routes
-from plink.planning.solve import Task, solve_plan
+from plink.model.network import network_of
+from plink.optimize.plans.candidates import Candidate, asked_for, best
+from plink.optimize.plans.kinds import KINDS, as_routes
+from plink.optimize.plans.solve import Task, solve_plan
 from plink.plans.forest import Forest
-from plink.view.text import counted
 from solvers.forests.time import time_s
 
 AUTO = "auto"

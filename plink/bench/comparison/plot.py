@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from plink.base.size import format_size
+from plink.base.text import rtt_text
 from plink.bench.comparison.table import label_of
 from plink.files.comparison import Comparison, Row
-from plink.size import format_size
-from plink.view.text import rtt_text
 
 _XMLNS = "http://www.w3.org/2000/svg"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from plink.base.errors import WrongUseError
 from plink.bench.algorithms import ALGORITHMS_OF
 from plink.bench.clients.base import Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.comparison.plans import PLAN_KINDS, EnginePlan
 from plink.bench.orders import NamedOrder
-from plink.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from probes.ssh.options import SshOptions

@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from plink.base.size import format_size
+from plink.base.text import bytes_text, counted, printable, rtt_text
 from plink.files.comparison import Comparison, LinkBytes, Row
-from plink.size import format_size
-from plink.view.text import bytes_text, counted, printable, rtt_text
 
 # Of less data, CPU seconds for a gigabyte say nothing.
 _LEAST_CPU_BYTES = 1_000_000

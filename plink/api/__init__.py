@@ -1,0 +1,1 @@
+"""What `import plink` offers: the commands as functions."""

@@ -1,0 +1,99 @@
+"""Round-trip times, then groups, then what their uplinks carry, over one set of connections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from plink.base.interrupts import held_back_interrupts
+from plink.base.progress import Progress
+from plink.files.cluster import Cluster
+from plink.measure.probing.connecting import connected
+from plink.measure.probing.limits import UPLINKS
+from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.run import ProbeResult, measure_pairs
+from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
+from plink.optimize.groups.finding import Found, GroupRequest, find_groups, with_groups
+from plink.optimize.groups.question import group_question
+
+
+@dataclass(frozen=True)
+class GroupsResult:
+    """What grouping the hosts yielded.
+
+    Args:
+        cluster: what to write.
+        found: the groups in it, or None where those of an earlier run were kept.
+    """
+
+    cluster: Cluster
+    found: Found | None
+
+    @property
+    def has_uplinks(self) -> bool:
+        """Whether there are two groups, which exchange something."""
+        return len(self.cluster.groups) > 1
+
+
+StageResult = ProbeResult | GroupsResult | UplinkResult
+
+
+def probe_all(
+    request: ProbeRequest, progress: Progress, on_result: Callable[[StageResult], None]
+) -> None:
+    """Measure round-trip times, group the hosts as `plink group` does, and measure their uplinks.
+
+    Each stage begins with what the one before it left. What an earlier run did is not done again;
+    groups are found again where there are other readings than it had, unless they were given.
+
+    Args:
+        request: with the tool that measures round-trip times.
+        progress: told how far it is.
+        on_result: given what each stage yielded, in turn, as `plink.measure.probing.run.probe`
+            does. Without two groups there is no stage for uplinks, nor after an interrupt.
+
+    Raises:
+        as `plink.measure.probing.run.probe`; KeyboardInterrupt also where a later stage has
+            nothing yet.
+    """
+    measured: list[ProbeResult] = []
+
+    def keep(result: ProbeResult) -> None:
+        measured.append(result)
+        on_result(result)
+
+    with connected(request, progress) as reached:
+        measure_pairs(request, reached, progress, keep, group_question())
+        (pairs,) = measured
+        if pairs.interrupted:
+            return
+        progress.stage("finding groups", 1)
+        grouped = _grouped(pairs.cluster, request.earlier)
+        with held_back_interrupts():
+            on_result(grouped)
+        if grouped.has_uplinks:
+            onward = replace(
+                request,
+                tool=UPLINKS,
+                groups=grouped.cluster.groups,
+                earlier=grouped.cluster,
+            )
+            measure_uplinks(onward, reached, progress, on_result)
+
+
+def _grouped(cluster: Cluster, earlier: Cluster | None) -> GroupsResult:
+    if earlier is not None and _groups_hold(cluster, earlier):
+        return GroupsResult(cluster, None)
+    found = find_groups(cluster, GroupRequest())
+    return GroupsResult(with_groups(cluster, found), found)
+
+
+def _groups_hold(cluster: Cluster, earlier: Cluster) -> bool:
+    """Whether the groups of an earlier run, or that there are none, are still the answer."""
+    if earlier.grouping is None:
+        return bool(earlier.groups) and list(cluster.groups) == list(earlier.groups)
+    if cluster.rtt is None or earlier.rtt is None or cluster.names != earlier.names:
+        return False
+    return np.array_equal(cluster.rtt.readings_us, earlier.rtt.readings_us, equal_nan=True)

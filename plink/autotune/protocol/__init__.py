@@ -1,0 +1,1 @@
+"""What the daemon and the ranks say to each other."""

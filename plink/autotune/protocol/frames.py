@@ -1,0 +1,106 @@
+"""Messages on a connection between a rank and the daemon, each length-prefixed and proven.
+
+A frame is 4 bytes of length, 16 of proof (HMAC-SHA256, cut) and the payload: a JSON object,
+compressed. The proof is over direction, number and payload, so that nobody without the secret can
+add, change, repeat or reorder a message. Messages are not secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from plink.base.errors import PlinkError
+
+# A plan of 1,000 ranks has 8 MB of JSON, and some 100 KB compressed.
+MOST_BYTES = 8 << 20
+MOST_EXPANDED_BYTES = 64 << 20
+
+_LENGTH = struct.Struct(">I")
+_NUMBER = struct.Struct(">Q")
+_PROOF_BYTES = 16
+_HEAD_BYTES = _LENGTH.size + _PROOF_BYTES
+
+
+class ProtocolError(PlinkError):
+    """What no honest peer sends."""
+
+
+class Channel:
+    """One end of an authenticated connection; it knows no socket.
+
+    Args:
+        key: of the session, which both ends have.
+        is_daemon: which end this is.
+    """
+
+    def __init__(self, key: bytes, *, is_daemon: bool) -> None:
+        self._key = key
+        self._out, self._in = (b"d", b"c") if is_daemon else (b"c", b"d")
+        self._sent = 0
+        self._received = 0
+        self._rest = bytearray()
+
+    def pack(self, payload: bytes) -> bytes:
+        """The frame of the next message, whose payload is that (`payload_of`)."""
+        proof = self._proof(self._out, self._sent, payload)
+        self._sent += 1
+        return _LENGTH.pack(len(payload)) + proof + payload
+
+    def feed(self, received: bytes) -> list[dict[str, Any]]:
+        """The messages that are whole with these bytes.
+
+        Raises:
+            ProtocolError: a frame is too large, not proven, or no JSON object.
+        """
+        self._rest += received
+        messages = []
+        while len(self._rest) >= _HEAD_BYTES:
+            (length,) = _LENGTH.unpack_from(self._rest)
+            if length > MOST_BYTES:
+                raise ProtocolError(f"a message of {length} bytes, at most {MOST_BYTES} are taken")
+            if len(self._rest) < _HEAD_BYTES + length:
+                break
+            proof = bytes(self._rest[_LENGTH.size : _HEAD_BYTES])
+            payload = bytes(self._rest[_HEAD_BYTES : _HEAD_BYTES + length])
+            del self._rest[: _HEAD_BYTES + length]
+            if not hmac.compare_digest(proof, self._proof(self._in, self._received, payload)):
+                raise ProtocolError("a message that was not made with the job's secret")
+            self._received += 1
+            messages.append(_object(payload))
+        return messages
+
+    def _proof(self, direction: bytes, number: int, payload: bytes) -> bytes:
+        signed = direction + _NUMBER.pack(number) + payload
+        return hmac.digest(self._key, signed, hashlib.sha256)[:_PROOF_BYTES]
+
+
+def payload_of(message: Mapping[str, Any]) -> bytes:
+    """A message as it travels; one that goes to many ranks is made once.
+
+    Raises:
+        ProtocolError: it is too large.
+    """
+    payload = zlib.compress(json.dumps(message, separators=(",", ":")).encode(), 1)
+    if len(payload) > MOST_BYTES:
+        raise ProtocolError(f"a message of {len(payload)} bytes is too large to send")
+    return payload
+
+
+def _object(payload: bytes) -> dict[str, Any]:
+    expander = zlib.decompressobj()
+    try:
+        text = expander.decompress(payload, MOST_EXPANDED_BYTES)
+        if not expander.eof or expander.unused_data:
+            raise ProtocolError("a message that is too large, or no whole archive")
+        value = json.loads(text)
+    except (zlib.error, ValueError, RecursionError):
+        raise ProtocolError("a message that is no JSON") from None
+    if not isinstance(value, dict):
+        raise ProtocolError("a message that is no JSON object")
+    return value

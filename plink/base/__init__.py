@@ -1,0 +1,1 @@
+"""What every part of plink may use: errors, interrupts, progress, sizes, text."""

@@ -1,0 +1,48 @@
+"""Sizes as people write them: `20MB`, `20M`, `4KiB`, `1024`."""
+
+from __future__ import annotations
+
+import re
+
+from plink.base.errors import WrongUseError
+
+_UNITS = {
+    "": 1,
+    "B": 1,
+    **dict.fromkeys(("K", "KB"), 10**3),
+    **dict.fromkeys(("M", "MB"), 10**6),
+    **dict.fromkeys(("G", "GB"), 10**9),
+    **dict.fromkeys(("KI", "KIB"), 2**10),
+    **dict.fromkeys(("MI", "MIB"), 2**20),
+    **dict.fromkeys(("GI", "GIB"), 2**30),
+}
+_HINT = "write a size as 20MB, 4KiB or 1024"
+_PATTERN = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
+
+
+def parse_size(text: str) -> int:
+    """The bytes that `--size` means: M and MB are 10^6, MiB is 2^20, no unit is bytes.
+
+    Raises:
+        WrongUseError: not a size, or not a whole number of bytes above 0.
+    """
+    match = _PATTERN.fullmatch(text.strip())
+    unit = _UNITS.get(match[2].upper()) if match else None
+    if match is None or unit is None:
+        raise WrongUseError(f"--size {text!r} is not a size", _HINT)
+    whole, _, fraction = match[1].partition(".")
+    # Integer arithmetic: a float would turn 0.3GB into 299999999 bytes.
+    scaled = int(whole + fraction) * unit
+    divisor = int(10 ** len(fraction))
+    size_bytes, rest = divmod(scaled, divisor)
+    if rest or size_bytes == 0:
+        raise WrongUseError(f"--size {text!r} is not a whole number of bytes above 0", _HINT)
+    return size_bytes
+
+
+def format_size(size_bytes: int) -> str:
+    """The shortest exact text for a number of bytes: `20 MB`, `4 KiB`, `1025 B`."""
+    for unit in ("GB", "GiB", "MB", "MiB", "KB", "KiB"):
+        if size_bytes and size_bytes % _UNITS[unit.upper()] == 0:
+            return f"{size_bytes // _UNITS[unit.upper()]} {unit}"
+    return f"{size_bytes} B"

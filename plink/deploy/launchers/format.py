@@ -1,0 +1,91 @@
+"""What a launcher writer is: a pure function from ordered hosts to the text of a file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from plink.base.errors import WrongUseError
+from plink.files.cluster import Host
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file that a launcher reads.
+
+    Args:
+        name: what the user calls it.
+        about: the launcher and what is written for it, in a line.
+        usage: one command that uses it; FILE is the file, RANKS the number of ranks.
+        render: hosts in rank order, each with as many slots as ranks, to the text of the file.
+            A host comes more than once where its ranks are apart. Raises `WrongUseError` where the
+            launcher cannot take a host.
+        adjacent_because: why the ranks of a host must be adjacent; None where they need not be.
+    """
+
+    name: str
+    about: str
+    usage: str
+    render: Callable[[Sequence[Host]], str]
+    adjacent_because: str | None = None
+
+    def usage_of(self, file: str, ranks: int | None) -> str:
+        """The command that uses `file`, for so many ranks; None leaves RANKS to the reader."""
+        return filled(self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file})
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one rank runs: the host, and which of the host's ranks it is."""
+
+    rank: int
+    host: Host
+    local_rank: int
+
+
+def filled(usage: str, blanks: Mapping[str, str]) -> str:
+    """A usage line with texts in place of its blanks, which are whole words of it.
+
+    So SLURM_HOSTFILE stays what it is.
+    """
+    return re.sub(rf"\b({'|'.join(blanks)})\b", lambda match: blanks[match[0]], usage)
+
+
+def places(hosts: Sequence[Host]) -> Iterator[Place]:
+    """The place of every rank, in rank order; a host may come more than once."""
+    ranks_on: Counter[str] = Counter()
+    rank = 0
+    for host in hosts:
+        for _ in range(host.slots):
+            yield Place(rank, host, ranks_on[host.name])
+            ranks_on[host.name] += 1
+            rank += 1
+
+
+def ranks_by_host(hosts: Sequence[Host]) -> Counter[str]:
+    """By name, how many ranks a host has in all."""
+    ranks_on: Counter[str] = Counter()
+    for host in hosts:
+        ranks_on[host.name] += host.slots
+    return ranks_on
+
+
+def check_adjacent(hosts: Sequence[Host], found: Format) -> None:
+    """Refuse ranks of a host that are apart where the launcher's file cannot say so.
+
+    Raises:
+        WrongUseError: a host comes more than once, and the format has each once.
+    """
+    if found.adjacent_because is None:
+        return
+    seen: set[str] = set()
+    for host in hosts:
+        if host.name in seen:
+            raise WrongUseError(
+                f"{found.name} cannot take the ranks of {host.name!r} apart: "
+                f"{found.adjacent_because}",
+                "plink order without --interleave keeps them together",
+            )
+        seen.add(host.name)

@@ -1,0 +1,94 @@
+"""Running a launcher on this machine, and ending it whatever happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from plink.base.errors import PlinkError
+from plink.base.interrupts import ignored_interrupts
+
+_VERSION_LIMIT_S = 30.0
+_TERMINATE_LIMIT_S = 10.0
+_KILL_LIMIT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A launcher that ended by itself."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+def version_text(launcher: str) -> str:
+    """What the launcher says to `--version`.
+
+    Raises:
+        PlinkError: it cannot be run.
+    """
+    try:
+        done = subprocess.run(
+            [launcher, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=_VERSION_LIMIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PlinkError(f"{launcher} cannot be run: {error}") from None
+    return done.stdout
+
+
+def run_launcher(
+    command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
+) -> Ended | None:
+    """Run a launcher to its end; None where it took longer than `limit_s` and was ended.
+
+    An exception, Ctrl-C above all, ends it too, whatever interrupts follow. `environment` is added
+    to this process's.
+    """
+    # Its own process group: Ctrl-C reaches plink alone, which then ends the launcher.
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        env=None if environment is None else {**os.environ, **environment},
+    )
+    try:
+        stdout, stderr = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        return None
+    except BaseException:
+        _end(process)
+        raise
+    return Ended(process.returncode, stdout, stderr)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Ask the launcher to end its ranks; make it, where it does not."""
+    with ignored_interrupts():
+        process.terminate()
+        try:
+            process.communicate(timeout=_TERMINATE_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            # What holds the pipes may be a child that the launcher has left behind.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=_KILL_LIMIT_S)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_KILL_LIMIT_S)

@@ -1,0 +1,1 @@
+"""From a host list to a cluster file: probing, importing, drift."""

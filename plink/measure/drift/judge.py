@@ -1,0 +1,239 @@
+"""What changed between a cluster file and new readings of some of its pairs.
+
+Three things are told apart. A *common factor* is in all readings: the hosts' processors are faster
+or slower than they were, and no distance changed against another. A *pair* has changed when both
+of its directions left the noise on the same side, beyond that factor. A *host* is named when most
+of what is near it has changed, or most of what is not, and no other host explains that better: the
+partners of a host that was moved have each only that one pair that changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plink.files.measurement import Matrix
+from plink.files.rtt import RttMeasurement
+from plink.measure.drift.sample import Mask, Pair, both_ways_us, near_hosts
+
+# On a log scale. The cores of a virtual machine may be slower by a third for some tenths of a
+# second, which both directions of a pair then show; a rack more or less on the way is 0.5 and more.
+_LEAST_CEILING = 0.35
+_NOISE_QUANTILE = 0.95
+# No shift at all is preferred to one that leaves twice as many pairs unchanged at most.
+_PREFER_NO_SHIFT = 0.5
+# Beyond that the file's times say little even if all of them changed alike.
+_MAX_COMMON_FACTOR = 2.0
+_CANDIDATES = 101
+_LEAST_SHARE = 0.5
+# In ceilings, summed up over a host's changed pairs: two pairs, or one that is far beyond it.
+_LEAST_EVIDENCE = 2.0
+_SAME_SCORE = 0.05
+
+
+@dataclass(frozen=True)
+class Change:
+    """Hosts whose distances changed together; those among themselves did not.
+
+    Args:
+        hosts: indices, ascending.
+        pairs: how many pairs of one of them with another host were compared.
+        longer: how many of these take longer now.
+        shorter: how many take less long.
+        longer_factor: new over old round-trip time of those that take longer, beyond the common
+            factor: the median; None where there are none.
+        shorter_factor: the same of those that take less long.
+    """
+
+    hosts: Sequence[int]
+    pairs: int
+    longer: int
+    shorter: int
+    longer_factor: float | None
+    shorter_factor: float | None
+
+    @property
+    def changed(self) -> int:
+        """How many of the pairs have changed."""
+        return self.longer + self.shorter
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was found.
+
+    Args:
+        changed: unordered pairs that changed, whether a host explains it or not.
+        unchanged: the others.
+        common_factor: new over old round-trip time of all pairs that did not change.
+        changes: the hosts that changed, the most changed pairs first.
+        noise_factor: a pair that takes less than so many times as long, or as short, counts as
+            unchanged: the median of the pairs' ceilings.
+    """
+
+    changed: Sequence[Pair]
+    unchanged: Sequence[Pair]
+    common_factor: float
+    changes: Sequence[Change]
+    noise_factor: float
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs were compared."""
+        return len(self.changed) + len(self.unchanged)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the file no longer describes the network."""
+        limit = _MAX_COMMON_FACTOR
+        return bool(self.changes) or not 1.0 / limit <= self.common_factor <= limit
+
+
+def noise_ceilings(rtt: RttMeasurement) -> Matrix:
+    """(N, N), symmetric: by how much the log of an unchanged pair's reading may differ.
+
+    From the file itself: how much both directions of its pairs differ, and of each pair, how far
+    its median lies above its reading.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = {
+            key: np.where(times > 0.0, np.log(times), np.nan) for key, times in rtt.rtt_us.items()
+        }
+    readings = logs[rtt.reading]
+    apart = np.abs(readings - readings.T)
+    known = apart[np.isfinite(apart)]
+    floor = max(_LEAST_CEILING, float(np.quantile(known, _NOISE_QUANTILE)) if known.size else 0.0)
+    ceilings = np.full(readings.shape, floor)
+    if 50.0 in logs:
+        width = logs[50.0] - readings
+        ceilings = np.fmax(ceilings, np.fmax(width, width.T))
+    return ceilings
+
+
+def common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> float | None:
+    """New over old round-trip time of pairs that are known not to have changed: the median.
+
+    None where none of them has readings.
+    """
+    shifts = _shifts(file_us, new_us)
+    values = np.array([shifts[ends] for a, b in pairs for ends in ((a, b), (b, a))])
+    known = values[np.isfinite(values)]
+    return float(np.exp(np.median(known))) if known.size else None
+
+
+def nearer_to_file(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
+    """Of two new readings the one nearer to the file's, so that only what lasts is a change.
+
+    Args:
+        file_us, first_us, second_us: (N, N) in µs, NaN where not measured, the new ones without
+            their common factors.
+    """
+    first, second = (np.abs(_shifts(file_us, new_us)) for new_us in (first_us, second_us))
+    takes_second = ~(first <= second) & ~np.isnan(second_us)
+    return np.where(takes_second, second_us, first_us)
+
+
+def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> Judgement:
+    """Compare readings.
+
+    Args:
+        file_us: (N, N) in µs, [source][destination]; NaN where not measured.
+        new_us: the same, of the pairs that were measured again.
+        ceilings: (N, N), `noise_ceilings`.
+    """
+    shifts = _shifts(file_us, new_us)
+    # A direction that is missing does not contradict the other.
+    there, back = np.where(np.isnan(shifts), shifts.T, shifts), shifts.T
+    back = np.where(np.isnan(back), there, back)
+    compared = ~np.isnan(there)
+    if not compared.any():
+        return Judgement((), (), 1.0, (), 1.0)
+    common = _common_shift((there + back) / 2.0, ceilings, compared)
+    above = (there - common > ceilings) & (back - common > ceilings)
+    below = (there - common < -ceilings) & (back - common < -ceilings)
+    changed = above | below
+    beyond = (there + back) / 2.0 - common
+    near = near_hosts(both_ways_us(file_us))
+    groups = _together(_blamed(near, compared, changed, np.abs(beyond) / ceilings), near, changed)
+    changes = [_change(group, compared, changed, beyond) for group in groups]
+    return Judgement(
+        changed=_pairs(changed),
+        unchanged=_pairs(compared & ~changed),
+        common_factor=float(np.exp(common)),
+        changes=sorted(changes, key=lambda change: -change.changed),
+        noise_factor=float(np.exp(np.median(ceilings[compared]))),
+    )
+
+
+def _pairs(mask: Mask) -> list[Pair]:
+    return [(int(a), int(b)) for a, b in np.argwhere(np.triu(mask, 1))]
+
+
+def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
+    """(N, N): log of new over old; NaN where either has no reading above zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shifts = np.where((file_us > 0.0) & (new_us > 0.0), np.log(new_us / file_us), np.nan)
+    np.fill_diagonal(shifts, np.nan)
+    return shifts
+
+
+def _common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
+    """The shift of the most pairs that can be explained by one; about 0 where that does as well."""
+    values, limits = shifts[compared], ceilings[compared]
+    candidates = np.quantile(values, np.linspace(0.0, 1.0, _CANDIDATES))
+    unchanged = [int((np.abs(values - shift) <= limits).sum()) for shift in candidates]
+    without = int((np.abs(values) <= limits).sum())
+    prefers_none = without >= _PREFER_NO_SHIFT * max(unchanged)
+    about = 0.0 if prefers_none else float(candidates[int(np.argmax(unchanged))])
+    explained = values[np.abs(values - about) <= limits]
+    return float(np.median(explained)) if explained.size else 0.0
+
+
+def _blamed(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) -> list[int]:
+    """Hosts that explain the changed pairs, each pair by the host of which it says the most."""
+    open_ = compared.copy()
+    blamed: list[int] = []
+    while True:
+        scores = np.zeros(len(near))
+        for kind in (near, ~near):
+            pairs = (open_ & kind).sum(axis=1)
+            hit = open_ & kind & changed
+            share = hit.sum(axis=1) / np.maximum(pairs, 1)
+            weight = np.where(hit, evidence, 0.0).sum(axis=1)
+            scores += np.where((share >= _LEAST_SHARE) & (weight >= _LEAST_EVIDENCE), 1.0, 0.0)
+            scores += share
+        is_host = scores >= 1.0 + _LEAST_SHARE
+        if not is_host.any():
+            return sorted(blamed)
+        found = np.flatnonzero(is_host & (scores >= scores.max() - _SAME_SCORE))
+        blamed += found.tolist()
+        open_[found, :] = open_[:, found] = False
+
+
+def _together(hosts: Sequence[int], near: Mask, changed: Mask) -> list[list[int]]:
+    """Groups of hosts that were near each other and still are."""
+    is_mate = near & near.T & ~changed
+    groups: list[list[int]] = []
+    for host in hosts:
+        mates = [group for group in groups if is_mate[host, group].any()]
+        joined = sorted([host, *(other for group in mates for other in group)])
+        groups = [group for group in groups if group not in mates] + [joined]
+    return groups
+
+
+def _change(group: Sequence[int], compared: Mask, changed: Mask, beyond: Matrix) -> Change:
+    inside = np.zeros(len(compared), dtype=np.bool_)
+    inside[group] = True
+    outward = compared & inside[:, None] & ~inside[None, :]
+    found = beyond[outward & changed]
+    longer, shorter = found[found > 0.0], found[found < 0.0]
+    return Change(
+        hosts=group,
+        pairs=int(outward.sum()),
+        longer=longer.size,
+        shorter=shorter.size,
+        longer_factor=float(np.exp(np.median(longer))) if longer.size else None,
+        shorter_factor=float(np.exp(np.median(shorter))) if shorter.size else None,
+    )

@@ -1,0 +1,72 @@
+"""The course of a check: measure a sample again, and what seems changed once more, and judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from plink.files.measurement import Matrix
+from plink.files.rtt import RttMeasurement
+from plink.measure.drift.judge import (
+    Judgement,
+    common_factor,
+    judge,
+    nearer_to_file,
+    noise_ceilings,
+)
+from plink.measure.drift.sample import Pair, both_ways_us, more_partners, pairs_to_check
+
+# What seems to have changed is measured again so often, and counts only if it stays so.
+_CONFIRMATIONS = 2
+# Hosts that seem to have changed get so many times the partners before they are named.
+_MORE_PARTNERS = 3
+# Pairs that did not change are measured again too, for the common factor: about so many.
+_CONTROLS = 32
+
+
+def measure_and_judge(
+    rtt: RttMeasurement,
+    comparable_us: Matrix,
+    measure: Callable[[Sequence[Pair]], Matrix],
+    *,
+    partners: int,
+    seed: int,
+) -> Judgement | None:
+    """Compare new readings of some pairs with those of a file.
+
+    Args:
+        rtt: the file's round-trip times.
+        comparable_us: its readings of pairs that can be measured again, NaN for the others.
+        measure: measures pairs in both directions, (N, N) in µs, NaN where it could not.
+        partners: of every host, how many are measured again at least.
+        seed: decides which.
+
+    Returns:
+        what was found; None where there is no pair to measure.
+    """
+    times_us, file_us = both_ways_us(comparable_us), rtt.readings_us
+    ceilings = noise_ceilings(rtt)
+    pairs = pairs_to_check(times_us, partners, seed)
+    if not pairs:
+        return None
+    first_us = measure(pairs)
+    found = judge(file_us, first_us, ceilings)
+    # Each run has its own common factor: the hosts may be busy in one and idle in the next.
+    common, steady_us = found.common_factor, first_us / found.common_factor
+    for _ in range(_CONFIRMATIONS):
+        if not found.changed:
+            break
+        controls = found.unchanged[:: max(1, len(found.unchanged) // _CONTROLS)]
+        more = more_partners(times_us, _suspects(found), pairs, _MORE_PARTNERS * partners, seed)
+        pairs = sorted({*pairs, *more})
+        again_us = measure(sorted({*found.changed, *controls, *more}))
+        factor = common_factor(file_us, again_us, controls) or common
+        steady_us = nearer_to_file(file_us, steady_us, again_us / factor)
+        found = judge(file_us, steady_us, ceilings)
+    return replace(found, common_factor=common)
+
+
+def _suspects(found: Judgement) -> list[int]:
+    """The hosts that seem to have changed, or else all that have a pair that changed."""
+    named = {host for change in found.changes for host in change.hosts}
+    return sorted(named or {host for pair in found.changed for host in pair})

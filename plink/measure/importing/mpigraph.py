@@ -1,0 +1,88 @@
+"""mpiGraph's output (LLNL/mpiGraph, mpiGraph.c): tables of what every pair sent and received.
+
+A table begins with `Recv` (or `Send`) and the columns `host:rank`; a row with `host:rank from`
+(or `to`). Its MB are 2^20 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from plink.base.errors import WrongUseError
+from plink.files.cluster import Cluster
+from plink.files.document import brief
+from plink.measure.importing.pairs import (
+    MAX_HOSTS,
+    PairReading,
+    checked_name,
+    cluster_of,
+    number,
+    text_of,
+)
+
+TOOL = "mpiGraph"
+_START = b"START mpiGraph"
+_GBIT_PER_MB = (1 << 20) * 8 / 1e9
+_HINT = "mpiGraph prints its tables at the end; start one task a host"
+
+
+def is_mpigraph(content: bytes) -> bool:
+    """Whether a file is mpiGraph's output."""
+    return _START in content[:4096]
+
+
+def import_mpigraph(
+    content: bytes, source: str, percentile: float, size_bytes: int | None = None
+) -> Cluster:
+    """The bandwidths between the hosts; mpiGraph measures no times.
+
+    Raises:
+        WrongUseError: there is no whole table, several tasks ran on a host, or a size is asked for.
+    """
+    if size_bytes is not None:
+        hint = "mpiGraph is told its one size when it runs"
+        raise WrongUseError(f"{source}: does not tell sizes apart, so --size has no use", hint)
+    lines = text_of(content, source).split("\n")
+    # What the destination received counts; the sender may only have filled buffers.
+    for title, word in (("Recv", "from"), ("Send", "to")):
+        for index, line in enumerate(lines):
+            cells = line.split()
+            if cells[:1] == [title] and len(cells) > 1 and ":" in cells[1]:
+                place = f"{source}:{index + 1}"
+                names = _names(cells[1:], place)
+                rows = lines[index + 1 : index + len(cells)]
+                readings = _readings(names, rows, word, place)
+                return cluster_of(readings, source, tool=TOOL, percentile=percentile, hosts=names)
+    raise WrongUseError(f"{source}: holds no table of bandwidths", _HINT)
+
+
+def _names(columns: Sequence[str], place: str) -> list[str]:
+    if len(columns) > MAX_HOSTS:
+        raise WrongUseError(f"{place}: more than {MAX_HOSTS:,} hosts")
+    names = [_name(cell, rank, place) for rank, cell in enumerate(columns)]
+    if len(set(names)) < len(names):
+        raise WrongUseError(f"{place}: several tasks ran on a host", _HINT)
+    return names
+
+
+def _readings(
+    names: Sequence[str], rows: Sequence[str], word: str, place: str
+) -> Iterator[PairReading]:
+    if len(rows) < len(names):
+        raise WrongUseError(f"{place}: the table is cut short", _HINT)
+    for one, row in enumerate(rows):
+        cells = row.split()
+        if cells[:2] != [f"{names[one]}:{one}", word] or len(cells) != len(names) + 2:
+            raise WrongUseError(f"{place}: row {one + 1} of the table is not understood", _HINT)
+        for other, cell in enumerate(cells[2:]):
+            gbit_s = number(cell, place) * _GBIT_PER_MB
+            if other != one:
+                source, destination = (other, one) if word == "from" else (one, other)
+                yield PairReading(names[source], names[destination], gbit_s=gbit_s)
+
+
+def _name(cell: str, rank: int, place: str) -> str:
+    name, _, number_text = cell.rpartition(":")
+    if number_text != str(rank):
+        raise WrongUseError(f"{place}: {brief(cell)} is not a host with the number {rank}", _HINT)
+    return checked_name(name, place)

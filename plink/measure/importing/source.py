@@ -1,0 +1,49 @@
+"""Measurements of other programs, told apart by their content."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plink.base.errors import WrongUseError
+from plink.files import document
+from plink.files.cluster import Cluster
+from plink.measure.importing.matrix import import_matrix
+from plink.measure.importing.mpigraph import import_mpigraph, is_mpigraph
+from plink.measure.importing.nccl_tests import import_nccl_tests, is_nccl_tests
+from plink.measure.importing.osu import import_osu, is_osu
+from plink.measure.importing.pair_list import import_pair_list, is_pair_list
+
+_LOGS = (
+    (is_mpigraph, import_mpigraph),
+    (is_osu, import_osu),
+    (is_nccl_tests, import_nccl_tests),
+    (is_pair_list, import_pair_list),
+)
+
+
+def import_measurement(
+    content: bytes, source: str, *, unit: str | None, percentile: float, size: int | None = None
+) -> Cluster:
+    """The cluster in the output of mpiGraph, OSU's benchmarks or nccl-tests, or in CSV.
+
+    Args:
+        content: of the file.
+        source: what errors call it.
+        unit: of the numbers of a CSV matrix that names none.
+        percentile: which percentile of a pair's samples the times are taken for.
+        size: bytes of the messages whose bandwidth counts; None for the greatest of any size.
+
+    Raises:
+        WrongUseError: it is none of them.
+    """
+    for is_log, read in _LOGS:
+        if is_log(content):
+            if unit is not None:
+                raise WrongUseError(f"{source}: is no CSV matrix", "--unit is for a matrix")
+            found = read(content, source, percentile, size)
+            return replace(found, made_from=document.digest(content))
+    if size is not None:
+        raise WrongUseError(
+            f"{source}: is no benchmark's output", "--size is for what tells message sizes apart"
+        )
+    return import_matrix(content, source, unit=unit, percentile=percentile)

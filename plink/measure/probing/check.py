@@ -1,0 +1,164 @@
+"""Measuring a few pairs of a cluster file again, to see whether it still describes its network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from plink.base.errors import PlinkError
+from plink.base.progress import Progress
+from plink.files.cluster import Cluster
+from plink.files.measurement import Failure, Matrix
+from plink.files.rtt import RttMeasurement
+from plink.measure.drift.judge import Judgement
+from plink.measure.drift.procedure import measure_and_judge
+from plink.measure.drift.sample import Pair
+from plink.measure.probing.collectors.base import Run
+from plink.measure.probing.collectors.rtt import RttCollector
+from plink.measure.probing.connecting import connected
+from plink.measure.probing.passes import PassOptions
+from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.resume import moved_hosts
+from plink.measure.probing.run import tool_options
+from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.visiting import Visits
+from probes.reach import Reached
+from probes.tournament import disjoint_rounds
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What measuring again has shown.
+
+    Args:
+        hosts: how many were reached.
+        judgement: of the readings; its indices are the file's.
+        moved: hosts whose traffic address is not the file's: name to the file's and the new one.
+        unreachable: hosts of the file that were not reached, and why.
+        failures: hosts and pairs that were reached but could not be measured, and why.
+        seconds: how long the probing itself took.
+    """
+
+    hosts: int
+    judgement: Judgement
+    moved: Mapping[str, tuple[str, str]]
+    unreachable: Mapping[str, str]
+    failures: Sequence[Failure]
+    seconds: float
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the file no longer describes the network."""
+        return self.judgement.is_changed or bool(self.moved)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was to be measured again was."""
+        return not self.unreachable and not self.failures
+
+
+def check(
+    cluster: Cluster,
+    rtt: RttMeasurement,
+    request: ProbeRequest,
+    *,
+    partners: int,
+    progress: Progress,
+) -> CheckResult:
+    """Measure some pairs again, those that seem changed twice, and judge.
+
+    Args:
+        cluster: what is checked.
+        rtt: the round-trip times in it.
+        request: how to measure; its hosts are the cluster's, its seed decides which pairs.
+        partners: of every host, how many are measured again.
+
+    Raises:
+        HostListError, OptionError: the request cannot be carried out as it stands.
+        PlinkError: fewer than two hosts can be reached, or no pair can be compared.
+    """
+    with connected(request, progress) as reached:
+        again = _Again(cluster, request, reached, progress)
+        judgement = _judge(again, rtt, partners, request.seed)
+    return CheckResult(
+        hosts=len(reached.hosts),
+        judgement=judgement,
+        moved=again.moved,
+        unreachable={error.host: str(error) for error in reached.failures},
+        failures=again.failures,
+        seconds=again.seconds,
+    )
+
+
+def _judge(again: _Again, rtt: RttMeasurement, partners: int, seed: int) -> Judgement:
+    found = measure_and_judge(
+        rtt, again.among_reached(rtt.readings_us), again.measure, partners=partners, seed=seed
+    )
+    if found is None:
+        raise PlinkError("the file has no reading between the hosts that can be reached")
+    if not found.pairs:
+        reasons = sorted({failure.reason for failure in again.failures})
+        raise PlinkError(f"no pair could be measured again: {reasons[0] if reasons else 'unknown'}")
+    return found
+
+
+class _Again:
+    """Measures pairs of a cluster's hosts that were reached."""
+
+    def __init__(
+        self, cluster: Cluster, request: ProbeRequest, reached: Reached, progress: Progress
+    ) -> None:
+        self._request = request
+        self._reached = reached
+        self._progress = progress
+        self._cluster = Cluster(cluster.hosts)
+        place = {name: index for index, name in enumerate(cluster.names)}
+        # Of each reached host, its index in the file.
+        self._places = [place[host.name] for host in reached.hosts]
+        present = [
+            replace(cluster.hosts[index], address=host.address)
+            for index, host in zip(self._places, reached.hosts, strict=True)
+        ]
+        now = {host.name: host.address for host in present}
+        self.moved = {
+            name: (before, now[name]) for name, before in moved_hosts(present, cluster).items()
+        }
+        self.failures: list[Failure] = []
+        self.seconds = 0.0
+
+    def among_reached(self, matrix: Matrix) -> Matrix:
+        """The matrix with NaN wherever a host is concerned that was not reached."""
+        there = np.zeros(len(matrix), dtype=np.bool_)
+        there[self._places] = True
+        return np.where(there[:, None] & there[None, :], matrix, np.nan)
+
+    def measure(self, pairs: Sequence[Pair]) -> Matrix:
+        """Both directions of these pairs, (N, N) in µs, NaN elsewhere and where one failed."""
+        request = self._request
+        options = tool_options(request, self._reached.hosts)
+        collector = RttCollector(
+            self._cluster, self._places, request.percentiles, on_settled=self._progress.step
+        )
+        index = {place: i for i, place in enumerate(self._places)}
+        # Both lists have the hosts in the file's order, so that the lower index stays in front.
+        rounds = disjoint_rounds((index[a], index[b]) for a, b in pairs)
+        wanted = collector.missing(rounds)
+        self._progress.stage("probing", len(wanted))
+        visits = Visits(
+            collector,
+            self._places,
+            rounds,
+            wanted,
+            PassOptions(options.passes, options.precision_percent, seed=request.seed),
+            on_pass=lambda number, total: self._progress.stage(f"pass {number}", total),
+        )
+        options = replace(options, more=visits.more)
+        began = time.monotonic()
+        TOOLS[request.tool].measure(self._reached.hosts, wanted, rounds, options, collector)
+        self.seconds += time.monotonic() - began
+        self.failures += collector.failures
+        _, measurement = collector.result(Run(request.tool, {}, "", 0.0, ()))
+        return measurement.readings_us

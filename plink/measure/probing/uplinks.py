@@ -1,0 +1,242 @@
+"""A run that measures the uplinks of groups, from reached hosts to a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from plink.base.errors import PlinkError
+from plink.base.interrupts import held_back_interrupts
+from plink.base.progress import Progress
+from plink.files.cluster import Cluster
+from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.measure.probing.beginning import begin
+from plink.measure.probing.collectors.base import Run
+from plink.measure.probing.collectors.uplinks import LinkCollector, UplinkCollector
+from plink.measure.probing.limits import UPLINKS
+from plink.measure.probing.records import address_options, as_before
+from plink.measure.probing.request import ProbeRequest
+from probes.concurrency import most_pairs, shared_machines
+from probes.iperf3.commands import TransferOptions
+from probes.reach import Reached, ReachedHost
+from probes.samples import Rounds
+from probes.uplinks import tool as uplinks
+from probes.uplinks.at_once import AtOnce, at_once
+from probes.uplinks.links import measure as measure_links
+from probes.uplinks.plan import plan_links
+from probes.uplinks.turns import Turn, plan_turns
+
+# TCP connections that share an uplink need longer to settle than one by itself.
+_DURATION_S = 2
+_LINK_DURATION_S = 1
+
+
+@dataclass(frozen=True)
+class UplinkResult:
+    """What a run yielded.
+
+    Args:
+        cluster: what to write.
+        measurement: the measurement in it that was made.
+        interrupted: the user stopped it before it was complete.
+    """
+
+    cluster: Cluster
+    measurement: UplinkMeasurement
+    interrupted: bool
+
+    @property
+    def measured(self) -> int:
+        """The number of groups of which at least one direction is known."""
+        return len(self.measurement.uplinks)
+
+
+def measure_uplinks(
+    request: ProbeRequest,
+    reached: Reached,
+    progress: Progress,
+    on_result: Callable[[UplinkResult], None],
+) -> None:
+    """Measure the groups of a request whose hosts were reached.
+
+    Raises:
+        PlinkError: hosts of fewer than two groups were reached.
+        KeyboardInterrupt: the user stopped it before anything was measured.
+    """
+    beginning = begin(request, reached)
+    kept = beginning.cluster
+    groups = _groups_of(request.groups, set(kept.names))
+    cluster = replace(
+        kept, groups=groups, grouping=kept.grouping if groups == kept.groups else None
+    )
+    members = _members(cluster.groups, reached.hosts)
+    transfer = _transfer_options(request)
+    notes = [*beginning.moves, *_notes_on(reached.hosts, members)]
+    for note in notes:
+        progress.say(note)
+    links = _link_collector(cluster, reached.hosts, progress)
+    collector = UplinkCollector(
+        [host.name for host in reached.hosts],
+        members,
+        _kept(cluster, request.earlier),
+        on_settled=progress.step,
+    )
+    wanted = collector.missing()
+    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    began = time.monotonic()
+    interrupted = False
+    try:
+        if wanted:
+            with at_once(
+                reached.hosts,
+                transfer,
+                collector.host_lost,
+                port=request.port,
+                ssh_concurrency=request.ssh.concurrency,
+            ) as between:
+                rounds = _unknown_links(list(members.values()), links, request.concurrency)
+                progress.stage("measuring hosts' links", sum(map(len, rounds)))
+                measure_links(
+                    between,
+                    rounds,
+                    request.transfers.duration_s or _LINK_DURATION_S,
+                    links,
+                    concurrency=most_pairs([host.facts for host in reached.hosts]),
+                )
+                progress.stage("measuring uplinks", len(wanted))
+                _measure_groups(between, list(members.values()), links, collector, progress)
+    except KeyboardInterrupt:
+        if not collector.uplinks(links.links()):
+            raise
+        interrupted = True
+    with held_back_interrupts():
+        before = cluster.uplinks
+        if wanted or before is None:
+            run = Run(
+                tool=UPLINKS,
+                options={
+                    "duration_s": transfer.duration_s,
+                    "streams": transfer.streams,
+                    "congestion": transfer.congestion,
+                    "timeout_s": transfer.silence_s,
+                    **address_options(request),
+                },
+                started=started,
+                seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
+                notes=notes,
+            )
+        else:
+            run = as_before(before, None, beginning.moves)
+        measurement = UplinkMeasurement(
+            uplinks=collector.uplinks(links.links()),
+            failures=[*beginning.absent, *links.failures, *collector.failures],
+            **vars(run),
+        )
+        on_result(UplinkResult(replace(cluster, uplinks=measurement), measurement, interrupted))
+
+
+def _measure_groups(
+    between: AtOnce,
+    groups: Sequence[Sequence[int]],
+    links: LinkCollector,
+    collector: UplinkCollector,
+    progress: Progress,
+) -> None:
+    """Measure several groups at a time, and by themselves those that this leaves in doubt."""
+    turns = plan_turns([len(hosts) for hosts in groups], collector.missing())
+    uplinks.measure(between, groups, turns, collector)
+    tried: set[tuple[int, bool]] = set()
+    while doubtful := [way for way in collector.doubtful(links.links()) if way not in tried]:
+        tried.update(doubtful)
+        progress.stage("measuring uplinks one by one", len(doubtful))
+        alone = [Turn((group,), sends) for group, sends in doubtful]
+        uplinks.measure(between, groups, alone, collector)
+
+
+def _groups_of(groups: Sequence[Group], names: set[str]) -> list[Group]:
+    """The groups without hosts that the cluster does not have, and without empty groups."""
+    known = [Group(group.name, [name for name in group.hosts if name in names]) for group in groups]
+    return [group for group in known if group.hosts]
+
+
+def _members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str, list[int]]:
+    """Of each group, the indices of those of its hosts that were reached."""
+    places = {host.name: place for place, host in enumerate(hosts)}
+    members = {
+        group.name: [places[name] for name in group.hosts if name in places] for group in groups
+    }
+    found = {name: indices for name, indices in members.items() if indices}
+    if len(found) < 2:
+        raise PlinkError(
+            "hosts of fewer than two groups can be reached",
+            "an uplink is what a group exchanges with the hosts of others",
+        )
+    return found
+
+
+def _kept(cluster: Cluster, earlier: Cluster | None) -> dict[str, Uplink]:
+    """What an earlier run measured of groups that have the same hosts still."""
+    before = {} if earlier is None else {group.name: group.hosts for group in earlier.groups}
+    same = {group.name for group in cluster.groups if before.get(group.name) == group.hosts}
+    known = () if cluster.uplinks is None else cluster.uplinks.uplinks
+    return {uplink.group: uplink for uplink in known if uplink.group in same}
+
+
+def _link_collector(
+    cluster: Cluster, hosts: Sequence[ReachedHost], progress: Progress
+) -> LinkCollector:
+    """With what the cluster knows of the bandwidth between the hosts of the run."""
+    names = [host.name for host in hosts]
+    places = {name: place for place, name in enumerate(cluster.names)}
+    known = cluster.bandwidth
+    if known is not None:
+        known = known.for_hosts([places[name] for name in names])
+    return LinkCollector(names, known, on_settled=progress.step)
+
+
+def _unknown_links(
+    groups: Sequence[Sequence[int]], collector: LinkCollector, most: int | None
+) -> Rounds:
+    """Rounds of transfers with a host of which it is not known what it can do by itself.
+
+    Args:
+        most: transfers in a round at most.
+    """
+    links = collector.links()
+    known = links.send.keys() & links.receive.keys()
+    rounds = [
+        [pair for pair in pairs if not known.issuperset(pair)] for pairs in plan_links(groups)
+    ]
+    return [
+        pairs[first : first + (most or len(pairs))]
+        for pairs in rounds
+        if pairs
+        for first in range(0, len(pairs), most or len(pairs))
+    ]
+
+
+def _notes_on(hosts: Sequence[ReachedHost], members: Mapping[str, Sequence[int]]) -> list[str]:
+    notes = []
+    outside = len(hosts) - sum(map(len, members.values()))
+    if outside:
+        notes.append(f"{outside} of {len(hosts)} hosts are in no group and take no part")
+    sharing = shared_machines([host.facts for host in hosts])
+    if sharing:
+        notes.append(
+            f"{sharing} of {len(hosts)} hosts share a machine: its processors may be the limit "
+            "where uplinks are fast"
+        )
+    return notes
+
+
+def _transfer_options(request: ProbeRequest) -> TransferOptions:
+    given = request.transfers
+    return TransferOptions(
+        duration_s=given.duration_s or _DURATION_S,
+        streams=given.streams or 1,
+        silence_s=request.timeout_s,
+        congestion=given.congestion,
+        left_s=request.left_s,
+    )

@@ -1,0 +1,203 @@
+"""From what was measured to the distances that hosts are grouped by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.files.cluster import Cluster
+from plink.model.bandwidth_distance import bandwidth_distances, has_only_bandwidth
+from plink.model.distance import Matrix, both_directions, filled
+from solvers.embedding.embed import Embedding, embed
+
+Mask = npt.NDArray[np.bool_]
+
+# With fewer measured partners a host's place is a guess.
+_LEAST_PARTNERS = 3
+# Halves of the passes are compared where they share so many of the pairs.
+_LEAST_TWICE = 0.9
+
+
+@dataclass(frozen=True)
+class Denoised:
+    """Distances of the hosts that can be placed.
+
+    Args:
+        hosts: their indices, M of the N.
+        matrix: (M, M) the least of both directions' readings, symmetric, zero diagonal, gaps filled
+            in; round-trip times in µs, or where only bandwidths are known, seconds a Gbit.
+        is_measured: (M, M) which pairs were measured; false on the diagonal.
+        is_time: whether they are round-trip times.
+        noise: by which share readings are off where two halves of the passes agree best; 0 where
+            that is unknown.
+        embedding: of the same hosts, where pairs are missing or it was asked for; None where there
+            cannot be one.
+        why: why the embedding is used or not, as half a sentence.
+    """
+
+    hosts: Sequence[int]
+    matrix: Matrix
+    is_measured: Mask
+    is_time: bool
+    noise: float
+    embedding: Embedding | None
+    why: str
+
+    @property
+    def filled_pairs(self) -> int:
+        """How many unordered pairs were not measured."""
+        size = len(self.hosts)
+        return (size * (size - 1) - int(self.is_measured.sum())) // 2
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the embedding's distances are better than the filled-in readings."""
+        return (
+            self.filled_pairs > 0
+            and self.embedding is not None
+            and self.embedding.is_better_than_raw
+        )
+
+    @property
+    def best(self) -> Matrix:
+        """(M, M) the embedding's distances where they are better, else `matrix`."""
+        if self.is_embedded and self.embedding is not None:
+            return self.embedding.distance
+        return self.matrix
+
+
+def measured_hosts(cluster: Cluster) -> list[int]:
+    """Indices of the hosts with enough measured partners to be placed."""
+    size = len(cluster.hosts)
+    is_measured = np.isfinite(least_of_both_directions(cluster))
+    np.fill_diagonal(is_measured, val=False)
+    hosts = np.arange(size)
+    least = min(_LEAST_PARTNERS, size - 1)
+    # A host that is left out costs the others a partner.
+    while True:
+        partners = is_measured[np.ix_(hosts, hosts)].sum(axis=1)
+        if (partners >= least).all():
+            return [int(host) for host in hosts]
+        hosts = hosts[partners >= least]
+
+
+def least_of_both_directions(cluster: Cluster) -> Matrix:
+    """(N, N) of each pair the lesser reading, zero diagonal, NaN where neither was measured.
+
+    What disturbs a round trip makes it longer, and both directions of a pair take the same way
+    there and back. In µs, or seconds a Gbit where only bandwidths are known.
+    """
+    if has_only_bandwidth(cluster):
+        return bandwidth_distances(cluster)
+    size = len(cluster.hosts)
+    if cluster.rtt is None:
+        return np.where(np.eye(size, dtype=bool), 0.0, np.nan)
+    readings = cluster.rtt.readings_us
+    least: Matrix = np.fmin(readings, readings.T)
+    np.fill_diagonal(least, 0.0)
+    return least
+
+
+def denoise(
+    cluster: Cluster,
+    hosts: Sequence[int],
+    *,
+    needs_points: bool = False,
+    seed: int = 0,
+    on_progress: Callable[[str], None] | None = None,
+) -> Denoised:
+    """The distances between hosts that grouping should use.
+
+    Args:
+        cluster: with round-trip times or bandwidths.
+        hosts: indices of those that `measured_hosts` has; at least two.
+        needs_points: make an embedding in any case.
+        seed: of the embedding.
+        on_progress: told what is being done.
+    """
+    readings = least_of_both_directions(cluster)[np.ix_(hosts, hosts)]
+    is_measured = np.isfinite(readings)
+    np.fill_diagonal(is_measured, val=False)
+    matrix, missing = filled(np.where(is_measured, readings, np.nan))
+    embedding, why = None, "every pair was measured"
+    if missing.any() or needs_points:
+        try:
+            embedding = embed(
+                np.where(is_measured, readings, np.nan),
+                halves=_halves(cluster, hosts),
+                seed=seed,
+                on_progress=on_progress,
+            )
+            why = _compared(embedding)
+        except ValueError as error:
+            why = str(error)
+    return Denoised(
+        hosts=hosts,
+        matrix=matrix,
+        is_measured=is_measured,
+        is_time=not has_only_bandwidth(cluster),
+        noise=_noise(cluster, hosts),
+        embedding=embedding,
+        why=why,
+    )
+
+
+def readings_between(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
+    """(M, M) readings in µs as measured between M hosts, given by index; NaN where not measured."""
+    if cluster.rtt is None:
+        return np.full((len(hosts), len(hosts)), np.nan)
+    found: Matrix = cluster.rtt.readings_us[np.ix_(hosts, hosts)]
+    return found
+
+
+def half_clusters(cluster: Cluster) -> tuple[Cluster, Cluster] | None:
+    """The cluster as the odd and as the even passes saw it, or else either direction of the pairs.
+
+    None where there is only one measurement of most pairs.
+    """
+    rtt = cluster.rtt
+    if rtt is None:
+        return None
+    halves = rtt.halves_us or both_directions(cluster)
+    if halves is None:
+        return None
+    one, other = (
+        replace(cluster, rtt=replace(rtt, rtt_us={rtt.reading: half}, passes=None, halves_us=None))
+        for half in halves
+    )
+    return one, other
+
+
+def _halves(cluster: Cluster, hosts: Sequence[int]) -> tuple[Matrix, Matrix] | None:
+    halves = half_clusters(cluster)
+    if halves is None or cluster.rtt is None or cluster.rtt.halves_us is None:
+        return None
+    odd, even = (least_of_both_directions(half)[np.ix_(hosts, hosts)] for half in halves)
+    measured = np.isfinite(np.fmin(odd, even)).sum()
+    # A run of one pass, or one that ended in its second, says nothing of most pairs twice.
+    is_twice = np.isfinite(odd + even).sum() >= _LEAST_TWICE * measured
+    return (odd, even) if is_twice else None
+
+
+def _noise(cluster: Cluster, hosts: Sequence[int]) -> float:
+    halves = _halves(cluster, hosts)
+    if halves is None:
+        return 0.0
+    least, most = np.minimum(*halves), np.maximum(*halves)
+    known = np.isfinite(least) & (least > 0.0)
+    if not known.any():
+        return 0.0
+    # Where halves disagree, one was disturbed, and the lesser one counts. What is left in it shows
+    # where they agree best: the quarter of the pairs that do, each half of the difference.
+    return float(np.quantile(most[known] / least[known] - 1.0, 0.25)) / 2.0
+
+
+def _compared(embedding: Embedding) -> str:
+    text = (
+        f"held-out pairs are missed by {embedding.held_out_error:.0%}, by "
+        f"{embedding.neighbour_error:.0%} from the raw matrix"
+    )
+    return text.replace("%", " %")

@@ -1,0 +1,1 @@
+"""Groups of hosts, and how sure they are."""

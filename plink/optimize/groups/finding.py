@@ -1,0 +1,231 @@
+"""From a cluster to groups of hosts that are near each other, and how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from plink.base.errors import WrongUseError
+from plink.files.cluster import Cluster
+from plink.files.grouping import Grouping
+from plink.files.groups import Group
+from plink.model.denoising import Denoised, denoise, half_clusters, measured_hosts
+from plink.optimize.groups.quality import doubtful_hosts, qualities
+from solvers.groups.agreement import adjusted_mutual_information
+from solvers.groups.grouping import ALONE, Labels, alone_apart, members, usual_count
+from solvers.groups.kmeans import constrained_kmeans
+from solvers.groups.levels import Discovery, Level, discover, primary
+from solvers.groups.linkage import balanced_linkage
+
+METHODS = ("auto", "levels", "linkage", "kmeans")
+DEFAULT_ELASTICITY = 2.0
+
+
+@dataclass(frozen=True)
+class GroupRequest:
+    """What groups are wanted.
+
+    Args:
+        method: of `METHODS`; `auto` is `levels`, or `linkage` where k is given.
+        groups: k; None for what the data show (`levels`), or sqrt(N).
+        elasticity: 1 (balanced) to 2; not for `levels`, which take sizes as they are.
+        seed: of what chance decides.
+    """
+
+    method: str = "auto"
+    groups: int | None = None
+    elasticity: float = DEFAULT_ELASTICITY
+    seed: int = 0
+
+    @property
+    def chosen(self) -> str:
+        """The method that `auto` stands for."""
+        if self.method != "auto":
+            return self.method
+        return "levels" if self.groups is None else "linkage"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Groups, how they were found, and the distances they were found on; no groups is an answer.
+
+    Where `is_too_sparse`, there are groups, and too few pairs were measured to say which.
+    """
+
+    groups: Sequence[Group]
+    grouping: Grouping
+    denoised: Denoised
+    is_too_sparse: bool = False
+
+
+def find_groups(
+    cluster: Cluster,
+    request: GroupRequest,
+    *,
+    needs_points: bool = False,
+    on_progress: Callable[[str], None] | None = None,
+) -> Found:
+    """The groups of a cluster's hosts.
+
+    Args:
+        cluster: with round-trip times, or with bandwidths alone.
+        request: which groups.
+        needs_points: make an embedding in any case.
+        on_progress: told what is being done.
+
+    Raises:
+        WrongUseError: too few hosts are measured, or not so many groups can be made.
+    """
+    tell = on_progress or (lambda _: None)
+    hosts = measured_hosts(cluster)
+    if len(hosts) < 2:
+        raise WrongUseError(
+            "fewer than two hosts have round-trip times to others",
+            "plink probe measures them, plink import takes them from a matrix",
+        )
+    method = request.chosen
+    if request.groups is not None and not 1 <= request.groups <= len(hosts):
+        raise WrongUseError(f"{request.groups} groups cannot be made of {len(hosts)} hosts")
+    tell("distances")
+    denoised = denoise(
+        cluster,
+        hosts,
+        needs_points=needs_points or method == "kmeans",
+        seed=request.seed,
+        on_progress=on_progress,
+    )
+    tell("groups")
+    discovery = _discovered(denoised, request.seed)
+    level = _chosen_level(discovery, request) if method == "levels" else None
+    labels = _labels(denoised, request, method, level)
+    placed = [cluster.names[host] for host in hosts]
+    groups = _named(labels, placed, cluster.groups)
+    tell("checking")
+    grouping = Grouping(
+        method=method,
+        matrix="embedding" if denoised.is_embedded else "raw",
+        options=_options(request, method),
+        seed=request.seed,
+        probability=discovery.probability,
+        rival=discovery.rival,
+        confirmed=_confirmed(cluster, denoised, request, method) if groups else None,
+        quality=qualities(groups, labels, denoised, level),
+        doubtful=doubtful_hosts(placed, labels, denoised, level),
+        alone=[placed[host] for host in np.flatnonzero(labels == ALONE)] if groups else [],
+        unmeasured=[name for host, name in enumerate(cluster.names) if host not in set(hosts)],
+        levels=[
+            [[placed[host] for host in group] for group in members(each.labels)]
+            for each in discovery.levels
+        ],
+        notes=_notes(denoised, method, discovery),
+    )
+    return Found(groups, grouping, denoised, discovery.is_too_sparse and not groups)
+
+
+def with_groups(cluster: Cluster, found: Found) -> Cluster:
+    """The cluster with the groups; uplinks stay with groups that have the hosts they had."""
+    uplinks = cluster.uplinks
+    if uplinks is not None:
+        before = {group.name: set(group.hosts) for group in cluster.groups}
+        same = {group.name for group in found.groups if before.get(group.name) == set(group.hosts)}
+        kept = [uplink for uplink in uplinks.uplinks if uplink.group in same]
+        uplinks = replace(uplinks, uplinks=kept) if kept else None
+    return replace(cluster, groups=found.groups, uplinks=uplinks, grouping=found.grouping)
+
+
+def _discovered(denoised: Denoised, seed: int) -> Discovery:
+    also = [] if denoised.embedding is None else [denoised.embedding.distance]
+    return discover(
+        denoised.matrix,
+        denoised.is_measured,
+        also=also if denoised.filled_pairs else (),
+        noise=denoised.noise,
+        seed=seed,
+    )
+
+
+def _chosen_level(discovery: Discovery, request: GroupRequest) -> Level | None:
+    levels = discovery.levels
+    if request.groups is not None:
+        levels = [level for level in levels if level.groups == request.groups]
+    return primary(levels) if levels else None
+
+
+def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level | None) -> Labels:
+    """The group of each host that is placed."""
+    size = len(denoised.hosts)
+    if method == "levels":
+        return np.full(size, ALONE) if level is None else level.labels
+    groups = request.groups or usual_count(size)
+    if method == "linkage":
+        return balanced_linkage(denoised.best, groups, elasticity=request.elasticity)
+    if denoised.embedding is None:
+        raise WrongUseError(
+            f"there is no embedding for k-means: {denoised.why}", "--method linkage needs none"
+        )
+    return constrained_kmeans(
+        denoised.embedding.points, groups, elasticity=request.elasticity, seed=request.seed
+    )
+
+
+def _named(labels: Labels, names: Sequence[str], before: Sequence[Group]) -> list[Group]:
+    """Groups with names: the one that a group with the same hosts had, else g1, g2, ..."""
+    known = {frozenset(group.hosts): group.name for group in before}
+    hosts_of = [[names[host] for host in group] for group in members(labels)]
+    kept = [known.get(frozenset(hosts)) for hosts in hosts_of]
+    taken = set(kept)
+    free = (name for name in (f"g{number}" for number in range(1, 1 << 20)) if name not in taken)
+    return [
+        Group(name if name is not None else next(free), hosts)
+        for name, hosts in zip(kept, hosts_of, strict=True)
+    ]
+
+
+def _confirmed(
+    cluster: Cluster, denoised: Denoised, request: GroupRequest, method: str
+) -> float | None:
+    """How well the groups that either half of the readings shows alone agree with each other."""
+    halves = half_clusters(cluster)
+    if halves is None or method == "kmeans" or denoised.filled_pairs:
+        return None
+    found = []
+    for half in halves:
+        if len(measured_hosts(half)) < len(denoised.hosts):
+            return None
+        seen = denoise(half, denoised.hosts, seed=request.seed)
+        level = None
+        if method == "levels":
+            level = _chosen_level(_discovered(seen, request.seed), request)
+        found.append(alone_apart(_labels(seen, request, method, level)).tolist())
+    return adjusted_mutual_information(*found)
+
+
+def _options(request: GroupRequest, method: str) -> dict[str, object]:
+    options: dict[str, object] = {}
+    if request.groups is not None:
+        options["k"] = request.groups
+    if method != "levels":
+        options["elasticity"] = request.elasticity
+    return options
+
+
+def _notes(denoised: Denoised, method: str, discovery: Discovery) -> list[str]:
+    notes = []
+    if denoised.filled_pairs:
+        used = "used" if denoised.is_embedded else "not used"
+        notes.append(
+            f"{denoised.filled_pairs:,} pairs were not measured and are no evidence; an embedding "
+            f"is {used} in their place: {denoised.why}"
+        )
+    if discovery.is_too_sparse:
+        notes.append(
+            "there are groups, but too few pairs were measured to say which hosts they have: "
+            "plink probe --resume measures more pairs"
+        )
+    if not denoised.is_time:
+        notes.append("no round-trip times are known: hosts were grouped by bandwidth")
+    if method != "levels" and not discovery.levels:
+        notes.append("the distances show no groups: these are cut from a continuum")
+    return notes

@@ -1,0 +1,100 @@
+"""How groups and hosts stand to each other: distances within and between, probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.files.grouping import DoubtfulHost, GroupQuality
+from plink.files.groups import Group
+from plink.model.denoising import Denoised
+from solvers.groups.grouping import ALONE, Labels
+from solvers.groups.levels import Level
+from solvers.groups.membership import host_probabilities
+from solvers.groups.structure import LEAST_NOISE
+
+# Hosts that are less sure to belong where they are get named.
+_NAMED_BELOW = 0.9
+_LEAST_DISTANCE = 1e-12
+
+
+def qualities(
+    groups: Sequence[Group], labels: Labels, denoised: Denoised, level: Level | None
+) -> list[GroupQuality]:
+    """How each group stands to the nearest other one.
+
+    Args:
+        groups: in the order of their labels.
+        labels: (M,) of the hosts of `denoised`.
+        level: that they are; None where they were cut by another method.
+    """
+    of_hosts = _of_hosts(labels, denoised, level)
+    mean = _mean_distances(labels, denoised)
+    found = []
+    for number, group in enumerate(groups):
+        hosts = np.flatnonzero(labels == number)
+        block = denoised.matrix[np.ix_(hosts, hosts)]
+        known = denoised.is_measured[np.ix_(hosts, hosts)]
+        inside = block[np.triu(known, 1)]
+        nearest = int(mean[number].argmin())
+        others = np.ix_(hosts, np.flatnonzero(labels == nearest))
+        is_apart = len(groups) > 1 and np.isfinite(mean[number, nearest])
+        outside = denoised.matrix[others][denoised.is_measured[others]] if is_apart else np.empty(0)
+        within = float(np.median(inside)) if inside.size else None
+        between = float(np.median(outside)) if outside.size else None
+        found.append(
+            GroupQuality(
+                group=group.name,
+                within_us=within if denoised.is_time else None,
+                between_us=between if denoised.is_time else None,
+                within_gbit_s=None if denoised.is_time else _rate(within),
+                between_gbit_s=None if denoised.is_time else _rate(between),
+                probability=float(
+                    of_hosts[hosts].mean() if level is None else level.of_groups[number]
+                ),
+            )
+        )
+    return found
+
+
+def doubtful_hosts(
+    names: Sequence[str], labels: Labels, denoised: Denoised, level: Level | None
+) -> list[DoubtfulHost]:
+    """The hosts that may belong elsewhere, the least sure first."""
+    if (labels == ALONE).all():
+        return []
+    of_hosts = _of_hosts(labels, denoised, level)
+    least_sure = np.argsort(of_hosts, kind="stable")
+    return [
+        DoubtfulHost(names[host], float(of_hosts[host]))
+        for host in least_sure
+        if of_hosts[host] < _NAMED_BELOW
+    ]
+
+
+def _of_hosts(labels: Labels, denoised: Denoised, level: Level | None) -> npt.NDArray[np.float64]:
+    """(M,) the probability that each host belongs where it is."""
+    if level is not None:
+        return level.of_hosts
+    logs = np.log(np.maximum(denoised.matrix, _LEAST_DISTANCE))
+    is_inside = (labels[:, None] == labels[None, :]) & denoised.is_measured
+    spread = float(logs[is_inside].std()) if is_inside.any() else LEAST_NOISE
+    return host_probabilities(logs, denoised.is_measured, labels, spread)
+
+
+def _mean_distances(labels: Labels, denoised: Denoised) -> npt.NDArray[np.float64]:
+    """(k, k) between groups, infinite on the diagonal and where no pair was measured."""
+    groups = int(labels.max(initial=ALONE)) + 1
+    hot = (labels[:, None] == np.arange(groups)[None, :]).astype(np.float64)
+    pairs = hot.T @ denoised.is_measured.astype(np.float64) @ hot
+    sums = hot.T @ np.where(denoised.is_measured, denoised.matrix, 0.0) @ hot
+    mean = np.full((groups, groups), np.inf)
+    np.divide(sums, pairs, out=mean, where=pairs > 0.0)
+    np.fill_diagonal(mean, np.inf)
+    return mean
+
+
+def _rate(s_per_gbit: float | None) -> float | None:
+    return None if s_per_gbit is None or s_per_gbit <= 0.0 else 1.0 / s_per_gbit

@@ -1,0 +1,79 @@
+"""Which pairs meet again while a cluster is probed, so that its groups become sure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+
+import numpy as np
+
+from plink.base.errors import WrongUseError
+from plink.files.cluster import Cluster
+from plink.measure.probing.question import Pair, Question
+from plink.optimize.groups.finding import Found, GroupRequest, find_groups
+from solvers.groups.levels import LIKELY, SURE
+
+# Of a host that may belong elsewhere, so many readings with either group say where it does.
+_MATES = 4
+# Groups that were the same after so many passes are not looked for again.
+_LOOKS = 3
+# Finding groups takes longer than meeting again where there are more hosts.
+_MOST_HOSTS = 256
+
+
+def group_question() -> Question:
+    """What `plink probe` asks after each pass: are the groups sure, and which pairs would tell?"""
+    looks = _Looks()
+    return Question(hinges=looks.hinges, answer=looks.answer)
+
+
+class _Looks:
+    """Looks for groups after each pass, once, and remembers what it saw."""
+
+    def __init__(self) -> None:
+        self._found: Found | None = None
+        self._seen: list[Hashable] = []
+
+    def hinges(self, cluster: Cluster) -> Collection[Pair]:
+        """The pairs of hosts that may belong elsewhere with their groups and with the next ones."""
+        self._found = _look(cluster)
+        if self._found is None:
+            return []
+        return [
+            pair
+            for doubtful in self._found.grouping.doubtful
+            for pair in _telling(cluster, self._found, doubtful.host)
+        ]
+
+    def answer(self, _: Cluster) -> Hashable:
+        """The groups, or that there are none; another answer each time while that is not sure."""
+        found = self._found
+        chance = None if found is None else found.grouping.probability
+        is_sure = chance is not None and (chance >= SURE or chance < 1.0 - LIKELY)
+        groups = frozenset(frozenset(group.hosts) for group in found.groups) if found else None
+        self._seen.append(groups if is_sure else object())
+        latest = self._seen[-_LOOKS:]
+        is_same = len(latest) == _LOOKS and len(set(latest)) == 1
+        return groups if is_same else object()
+
+
+def _look(cluster: Cluster) -> Found | None:
+    if len(cluster.hosts) > _MOST_HOSTS:
+        return None
+    try:
+        return find_groups(cluster, GroupRequest())
+    except WrongUseError:  # too little is measured yet
+        return None
+
+
+def _telling(cluster: Cluster, found: Found, host: str) -> list[Pair]:
+    """A host's pairs with members of its group, and of the nearest other one."""
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    within = {place: index for index, place in enumerate(found.denoised.hosts)}
+    row = found.denoised.matrix[within[place_of[host]]]
+    groups = sorted(
+        ([place_of[name] for name in group.hosts if name != host] for group in found.groups),
+        key=lambda group: (
+            float(np.median(row[[within[place] for place in group]])) if group else np.inf
+        ),
+    )
+    return [(place_of[host], place) for group in groups[:2] for place in group[:_MATES]]

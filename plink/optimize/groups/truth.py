@@ -1,0 +1,113 @@
+"""Found groups and distances against where the hosts really stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plink.files.cluster import Cluster
+from plink.files.groups import Group
+from plink.model.denoising import readings_between
+from plink.optimize.groups.finding import Found
+from solvers.affinity import affinity
+from solvers.groups.agreement import adjusted_mutual_information
+
+SEPARATOR = "/"
+
+
+@dataclass(frozen=True)
+class TruthLevel:
+    """One level of the truth and the found grouping that agrees with it most.
+
+    Args:
+        name: the prefix length, as `1 of 2`.
+        groups: how many true ones there are.
+        of_groups: adjusted mutual information of the cluster file's groups with it.
+        of_levels: the best of the levels that the distances show; None where there is none.
+    """
+
+    name: str
+    groups: int
+    of_groups: float
+    of_levels: float | None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How found groups and distances stand to the truth.
+
+    Args:
+        hosts: how many the truth has a place for.
+        triplets: comparable ones (Luo 2020, §6.2.5).
+        raw: PAIA of the readings; None without triplets.
+        embedded: PAIA of the embedding; None where there is none.
+        levels: of the truth, the widest first; those in which all hosts are together say nothing.
+    """
+
+    hosts: int
+    triplets: int
+    raw: float | None
+    embedded: float | None
+    levels: Sequence[TruthLevel]
+
+
+def judge(cluster: Cluster, found: Found, truth: Sequence[Group]) -> Judgement:
+    """Compare with the truth: groups whose names are positions, as `row1/rack3`."""
+    position_of = {host: _position(group) for group in truth for host in group.hosts}
+    placed = [cluster.names[host] for host in found.denoised.hosts]
+    known = [index for index, name in enumerate(placed) if name in position_of]
+    names = [placed[index] for index in known]
+    positions = [position_of[name] for name in names]
+    readings = readings_between(cluster, [found.denoised.hosts[index] for index in known])
+    raw = affinity(readings, positions)
+    embedding = found.denoised.embedding
+    embedded = None
+    if embedding is not None and raw.triplets:
+        embedded = affinity(embedding.distance[np.ix_(known, known)], positions).accuracy
+    grouped = [list(group.hosts) for group in found.groups]
+    return Judgement(
+        hosts=len(known),
+        triplets=raw.triplets,
+        raw=raw.accuracy if raw.triplets else None,
+        embedded=embedded,
+        levels=_levels(names, positions, grouped, found.grouping.levels),
+    )
+
+
+def _levels(
+    names: Sequence[str],
+    positions: Sequence[tuple[str, ...]],
+    groups: Sequence[Sequence[str]],
+    levels: Sequence[Sequence[Sequence[str]]],
+) -> list[TruthLevel]:
+    depth = max((len(position) for position in positions), default=0)
+    found = []
+    for length in range(1, depth + 1):
+        true = [position[:length] for position in positions]
+        if len(set(true)) == 1:
+            continue
+        of_levels = [_agreement(names, level, true) for level in levels]
+        found.append(
+            TruthLevel(
+                name=f"{length} of {depth}",
+                groups=len(set(true)),
+                of_groups=_agreement(names, groups, true),
+                of_levels=max(of_levels, default=None),
+            )
+        )
+    return found
+
+
+def _agreement(
+    names: Sequence[str], groups: Sequence[Sequence[str]], true: Sequence[tuple[str, ...]]
+) -> float:
+    """A host that is in no group stands for itself."""
+    group_of = {host: str(number) for number, hosts in enumerate(groups) for host in hosts}
+    labels = [group_of.get(name, f"alone {name}") for name in names]
+    return adjusted_mutual_information(labels, true)
+
+
+def _position(group: Group) -> tuple[str, ...]:
+    return tuple(group.name.split(SEPARATOR))

@@ -1,0 +1,128 @@
+"""Orders of ranks in which those of a host need not be adjacent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from plink.base.errors import WrongUseError
+from plink.optimize.orders.objectives import ContentionObjective, Found, LatencyObjective, Objective
+from solvers.collectives.form import RingForm
+from solvers.orders.search import solve
+from solvers.slots.anneal import anneal_order
+from solvers.slots.condense import padded
+from solvers.slots.filling import Filling
+from solvers.slots.search import by_slot, slots_bound
+
+# The search keeps a matrix of all slots.
+_MOST_SLOTS = 4096
+
+_PROOF_SHARE = 0.2
+
+# A placement that saves less than this share is not worth to be apart for.
+_LEAST_GAIN = 1e-6
+
+
+def check_size(filling: Filling) -> None:
+    """Refuse more slots than are searched one by one.
+
+    Raises:
+        WrongUseError: there are more.
+    """
+    slots = sum(filling.slots)
+    if slots > _MOST_SLOTS:
+        raise WrongUseError(
+            f"--interleave takes up to {_MOST_SLOTS:,} slots, and there are {slots:,}",
+            "without it the ranks of a host are adjacent, and any number is taken",
+        )
+
+
+def apart(
+    objective: Objective, adjacent: Found, *, seed: int, time_limit_s: float
+) -> tuple[Found, list[int]]:
+    """A cheaper placement of ranks on slots, if there is one, with the bound of all placements.
+
+    Args:
+        objective: latency or contention.
+        adjacent: the best order of hosts whose ranks are adjacent.
+        seed: decides every choice by chance.
+        time_limit_s: of the search.
+
+    Returns:
+        how it was found, and the host of every rank.
+    """
+    filling = objective.filling
+    placement: list[int] = filling.placement(adjacent.order).tolist()
+    if isinstance(objective, LatencyObjective):
+        form, search = objective.form, partial(_by_latency, objective)
+    elif isinstance(objective, ContentionObjective):
+        form, search = objective.by_latency.form, partial(_by_time, objective)
+    else:
+        raise TypeError(f"{objective.name} is no objective of ranks")
+    if isinstance(form, RingForm):
+        # Every host is left once at least, and with adjacent ranks no more often.
+        return adjacent, placement
+    found = search(adjacent.order, seed, time_limit_s)
+    host_of = _host_of_slot(filling)
+    if found.cost_us < adjacent.cost_us * (1.0 - _LEAST_GAIN):
+        return found, host_of[found.order[: filling.ranks]].tolist()
+    bound_us = min(found.lower_bound_us, adjacent.cost_us)
+    kept = replace(adjacent, lower_bound_us=bound_us)
+    # What proved the order of hosts proves nothing of other placements.
+    return replace(kept, ended_by=found.ended_by), placement
+
+
+def _host_of_slot(filling: Filling) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    return np.repeat(np.arange(filling.hosts), filling.slots)
+
+
+def _slots_in_order(filling: Filling, order: Sequence[int]) -> list[int]:
+    """Every host's slots in an order of hosts; those of the host that is filled in part, too."""
+    first = np.concatenate([[0], np.cumsum(filling.slots)])
+    return [slot for host in order for slot in range(int(first[host]), int(first[host + 1]))]
+
+
+def _by_latency(
+    objective: LatencyObjective, order: Sequence[int], seed: int, time_limit_s: float
+) -> Found:
+    filling = objective.filling
+    if isinstance(objective.form, RingForm):
+        raise TypeError("a ring's ranks are adjacent")
+    proof_s = _PROOF_SHARE * time_limit_s
+    limits = objective.limits
+    found = solve(
+        padded(objective.form, sum(filling.slots)),
+        by_slot(objective.matrix_us, filling),
+        _slots_in_order(filling, order),
+        seed=seed,
+        time_limit_s=time_limit_s - proof_s,
+        threads=objective.threads,
+        proof_limit_s=proof_s if limits is None else 0.0,
+    )
+    bound = found.lower_bound
+    if limits is not None:
+        # What the search proves is of distances that were filled in.
+        bound = slots_bound(objective.form, limits.lowest_us, filling, proof_s)
+    return Found(found.order, found.cost, bound, "annealing", found.steps, found.ended_by)
+
+
+def _by_time(
+    objective: ContentionObjective, order: Sequence[int], seed: int, time_limit_s: float
+) -> Found:
+    filling = objective.filling
+    host_of = _host_of_slot(filling)
+
+    def price(slots: list[int]) -> float:
+        return objective.time_us(host_of[slots[: filling.ranks]])
+
+    slots, steps, ended_by = anneal_order(
+        price,
+        _slots_in_order(filling, order),
+        lambda _: filling.ranks,
+        seed=seed,
+        time_limit_s=time_limit_s,
+    )
+    return Found(slots, price(slots), 0.0, "contention-annealing", steps, ended_by)

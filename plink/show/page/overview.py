@@ -1,0 +1,109 @@
+"""What a report begins with: what it is about, and what to do next. And what it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from plink import __version__
+from plink.base.text import counted, range_text, rtt_text, share_text
+from plink.files.measurement import Measurement
+from plink.files.rtt import percentile_name
+from plink.show.page.parts import Paragraph, Part, Section, Steps, Table
+from plink.show.page.subject import NamedOrder, Subject
+from plink.show.terminal.facts import how
+from plink.show.terminal.next_steps import next_steps
+from plink.show.terminal.order import has_bound
+
+
+def overview_section(subject: Subject) -> Section:
+    """The essentials in a few lines."""
+    return Section(
+        "overview", "Overview", [Table("The essentials", ("what", "found"), facts_of(subject))]
+    )
+
+
+def next_section(subject: Subject) -> Section:
+    """What to do next, with commands."""
+    steps = next_steps(
+        subject.cluster,
+        subject.source,
+        [(named.source, named.order) for named in subject.orders],
+    )
+    parts: list[Part] = [Steps([(step.why, step.command) for step in steps])]
+    if not steps:
+        parts = [Paragraph("Nothing: all that this report shows is known.")]
+    return Section("next", "What to do next", parts)
+
+
+def origin_section(subject: Subject) -> Section:
+    """From which files, measured how, by which plink."""
+    rows = [("plink", __version__)]
+    cluster = subject.cluster
+    if cluster is not None:
+        rows.append(("cluster", str(subject.source)))
+        measurements: Sequence[tuple[str, Measurement | None]] = (
+            ("round trips", cluster.rtt),
+            ("bandwidth", cluster.bandwidth),
+            ("uplinks", cluster.uplinks),
+            ("routes", cluster.routes),
+        )
+        rows += [(title, how(found)) for title, found in measurements if found is not None]
+    rows += [
+        (
+            "order",
+            _found_by(named),
+        )
+        for named in subject.orders
+    ]
+    return Section("origin", "Made from", [Table("Files and tools", ("what", "how"), rows)])
+
+
+def facts_of(subject: Subject) -> list[tuple[str, str]]:
+    """A label and a sentence for each thing that is known."""
+    cluster = subject.cluster
+    rows = [("hosts", f"{len(subject.names):,}")]
+    if cluster is not None and cluster.unreachable:
+        rows.append(("unreachable", counted(len(cluster.unreachable), "host")))
+    if cluster is not None and cluster.rtt is not None and subject.distances is not None:
+        values = cluster.rtt.readings_us[np.isfinite(cluster.rtt.readings_us)]
+        size = len(subject.names)
+        reading = percentile_name(cluster.rtt.reading)
+        spread = f"{rtt_text(values.min())} to {rtt_text(values.max())} ({reading})"
+        measured = f"{values.size:,} of {counted(size * (size - 1), 'direction')} measured"
+        rows.append(("round trips", f"{spread}, {measured}"))
+    rows.append(("groups", _groups(subject)))
+    rows += [("order", _gained(named)) for named in subject.orders if named.order.cost_random_us]
+    return rows
+
+
+def _gained(named: NamedOrder) -> str:
+    order = named.order
+    cost, least = (
+        share_text(part / order.cost_random_us) for part in (order.cost_us, order.lower_bound_us)
+    )
+    bound = f"lower bound {least}" if has_bound(order) else "no lower bound known"
+    if order.cost_range_us is not None:
+        bound = f"{bound}; the cost is {range_text(*order.cost_range_us)}"
+    return f"{named.source}: {order.algorithm}, {cost} of a random order's predicted cost, {bound}"
+
+
+def _found_by(named: NamedOrder) -> str:
+    solver = named.order.solver
+    return (
+        f"{named.source}: {solver.name}, seed {solver.seed}, {named.order.seconds:.2f} s, ended by "
+        f"{solver.ended_by}"
+    )
+
+
+def _groups(subject: Subject) -> str:
+    if not subject.groups:
+        cluster = subject.cluster
+        looked = cluster is not None and cluster.grouping is not None
+        return "none found" if looked else "not known yet"
+    sizes = [len(group.hosts) for group in subject.groups]
+    spread = str(sizes[0]) if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+    lone = len(subject.names) - sum(sizes)
+    without = f", {counted(lone, 'host')} in none" if lone else ""
+    return f"{len(sizes)} of {spread} hosts{without}"

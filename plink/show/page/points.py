@@ -1,0 +1,112 @@
+"""The map: hosts as points in the plane, as far from each other as the measurements have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plink.base.text import share_text
+from plink.model.denoising import measured_hosts, readings_between
+from plink.show.page.colours import NO_GROUP, group_colour, group_symbol
+from plink.show.page.parts import (
+    LINE,
+    MUTED,
+    Figure,
+    Paragraph,
+    Part,
+    Section,
+    plotly_text,
+    rounded,
+)
+from plink.show.page.subject import Subject
+from solvers.embedding.embed import Embedding, embed
+
+_LEAST_HOSTS = 4
+_MAX_NAMES = 24
+_MAX_LEGEND = 32
+# From here on the picture is said to be a rough one.
+_ROUGH = 0.25
+
+
+def map_section(subject: Subject) -> Section | None:
+    """The embedding in two dimensions with the groups, or why there is none."""
+    cluster = subject.cluster
+    if cluster is None or subject.distances is None:
+        return None
+    hosts = measured_hosts(cluster)
+    if len(hosts) < _LEAST_HOSTS:
+        parts: list[Part] = [Paragraph("A map needs four hosts with measurements.")]
+        return Section("map", "Map", parts)
+    try:
+        found = embed(readings_between(cluster, hosts), dimensions=2)
+    except ValueError as error:
+        return Section("map", "Map", [Paragraph(f"There is no map: {error}.")])
+    missed = share_text(found.held_out_error)
+    said = f"Pairs that were left out of the fit are missed by {missed} on average."
+    if found.held_out_error > _ROUGH:
+        said += (
+            " Two dimensions hold only the rough shape of this network: trust the heat map and "
+            "the tree where they differ."
+        )
+    if len(hosts) < len(subject.names):
+        said += f" {len(subject.names) - len(hosts)} hosts have too few measurements to be placed."
+    return Section("map", "Map", [Paragraph(said), point_map(subject, hosts, found)])
+
+
+def point_map(subject: Subject, hosts: list[int], found: Embedding) -> Figure:
+    """The figure: a trace a group.
+
+    Args:
+        subject: whose hosts they are.
+        hosts: indices of those that have a point.
+        found: their (M, 2) points in µs.
+    """
+    points = found.points - found.points.mean(axis=0)
+    groups = subject.group_of[hosts]
+    traces = [
+        _trace(subject, group, [hosts[row] for row in rows], points[rows])
+        for group in subject.shown_groups
+        if (rows := np.flatnonzero(groups == group)).size
+    ]
+    axis = {"zeroline": False, "gridcolor": LINE, "ticksuffix": " µs", "nticks": 6}
+    has_legend = 1 < len(traces) <= _MAX_LEGEND
+    return Figure(
+        "map",
+        traces,
+        {
+            "xaxis": axis,
+            "yaxis": {**axis, "scaleanchor": "x"},
+            "showlegend": has_legend,
+            "legend": {"itemsizing": "constant"},
+            "hovermode": "closest",
+        },
+        640,
+        "Each host is a point, placed so that distances between points come as near to the "
+        "measured round trips as they can; colour and symbol are its group. The axes have no "
+        "meaning of their own, only distances have. Groups should show as clumps apart.",
+        f"map of {len(hosts)} hosts in {len(traces)} groups",
+        is_square=True,
+    )
+
+
+def _trace(subject: Subject, group: int, hosts: list[int], points: Any) -> dict[str, Any]:
+    name = "no group" if group == NO_GROUP else subject.groups[group].name
+    has_names = len(subject.names) <= _MAX_NAMES
+    return {
+        "type": "scatter",
+        "mode": "markers+text" if has_names else "markers",
+        "name": plotly_text(name[:40]),
+        "x": [rounded(x) for x in points[:, 0]],
+        "y": [rounded(y) for y in points[:, 1]],
+        "text": [subject.labels[host] for host in hosts],
+        "textposition": "top center",
+        "textfont": {"size": 10, "color": MUTED},
+        "marker": {
+            "color": group_colour(subject.shade_of[group]),
+            "symbol": group_symbol(subject.shade_of[group]),
+            "size": 11 if has_names else 8,
+            "line": {"color": "var(--card)", "width": 1},
+        },
+        "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
+    }

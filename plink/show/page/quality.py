@@ -1,0 +1,234 @@
+"""How good the measurement is: what is missing, what was lost, how much readings spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.text import share_text
+from plink.files.rtt import RttMeasurement, percentile_name
+from plink.show.page.colours import BETWEEN, WITHIN
+from plink.show.page.parts import LINE, Figure, Paragraph, Part, Section, Table, rounded
+from plink.show.page.subject import Subject
+from plink.show.terminal.facts import facts, failures, notes
+from plink.show.terminal.summary import summarise
+from probes.echo.disturbance import DISTURBED
+
+Vector = npt.NDArray[np.float64]
+
+# What is smaller stands at the left edge of a logarithmic axis.
+_LEAST_PERCENT = 0.01
+_POINTS = 120
+_FEW = 64
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+
+def quality_section(subject: Subject) -> Section | None:
+    """Facts, and how much readings spread; None where nothing was measured."""
+    cluster = subject.cluster
+    if cluster is None or cluster.rtt is None or subject.distances is None:
+        return None
+    rtt = cluster.rtt
+    summary = summarise(cluster.names, rtt, rtt.reading)
+    rows = [
+        *((label, "; ".join(lines)) for label, lines in facts(summary)),
+        *((label, "; ".join(lines)) for label, lines in failures("failed", rtt.failures)),
+        *((label, "; ".join(lines)) for label, lines in failures("no answer", cluster.unreachable)),
+        *_disturbance(rtt),
+    ]
+    parts: list[Part] = [Table("The measurement in numbers", ("what", "found"), rows)]
+    parts += [
+        Paragraph(f"{line[:1].upper()}{line[1:]}.", is_note=True)
+        for _, lines in notes(rtt)
+        for line in lines
+    ]
+    curves = spreads(rtt)
+    if curves:
+        parts += [spread_curves(curves), host_dots(subject, rtt)]
+    else:
+        parts.append(
+            Paragraph("Only one percentile of one direction is known: no spread can be shown.")
+        )
+    return Section("quality", "Quality of the measurement", parts)
+
+
+def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
+    """Ways in which a reading may be off, each a title and shares of the reading over all pairs.
+
+    How far other percentiles are above the reading; how much the two directions of a pair differ;
+    how much its passes disagree, or how far its confidence interval reaches.
+    """
+    readings = rtt.readings_us
+    name = percentile_name(rtt.reading)
+    found = [
+        (f"{percentile_name(percentile)} above {name}", above(rtt.rtt_us[percentile], readings))
+        for percentile in sorted(rtt.rtt_us)
+        if percentile > rtt.reading
+    ]
+    least = np.fmin(readings, readings.T)
+    differences = above(np.triu(np.fmax(readings, readings.T), 1), np.triu(least, 1))
+    both = np.isfinite(readings) & np.isfinite(readings.T)
+    found.append(("between the two directions", np.where(np.triu(both, 1), differences, np.nan)))
+    if rtt.precision_percent is not None:
+        of = "95 % interval of the reading" if rtt.passes is None else "between passes"
+        found.append((of, rtt.precision_percent / 100.0))
+    return [
+        (title, values[np.isfinite(values)])
+        for title, values in found
+        if np.isfinite(values).any() and (values[np.isfinite(values)] > 0.0).any()
+    ]
+
+
+def above(matrix: Vector, readings: Vector) -> Vector:
+    """How far values are above the readings, as a share of them; NaN where there is none."""
+    found = np.full(readings.shape, np.nan)
+    np.divide(matrix - readings, readings, out=found, where=readings > 0.0)
+    return found
+
+
+def spread_curves(curves: Sequence[tuple[str, Vector]]) -> Figure:
+    """The share of pairs whose readings are off by so much at most: a line each."""
+    shares = np.linspace(0.0, 1.0, _POINTS)
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": title,
+            "x": [
+                rounded(max(_LEAST_PERCENT, 100.0 * value)) for value in np.quantile(values, shares)
+            ],
+            "y": [rounded(100.0 * share) for share in shares],
+            "line": {
+                "color": _COLOURS[number % len(_COLOURS)],
+                "dash": _DASHES[number % len(_DASHES)],
+                "width": 2,
+            },
+            "hovertemplate": "%{y:.0f} % of pairs: at most %{x} %<extra>%{fullData.name}</extra>",
+        }
+        for number, (title, values) in enumerate(curves)
+    ]
+    return Figure(
+        "spread",
+        traces,
+        {
+            "xaxis": {
+                "type": "log",
+                "title": {"text": "off by at most, share of the reading"},
+                "ticksuffix": " %",
+                "gridcolor": LINE,
+                "dtick": 1,
+            },
+            "yaxis": {
+                "title": {"text": "of all pairs"},
+                "ticksuffix": " %",
+                "range": [0, 101],
+                "gridcolor": LINE,
+            },
+            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+            "showlegend": True,
+            "hovermode": "closest",
+        },
+        360,
+        "Further to the left is better. A curve says for which share of pairs readings are off by "
+        "no more than that. Differences between near and far hosts should be well to the right "
+        "of it: distances that differ by less than the directions of one pair do are noise.",
+        "cumulative shares of pairs by spread: "
+        + ", ".join(f"{title} median {share_text(np.median(v))}" for title, v in curves),
+    )
+
+
+def host_dots(subject: Subject, rtt: RttMeasurement) -> Figure:
+    """Each host's median spread, and its share of losses where there are any."""
+    most = max(rtt.rtt_us)
+    readings = rtt.readings_us
+    if most > rtt.reading:
+        title = f"{percentile_name(most)} above {percentile_name(rtt.reading)}"
+        matrix = above(rtt.rtt_us[most], readings)
+    else:
+        title = "between directions"
+        matrix = above(np.fmax(readings, readings.T), np.fmin(readings, readings.T))
+    axis = {"ticksuffix": " %", "rangemode": "tozero", "gridcolor": LINE, "nticks": 5}
+    layout: dict[str, Any] = {
+        "xaxis": {
+            "title": {"text": "hosts, in the order of the heat map"},
+            "showgrid": False,
+            "zeroline": False,
+            "showticklabels": False,
+            "anchor": "free",
+            "position": 0.0,
+        },
+        "yaxis": {**axis, "title": {"text": title}},
+        "showlegend": False,
+        "hovermode": "closest",
+    }
+    traces = [_dots(subject, title, "y", WITHIN, _medians(matrix))]
+    if rtt.losses.any():
+        traces.append(_dots(subject, "losses", "y2", BETWEEN, _lost(rtt)))
+        layout["yaxis"]["domain"] = [0.45, 1.0]
+        layout["yaxis2"] = {**axis, "domain": [0.0, 0.33], "title": {"text": "losses"}}
+    return Figure(
+        "noisy-hosts",
+        traces,
+        layout,
+        360 if len(traces) > 1 else 260,
+        "A dot is a host: the median over its pairs of how far its readings spread, and the share "
+        "of its probes that was lost. One far above the others is busy, or its link is bad.",
+        f"spread and losses of {len(subject.names)} hosts",
+    )
+
+
+def _dots(subject: Subject, title: str, axis: str, colour: str, values: Vector) -> dict[str, Any]:
+    """A dot for each host; `values` are shares, NaN where unknown."""
+    sequence = subject.sequence
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": title,
+        "yaxis": axis,
+        "x": list(range(len(sequence))),
+        "y": [_percent(values[host]) for host in sequence],
+        "text": [subject.labels[host] for host in sequence],
+        "marker": {"color": colour, "size": 8 if len(sequence) <= _FEW else 5},
+        "hovertemplate": "%{text}: %{y} %<extra>%{fullData.name}</extra>",
+    }
+
+
+def _medians(matrix: Vector) -> Vector:
+    """(N,) the median of all that concerns a host, either direction; NaN for none."""
+    found = np.full(len(matrix), np.nan)
+    for host in range(len(matrix)):
+        values = np.concatenate([matrix[host], matrix[:, host]])
+        known = values[np.isfinite(values)]
+        if known.size:
+            found[host] = np.median(known)
+    return found
+
+
+def _lost(rtt: RttMeasurement) -> Vector:
+    lost = rtt.losses.sum(axis=0) + rtt.losses.sum(axis=1)
+    sent = lost + rtt.samples.sum(axis=0) + rtt.samples.sum(axis=1)
+    found: Vector = np.where(sent > 0, lost / np.maximum(sent, 1), np.nan)
+    return found
+
+
+def _percent(value: Any) -> float | None:
+    return None if np.isnan(value) else rounded(100.0 * float(value))
+
+
+def _disturbance(rtt: RttMeasurement) -> list[tuple[str, str]]:
+    if rtt.disturbance is None or not np.isfinite(rtt.disturbance).any():
+        return []
+    known = rtt.disturbance[np.isfinite(rtt.disturbance)]
+    disturbed = int((known >= DISTURBED).sum())
+    return [
+        (
+            "disturbed",
+            f"{disturbed:,} of {known.size:,} directions by other work on their hosts"
+            if disturbed
+            else "none",
+        )
+    ]

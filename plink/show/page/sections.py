@@ -1,0 +1,33 @@
+"""The sections of a report, in the order in which they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from plink.show.page.costs import costs_section
+from plink.show.page.distances import distances_section
+from plink.show.page.grouping import groups_section
+from plink.show.page.overview import next_section, origin_section, overview_section
+from plink.show.page.parts import Section
+from plink.show.page.points import map_section
+from plink.show.page.quality import quality_section
+from plink.show.page.ring import ring_section
+from plink.show.page.subject import Subject
+
+# Each says what it has to say of a subject, or None where that has nothing of the kind.
+SECTIONS: Sequence[Callable[[Subject], Section | None]] = (
+    overview_section,
+    next_section,
+    distances_section,
+    groups_section,
+    map_section,
+    costs_section,
+    ring_section,
+    quality_section,
+    origin_section,
+)
+
+
+def sections_of(subject: Subject) -> list[Section]:
+    """All sections that have something to say."""
+    return [section for make in SECTIONS if (section := make(subject)) is not None]

@@ -1,0 +1,306 @@
+"""A tuned run over time: throughput with the changes of the plan, loads and rates of hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.autotune.log.history import Change, History
+from plink.autotune.tuner.decision import Action
+from plink.base.text import counted
+from plink.show.page.colours import BETWEEN, NO_GROUP_COLOUR, WITHIN, group_colour, group_symbol
+from plink.show.page.parts import INK, LINE, MUTED, Figure, plotly_names, plotly_text, rounded
+
+Floats = npt.NDArray[np.float64]
+
+# More points than a page is wide tell nothing.
+MAX_POINTS = 1000
+# More hosts than colours and dashes: of the others the range is shown.
+MAX_HOSTS = 8
+# More lines of changes would hide what they change.
+MAX_MARKED = 60
+
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_SYMBOLS: Mapping[Action | None, str] = {
+    Action.QUICKTUNE: "triangle-up",
+    Action.FINETUNE: "circle",
+    Action.ROLL_BACK: "x",
+    Action.REPROBE: "diamond",
+}
+_OTHER_SYMBOL = "square"
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Time, from the first window on.
+
+    Args:
+        unit: its name.
+        places: (W,) of the windows.
+        groups: windows that one point stands for.
+    """
+
+    unit: str
+    places: Floats
+    groups: Sequence[npt.NDArray[np.intp]]
+
+    def thinned(self, values: Floats) -> list[float | None]:
+        """The median of each point's windows; None where nothing is known."""
+        return [_rounded(_median(values[group])) for group in self.groups]
+
+    @property
+    def x(self) -> list[float | None]:
+        """Of the points."""
+        return self.thinned(self.places)
+
+
+def run_figure(run: History) -> Figure:
+    """The figure, as Fig. 6.15 of Luo 2020, and below it loads and believed rates.
+
+    Args:
+        run: with a window at least.
+    """
+    axis = _axis(run)
+    shown = shown_hosts(run)
+    has_rates = bool(np.isfinite(run.rates_bytes_s).any())
+    panels = [("sent, MB an iteration", run.sent_bytes / 1e6)]
+    if has_rates:
+        panels.append(("believed, Gbit/s", run.rates_bytes_s * 8e-9))
+    domains = [[0.62, 1.0], [0.33, 0.56], [0.0, 0.27]] if has_rates else [[0.5, 1.0], [0.0, 0.42]]
+    traces = [_snapshots(run, axis), _averages(run, axis), *_marks(run, axis)]
+    for number, (_, values) in enumerate(panels, 2):
+        traces += _of_hosts(run, axis, values, shown, f"y{number}")
+    vertical = {"gridcolor": LINE, "zeroline": False, "rangemode": "tozero"}
+    layout: dict[str, Any] = {
+        "xaxis": {
+            "title": {"text": f"{axis.unit} since the first window"},
+            "zeroline": False,
+            "gridcolor": LINE,
+            "anchor": f"y{len(panels) + 1}",
+        },
+        "yaxis": {**vertical, "title": {"text": "reduced, MB/s"}, "domain": domains[0]},
+        "shapes": [_line(axis.places[change.window]) for change in _marked(run)],
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "hovermode": "closest",
+        "showlegend": True,
+    }
+    for number, (title, _) in enumerate(panels, 2):
+        layout[f"yaxis{number}"] = {
+            **vertical,
+            "title": {"text": title},
+            "domain": domains[number - 1],
+        }
+    return Figure("tuned", traces, layout, 820, _caption(run, has_rates), _description(run))
+
+
+def shown_hosts(run: History) -> list[int]:
+    """The hosts that have a line: those whose load or rate changed most, by index."""
+    hosts = len(run.hosts)
+    if hosts <= MAX_HOSTS:
+        return list(range(hosts))
+    changed = _range(run.sent_bytes) + _range(run.rates_bytes_s)
+    return sorted(np.argsort(-changed, kind="stable")[:MAX_HOSTS].tolist())
+
+
+def _range(values: Floats) -> Floats:
+    """(H,) how far each host's figure goes, as a share of the greatest; 0 where unknown."""
+    known = np.where(np.isfinite(values), values, np.nan)
+    if not np.isfinite(known).any():
+        return np.zeros(values.shape[1])
+    least = np.nanmin(np.where(np.isnan(known), np.inf, known), axis=0)
+    most = np.nanmax(np.where(np.isnan(known), -np.inf, known), axis=0)
+    greatest = float(np.nanmax(known)) or 1.0
+    return np.where(np.isfinite(most - least), most - least, 0.0) / greatest
+
+
+def _axis(run: History) -> _Axis:
+    seconds = run.at_s - run.at_s[0]
+    scale, unit = next(
+        (scale, unit)
+        for scale, unit in ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+        if run.seconds >= 2.0 * scale or scale == 1.0
+    )
+    groups = np.array_split(np.arange(run.windows), min(run.windows, MAX_POINTS))
+    return _Axis(unit, seconds / scale, groups)
+
+
+def _snapshots(run: History, axis: _Axis) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "throughput",
+        "x": axis.x,
+        "y": axis.thinned(run.throughput_bytes_s / 1e6),
+        "line": {"color": WITHIN, "width": 2},
+        "hovertemplate": f"%{{x}} {axis.unit}: %{{y}} MB/s<extra></extra>",
+    }
+
+
+def _averages(run: History, axis: _Axis) -> dict[str, Any]:
+    """The average under each plan, as dotted steps."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    cuts = [0, *(np.flatnonzero(np.diff(run.plans)) + 1).tolist(), run.windows]
+    for begin, end in pairwise(cuts):
+        mean_s = run.iteration_s[begin:end].mean()
+        mean = _rounded(run.size_bytes[begin] / mean_s / 1e6)
+        # A window's place is its end.
+        x += [_rounded(axis.places[max(0, begin - 1)]), _rounded(axis.places[end - 1]), None]
+        y += [mean, mean, None]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "average with each plan",
+        "x": x,
+        "y": y,
+        "line": {"color": INK, "width": 2, "dash": "dot"},
+        "hovertemplate": "average with a plan: %{y} MB/s<extra></extra>",
+    }
+
+
+def _marks(run: History, axis: _Axis) -> list[dict[str, Any]]:
+    """A trace for each kind of decision, a symbol with the decision's number for each."""
+    number_of = {id(change): number for number, change in enumerate(run.changes, 1)}
+    marked = _marked(run)
+    kinds = list(dict.fromkeys(change.what for change in marked))
+    throughput = run.throughput_bytes_s / 1e6
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers+text",
+            "name": kind,
+            "x": [_rounded(axis.places[change.window]) for change in of_kind],
+            "y": [_rounded(throughput[change.window]) for change in of_kind],
+            "text": [str(number_of[id(change)]) for change in of_kind],
+            "textposition": "middle right",
+            "textfont": {"color": INK},
+            "customdata": [plotly_text(change.reason) for change in of_kind],
+            "marker": {
+                "symbol": _SYMBOLS.get(of_kind[0].action, _OTHER_SYMBOL),
+                "size": 11,
+                "color": BETWEEN,
+                "line": {"color": INK, "width": 1},
+            },
+            "hovertemplate": f"%{{text}}, {kind}: %{{customdata}}<extra></extra>",
+        }
+        for kind in kinds
+        for of_kind in [[change for change in marked if change.what == kind]]
+    ]
+
+
+def _marked(run: History) -> Sequence[Change]:
+    """The decisions in the figure: all, or the changes of the plan, or the first of these."""
+    if len(run.changes) <= MAX_MARKED:
+        return run.changes
+    return run.new_plans[:MAX_MARKED]
+
+
+def _of_hosts(
+    run: History, axis: _Axis, values: Floats, shown: Sequence[int], vertical: str
+) -> list[dict[str, Any]]:
+    """A line a host, and a band for those that have none."""
+    labels = plotly_names([f"{host}: {name}" for host, name in enumerate(run.hosts)])
+    lines: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": labels[host],
+            "legendgroup": f"host {host}",
+            "showlegend": vertical == "y2",
+            "yaxis": vertical,
+            "x": axis.x,
+            "y": axis.thinned(values[:, host]),
+            "line": {
+                "color": group_colour(place),
+                "width": 1.5,
+                "dash": _DASHES[place % len(_DASHES)],
+            },
+            "marker": {"symbol": group_symbol(place), "size": 7, "maxdisplayed": 10 + place},
+            "hovertemplate": "%{y}<extra>%{fullData.name}</extra>",
+        }
+        for place, host in enumerate(shown)
+    ]
+    others = np.setdiff1d(np.arange(len(run.hosts)), shown)
+    if not len(others):
+        return lines
+    return [*_band(axis, values[:, others], vertical), *lines]
+
+
+def _band(axis: _Axis, values: Floats, vertical: str) -> list[dict[str, Any]]:
+    known = np.isfinite(values).any(axis=1)
+    edges = (np.where(known, edge, np.nan) for edge in (values.min(axis=1), values.max(axis=1)))
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "range of the other hosts",
+            "legendgroup": "others",
+            "showlegend": vertical == "y2" and place == 1,
+            "yaxis": vertical,
+            "x": axis.x,
+            "y": axis.thinned(edge),
+            "line": {"color": NO_GROUP_COLOUR, "width": 0.5},
+            "fill": "tonexty" if place else "none",
+            "hoverinfo": "skip",
+        }
+        for place, edge in enumerate(edges)
+    ]
+
+
+def _line(place: float) -> dict[str, Any]:
+    return {
+        "type": "line",
+        "x0": _rounded(place),
+        "x1": _rounded(place),
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": MUTED, "width": 1, "dash": "dash"},
+    }
+
+
+def _caption(run: History, has_rates: bool) -> str:
+    marked = _marked(run)
+    said = (
+        "Above, what the job reduces in a second: the line is each window, dotted the average with "
+        "each plan. Dashed lines across are decisions, with their number in the table"
+    )
+    if len(marked) < len(run.changes):
+        said += f" ({len(marked)} of {len(run.changes)} are drawn)"
+    said += (
+        ". Below, what every host sends to others in an iteration: hosts that are level share the "
+        "work evenly."
+    )
+    if has_rates:
+        said += " Last, what the tuner believed that each can carry, decided again from the log."
+    if len(run.hosts) > MAX_HOSTS:
+        said += (
+            f" Of {len(run.hosts)} hosts the {MAX_HOSTS} whose figures changed most have lines of "
+            "their own."
+        )
+    if run.windows > MAX_POINTS:
+        said += " A point is the median of several windows."
+    return said
+
+
+def _description(run: History) -> str:
+    rates = run.throughput_bytes_s / 1e6
+    return (
+        f"throughput of {counted(run.windows, 'window')}, {rates.min():,.1f} to "
+        f"{rates.max():,.1f} MB/s, with {counted(len(run.changes), 'decision')}, and the load of "
+        f"{counted(len(run.hosts), 'host')}"
+    )
+
+
+def _median(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if known.size else float("nan")
+
+
+def _rounded(value: float) -> float | None:
+    return rounded(float(value)) if np.isfinite(value) else None

@@ -1,0 +1,184 @@
+"""Groups of hosts as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plink.base.text import bandwidth_text, counted, printable, rtt_text
+from plink.files.cluster import Cluster
+from plink.files.grouping import DoubtfulHost, Grouping, GroupQuality, to_json
+from plink.files.groups import Group
+from plink.model.capacity import Capacity
+from plink.optimize.groups.more_passes import more_passes
+from plink.optimize.groups.truth import Judgement
+from plink.show.terminal.uplinks import aligned
+from solvers.groups.grouping import traffic
+from solvers.groups.levels import LIKELY, SURE
+
+_UNKNOWN = "-"
+_SHOWN = 8
+HEADER = ("group", "hosts", "within", "to next", "sure", "uplink", "members")
+
+
+def group_lines(cluster: Cluster, capacity: Capacity | None = None) -> list[str]:
+    """The table of a cluster's groups, heading first, and what to know of them."""
+    if not cluster.groups:
+        return []
+    rows = group_rows(cluster, capacity)
+    lines = aligned([HEADER, *rows], left=(0, len(HEADER) - 1))
+    if cluster.grouping is not None:
+        lines += grouping_lines(cluster, cluster.grouping)
+    return lines
+
+
+def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, ...]]:
+    """A row of texts a group, under `HEADER`."""
+    grouping = cluster.grouping
+    quality = {} if grouping is None else {item.group: item for item in grouping.quality}
+    uplinks = {}
+    if capacity is not None:
+        uplinks = {
+            uplink.group: _least(uplink.send_gbit_s, uplink.receive_gbit_s)
+            for uplink in capacity.uplinks
+        }
+    return [
+        _row(group, quality.get(group.name), uplinks.get(group.name)) for group in cluster.groups
+    ]
+
+
+def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
+    """How sure groups are, how they were found, what does not fit, and what would tell more."""
+    lines = []
+    if grouping.probability is not None:
+        lines.append(_belief(grouping.probability, grouping.rival))
+    placed = sum(len(group.hosts) for group in cluster.groups)
+    sizes = [len(group.hosts) for group in cluster.groups]
+    if sizes:
+        lines.append(
+            f"balance: {min(sizes)} to {max(sizes)} hosts a group; a global master of 2LHA meets "
+            f"{traffic(placed, len(sizes)):.1f} others, at least {2 * placed**0.5:.1f}"
+        )
+        lines.append(f"found by {printable(grouping.method)} on the {grouping.matrix} distances")
+        if grouping.confirmed is not None:
+            lines.append(
+                "found again: either half of the readings alone gives groups that agree to "
+                f"{max(0.0, grouping.confirmed):.2f} (adjusted mutual information)"
+            )
+    if len(grouping.levels) > 1:
+        counts = " > ".join(counted(len(level), "group") for level in grouping.levels)
+        lines.append(f"levels: {counts}")
+    if grouping.doubtful:
+        lines.append(f"may belong elsewhere: {_doubtful(grouping.doubtful)}")
+    for title, hosts in (
+        ("fit nowhere", grouping.alone),
+        ("not measured enough", grouping.unmeasured),
+    ):
+        if hosts:
+            lines.append(f"{title}: {_names(hosts)}")
+    advice = more_passes(cluster)
+    if advice is not None:
+        lines.append(
+            f"to become sure: {advice.further} more passes, about {max(1.0, advice.seconds):.0f} s "
+            f"of probing: plink probe --resume FILE --passes {advice.passes}"
+        )
+    return lines
+
+
+def _belief(chance: float, rival: str | None) -> str:
+    instead = "" if not rival else f"; without groups: {printable(rival)}"
+    if chance >= SURE:
+        return f"groups: sure ({_percent(chance)}){instead}"
+    if chance >= LIKELY:
+        return f"groups: likely, not sure ({_percent(chance)}){instead}"
+    return f"groups: not likely ({_percent(chance)}){instead}"
+
+
+def _doubtful(hosts: Sequence[DoubtfulHost]) -> str:
+    shown = ", ".join(
+        f"{printable(each.host)} (sure to {_percent(each.probability)})" for each in hosts[:_SHOWN]
+    )
+    more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
+    return shown + more
+
+
+def judgement_lines(judgement: Judgement) -> list[str]:
+    """How the groups stand to the truth."""
+    lines = [f"truth: {counted(judgement.hosts, 'host')}, {judgement.triplets:,} triplets"]
+    if judgement.raw is not None:
+        embedded = "" if judgement.embedded is None else f", embedded {judgement.embedded:.2%}"
+        lines.append(f"PAIA: raw {judgement.raw:.2%}{embedded}".replace("%", " %"))
+    for level in judgement.levels:
+        best = "" if level.of_levels is None else f", best level {level.of_levels:.3f}"
+        lines.append(
+            f"level {level.name} ({counted(level.groups, 'group')}): adjusted mutual information "
+            f"{level.of_groups:.3f}{best}"
+        )
+    return lines
+
+
+def groups_to_json(
+    cluster: Cluster, capacity: Capacity, judgement: Judgement | None
+) -> dict[str, Any]:
+    """What `plink group --json` prints."""
+    data: dict[str, Any] = {
+        "groups": [{"name": group.name, "hosts": list(group.hosts)} for group in cluster.groups],
+        "grouping": None if cluster.grouping is None else to_json(cluster.grouping),
+        "capacity": {
+            "hosts": [
+                {"name": name, "send_gbit_s": _number(send), "receive_gbit_s": _number(receive)}
+                for name, send, receive in zip(
+                    cluster.names, capacity.send_gbit_s, capacity.receive_gbit_s, strict=True
+                )
+            ],
+            "uplinks": [vars(uplink) for uplink in capacity.uplinks],
+            "assumptions": list(capacity.assumptions),
+        },
+    }
+    if judgement is not None:
+        levels = [vars(level) for level in judgement.levels]
+        data["truth"] = {**vars(judgement), "levels": levels}
+    return data
+
+
+def _row(
+    group: Group, quality: GroupQuality | None, uplink_gbit_s: float | None
+) -> tuple[str, ...]:
+    quality = quality or GroupQuality(group.name)
+    return (
+        printable(group.name),
+        str(len(group.hosts)),
+        _distance(quality.within_us, quality.within_gbit_s),
+        _distance(quality.between_us, quality.between_gbit_s),
+        _UNKNOWN if quality.probability is None else _percent(quality.probability),
+        _UNKNOWN if uplink_gbit_s is None else bandwidth_text(uplink_gbit_s),
+        _names(group.hosts),
+    )
+
+
+def _distance(rtt_us: float | None, gbit_s: float | None) -> str:
+    if gbit_s is not None:
+        return bandwidth_text(gbit_s)
+    return _UNKNOWN if rtt_us is None else rtt_text(rtt_us)
+
+
+def _names(hosts: Sequence[str]) -> str:
+    more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
+    return printable(" ".join(hosts[:_SHOWN])) + more
+
+
+def _least(*rates: float | None) -> float | None:
+    known = [rate for rate in rates if rate is not None]
+    return min(known) if known else None
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _percent(share: float) -> str:
+    # What is not quite sure is never shown as sure.
+    shown = share if share == 1.0 else min(share, 0.9999)
+    return f"{shown:.1%}".replace("%", " %") if shown < 0.999 else "> 99.9 %"

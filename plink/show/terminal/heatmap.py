@@ -1,0 +1,178 @@
+"""A matrix of distances as a picture in the terminal.
+
+Three pens: `blocks` (colour, a cell is two characters wide), `halves` (colour, two cells a
+character, one above the other) and `shades` (no colour, a cell is two characters wide).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from rich.cells import cell_len, set_cell_size
+from rich.style import Style
+from rich.text import Text
+
+from plink.base.text import rtt_text
+from plink.show.terminal.scale import Scale, colour, shade
+
+Matrix = npt.NDArray[np.float64]
+Groups = Sequence[Sequence[int]]
+
+_MISSING = "×"
+_MISSING_COLOUR = "#d1495b"
+_SELF = "·"
+_MAX_LABEL = 16
+# More rows than this make a picture that no screen shows at once.
+_MAX_LINES = 40
+_MAX_BLOCKS = 24
+_LEGEND_STEPS = 24
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The lines of a heat map, all of one width, and how many hosts share a cell."""
+
+    lines: Sequence[Text]
+    width: int
+    hosts_per_cell: int
+
+
+def draw(
+    readings_us: Matrix,
+    names: Sequence[str],
+    order: Sequence[int],
+    scale: Scale,
+    *,
+    width: int,
+    shades: str | None = None,
+) -> Picture:
+    """The heat map of a matrix, rows from top to bottom and columns from left to right in `order`.
+
+    Args:
+        readings_us: (N, N), [source][destination], NaN where not measured.
+        names: N host names, in the matrix's order.
+        order: a permutation of 0 ... N-1.
+        scale: what colour a value gets.
+        width: the picture is at most this many columns wide; from 10.
+        shades: characters from near to far where there is no colour.
+    """
+    label_width = min(_MAX_LABEL, width // 4, max(cell_len(name) for name in names))
+    room = width - label_width - 1
+    is_small = len(names) <= min(_MAX_BLOCKS, room // 2)
+    if shades is not None:
+        limit = min(room // 2, _MAX_LINES)
+    else:
+        limit = room // 2 if is_small else min(room, 2 * _MAX_LINES)
+    groups = _bins(order, max(1, limit))
+    cells = _binned(readings_us, groups)
+    labels = [names[group[0]] for group in groups]
+    if shades is not None:
+        rows = _shaded(cells, scale, shades)
+    elif is_small:
+        rows = _blocks(cells, scale)
+    else:
+        rows, labels = _halves(cells, scale), labels[::2]
+    lines = [
+        Text.assemble((f"{_fitted(label, label_width)} ", "dim"), row)
+        for label, row in zip(labels, rows, strict=True)
+    ]
+    return Picture(lines, max(line.cell_len for line in lines), len(groups[0]))
+
+
+def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
+    """What the colours or shades mean, on one line."""
+    text = Text()
+    if shades is None:
+        text.append(f"{rtt_text(scale.low_us)} ")
+        for step in range(_LEGEND_STEPS):
+            first, second = ((2 * step + half) / (2 * _LEGEND_STEPS - 1) for half in (0, 1))
+            text.append("▌", Style(color=colour(first), bgcolor=colour(second)))
+        text.append(f" {rtt_text(scale.high_us)}")
+    else:
+        bounds = [rtt_text(scale.at(step / len(shades))) for step in range(1, len(shades))]
+        levels = (f"{mark * 2} {bound}" for mark, bound in zip(shades, bounds, strict=False))
+        text.append(f"up to {' '.join(levels)}, blank: more")
+    if has_gaps:
+        mark = ("██", _MISSING_COLOUR) if shades is None else (_MISSING * 2, "")
+        text.append("  ").append(*mark).append(" not measured")
+    return text
+
+
+def _bins(order: Sequence[int], limit: int) -> Groups:
+    """Consecutive hosts in equal groups (the last may be smaller), at most `limit` of them."""
+    least = math.ceil(len(order) / limit)
+    # A size that divides the number of hosts is likelier to divide their racks.
+    sizes = range(least, least + least // 4 + 1)
+    size = next((size for size in sizes if len(order) % size == 0), least)
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def _binned(readings_us: Matrix, groups: Groups) -> Matrix:
+    """The median of the measured pairs between any two groups; NaN where there is none."""
+    cells = np.full((len(groups), len(groups)), np.nan)
+    for i, sources in enumerate(groups):
+        rows = readings_us[list(sources)]
+        for j, destinations in enumerate(groups):
+            block = rows[:, list(destinations)]
+            measured = block[np.isfinite(block)]
+            if measured.size:
+                cells[i, j] = np.median(measured)
+    return cells
+
+
+def _blocks(cells: Matrix, scale: Scale) -> Iterable[Text]:
+    for i, row in enumerate(scale.positions(cells)):
+        text = Text()
+        for j, position in enumerate(row):
+            if np.isnan(position) and i == j:
+                text.append(_SELF * 2, "dim")
+            else:
+                text.append("  ", Style(bgcolor=_colour(float(position))))
+        yield text
+
+
+def _shaded(cells: Matrix, scale: Scale, shades: str) -> Iterable[Text]:
+    for i, row in enumerate(scale.positions(cells)):
+        text = Text()
+        for j, position in enumerate(row):
+            if np.isnan(position):
+                text.append((_SELF if i == j else _MISSING) * 2)
+            else:
+                text.append(shade(float(position), shades) * 2)
+        yield text
+
+
+def _halves(cells: Matrix, scale: Scale) -> Iterable[Text]:
+    positions = scale.positions(cells)
+    for top in range(0, len(positions), 2):
+        text = Text()
+        for column in range(len(positions)):
+            upper = _half_colour(positions, top, column)
+            lower = _half_colour(positions, top + 1, column)
+            if upper is None:
+                text.append(" " if lower is None else "▄", Style(color=lower))
+            else:
+                text.append("▀", Style(color=upper, bgcolor=lower))
+        yield text
+
+
+def _half_colour(positions: Matrix, row: int, column: int) -> str | None:
+    """The colour of a half, or None where the background shows: below the end, or a host itself."""
+    if row >= len(positions):
+        return None
+    position = float(positions[row, column])
+    return None if np.isnan(position) and row == column else _colour(position)
+
+
+def _colour(position: float) -> str:
+    return _MISSING_COLOUR if np.isnan(position) else colour(position)
+
+
+def _fitted(name: str, width: int) -> str:
+    if cell_len(name) > width:
+        return set_cell_size(name, max(0, width - 1)) + "…"
+    return set_cell_size(name, width)

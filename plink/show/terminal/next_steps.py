@@ -1,0 +1,163 @@
+"""What to do next with a cluster and its orders, in words and exact commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plink.base.text import counted
+from plink.files import document
+from plink.files.cluster import Cluster
+from plink.files.order import Order
+from plink.files.round_sample import recorded_sample
+from plink.files.rtt import RttMeasurement
+from plink.measure.probing.doubts import CONFIRMED
+from plink.optimize.orders.quality import doubt
+from probes.echo.disturbance import DISTURBED
+
+_LEAST_GROUPED = 4
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do: why, and the command that does it."""
+
+    why: str
+    command: str
+
+
+def next_steps(
+    cluster: Cluster | None, source: str | None, orders: Sequence[tuple[str, Order]] = ()
+) -> list[Step]:
+    """What to do next, the most urgent first.
+
+    Args:
+        cluster: hosts and what was measured, or None where only orders are at hand.
+        source: the cluster's file, as messages call it.
+        orders: of its hosts: each the file, as messages call it, and the order.
+    """
+    file = "FILE" if source is None else document.argument(source)
+    steps: list[Step] = []
+    if cluster is not None:
+        steps += _measuring(cluster, file)
+        if cluster.rtt is None and cluster.bandwidth is None:
+            return steps
+        steps += _grouping(cluster, file)
+        if not orders and len(cluster.hosts) > 1:
+            steps.append(
+                Step(
+                    "there is no order yet; --algo names the collective that the job runs",
+                    f"plink order {file} --algo ring -o order.json",
+                )
+            )
+    for order_source, order in orders:
+        steps += _ordering(file, document.argument(order_source), order)
+    if cluster is not None and cluster.rtt is not None and orders:
+        steps.append(
+            Step(
+                "before a later job: does the file still describe the network?",
+                f"plink probe --check {file}",
+            )
+        )
+    return steps
+
+
+def _measuring(cluster: Cluster, file: str) -> list[Step]:
+    if cluster.rtt is None:
+        return [Step("no round-trip times are known", f"plink probe --resume {file}")]
+    steps = []
+    if cluster.unreachable:
+        steps.append(
+            Step(
+                f"{counted(len(cluster.unreachable), 'host')} could not be reached",
+                f"plink probe --resume {file}",
+            )
+        )
+    sample = recorded_sample(cluster.rtt.options)
+    size = len(cluster.hosts)
+    missing = size * (size - 1) - int(np.isfinite(cluster.rtt.readings_us).sum())
+    if missing and sample is None and cluster.rtt.tool != "import":
+        steps.append(
+            Step(
+                f"{missing:,} of {counted(size * (size - 1), 'direction')} were not measured",
+                f"plink probe --resume {file}",
+            )
+        )
+    disturbed = _disturbed(cluster.rtt)
+    if disturbed and not steps:
+        verb = "was" if disturbed == 1 else "were"
+        steps.append(
+            Step(
+                f"{counted(disturbed, 'direction')} {verb} disturbed by "
+                "other work on the hosts: measure again when it is quiet",
+                f"plink probe --resume {file}",
+            )
+        )
+    return steps
+
+
+def _disturbed(rtt: RttMeasurement) -> int:
+    if rtt.disturbance is None:
+        return 0
+    # What another pass has read as well is not doubted.
+    is_doubtful = (rtt.disturbance >= DISTURBED) & ~(rtt.disagreement <= CONFIRMED)
+    return int(np.count_nonzero(is_doubtful))
+
+
+def _grouping(cluster: Cluster, file: str) -> list[Step]:
+    if not cluster.groups:
+        if cluster.grouping is not None or len(cluster.hosts) < _LEAST_GROUPED:
+            return []
+        return [Step("no groups are known yet", f"plink group {file}")]
+    known = () if cluster.uplinks is None else cluster.uplinks.uplinks
+    measured = {uplink.group for uplink in known if uplink.is_whole}
+    missing = [group for group in cluster.groups if group.name not in measured]
+    if not missing or len(cluster.groups) == 1:
+        return []
+    which = (
+        "uplinks were" if len(missing) == len(cluster.groups) else f"{len(missing)} uplinks were"
+    )
+    return [
+        Step(
+            f"{which} not measured: what groups can exchange is not known",
+            f"plink probe --resume {file} --tool uplinks",
+        )
+    ]
+
+
+def _ordering(file: str, order_file: str, order: Order) -> list[Step]:
+    if len(order.hosts) < 2:
+        return []
+    bench = f"plink bench {file}{_ranks(order)} --orders given,{order_file},random:5"
+    doubtful = doubt(order)
+    if doubtful is not None:
+        return [
+            Step(
+                f"the gain of {order_file} is in doubt: measure whether it is real",
+                bench,
+            )
+        ]
+    return [
+        Step(
+            f"use {order_file} (plink order --format LIST names other launchers)",
+            f"plink order {order_file} --format openmpi -o hostfile",
+        ),
+        Step(
+            "check that the launcher keeps it: several do not",
+            f"plink verify {order_file} --launcher openmpi",
+        ),
+        Step(
+            "measure what it gains",
+            bench,
+        ),
+    ]
+
+
+def _ranks(order: Order) -> str:
+    """What tells `plink bench` how many ranks an order has, where hosts are left out."""
+    if not order.unused:
+        return ""
+    slots = max(host.slots for host in (*order.hosts, *order.unused))
+    return f" --ranks {order.ranks}" + (f" --slots {slots}" if slots > 1 else "")

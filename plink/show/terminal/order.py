@@ -1,0 +1,178 @@
+"""An order file as a page: what the order costs beside others, how good it is, who comes when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from plink.base.size import format_size
+from plink.base.text import counted, printable, range_text, rtt_text, share_text
+from plink.files.cluster import Host
+from plink.files.order import Order
+from plink.optimize.orders.quality import confirmation
+from plink.show.terminal import facts
+from plink.show.terminal.order_bandwidth import WHAT, bandwidth_gap, bandwidth_table
+
+_SHOWN_HOSTS = 64
+# Columns that the whole table of costs takes.
+_WIDE = 58
+
+# Ends of a search that found the best order of the distances it was given.
+_OPTIMAL = ("exact", "bound")
+
+
+def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
+    """Print what an order costs, and `with_hosts` who comes when, in a few lines."""
+    console.print(Text(f"{printable(order.algorithm)} order of {hosts_text(order)}", style="bold"))
+    if len(order.hosts) == 1:
+        return
+    console.print(Text(_what(order), style="dim"))
+    console.print(Text(_how(order), style="dim"))
+    console.print()
+    if order.bandwidth is not None:
+        console.print(bandwidth_table(order.bandwidth))
+    else:
+        console.print(_costs(order, console.width))
+    console.print()
+    console.print(facts.table(_facts(order, with_hosts=with_hosts)))
+
+
+def hosts_text(order: Order) -> str:
+    """How many hosts it has, of how many where some are left out, and how many ranks."""
+    hosts = len(order.hosts)
+    text = counted(hosts, "host")
+    if order.unused:
+        text = f"{hosts} of {counted(hosts + len(order.unused), 'host')}"
+    return text if order.ranks == hosts else f"{text}, {counted(order.ranks, 'rank')}"
+
+
+def _what(order: Order) -> str:
+    """What the costs below are."""
+    if order.bandwidth is not None:
+        return WHAT
+    if order.size_bytes is None:
+        return "cost: a sum of latencies"
+    return f"cost: the time predicted for {format_size(order.size_bytes)} where flows share links"
+
+
+def _how(order: Order) -> str:
+    solver = order.solver
+    parts = [printable(solver.name), f"seed {solver.seed}"]
+    if solver.steps:
+        parts.append(counted(solver.steps, "step"))
+    ended_by = printable(solver.ended_by)
+    if order.filled_pairs and solver.ended_by in _OPTIMAL:
+        ended_by += " of distances as filled in"
+    parts += [f"{order.seconds:.2f} s", f"ended by {ended_by}"]
+    return " · ".join(parts)
+
+
+def _costs(order: Order, width: int) -> Table:
+    """Costs as sums, in shares, and for a hop; `width` in columns decides how much of that."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
+    table.add_column("", no_wrap=True)
+    most = 2 if width < _WIDE else 4 if order.is_ring_of_latencies else 3
+    titles = ("cost", "of random", "of given", "a hop")[:most]
+    for title in titles:
+        table.add_column(title, justify="right", no_wrap=True)
+    rows = (
+        ("given order", order.cost_given_us, ""),
+        ("random (median)", order.cost_random_us, ""),
+        ("plink's order", order.cost_us, "bold"),
+        ("lower bound", order.lower_bound_us, "dim"),
+    )
+    for label, cost_us, style in rows:
+        cells = (
+            rtt_text(cost_us),
+            _share(cost_us, order.cost_random_us),
+            _share(cost_us, order.cost_given_us),
+            rtt_text(cost_us / len(order.hosts)),
+        )
+        if label == "lower bound" and not has_bound(order):
+            cells = ("none known", "", "", "")
+        table.add_row(label, *cells[: len(titles)], style=style)
+    return table
+
+
+def has_bound(order: Order) -> bool:
+    """Whether the bound says more than that costs are not negative."""
+    return order.lower_bound_us > 0.0 or order.most_us == 0.0
+
+
+def unproven(order: Order) -> str | None:
+    """That nothing is proven of how good the order is, and why; None where something is."""
+    if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
+        return None
+    verb = "was" if order.filled_pairs == 1 else "were"
+    return f"not proven: {counted(order.filled_pairs, 'pair')} {verb} not measured"
+
+
+def range_facts(order: Order) -> list[str]:
+    """From what to what the order's cost is, and why; nothing where that is no range."""
+    if order.cost_range_us is None:
+        return []
+    low_us, high_us = order.cost_range_us
+    most = "with no limit" if high_us is None else "by the shortest way over others"
+    return [range_text(low_us, high_us), f"pairs without a measurement at nothing, and {most}"]
+
+
+def no_cheaper(order: Order) -> str:
+    """What a bound that the cost meets proves: of a range not that it is the cost."""
+    if order.cost_range_us is None:
+        return "no order is cheaper"
+    return f"no order costs less than {rtt_text(order.lower_bound_us)}"
+
+
+def savings_text(order: Order) -> str:
+    """At most which share of the cost could still be saved, by the bound."""
+    most = share_text(order.gap)
+    share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
+    if order.cost_range_us is None or order.most_us is None:
+        return share
+    return f"{share} of {rtt_text(order.most_us)}"
+
+
+def _share(cost_us: float, other_us: float) -> str:
+    return share_text(cost_us / other_us) if other_us else ""
+
+
+def _proof(order: Order) -> list[facts.Fact]:
+    if order.proof is None:
+        return []
+    engine, outcome = printable(order.proof.engine), printable(order.proof.outcome)
+    return [("proof", [f"{engine}: {outcome} after {order.proof.seconds:.1f} s"])]
+
+
+def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
+    hosts = len(order.hosts) + len(order.unused)
+    pairs = hosts * (hosts - 1) // 2
+    optimal = f"none: {no_cheaper(order)}"
+    gap = f"{savings_text(order)} could still be saved" if order.gap else optimal
+    gap = unproven(order) or (gap if has_bound(order) else "not known")
+    if order.bandwidth is not None:
+        gap = bandwidth_gap(order.bandwidth)
+    filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
+    rows: list[facts.Fact] = [
+        ("gap", [gap]),
+        *_proof(order),
+        ("confirmed", [confirmation(order)]),
+        ("filled", [filled]),
+    ]
+    if order.cost_range_us is not None:
+        rows.insert(0, ("range", range_facts(order)))
+    if order.unmeasured_hosts:
+        rows.append(("no data", [printable(", ".join(order.unmeasured_hosts))]))
+    if with_hosts:
+        rows.append(("hosts", [_names(order.hosts)]))
+    if order.unused:
+        rows.append(("left out", [_names(order.unused)]))
+    return rows
+
+
+def _names(hosts: Sequence[Host]) -> str:
+    names = [printable(host.name) for host in hosts]
+    more = [f"and {len(names) - _SHOWN_HOSTS:,} more"] if len(names) > _SHOWN_HOSTS else []
+    return " ".join([*names[:_SHOWN_HOSTS], *more])

@@ -1,0 +1,45 @@
+"""What a page is printed on: its width, and whether it takes colour."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from io import TextIOWrapper
+
+from rich.console import Console
+
+from plink.files.output import check_output
+from plink.show.terminal.encoding import tolerate
+from plink.show.terminal.scale import ASCII_SHADES, SHADES
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A console, and the shades that stand in for colour where it has too little (else None)."""
+
+    console: Console
+    shades: str | None
+
+
+def paper(width: int | None) -> Paper:
+    """Standard output as a paper; `width` in columns overrides the terminal's.
+
+    Raises:
+        PlinkError: there is no standard output.
+    """
+    check_output()
+    shades = SHADES
+    if isinstance(sys.stdout, TextIOWrapper):
+        tolerate(sys.stdout)
+        shades = SHADES if _can_show(SHADES, sys.stdout.encoding) else ASCII_SHADES
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    has_colours = console.color_system in ("256", "truecolor") and not console.no_color
+    return Paper(console, None if has_colours else shades)
+
+
+def _can_show(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True

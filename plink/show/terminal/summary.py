@@ -1,0 +1,205 @@
+"""What a cluster file says in numbers. No terminal here: the page and `--json` both use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.files.cluster import Cluster
+from plink.files.measurement import Failure, Matrix
+from plink.files.round_sample import Sample, recorded_sample
+from plink.files.rtt import RttMeasurement, percentile_name
+from plink.show.terminal.modes import Mode, find_modes
+
+_SHOWN = 5
+# A pair that failed both ways says nothing about either host.
+_LEAST_GAPS = 3
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two hosts and the time between them."""
+
+    source: str
+    destination: str
+    rtt_us: float
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Probes that went from one host to another and did not come back in time."""
+
+    source: str
+    destination: str
+    lost: int
+    sent: int
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A host, and how many of its pairs, either way, were not measured and no worse host's."""
+
+    host: str
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Asymmetry:
+    """How much the directions of a pair differ: |ij - ji| / min(ij, ji)."""
+
+    median: float
+    worst: float
+    source: str
+    destination: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Statistics of one percentile of a round-trip time measurement.
+
+    Pairs are ordered: N hosts have N (N - 1). `nearest` and `farthest` hold unordered ones, with
+    the larger of both directions. Lists hold the worst or most extreme few. Where a sample of the
+    rounds was gone through, most pairs are missing by intent, and `gaps` is empty.
+    """
+
+    percentile: float
+    pairs: int
+    measured: int
+    min_us: float | None
+    median_us: float | None
+    max_us: float | None
+    modes: Sequence[Mode]
+    nearest: Sequence[Pair]
+    farthest: Sequence[Pair]
+    asymmetry: Asymmetry | None
+    sent: int
+    lost: int
+    lossy_pairs: int
+    losses: Sequence[Loss]
+    gaps: Sequence[Gap]
+    sample: Sample | None
+
+
+def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> Summary:
+    """The statistics of one percentile of `rtt` over the hosts `names`."""
+    matrix = rtt.rtt_us[percentile]
+    values = matrix[np.isfinite(matrix)]
+    nearest, farthest = _extremes(names, matrix)
+    lost = int(rtt.losses.sum())
+    sample = recorded_sample(rtt.options)
+    return Summary(
+        percentile=percentile,
+        pairs=len(names) * (len(names) - 1),
+        measured=values.size,
+        min_us=float(values.min()) if values.size else None,
+        median_us=float(np.median(values)) if values.size else None,
+        max_us=float(values.max()) if values.size else None,
+        modes=find_modes(values),
+        nearest=nearest,
+        farthest=farthest,
+        asymmetry=_asymmetry(names, matrix),
+        sent=int(rtt.samples.sum()) + lost,
+        lost=lost,
+        lossy_pairs=int(np.count_nonzero(rtt.losses)),
+        losses=_losses(names, rtt),
+        gaps=[] if sample else _gaps(names, matrix),
+        sample=sample,
+    )
+
+
+def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
+    """What `plink show --json` prints of a cluster file."""
+    data: dict[str, Any] = {
+        "of": "plink.cluster",
+        "hosts": cluster.names,
+        "unreachable": [_failure(item) for item in cluster.unreachable],
+    }
+    rtt = cluster.rtt
+    if rtt is None or summary is None:
+        return data
+    statistics = asdict(summary)
+    statistics["modes"] = [
+        {"rtt_us": round(mode.rtt_us, 3), "share": round(mode.share, 6)} for mode in summary.modes
+    ]
+    if summary.asymmetry is not None:
+        asymmetry = statistics["asymmetry"]
+        asymmetry["median"] = round(summary.asymmetry.median, 6)
+        asymmetry["worst"] = round(summary.asymmetry.worst, 6)
+    statistics["percentile"] = percentile_name(summary.percentile)
+    return data | {
+        "tool": rtt.tool,
+        "options": dict(rtt.options),
+        "started": rtt.started,
+        "seconds": rtt.seconds,
+        **statistics,
+        "failures": [_failure(item) for item in rtt.failures],
+        "notes": list(rtt.notes),
+    }
+
+
+def _failure(failure: Failure) -> dict[str, str]:
+    return {key: value for key, value in vars(failure).items() if value is not None}
+
+
+def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pair]]:
+    both = np.fmax(matrix, matrix.T)
+    sources, destinations = np.triu_indices(len(names), 1)
+    values = both[sources, destinations]
+    known = np.flatnonzero(np.isfinite(values))
+    ranked = known[np.argsort(values[known], kind="stable")]
+
+    def pair(index: int) -> Pair:
+        source, destination = names[sources[index]], names[destinations[index]]
+        return Pair(source, destination, float(values[index]))
+
+    nearest = [pair(index) for index in ranked[:_SHOWN]]
+    return nearest, [pair(index) for index in ranked[::-1][:_SHOWN]]
+
+
+def _asymmetry(names: Sequence[str], matrix: Matrix) -> Asymmetry | None:
+    sources, destinations = np.triu_indices(len(names), 1)
+    there, back = matrix[sources, destinations], matrix[destinations, sources]
+    smaller = np.minimum(there, back)
+    usable = np.flatnonzero(np.isfinite(smaller) & (smaller > 0.0))
+    if not usable.size:
+        return None
+    relative = np.abs(there - back)[usable] / smaller[usable]
+    worst = usable[int(np.argmax(relative))]
+    ends = [names[sources[worst]], names[destinations[worst]]]
+    slow_first = ends if there[worst] >= back[worst] else ends[::-1]
+    return Asymmetry(float(np.median(relative)), float(relative.max()), *slow_first)
+
+
+def _losses(names: Sequence[str], rtt: RttMeasurement) -> list[Loss]:
+    sent = rtt.samples + rtt.losses
+    share = np.where(sent > 0, rtt.losses / np.maximum(sent, 1), 0.0)
+    worst = _largest(share)
+    return [
+        Loss(names[i], names[j], int(rtt.losses[i, j]), int(sent[i, j]))
+        for i, j in (divmod(index, len(names)) for index in worst)
+    ]
+
+
+def _gaps(names: Sequence[str], matrix: Matrix) -> list[Gap]:
+    missing = np.isnan(matrix)
+    np.fill_diagonal(missing, False)
+    gaps: list[Gap] = []
+    while len(gaps) < _SHOWN:
+        per_host = missing.sum(axis=0) + missing.sum(axis=1)
+        worst = int(np.argmax(per_host))
+        if per_host[worst] < _LEAST_GAPS:
+            break
+        gaps.append(Gap(names[worst], int(per_host[worst])))
+        missing[worst, :] = missing[:, worst] = False
+    return gaps
+
+
+def _largest(values: npt.NDArray[Any]) -> list[int]:
+    """The flat indices of the largest few values above zero, largest first."""
+    flat = values.ravel()
+    ranked = np.argsort(-flat, kind="stable")[:_SHOWN]
+    return [int(index) for index in ranked if flat[index] > 0]

@@ -1,0 +1,172 @@
+"""A tuned run in words: what `plink show` prints of a log, and `plink report` stands beside."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from datetime import datetime, timezone
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from plink.autotune.log.history import Change, History
+from plink.autotune.tuner.decision import Action
+from plink.autotune.tuner.options import TunerOptions
+from plink.base.text import bytes_text, counted, printable, rtt_text, share_text
+from plink.show.terminal import facts
+
+DECISION_COLUMNS = ("decision", "after", "plan", "before", "then", "reason")
+
+# Clocks of simulated runs begin at 0.
+_LEAST_DATE_S = 1e9
+_MOST_DATE_S = 1e11
+# More decisions of a log are told as so many.
+_SHOWN = 40
+
+
+def print_tuned_page(console: Console, run: History, source: str) -> None:
+    """Print what happened, in a few lines and a table of decisions."""
+    console.print(Text(f"a tuned run: {printable(source)}", style="bold"))
+    console.print()
+    console.print(facts.table([(label, [text]) for label, text in facts_of(run)]))
+    if not run.changes:
+        return
+    console.print()
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in DECISION_COLUMNS:
+        is_text = column in ("decision", "reason")
+        table.add_column(column, justify="left" if is_text else "right", overflow="fold")
+    rows = decision_rows(run)
+    for row in rows[:_SHOWN]:
+        table.add_row(*(Text(printable(text)) for text in row))
+    console.print(table)
+    if len(rows) > _SHOWN:
+        console.print(Text(f"and {len(rows) - _SHOWN} more: plink report draws all", style="dim"))
+
+
+def facts_of(run: History) -> list[tuple[str, str]]:
+    """A label and a sentence for each thing that is known."""
+    hosts, ranks = len(run.hosts), len(run.plan.ranks)
+    job = f"{printable(run.plan.kind)} plan of {counted(hosts, 'host')}"
+    if ranks != hosts:
+        job += f", {counted(ranks, 'rank')}"
+    rows = [("job", f"{job}, {bytes_text(run.plan.size_bytes)} an iteration")]
+    if not run.windows:
+        return [*rows, ("measured", "nothing yet")]
+    rows.append(("measured", _measured(run)))
+    rows.append(("speed", _speed(run)))
+    rows.append(("plans", _plans(run)))
+    rows.append(("balance", _balance(run)))
+    probed = [change for change in run.changes if change.action is Action.REPROBE]
+    if probed:
+        rows.append(("asked", f"{counted(len(probed), 'time')} for hosts to be probed again"))
+    return rows
+
+
+def decision_rows(run: History) -> list[tuple[str, ...]]:
+    """A row of `DECISION_COLUMNS` for each decision but to wait."""
+    return [_row(run, number, change) for number, change in enumerate(run.changes, 1)]
+
+
+def options_rows(run: History) -> list[tuple[str, str]]:
+    """The tuner's options that are not as usual."""
+    usual = asdict(TunerOptions())
+    changed = [
+        f"{name} {value}" for name, value in asdict(run.options).items() if value != usual[name]
+    ]
+    return [("options", ", ".join(changed))] if changed else []
+
+
+def tuned_to_json(run: History) -> dict[str, Any]:
+    """What `plink show --json` prints: a summary, and every decision but to wait."""
+    return {
+        "of": "plink.autotune",
+        "hosts": list(run.hosts),
+        "ranks": len(run.plan.ranks),
+        "size_bytes": run.plan.size_bytes,
+        "windows": run.windows,
+        "seconds": run.seconds,
+        "first_iteration_s": float(run.iteration_s[0]) if run.windows else None,
+        "last_iteration_s": float(run.iteration_s[-1]) if run.windows else None,
+        "plan": int(run.changes[-1].plan) if run.changes else _last_plan(run),
+        "new_plans": len(run.new_plans),
+        "balance": run.balance(run.windows - 1) if run.windows else None,
+        "decisions": [_to_json(run, change) for change in run.changes],
+    }
+
+
+def _to_json(run: History, change: Change) -> dict[str, Any]:
+    before_s, after_s = run.around(change)
+    return {
+        "at_s": float(run.at_s[change.window]),
+        "action": change.what,
+        "reason": change.reason,
+        "plan": change.plan,
+        "is_new_plan": change.is_new_plan,
+        "before_s": before_s,
+        "after_s": after_s,
+    }
+
+
+def _last_plan(run: History) -> int:
+    return int(run.plans[-1]) if run.windows else 0
+
+
+def _row(run: History, number: int, change: Change) -> tuple[str, ...]:
+    before_s, after_s = run.around(change)
+    return (
+        f"{number} {change.what}",
+        span_text(float(run.at_s[change.window] - run.at_s[0])),
+        str(change.plan),
+        _time(before_s),
+        _time(after_s) if change.is_new_plan else "",
+        change.reason,
+    )
+
+
+def span_text(seconds: float) -> str:
+    """A time since the beginning: `50.0 s`, `3:20 min`, `2:05:00 h`."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02} h"
+    return f"{whole // 60}:{whole % 60:02} min" if whole >= 100 else f"{seconds:.1f} s"
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else rtt_text(1e6 * seconds)
+
+
+def _measured(run: History) -> str:
+    text = f"{counted(run.windows, 'window')} in {span_text(run.seconds)}"
+    began_s = float(run.at_s[0])
+    if _LEAST_DATE_S <= began_s <= _MOST_DATE_S:
+        moment = datetime.fromtimestamp(began_s, tz=timezone.utc)
+        text += f" from {moment:%Y-%m-%d %H:%M:%S} UTC on"
+    return f"{text}; the log goes on from an earlier one" if run.is_cut else text
+
+
+def _speed(run: History) -> str:
+    """Of the first plan's first windows, the slowest, and the last."""
+    speeds = run.throughput_bytes_s / 1e6
+    edge = max(1, min(5, run.windows // 2))
+    first, last = (sorted(part)[len(part) // 2] for part in (speeds[:edge], speeds[-edge:]))
+    return (
+        f"{first:,.1f} MB/s reduced at first, {speeds.min():,.1f} in the slowest window, "
+        f"{last:,.1f} at the end ({share_text(float(last / first))} of the first)"
+    )
+
+
+def _plans(run: History) -> str:
+    if not run.changes:
+        return "no decision but to wait"
+    counts = Counter(change.what for change in run.changes)
+    made = ", ".join(f"{count} {what}" for what, count in counts.items())
+    return f"{counted(len(run.new_plans), 'new plan')}: {made}"
+
+
+def _balance(run: History) -> str:
+    first, last = run.balance(0), run.balance(run.windows - 1)
+    now, then = ("unknown" if each is None else f"{each:.2f}" for each in (first, last))
+    return f"the busiest host sends {now} times what the least busy does, {then} at the end"

@@ -1,0 +1,1 @@
+"""What a training job tells about itself: its iterations."""
