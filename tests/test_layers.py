@@ -9,15 +9,39 @@ import ast
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 PACKAGES = ("plink", "probes", "solvers")
 
+# The folders of plink from the ground up: each may import those before it, none after it.
+FOLDERS = (
+    "base",
+    "plans",
+    "files",
+    "measure",
+    "model",
+    "optimize",
+    "deploy",
+    "transport",
+    "engine",
+    "training",
+    "autotune",
+    "torch",
+    "simulate",
+    "bench",
+    "show",
+    "api",
+    "cli",
+)
+
 # What a process that trains imports, and what must stay out of it.
 TRAINING = (
     "plink.torch",
+    "plink.autotune.protocol",
     "plink.autotune.ranks",
+    "plink.training",
+    "plink.transport",
     "plink.engine",
     "plink.plans",
     "plink.files.plan",
@@ -99,6 +123,31 @@ def reached_from(roots: Iterable[str], sources: Sources) -> set[str]:
     return reached
 
 
+def upward_imports(folders: Sequence[str], sources: Sources) -> list[str]:
+    """Imports of plink's folders that go against the order of `folders`."""
+    floor_of = {folder: floor for floor, folder in enumerate(folders)}
+    return [
+        f"{name} imports {item}"
+        for name in sorted(sources)
+        for item in sorted(imports_of(name, sources))
+        if name.startswith("plink.")
+        and item.startswith("plink.")
+        and floor_of[item.split(".")[1]] > floor_of[name.split(".")[1]]
+    ]
+
+
+def siblings_imported(sources: Sources) -> dict[str, set[str]]:
+    """For every folder and module, which of its siblings it imports, itself or by what is in it."""
+    graph: dict[str, set[str]] = {}
+    for name in sources:
+        for item in imports_of(name, sources) & sources.keys():
+            mine, theirs = ancestors(name), ancestors(item)
+            shared = sum(one == other for one, other in zip(mine, theirs, strict=False))
+            if shared < min(len(mine), len(theirs)):
+                graph.setdefault(mine[shared], set()).add(theirs[shared])
+    return graph
+
+
 def forbidden_imports(package: str, forbidden: set[str], sources: Sources) -> list[str]:
     return [
         f"{name} imports {item}"
@@ -109,16 +158,15 @@ def forbidden_imports(package: str, forbidden: set[str], sources: Sources) -> li
     ]
 
 
-def find_cycle(sources: Sources) -> list[str]:
-    """A chain of modules that import each other in a circle, or nothing."""
-    graph = {name: sorted(imports_of(name, sources) & sources.keys()) for name in sources}
+def find_cycle(graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """A chain of modules or folders that import each other in a circle, or nothing."""
     done: set[str] = set()
 
     def visit(name: str, path: list[str]) -> list[str]:
         if name in path:
             return [*path[path.index(name) :], name]
         if name not in done:
-            for item in graph[name]:
+            for item in sorted(graph.get(name, ())):
                 cycle = visit(item, [*path, name])
                 if cycle:
                     return cycle
@@ -126,6 +174,10 @@ def find_cycle(sources: Sources) -> list[str]:
         return []
 
     return next((cycle for name in sorted(graph) if (cycle := visit(name, []))), [])
+
+
+def modules_imported(sources: Sources) -> dict[str, set[str]]:
+    return {name: imports_of(name, sources) & sources.keys() for name in sources}
 
 
 def training_imports(sources: Sources) -> set[str]:
@@ -156,7 +208,20 @@ def test_the_tuner_knows_no_files_and_no_daemon() -> None:
 
 
 def test_packages_have_no_import_cycles() -> None:
-    assert find_cycle(installed_sources()) == []
+    assert find_cycle(modules_imported(installed_sources())) == []
+
+
+def test_folders_have_no_import_cycles() -> None:
+    assert find_cycle(siblings_imported(installed_sources())) == []
+
+
+def test_folders_import_only_those_before_them() -> None:
+    sources = installed_sources()
+    inside = {name.split(".")[1] for name in sources if name.startswith("plink.")} - {"__main__"}
+    folders = [folder for folder in FOLDERS if folder in inside]
+    assert inside <= set(FOLDERS), "say where a new folder stands in FOLDERS"
+    without_main = {name: source for name, source in sources.items() if name != "plink.__main__"}
+    assert upward_imports(folders, without_main) == []
 
 
 def test_scapy_is_imported_by_the_program_for_the_hosts_alone() -> None:
@@ -234,6 +299,24 @@ def test_checker_finds_what_training_reaches_indirectly() -> None:
 
 
 def test_checker_finds_a_cycle_through_a_function() -> None:
-    assert find_cycle(MADE_UP) == ["plink.cli.left", "plink.cli.right", "plink.cli.left"]
-    del_one = {name: source for name, source in MADE_UP.items() if name != "plink.cli.right"}
-    assert find_cycle({**del_one, "plink.cli.left": ("import json", False)}) == []
+    graph = modules_imported(MADE_UP)
+    assert find_cycle(graph) == ["plink.cli.left", "plink.cli.right", "plink.cli.left"]
+    assert find_cycle({**graph, "plink.cli.left": set()}) == []
+
+
+ROOMS: Sources = {
+    "plink.low.a": ("", False),
+    "plink.low.b": ("from plink.high.x import one", False),
+    "plink.high.x": ("", False),
+    "plink.high.y": ("from plink.low.a import two", False),
+}
+
+
+def test_checker_finds_folders_that_import_each_other_without_a_cycle_of_modules() -> None:
+    assert find_cycle(modules_imported(ROOMS)) == []
+    assert find_cycle(siblings_imported(ROOMS)) == ["plink.high", "plink.low", "plink.high"]
+
+
+def test_checker_finds_imports_that_go_up() -> None:
+    assert upward_imports(["low", "high"], ROOMS) == ["plink.low.b imports plink.high.x"]
+    assert upward_imports(["high", "low"], ROOMS) == ["plink.high.y imports plink.low.a"]

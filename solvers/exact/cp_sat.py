@@ -16,8 +16,8 @@ from solvers.exact.cp_places import add_places, read_places
 from solvers.exact.cp_ring import add_ring, read_ring, ring_cost
 from solvers.exact.cp_rounds import add_rounds
 from solvers.exact.cp_trees import add_trees
-from solvers.exact.stage import Stage
 from solvers.exact.whole import WholeTerms
+from solvers.orders.stage import Stage
 
 # Writing down a model of more takes minutes, and no proof comes of it.
 _MOST_RANKS_OF_RING = 200

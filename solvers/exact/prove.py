@@ -13,11 +13,11 @@ import numpy.typing as npt
 from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.form import Form, RoundsForm
 from solvers.collectives.merged import merged
-from solvers.exact.stage import Stage
 from solvers.exact.verdict import Engine, Outcome, Verdict
 from solvers.exact.whole import WholeTerms, whole_terms
 from solvers.orders.brute_force import brute_force
 from solvers.orders.reference import cost as latency_cost
+from solvers.orders.stage import Stage
 
 Matrix = npt.NDArray[np.float64]
 

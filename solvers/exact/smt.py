@@ -15,8 +15,8 @@ import numpy as np
 import z3
 
 from solvers.collectives.form import Form, RingForm, RoundsForm
-from solvers.exact.stage import Stage
 from solvers.exact.whole import Whole, WholeTerms
+from solvers.orders.stage import Stage
 
 _MOST_RANKS = 24
 

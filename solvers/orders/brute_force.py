@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.collectives.form import Form, RingForm, RoundsForm
-from solvers.exact.stage import Stage
 from solvers.orders.reference import cost as latency_cost
+from solvers.orders.stage import Stage
 
 Matrix = npt.NDArray[np.float64]
 Orders = npt.NDArray[np.intp]
