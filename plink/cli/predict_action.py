@@ -24,7 +24,7 @@ from plink.show.terminal.forecast import print_forecast
 from plink.show.terminal.paper import paper
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,9 @@ def _read(request: Request) -> tuple[Cluster, Orders]:
     if order.made_from not in (None, digest):
         note(f"{source} was not made from {request.cluster} as it is now")
     placement = [hosts[host] for host in _host_of_rank(order)]
-    return cluster, Orders(source, placement, Filling(slots_of(order, cluster.hosts), order.ranks))
+    return cluster, Orders(
+        source, placement, RankLayout(slots_of(order, cluster.hosts), order.ranks)
+    )
 
 
 def _host_of_rank(order: Order) -> Sequence[int]:

@@ -27,7 +27,7 @@ from plink.optimize.orders.slots import filling_of, modelled, placed_on, with_sl
 from solvers.collectives.algorithm import Algorithm
 from solvers.exact.verdict import Engine
 from solvers.orders.solution import Progress
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 RANDOM_ORDERS = 1001
 
@@ -204,7 +204,7 @@ def median_of_random(objective: Objective, seed: int) -> float:
 
 
 def _objective(
-    cluster: Cluster, task: Task, algorithm: Algorithm, found: Distances, filling: Filling
+    cluster: Cluster, task: Task, algorithm: Algorithm, found: Distances, filling: RankLayout
 ) -> Objective:
     peers = modelled(algorithm, filling)
     by_latency = LatencyObjective(algorithm.form(peers.ranks), found.matrix_us, peers, task.threads)
