@@ -40,8 +40,10 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert ours == {
         *("plink.cli", "plink.cli.talk", "plink.base.errors", "probes.errors"),
         *(
+            "plink.base",
             "plink.files",
             "plink.files.output",
+            "plink.show",
             "plink.show.terminal",
             "plink.show.terminal.encoding",
             "plink.base.text",
