@@ -10,9 +10,9 @@ import click
 from rich.console import Console
 
 from plink.base.errors import WrongUseError
-from plink.base.size import parse_size
 from plink.bench.orders import as_permutation
-from plink.cli.talk import note
+from plink.cli.stderr import note
+from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import order as order_file
@@ -46,7 +46,7 @@ def run(request: Request) -> None:
     Raises:
         WrongUseError: wrong options, or files that are no order and cluster of the same hosts.
     """
-    size_bytes = parse_size(request.size)
+    size_bytes = size_option(request.size)
     cluster, orders = _read(request)
     algorithms = [_find(name) for name in request.algorithms] or list(ALGORITHMS.values())
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
