@@ -39,7 +39,7 @@ def run_command(options: Mapping[str, Any]) -> int:
     """
     values = dict(options)
     ssh = take_ssh_options(values)
-    order, _ = order_file.read(values["order"])
+    order = order_file.read(values["order"])
     extra = _variables(values["variables"])
     ranked = _ranked(order, values["slots"])
     listed = [as_listed(host, document.label(values["order"])) for host in order.hosts]
