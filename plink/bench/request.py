@@ -20,7 +20,7 @@ from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.optimize.prediction import Predictor, known_distances
 from probes.ssh.options import SshOptions
 from solvers.collectives.registry import find
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 # MPI counts elements in an int; the other clients are held to the same.
 _MAX_ELEMENTS = (1 << 31) - 1
@@ -142,7 +142,7 @@ def read_orders(
     *,
     seed: int,
     time_limit_s: float,
-    filling: Filling | None = None,
+    filling: RankLayout | None = None,
 ) -> list[NamedOrder]:
     """The orders that `text` names (`plink.bench.orders`).
 
@@ -159,7 +159,7 @@ def read_orders(
         KeyboardInterrupt: the user stopped plink's search.
     """
     names = cluster.names
-    filled = filling or Filling([1] * len(names), len(names))
+    filled = filling or RankLayout([1] * len(names), len(names))
 
     def solved() -> list[int]:
         wanted = OrderRequest(

@@ -13,7 +13,7 @@ from plink.autotune.log.replay import Replayed, replay
 from plink.autotune.tuner.decision import Action
 from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.text import counted, printable
-from plink.cli.talk import note, warn
+from plink.cli.stderr import note, warn
 from plink.files import document
 
 

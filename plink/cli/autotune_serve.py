@@ -31,7 +31,7 @@ from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.text import printable
 from plink.cli.autotune_probing import prober_of
-from plink.cli.talk import note
+from plink.cli.stderr import note
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.plan import Plan

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.base.size import parse_size
 from plink.bench.algorithms import check_algorithm
 from plink.bench.bench import bench
 from plink.bench.clients.base import Workload
@@ -18,6 +17,7 @@ from plink.bench.table import render
 from plink.cli.bench_delivery import deliver, files_in
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
+from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.optimize.orders.slots import filling_of, with_slots
@@ -69,7 +69,7 @@ def _check(options: Mapping[str, Any]) -> None:
 def _request(values: dict[str, Any]) -> BenchRequest:
     workload = Workload(
         algorithm=values["algo"],
-        size_bytes=parse_size(values["size"]),
+        size_bytes=size_option(values["size"]),
         warmups=values["warmups"],
         repetitions=values["repetitions"],
         timeout_s=values["timeout_s"],

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.base.size import parse_size
 from plink.bench.clients.base import Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.comparison.compare import compare
@@ -18,6 +17,7 @@ from plink.bench.request import check_workload
 from plink.cli.bench_delivery import deliver, files_in
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
+from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.comparison import to_json
@@ -96,7 +96,7 @@ def _request(
     ways = ways_of(clients, words)
     if values["plan"] and not any(word in ways[ENGINE] for word in words):
         ways[ENGINE] = []
-    sizes = [parse_size(text) for text in values["size"].split(",")]
+    sizes = [size_option(text) for text in values["size"].split(",")]
     if len(set(sizes)) < len(sizes):
         raise WrongUseError("--size asks for a size twice")
     workloads = [

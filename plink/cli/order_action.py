@@ -13,9 +13,9 @@ import numpy as np
 from rich.console import Console
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
-from plink.base.size import parse_size
 from plink.base.text import counted, printable, rtt_text, share_text
-from plink.cli.talk import note, warn
+from plink.cli.stderr import note, warn
+from plink.cli.types import size_option
 from plink.deploy import launchers
 from plink.files import cluster, document
 from plink.files import order as order_file
@@ -155,7 +155,7 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
     wanted = OrderRequest(
         algorithm=request.algorithm,
         objective=request.objective,
-        size_bytes=parse_size(request.size),
+        size_bytes=size_option(request.size),
         seed=request.seed,
         time_limit_s=request.time_limit_s,
         prove_s=request.prove_s,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
-from plink.base.size import parse_size
-from plink.cli.talk import note, warn
+from plink.cli.stderr import note, warn
+from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import plan as plan_file
@@ -38,7 +38,7 @@ def run(request: Request) -> int:
         WrongUseError: wrong options, or a file that is no cluster.
     """
     wanted = PlanRequest(
-        request.kind, parse_size(request.size), request.ranks_per_host, request.seed
+        request.kind, size_option(request.size), request.ranks_per_host, request.seed
     )
     has_data_on_stdout = request.output == document.STANDARD_STREAM
     if has_data_on_stdout and request.as_json:

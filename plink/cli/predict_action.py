@@ -10,9 +10,9 @@ import click
 from rich.console import Console
 
 from plink.base.errors import WrongUseError
-from plink.base.size import parse_size
 from plink.bench.orders import as_permutation
-from plink.cli.talk import note
+from plink.cli.stderr import note
+from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import order as order_file
@@ -24,7 +24,7 @@ from plink.show.terminal.forecast import print_forecast
 from plink.show.terminal.paper import paper
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def run(request: Request) -> None:
     Raises:
         WrongUseError: wrong options, or files that are no order and cluster of the same hosts.
     """
-    size_bytes = parse_size(request.size)
+    size_bytes = size_option(request.size)
     cluster, orders = _read(request)
     algorithms = [_find(name) for name in request.algorithms] or list(ALGORITHMS.values())
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
@@ -96,7 +96,9 @@ def _read(request: Request) -> tuple[Cluster, Orders]:
     if order.made_from not in (None, cluster.file_hash):
         note(f"{source} was not made from {request.cluster} as it is now")
     placement = [hosts[host] for host in _host_of_rank(order)]
-    return cluster, Orders(source, placement, Filling(slots_of(order, cluster.hosts), order.ranks))
+    return cluster, Orders(
+        source, placement, RankLayout(slots_of(order, cluster.hosts), order.ranks)
+    )
 
 
 def _host_of_rank(order: Order) -> Sequence[int]:

@@ -14,7 +14,7 @@ from plink.cli.failures import name_some, naming_unreached
 from plink.cli.progress import StageProgress
 from plink.cli.resume_command import resume_command
 from plink.cli.ssh_options import take_ssh_options
-from plink.cli.talk import warn
+from plink.cli.stderr import warn
 from plink.cli.transfer_options import take_transfers
 from plink.cli.uplinks_action import chosen_groups, report_uplinks
 from plink.files import cluster as cluster_file

@@ -38,14 +38,8 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert not heavy & set(modules)
     ours = {name for name in modules if name.startswith(("plink.", "probes."))}
     assert ours == {
-        *("plink.cli", "plink.cli.talk", "plink.base.errors", "probes.errors"),
-        *(
-            "plink.files",
-            "plink.files.output",
-            "plink.show.terminal",
-            "plink.show.terminal.encoding",
-            "plink.base.text",
-        ),
+        *("plink.cli", "plink.cli.stderr", "probes.errors"),
+        *("plink.base", "plink.base.errors", "plink.base.output", "plink.base.text"),
     }
 
 

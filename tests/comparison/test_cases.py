@@ -20,7 +20,7 @@ from plink.files import cluster as cluster_file
 from plink.files import plan as plan_file
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.plans.check import check
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 from support.told import Told
 
 CLUSTER = rack_cluster([2, 2])
@@ -38,7 +38,7 @@ def cases_of(
         orders=orders,
         workloads=[Workload("", size, 0, 1) for size in sizes],
         slots=1,
-        filling=Filling([1] * 4, 4),
+        filling=RankLayout([1] * 4, 4),
         seed=1,
         time_limit_s=0.2,
     )

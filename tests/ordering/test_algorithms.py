@@ -19,7 +19,7 @@ from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.optimize.orders.algorithms import algorithm_for
 from plink.optimize.orders.ordering import OrderRequest, find_order
 from solvers.exact.verdict import Engine
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 QUICK_S = 0.4
 
@@ -101,12 +101,12 @@ def test_never_dearer_than_given(objective: str):
 
 def test_what_a_library_does_not_run_is_refused_with_what_it_takes():
     with pytest.raises(WrongUseError, match="power of two") as refused:
-        algorithm_for("halving-doubling", Filling([1] * 12, 12))
+        algorithm_for("halving-doubling", RankLayout([1] * 12, 12))
     assert "gloo-halving-doubling" in str(refused.value.hint)
     with pytest.raises(
         WrongUseError, match="there is no algorithm 'gloo-rung'; there are gloo-ring"
     ):
-        algorithm_for("gloo-rung", Filling([1] * 12, 12))
+        algorithm_for("gloo-rung", RankLayout([1] * 12, 12))
 
 
 def test_the_file_and_the_page_say_what_was_minimised(

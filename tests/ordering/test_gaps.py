@@ -22,7 +22,7 @@ from solvers.collectives.registry import find
 from solvers.contention.time import Clock
 from solvers.datacenters import FAMILIES
 from solvers.orders.reference import cost
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 QUICK_S = 0.05
 SLACK = 1.0 + 1e-9
@@ -72,7 +72,7 @@ def test_what_is_proven_of_distances_that_were_filled_in_would_be_wrong():
     for seed in range(20):
         whole = lognormal(8, seed)
         filled = distances(cluster_of(hidden(whole, 0.5, seed)))
-        naive = LatencyObjective(find("ring").form(8), filled.matrix_us, Filling([1] * 8, 8))
+        naive = LatencyObjective(find("ring").form(8), filled.matrix_us, RankLayout([1] * 8, 8))
         bound_us = naive.solve(range(8), seed=0, time_limit_s=QUICK_S).lower_bound_us
         wrong += bound_us > least_cost_us("ring", whole) * SLACK
     assert wrong >= 5

@@ -14,7 +14,7 @@ from plink.bench.comparison.request import ENGINE, Case
 from plink.bench.orders import NamedOrder
 from plink.bench.request import Outlook, outlook, read_orders
 from plink.files.cluster import Cluster
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 # What works with less than an element for every rank. Of their other algorithms Open MPI takes
 # another one then, and MPICH gives up.
@@ -49,7 +49,7 @@ class Wanted:
     orders: str | None
     workloads: Sequence[Workload]
     slots: int
-    filling: Filling
+    filling: RankLayout
     seed: int
     time_limit_s: float
 

@@ -18,12 +18,12 @@ from plink.files.order_bandwidth import OrderBandwidth
 from plink.model.bandwidth_distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.optimize.orders.algorithms import algorithm_for
 from plink.optimize.orders.slots import modelled, placed_on
-from solvers.bottleneck.search import BottleneckSolution, solve
+from solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
 from solvers.bottleneck.used import Used
 from solvers.collectives.form import Form, RingForm
 from solvers.orders.solution import Progress
-from solvers.slots import search as slots_search
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
+from solvers.slots.slot_search import cost_with_slots
 
 NAME = "bandwidth"
 _SOLVER = "threshold"
@@ -47,7 +47,7 @@ class BandwidthTask:
 
     algorithm: str
     hosts: Sequence[Host]
-    filling: Filling
+    filling: RankLayout
     seed: int
     time_limit_s: float
     threads: int
@@ -98,7 +98,7 @@ def order_by_bandwidth(
     peers = modelled(algorithm, task.filling)
     form = algorithm.form(peers.ranks)
     given = list(range(len(task.hosts)))
-    best = solve(
+    best = search_by_bottleneck(
         form,
         found.s_per_gbit,
         peers,
@@ -140,13 +140,13 @@ def order_by_bandwidth(
 
 
 def _figures(
-    matrix: Matrix, form: Form, peers: Filling, best: BottleneckSolution, task: BandwidthTask
+    matrix: Matrix, form: Form, peers: RankLayout, best: BottleneckSolution, task: BandwidthTask
 ) -> dict[str, Any]:
     """Bottleneck and sum of the best order, and of others, as `OrderBandwidth` names them."""
     used = Used(form, peers)
 
     def figures(order: Sequence[int]) -> tuple[float, float]:
-        return used.farthest(matrix, order), slots_search.cost(form, matrix, peers, order)
+        return used.farthest(matrix, order), cost_with_slots(form, matrix, peers, order)
 
     rng = np.random.default_rng([task.seed, task.random_orders])
     orders = (rng.permutation(len(matrix)).tolist() for _ in range(task.random_orders))

@@ -27,7 +27,7 @@ from plink.optimize.orders.slots import filling_of, modelled, placed_on, with_sl
 from solvers.collectives.algorithm import Algorithm
 from solvers.exact.verdict import Engine
 from solvers.orders.solution import Progress
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 RANDOM_ORDERS = 1001
 
@@ -210,7 +210,7 @@ def _objective(
     request: OrderRequest,
     algorithm: Algorithm,
     found: Distances,
-    filling: Filling,
+    filling: RankLayout,
 ) -> Objective:
     peers = modelled(algorithm, filling)
     by_latency = LatencyObjective(
