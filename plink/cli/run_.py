@@ -68,7 +68,7 @@ def command(**values: Any) -> int:
     from probes.reach import reach  # noqa: PLC0415
 
     ssh = take_ssh_options(values)
-    order, _ = order_file.read(values["order"])
+    order = order_file.read(values["order"])
     extra = _variables(values["variables"])
     ranked = _ranked(order, values["slots"])
     listed = [as_listed(host, document.label(values["order"])) for host in order.hosts]

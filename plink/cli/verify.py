@@ -64,7 +64,7 @@ def command(**values: Any) -> int:
     from plink.show.terminal.verify import comparison  # noqa: PLC0415
 
     ssh = take_ssh_options(values)
-    order, _ = order_file.read(values["order"])
+    order = order_file.read(values["order"])
     trial = _trial(values)
     with tempfile.TemporaryDirectory(prefix="plink-verify-") as name:
         folder = Path(name)
