@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.base.size import parse_size
 from plink.bench.algorithms import check_algorithm
 from plink.bench.bench import bench
 from plink.bench.clients.base import Workload
@@ -18,6 +17,7 @@ from plink.bench.table import render
 from plink.cli.bench_delivery import deliver, files_in
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
+from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.optimize.orders.slots import filling_of, with_slots
@@ -69,12 +69,12 @@ def _check(options: Mapping[str, Any]) -> None:
 def _request(values: dict[str, Any]) -> BenchRequest:
     workload = Workload(
         algorithm=values["algo"],
-        size_bytes=parse_size(values["size"]),
+        size_bytes=size_option(values["size"]),
         warmups=values["warmups"],
         repetitions=values["repetitions"],
         timeout_s=values["timeout_s"],
     )
-    cluster, made_from = cluster_file.read(values["file"])
+    cluster = cluster_file.read(values["file"])
     slots = values["slots"] or 1
     filling = filling_of(with_slots(cluster.hosts, slots), values["ranks"])
     check_workload(workload, filling.ranks)
@@ -83,7 +83,6 @@ def _request(values: dict[str, Any]) -> BenchRequest:
     orders = read_orders(
         values["orders"],
         cluster,
-        made_from,
         ahead,
         seed=seed,
         time_limit_s=values["time_limit_s"],
@@ -97,7 +96,7 @@ def _request(values: dict[str, Any]) -> BenchRequest:
     return BenchRequest(
         cluster=cluster,
         source=document.label(values["file"]),
-        made_from=made_from,
+        made_from=cluster.file_hash or "",
         client=values["client"],
         workload=workload,
         orders=orders,

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.base.size import parse_size
 from plink.bench.clients.base import Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.comparison.compare import compare
@@ -18,6 +17,7 @@ from plink.bench.request import check_workload
 from plink.cli.bench_delivery import deliver, files_in
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
+from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.comparison import to_json
@@ -96,7 +96,7 @@ def _request(
     ways = ways_of(clients, words)
     if values["plan"] and not any(word in ways[ENGINE] for word in words):
         ways[ENGINE] = []
-    sizes = [parse_size(text) for text in values["size"].split(",")]
+    sizes = [size_option(text) for text in values["size"].split(",")]
     if len(set(sizes)) < len(sizes):
         raise WrongUseError("--size asks for a size twice")
     workloads = [
@@ -109,7 +109,7 @@ def _request(
         )
         for size_bytes in sizes
     ]
-    cluster, made_from = cluster_file.read(values["file"])
+    cluster = cluster_file.read(values["file"])
     slots = values["slots"] or 1
     filling = filling_of(with_slots(cluster.hosts, slots), None)
     for workload in workloads:
@@ -124,13 +124,13 @@ def _request(
         seed=values["seed"],
         time_limit_s=values["time_limit_s"],
     )
-    cases = make_cases(wanted, cluster, made_from, progress)
+    cases = make_cases(wanted, cluster, progress)
     known = network_of(cluster)
     plans = [case.plan for case in cases if case.plan is not None]
     return ComparisonRequest(
         cluster=cluster,
         source=document.label(values["file"]),
-        made_from=made_from,
+        made_from=cluster.file_hash or "",
         cases=cases,
         network=known.network,
         groups=plans[0].groups if plans else cluster.groups,

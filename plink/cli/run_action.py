@@ -13,7 +13,7 @@ import click
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.base.text import printable
 from plink.cli.ssh_options import take_ssh_options
-from plink.cli.talk import complain
+from plink.cli.stderr import print_error
 from plink.deploy.launchers.format import places
 from plink.deploy.remote.hosts import describe
 from plink.deploy.run.command import rank_command
@@ -39,7 +39,7 @@ def run_command(options: Mapping[str, Any]) -> int:
     """
     values = dict(options)
     ssh = take_ssh_options(values)
-    order, _ = order_file.read(values["order"])
+    order = order_file.read(values["order"])
     extra = _variables(values["variables"])
     ranked = _ranked(order, values["slots"])
     listed = [as_listed(host, document.label(values["order"])) for host in order.hosts]
@@ -75,9 +75,9 @@ def _exit_code(failed: Ended | None) -> int:
         return 0
     place = f"rank {failed.rank} on {failed.host}"
     if failed.status is None:
-        complain(PlinkError(f"{place}: {failed.reason}"))
+        print_error(PlinkError(f"{place}: {failed.reason}"))
         return EXIT_FAILED
-    complain(PlinkError(f"{place} ended with exit status {failed.status}"))
+    print_error(PlinkError(f"{place} ended with exit status {failed.status}"))
     return failed.status
 
 

@@ -32,7 +32,7 @@ def run_command(options: Mapping[str, Any]) -> int:
     """
     values = dict(options)
     ssh = take_ssh_options(values)
-    order, _ = order_file.read(values["order"])
+    order = order_file.read(values["order"])
     command = default_command(values["launcher"], values["program"])
     if values["words"]:
         if values["program"] is not None:

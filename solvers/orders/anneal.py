@@ -77,7 +77,7 @@ def anneal(
 ) -> tuple[list[int], int, EndedBy]:
     """The cheapest order of all threads, how many moves were tried, and what ended it.
 
-    Arguments as those of `solvers.orders.search.solve`, checked.
+    Arguments as those of `solvers.orders.latency_search.search_by_latency`, checked.
     """
     clock = _Clock(time_limit_s, steps)
     runs: list[_Run] = []

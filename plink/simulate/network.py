@@ -1,7 +1,6 @@
-"""A network whose links change while a job trains on it, and what its ranks would report.
+"""A network whose links change, and how long flows take on it.
 
-All flows of an iteration are under way together and share links fairly (max-min). An iteration
-takes the computing and then the last flow.
+All flows of an iteration are under way together and share links fairly (max-min).
 """
 
 from __future__ import annotations
@@ -12,9 +11,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from plink.autotune.tuner.window import Window
-from plink.plans.forest import Forest
-from plink.plans.measures import bytes_between
 from solvers.contention.fair import ends_s
 
 Floats = npt.NDArray[np.float64]
@@ -93,83 +89,3 @@ def _links(sender: Indices, receiver: Indices, state: State) -> tuple[Indices, F
     uplinks = [state.uplinks_bytes_s, state.uplinks_bytes_s]
     flows = np.array([*state.flows_bytes_s.values()], dtype=np.float64)
     return crossed, np.concatenate([state.hosts_bytes_s, received, *uplinks, flows])
-
-
-@dataclass(frozen=True)
-class Noise:
-    """How readings differ from the truth: lognormal, and now and then far out.
-
-    Args:
-        iteration, busy: standard deviations of the logarithm.
-        outliers: how many iterations, and how many flows of a window, are out of line; by a factor
-            of a Pareto distribution without variance.
-    """
-
-    iteration: float = 0.05
-    busy: float = 0.15
-    outliers: float = 0.02
-
-
-QUIET = Noise(0.0, 0.0, 0.0)
-
-
-class Job:
-    """A job on such a network.
-
-    Args:
-        size_bytes: of the gradients.
-        compute_s: of an iteration, before anything is sent.
-        iterations: in a window.
-        noise: of its readings.
-        seed: of the noise.
-    """
-
-    def __init__(
-        self,
-        size_bytes: float = 102e6,
-        compute_s: float = 0.1,
-        iterations: int = 10,
-        noise: Noise = QUIET,
-        seed: int = 0,
-    ) -> None:
-        self.size_bytes = size_bytes
-        self.compute_s = compute_s
-        self.iterations = iterations
-        self.noise = noise
-        self._random = np.random.default_rng(seed)
-        self._known: tuple[Forest, State, Floats, Floats] | None = None
-
-    def iteration_s(self, forest: Forest, state: State) -> float:
-        """What an iteration takes without noise."""
-        return self.compute_s + float(self._flows(forest, state)[1].max())
-
-    def window(self, plan: int, forest: Forest, state: State) -> Window:
-        """What the ranks report of the next iterations, a rank on each host."""
-        sent, times_s = self._flows(forest, state)
-        noise, random, shape = self.noise, self._random, sent.shape
-        took = self.compute_s + float(times_s.max())
-        lost = np.zeros(shape)
-        for sender, receiver in state.flows_bytes_s:
-            lost[sender, receiver] = 100.0
-        return Window(
-            plan,
-            took * self._factors(noise.iteration, (self.iterations,)),
-            sent,
-            times_s * self._factors(noise.busy, shape),
-            lost,
-            random.uniform(1e-4, 1.5e-4, len(sent)),
-        )
-
-    def _factors(self, deviation: float, shape: tuple[int, ...]) -> Floats:
-        factors = self._random.lognormal(0.0, deviation, shape)
-        is_out = self._random.random(shape) < self.noise.outliers
-        return np.where(is_out, factors * (1.0 + self._random.pareto(1.5, shape)), factors)
-
-    def _flows(self, forest: Forest, state: State) -> tuple[Floats, Floats]:
-        known = self._known
-        if known is not None and known[0] is forest and known[1] is state:
-            return known[2], known[3]
-        sent = bytes_between(forest, self.size_bytes)
-        times_s = flow_times_s(sent, state)
-        self._known = (forest, state, sent, times_s)
-        return sent, times_s

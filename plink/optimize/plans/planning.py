@@ -36,7 +36,7 @@ _CLEARLY_QUICKER = 0.98
 
 
 @dataclass(frozen=True)
-class Task:
+class PlanRequest:
     """What a plan is asked for.
 
     Args:
@@ -71,64 +71,64 @@ class Planned:
     refused: Sequence[Refused]
 
 
-def solve_plan(
+def find_plan(
     cluster: Cluster,
-    made_from: str | None,
-    task: Task,
+    request: PlanRequest,
     on_progress: Callable[[str], None] | None = None,
 ) -> Planned:
     """A plan of the kind asked for, or of the one that is predicted to be best.
 
     Args:
         cluster: hosts and what was measured. Groups are found if it has none.
-        made_from: the hash of the cluster file.
-        task: what is wanted.
+        request: which plan.
         on_progress: told what is being done.
 
     Raises:
         WrongUseError: too many ranks, or no plan of that kind for these hosts.
     """
     tell = on_progress or (lambda _: None)
-    slots = [task.ranks_per_host or host.slots for host in cluster.hosts]
+    slots = [request.ranks_per_host or host.slots for host in cluster.hosts]
     if sum(slots) > MAX_RANKS:
         raise WrongUseError(f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}")
-    grouped = _with_groups(cluster, task.seed, tell)
+    grouped = _with_groups(cluster, request.seed, tell)
     known = network_of(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     network = known.network
     refused = [
         Refused(kind, reason) for kind in KINDS if (reason := refusal(kind, network)) is not None
     ]
-    _refuse(task.kind, refused)
+    _refuse(request.kind, refused)
     host_of = np.repeat(np.arange(len(slots)), slots)
     tell("order")
-    order = near_order(network, task.seed, _without_times(cluster))
+    order = near_order(network, request.seed, _without_times(cluster))
     candidates = []
     groups: Sequence[Group] = grouped.groups
     for kind in KINDS:
         if kind in {each.kind for each in refused}:
             continue
         tell(kind)
-        made = candidate(kind, network, order, host_of, task.size_bytes)
+        made = candidate(kind, network, order, host_of, request.size_bytes)
         if kind == "2lha":
             for other in levels_to_plan_on(grouped, network)[1:]:
                 seen_as = grouped_as(network, grouped.names, other)
-                tried = candidate(kind, network, order, host_of, task.size_bytes, seen_as=seen_as)
+                tried = candidate(
+                    kind, network, order, host_of, request.size_bytes, seen_as=seen_as
+                )
                 if tried.time_s < made.time_s * _CLEARLY_QUICKER:
                     made, groups = tried, other
         candidates.append(made)
-    choice = best(candidates) if task.kind == "auto" else asked_for(task.kind, candidates)
+    choice = best(candidates) if request.kind == "auto" else asked_for(request.kind, candidates)
     hosts = [cluster.hosts[host] for host in host_of.tolist()]
     plan = Plan(
         kind=choice.candidate.kind,
         ranks=[PlanRank(host.name, host.address) for host in hosts],
         forest=choice.candidate.forest,
-        size_bytes=task.size_bytes,
+        size_bytes=request.size_bytes,
         groups=tuple(groups),
         predicted=[Predicted(each.kind, each.time_s) for each in candidates],
-        bound_s=lower_bound_s(network, task.size_bytes),
+        bound_s=lower_bound_s(network, request.size_bytes),
         assumptions=list(known.assumptions),
-        seed=task.seed,
-        made_from=made_from,
+        seed=request.seed,
+        made_from=cluster.file_hash,
     )
     return Planned(plan, choice.candidate, choice.reason, candidates, refused)
 

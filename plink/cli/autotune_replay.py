@@ -1,4 +1,4 @@
-"""`plink autotune` behind the command line: read a log, decide again, compare."""
+"""`plink autotune replay` behind its options: read a log, decide again, compare."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from plink.autotune.log.replay import Replayed, replay
 from plink.autotune.tuner.decision import Action
 from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.text import counted, printable
-from plink.cli.talk import note, warn
+from plink.cli.stderr import note, warn
 from plink.files import document
 
 
-def run_replay(path: str, *, has_all: bool, as_json: bool) -> int:
-    """Do it; return the exit code.
+def run(path: str, *, has_all: bool, as_json: bool) -> int:
+    """Print what is decided on what a log holds; return the exit code.
 
     Raises:
-        WrongUseError: not a log, or of a plan that cannot be tuned.
+        WrongUseError: not a log, or one of a plan that cannot be tuned.
     """
     start, entries = autotune_log.read(path)
     try:
         replayed = list(replay(start, entries))
-    except ValueError as error:  # the plan has no masters, or the state is none
+    except ValueError as error:  # the plan has no masters, or the state is not valid
         raise WrongUseError(f"{document.label(path)}: {error}") from None
     if as_json:
         text = json.dumps([_to_json(each) for each in replayed], ensure_ascii=False)
@@ -38,8 +38,8 @@ def run_replay(path: str, *, has_all: bool, as_json: bool) -> int:
         return 0
     first = replayed[others[0] - 2].entry
     warn(
-        f"{counted(len(others), 'decision')} of {len(replayed)} are others than in the log, "
-        f"first in line {others[0]}: {first.action.value}, {first.reason}",
+        f"not as in the log: {len(others)} of {counted(len(replayed), 'decision')}, "
+        f"the first in line {others[0]}: {first.action.value}, {first.reason}",
         "another version of plink may have written it",
     )
     return EXIT_CHANGED

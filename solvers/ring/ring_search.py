@@ -37,7 +37,7 @@ _IDLE_CHAINS = 2
 _RELATIVE_TOLERANCE = 1e-9
 
 
-def solve(
+def search_ring(
     distance: Matrix,
     given: Sequence[int] | None = None,
     *,

@@ -13,7 +13,7 @@ Ranks = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Filling:
+class RankLayout:
     """Slots of hosts, and how many ranks there are for them.
 
     An order is a permutation of all hosts. Ranks fill it from the front, so that the ranks of a

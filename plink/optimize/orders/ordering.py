@@ -27,7 +27,7 @@ from plink.optimize.orders.slots import filling_of, modelled, placed_on, with_sl
 from solvers.collectives.algorithm import Algorithm
 from solvers.exact.verdict import Engine
 from solvers.orders.solution import Progress
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 RANDOM_ORDERS = 1001
 
@@ -40,7 +40,7 @@ OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
-class Task:
+class OrderRequest:
     """What an order is asked for.
 
     Args:
@@ -71,8 +71,8 @@ class Task:
     is_interleaved: bool = False
 
 
-def solve_order(
-    cluster: Cluster, made_from: str | None, task: Task, on_progress: OnProgress | None = None
+def find_order(
+    cluster: Cluster, request: OrderRequest, on_progress: OnProgress | None = None
 ) -> Order:
     """The hosts in an order that makes an algorithm cheap, never dearer than the given one.
 
@@ -83,7 +83,7 @@ def solve_order(
 
     Args:
         cluster: hosts and what was measured.
-        made_from: the hash of the cluster file.
+        request: which order, for whom, and how long to search.
         on_progress: called some twenty times a second.
 
     Raises:
@@ -91,38 +91,38 @@ def solve_order(
             take so many ranks.
     """
     start = time.monotonic()
-    hosts = with_slots(cluster.hosts, task.slots)
-    filling = filling_of(hosts, task.ranks)
-    if len(hosts) > 1 and is_by_bandwidth(cluster, task.objective):
-        refuse_options(prove_s=task.prove_s, is_interleaved=task.is_interleaved)
+    hosts = with_slots(cluster.hosts, request.slots)
+    filling = filling_of(hosts, request.ranks)
+    if len(hosts) > 1 and is_by_bandwidth(cluster, request.objective):
+        refuse_options(prove_s=request.prove_s, is_interleaved=request.is_interleaved)
         by_bandwidth = BandwidthTask(
-            task.algorithm,
+            request.algorithm,
             hosts,
             filling,
-            seed=task.seed,
-            time_limit_s=task.time_limit_s,
-            threads=task.threads,
+            seed=request.seed,
+            time_limit_s=request.time_limit_s,
+            threads=request.threads,
             random_orders=RANDOM_ORDERS,
         )
-        return order_by_bandwidth(cluster, made_from, by_bandwidth, on_progress)
+        return order_by_bandwidth(cluster, by_bandwidth, on_progress)
     found = distances(cluster)
     if len(hosts) == 1:
-        return _of_one_host(replace(hosts[0], slots=filling.ranks), cluster, made_from, task)
-    algorithm = algorithm_for(task.algorithm, filling)
-    objective = _objective(cluster, task, algorithm, found, filling)
-    if task.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
+        return _of_one_host(replace(hosts[0], slots=filling.ranks), cluster, request)
+    algorithm = algorithm_for(request.algorithm, filling)
+    objective = _objective(cluster, request, algorithm, found, filling)
+    if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
         raise WrongUseError(
             "no exact engine proves a time under contention", "--prove takes --objective latency"
         )
-    if task.is_interleaved:
+    if request.is_interleaved:
         check_size(filling)
     given = list(range(len(hosts)))
-    check_s = _CHECK_SHARE * task.time_limit_s
-    limit_s = task.time_limit_s - check_s
-    is_interleaved = task.is_interleaved and objective.filling is filling
+    check_s = _CHECK_SHARE * request.time_limit_s
+    limit_s = request.time_limit_s - check_s
+    is_interleaved = request.is_interleaved and objective.filling is filling
     best = objective.solve(
         given,
-        seed=task.seed,
+        seed=request.seed,
         time_limit_s=limit_s / 2.0 if is_interleaved else limit_s,
         on_progress=on_progress,
     )
@@ -130,13 +130,15 @@ def solve_order(
     placement = filling.placement(best.order).tolist()
     if best.ended_by != "interrupt":
         try:
-            if isinstance(objective, LatencyObjective) and task.prove_s > 0.0:
-                best, proof = objective.prove(best, task.prove_s, task.engine)
+            if isinstance(objective, LatencyObjective) and request.prove_s > 0.0:
+                best, proof = objective.prove(best, request.prove_s, request.engine)
                 placement = filling.placement(best.order).tolist()
             if is_interleaved:
-                best, placement = apart(objective, best, seed=task.seed, time_limit_s=limit_s / 2.0)
+                best, placement = apart(
+                    objective, best, seed=request.seed, time_limit_s=limit_s / 2.0
+                )
             else:
-                confirmed = _confirmed_gain(cluster, algorithm, objective, task, check_s)
+                confirmed = _confirmed_gain(cluster, algorithm, objective, request, check_s)
         except KeyboardInterrupt:
             best = replace(best, ended_by="interrupt")
     placed = placed_on(hosts, placement)
@@ -145,7 +147,7 @@ def solve_order(
     following = np.roll(used, -1)
     peers = placement if is_interleaved else objective.filling.placement(best.order)
     return Order(
-        algorithm=task.algorithm,
+        algorithm=request.algorithm,
         objective=objective.name,
         size_bytes=objective.size_bytes,
         hosts=placed.hosts,
@@ -157,13 +159,13 @@ def solve_order(
         cost_us=best.cost_us,
         cost_range_us=objective.range_us(np.asarray(peers, dtype=np.intp)),
         cost_given_us=objective.cost_us(given),
-        cost_random_us=median_of_random(objective, task.seed),
+        cost_random_us=median_of_random(objective, request.seed),
         random_orders=RANDOM_ORDERS,
         lower_bound_us=best.lower_bound_us,
         solver=Solver(
             name=best.solver,
-            options={"time_limit_s": task.time_limit_s, **_reading(cluster)},
-            seed=task.seed,
+            options={"time_limit_s": request.time_limit_s, **_reading(cluster)},
+            seed=request.seed,
             steps=best.steps,
             ended_by=best.ended_by,
         ),
@@ -171,15 +173,15 @@ def solve_order(
         filled_pairs=found.filled_pairs,
         unmeasured_hosts=[name for name in found.unmeasured_hosts if name in names],
         confirmed_gain=confirmed,
-        made_from=made_from,
+        made_from=cluster.file_hash,
         proof=proof,
         groups=tuple(cluster.groups),
     )
 
 
-def _of_one_host(host: Host, cluster: Cluster, made_from: str | None, task: Task) -> Order:
+def _of_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:
     return Order(
-        algorithm=task.algorithm,
+        algorithm=request.algorithm,
         hosts=[host],
         hops_us=[0.0],
         given=cluster.names,
@@ -188,9 +190,9 @@ def _of_one_host(host: Host, cluster: Cluster, made_from: str | None, task: Task
         cost_random_us=0.0,
         random_orders=RANDOM_ORDERS,
         lower_bound_us=0.0,
-        solver=Solver("none", {"time_limit_s": task.time_limit_s}, task.seed, 0, "exact"),
+        solver=Solver("none", {"time_limit_s": request.time_limit_s}, request.seed, 0, "exact"),
         seconds=0.0,
-        made_from=made_from,
+        made_from=cluster.file_hash,
         groups=tuple(cluster.groups),
     )
 
@@ -204,25 +206,35 @@ def median_of_random(objective: Objective, seed: int) -> float:
 
 
 def _objective(
-    cluster: Cluster, task: Task, algorithm: Algorithm, found: Distances, filling: Filling
+    cluster: Cluster,
+    request: OrderRequest,
+    algorithm: Algorithm,
+    found: Distances,
+    filling: RankLayout,
 ) -> Objective:
     peers = modelled(algorithm, filling)
-    by_latency = LatencyObjective(algorithm.form(peers.ranks), found.matrix_us, peers, task.threads)
-    name = task.objective or ("contention" if cluster.uplinks is not None else "latency")
+    by_latency = LatencyObjective(
+        algorithm.form(peers.ranks), found.matrix_us, peers, request.threads
+    )
+    name = request.objective or ("contention" if cluster.uplinks is not None else "latency")
     if name == "latency":
         return replace(by_latency, limits=found.limits)
     return ContentionObjective(
-        algorithm.table(peers.ranks, task.size_bytes),
+        algorithm.table(peers.ranks, request.size_bytes),
         network_of(cluster).network,
         peers,
         by_latency,
-        task.size_bytes,
+        request.size_bytes,
         limits=found.limits,
     )
 
 
 def _confirmed_gain(
-    cluster: Cluster, algorithm: Algorithm, objective: Objective, task: Task, time_limit_s: float
+    cluster: Cluster,
+    algorithm: Algorithm,
+    objective: Objective,
+    request: OrderRequest,
+    time_limit_s: float,
 ) -> float | None:
     """What an order found on one direction's readings saves on the other's, if that can be told."""
     readings = both_directions(cluster)
@@ -231,12 +243,12 @@ def _confirmed_gain(
     peers = objective.filling
     form = algorithm.form(peers.ranks)
     first, second = (
-        LatencyObjective(form, matrix_us, peers, task.threads) for matrix_us in readings
+        LatencyObjective(form, matrix_us, peers, request.threads) for matrix_us in readings
     )
-    found = first.solve(list(range(peers.hosts)), seed=task.seed, time_limit_s=time_limit_s)
+    found = first.solve(list(range(peers.hosts)), seed=request.seed, time_limit_s=time_limit_s)
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
-    random_us = median_of_random(second, task.seed)
+    random_us = median_of_random(second, request.seed)
     return 1.0 - second.cost_us(found.order) / random_us if random_us else None
 
 

@@ -14,10 +14,10 @@ from solvers.bottleneck.bound import farthest_bound
 from solvers.bottleneck.used import Used
 from solvers.collectives.form import Form, RoundsForm
 from solvers.distances import Matrix, checked
-from solvers.orders.search import require_order
+from solvers.orders.latency_search import require_order
 from solvers.orders.solution import EndedBy, OrderSolution, Progress
-from solvers.slots import search as slots_search
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
+from solvers.slots.slot_search import cost_with_slots, search_with_slots
 
 OnProgress = Callable[[Progress], None]
 
@@ -57,10 +57,10 @@ class BottleneckSolution:
     steps: int
 
 
-def solve(
+def search_by_bottleneck(
     form: Form,
     distance: Matrix,
-    filling: Filling,
+    layout: RankLayout,
     given: Sequence[int],
     *,
     is_guess: npt.NDArray[np.bool_] | None = None,
@@ -81,7 +81,7 @@ def solve(
     Args:
         form: what the cost sums, over all ranks.
         distance: (H, H), symmetric, zero diagonal, finite, not negative.
-        filling: how ranks fill the H hosts.
+        layout: how ranks fill the H hosts.
         given: a permutation of all hosts.
         is_guess: (H, H), symmetric: distances that are not known. They count as given for orders,
             and as 0 for bounds, which then hold whatever they are.
@@ -92,15 +92,15 @@ def solve(
         on_progress: called some twenty times a second, of the greatest distance.
 
     Raises:
-        ValueError: as `solvers.slots.search.solve`.
+        ValueError: as `solvers.slots.slot_search.search_with_slots`.
     """
-    matrix = checked(distance, filling.hosts)
-    require_order(given, filling.hosts)
+    matrix = checked(distance, layout.hosts)
+    require_order(given, layout.hosts)
     known = matrix if is_guess is None else np.where(is_guess, 0.0, matrix)
     search = _Search(
         form,
         matrix,
-        filling,
+        layout,
         seed=seed,
         threads=threads,
         is_all_known=bool((known == matrix).all()),
@@ -123,7 +123,7 @@ class _Search:
         self,
         form: Form,
         matrix: Matrix,
-        filling: Filling,
+        layout: RankLayout,
         *,
         seed: int,
         threads: int,
@@ -135,13 +135,13 @@ class _Search:
         self.is_interrupted = False
         self._form = form
         self._matrix = matrix
-        self._filling = filling
+        self._layout = layout
         self._seed = seed
         self._threads = threads
         self._is_all_known = is_all_known
         self._on_progress = on_progress
         self._start = time.monotonic()
-        self._used = Used(form, filling)
+        self._used = Used(form, layout)
         self._steps = 0
 
     def begin(self, given: list[int], known: Matrix) -> None:
@@ -213,7 +213,7 @@ class _Search:
         )
 
     def _cost(self, order: Sequence[int]) -> float:
-        return slots_search.cost(self._form, self._matrix, self._filling, order)
+        return cost_with_slots(self._form, self._matrix, self._layout, order)
 
     def _reach(self, order: Sequence[int]) -> float:
         return self._used.farthest(self._matrix, order)
@@ -221,10 +221,10 @@ class _Search:
     def _run(self, matrix: Matrix, share: float) -> OrderSolution:
         limit_s = max(1e-3, share * self._left_s())
         proof_s = _PROOF_SHARE * limit_s
-        found = slots_search.solve(
+        found = search_with_slots(
             self._form,
             matrix,
-            self._filling,
+            self._layout,
             self.order,
             seed=self._seed,
             time_limit_s=limit_s - proof_s,

@@ -13,7 +13,7 @@ from plink.base.errors import PartialResultError, PlinkError
 from plink.base.text import printable
 
 
-def complain(error: PlinkError) -> None:
+def print_error(error: PlinkError) -> None:
     """An error, or a warning where there is a result in spite of it, and its hint."""
     if isinstance(error, PartialResultError):
         warn(str(error), error.hint)

@@ -64,7 +64,7 @@ class ContentionSolution:
 
 
 @dataclass(frozen=True)
-class Progress:
+class ContentionProgress:
     """Where a search stands: seconds since it began, least time so far, proven bound."""
 
     seconds: float
@@ -72,7 +72,7 @@ class Progress:
     lower_bound_s: float
 
 
-def search(
+def search_by_contention(
     table: PeerTable,
     network: Network,
     start_orders: Sequence[Sequence[int]] = (),
@@ -81,7 +81,7 @@ def search(
     seed: int = 0,
     time_limit_s: float = 2.0,
     tie_break_distance: npt.ArrayLike | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[ContentionProgress], None] | None = None,
 ) -> ContentionSolution:
     """The quickest order found within a time limit, never slower than any start.
 
@@ -155,7 +155,7 @@ class _Run:
         *,
         seed: int,
         time_limit_s: float,
-        on_progress: Callable[[Progress], None] | None,
+        on_progress: Callable[[ContentionProgress], None] | None,
     ) -> None:
         self._start = time.monotonic()
         self._limit_s = time_limit_s
@@ -287,4 +287,4 @@ class _Run:
     def _tell(self) -> None:
         if self._on_progress is not None:
             seconds = time.monotonic() - self._start
-            self._on_progress(Progress(seconds, self._best[0], self._bound_s))
+            self._on_progress(ContentionProgress(seconds, self._best[0], self._bound_s))

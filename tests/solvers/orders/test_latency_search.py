@@ -16,7 +16,7 @@ from solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRo
 from solvers.orders import reference
 from solvers.orders.anneal import anneal
 from solvers.orders.clusters import clustered
-from solvers.orders.search import solve
+from solvers.orders.latency_search import search_by_latency
 
 _SMALL = [
     *((name, ranks) for name in ("ring", "tree") for ranks in (2, 3, 5, 6)),
@@ -35,7 +35,7 @@ def test_few_ranks_equal_brute_force(name, ranks, data):
     least = min(
         reference.cost(form, distance, order) for order in itertools.permutations(range(ranks))
     )
-    solution = solve(form, distance)
+    solution = search_by_latency(form, distance)
     assert solution.cost == pytest.approx(least)
     assert solution.lower_bound == solution.cost
     assert solution.ended_by == "exact"
@@ -50,9 +50,9 @@ def test_eight_ranks_equal_brute_force(name):
     )
     # Every rank may be the first, but for a ring, halving-doubling and BCube, where all are alike.
     if name == "tree":
-        assert solve(form, distance).cost <= least
+        assert search_by_latency(form, distance).cost <= least
     else:
-        assert solve(form, distance).cost == pytest.approx(least)
+        assert search_by_latency(form, distance).cost == pytest.approx(least)
 
 
 @pytest.mark.parametrize("name", ["halving-doubling", "bcube:2", "tree"])
@@ -68,7 +68,9 @@ def test_annealing_finds_what_brute_force_does(name, seed):
     )  # fmt: skip
     assert tried >= 40_000
     assert ended_by == "steps"
-    assert reference.cost(form, distance, found) == pytest.approx(solve(form, distance).cost)
+    assert reference.cost(form, distance, found) == pytest.approx(
+        search_by_latency(form, distance).cost
+    )
 
 
 @settings(max_examples=30)
@@ -78,7 +80,9 @@ def test_any_matrix_gets_an_order_no_dearer_than_given(distance, data):
     order = data.draw(st.permutations(range(size)))
     form = data.draw(forms(size))
     threads = data.draw(st.integers(1, 2))
-    solution = solve(form, distance, order, steps=5_000, threads=threads, proof_limit_s=0.01)
+    solution = search_by_latency(
+        form, distance, order, steps=5_000, threads=threads, proof_limit_s=0.01
+    )
     assert sorted(solution.order) == list(range(size))
     assert solution.cost == reference.cost(form, distance, solution.order)
     assert solution.cost <= reference.cost(form, distance, order)
@@ -94,7 +98,7 @@ def test_racks_that_fit_are_found(name):
     np.fill_diagonal(distance, 0.0)
     form = PAPER_FORMS[name](64)
     truth = np.argsort(place).tolist()
-    solution = solve(form, distance, steps=400_000, time_limit_s=60.0)
+    solution = search_by_latency(form, distance, steps=400_000, time_limit_s=60.0)
     assert solution.cost <= reference.cost(form, distance, truth)
 
 
@@ -114,7 +118,7 @@ def test_data_centre_orders_cost_a_fraction_of_random_ones(name, family, share):
     form = PAPER_FORMS[name](64)
     rng = np.random.default_rng(1)
     random = np.median([reference.cost(form, distance, rng.permutation(64)) for _ in range(51)])
-    solution = solve(form, distance, steps=1_500_000, time_limit_s=60.0)
+    solution = search_by_latency(form, distance, steps=1_500_000, time_limit_s=60.0)
     assert solution.ended_by == "steps"
     assert solution.cost <= share * random
 
@@ -125,9 +129,9 @@ def test_the_same_seed_and_steps_give_the_same_answer(name, threads):
     distance = datacenters.unequal(64, 4).distance
     form = PAPER_FORMS[name](64)
     options = {"steps": 60_000, "time_limit_s": 60.0, "threads": threads, "proof_limit_s": 0.0}
-    first = solve(form, distance, seed=7, **options)
-    assert first == solve(form, distance, seed=7, **options)
-    assert first.order != solve(form, distance, seed=8, **options).order
+    first = search_by_latency(form, distance, seed=7, **options)
+    assert first == search_by_latency(form, distance, seed=7, **options)
+    assert first.order != search_by_latency(form, distance, seed=8, **options).order
 
 
 @pytest.mark.parametrize("name", ["ring", "halving-doubling", "tree"])
@@ -143,7 +147,9 @@ def test_an_interrupt_keeps_the_best_so_far(name, threads):
         if next(calls) == 3:
             raise KeyboardInterrupt
 
-    solution = solve(form, distance, time_limit_s=60, threads=threads, on_progress=interrupt)
+    solution = search_by_latency(
+        form, distance, time_limit_s=60, threads=threads, on_progress=interrupt
+    )
     assert solution.ended_by == "interrupt"
     assert sorted(solution.order) == list(range(64))
     assert solution.cost == reference.cost(form, distance, solution.order)
@@ -152,7 +158,7 @@ def test_an_interrupt_keeps_the_best_so_far(name, threads):
 
 def test_time_ends_a_search_and_two_threads_try_more_than_one():
     distance = datacenters.uniform(64, 1).distance
-    solution = solve(PAPER_FORMS["tree"](64), distance, time_limit_s=0.05, threads=2)
+    solution = search_by_latency(PAPER_FORMS["tree"](64), distance, time_limit_s=0.05, threads=2)
     assert solution.ended_by == "time"
     assert solution.steps > 0
 
@@ -161,7 +167,7 @@ def test_an_order_that_cannot_be_better_is_returned_as_it_is():
     distance = np.ones((16, 16)) - np.eye(16)
     order = list(reversed(range(16)))
     for name in ("halving-doubling", "bcube", "tree"):
-        solution = solve(PAPER_FORMS[name](16), distance, order, steps=5_000)
+        solution = search_by_latency(PAPER_FORMS[name](16), distance, order, steps=5_000)
         assert solution.order == order
         if name != "tree":
             assert solution.lower_bound == pytest.approx(solution.cost)
@@ -172,9 +178,11 @@ def test_an_order_that_cannot_be_better_is_returned_as_it_is():
 def test_a_bound_comes_with_the_answer_unless_it_is_not_wanted(name):
     distance = datacenters.uniform(16, 1).distance
     form = PAPER_FORMS[name](16)
-    solution = solve(form, distance, steps=100_000, time_limit_s=60.0)
+    solution = search_by_latency(form, distance, steps=100_000, time_limit_s=60.0)
     assert 0.5 * solution.cost < solution.lower_bound <= solution.cost
-    unproven = solve(form, distance, steps=100_000, time_limit_s=60.0, proof_limit_s=0.0)
+    unproven = search_by_latency(
+        form, distance, steps=100_000, time_limit_s=60.0, proof_limit_s=0.0
+    )
     assert unproven.lower_bound == 0.0
     assert unproven.order == solution.order
 
@@ -192,7 +200,7 @@ def test_a_bound_comes_with_the_answer_unless_it_is_not_wanted(name):
 )
 def test_a_cost_of_nothing_is_met_at_once(form):
     distance = np.ones((form.ranks, form.ranks)) - np.eye(form.ranks)
-    solution = solve(form, distance, time_limit_s=60)
+    solution = search_by_latency(form, distance, time_limit_s=60)
     assert solution.cost == solution.lower_bound == 0.0
     assert solution.ended_by == "exact"
 
@@ -229,4 +237,4 @@ def test_clusters_hold_every_host_once(distance):
 )
 def test_wrong_input_is_refused(form, matrix, order, options):
     with pytest.raises(ValueError, match=r"expected|symmetric|negative|permutation"):
-        solve(form, matrix, order, **options)
+        search_by_latency(form, matrix, order, **options)

@@ -16,8 +16,8 @@ from solvers import _native
 from solvers.collectives.table import PeerTable
 from solvers.contention import reference
 from solvers.contention.bound import lower_bound_s
+from solvers.contention.contention_search import search_by_contention
 from solvers.contention.network import make_network
-from solvers.contention.search import search
 from solvers.contention.starts import in_sequence
 from solvers.contention.time import Clock, time_s
 
@@ -73,7 +73,7 @@ def test_small_cases_equal_brute_force_and_no_order_beats_the_bound(data, size):
     best_s = min(time_s(table, network, order) for order in itertools.permutations(range(size)))
     bound_s = lower_bound_s(table, network)
     assert bound_s <= best_s
-    found = search(table, network, time_limit_s=0.5, seed=1)
+    found = search_by_contention(table, network, time_limit_s=0.5, seed=1)
     assert found.time_s == time_s(table, network, found.order)
     assert found.lower_bound_s <= found.time_s
     assert found.time_s <= best_s * 1.02 + 1e-9
@@ -83,7 +83,7 @@ def test_small_cases_equal_brute_force_and_no_order_beats_the_bound(data, size):
 def test_a_ring_leaves_every_rack_once_and_the_bound_says_that_this_is_best(racks, hosts):
     network = racks_network(racks, hosts, shuffled=3)
     table = ring_table(racks * hosts, 10e6)
-    found = search(table, network, time_limit_s=2.0)
+    found = search_by_contention(table, network, time_limit_s=2.0)
     crossings = np.count_nonzero(
         network.group_of[found.order] != network.group_of[np.roll(found.order, 1)]
     )
@@ -96,7 +96,7 @@ def test_halving_doubling_keeps_large_halves_in_the_rack(racks, hosts):
     network = racks_network(racks, hosts, shuffled=5)
     table = halving_doubling_table(racks * hosts, 10e6)
     in_racks = np.argsort(network.group_of, kind="stable").tolist()
-    found = search(table, network, time_limit_s=1.0)
+    found = search_by_contention(table, network, time_limit_s=1.0)
     assert found.time_s <= time_s(table, network, in_racks) * (1 + 1e-9)
 
 
@@ -105,7 +105,9 @@ def test_among_equally_quick_rings_the_nearer_one_wins():
     network = make_network(8, group_of=[0, 1] * 4, uplink_send_bytes_s=1.0)
     place = np.array([0, 7, 2, 5, 1, 4, 3, 6], dtype=float)
     distance = np.abs(place[:, None] - place[None, :])
-    found = search(ring_table(8, 8.0), network, time_limit_s=0.5, tie_break_distance=distance)
+    found = search_by_contention(
+        ring_table(8, 8.0), network, time_limit_s=0.5, tie_break_distance=distance
+    )
     assert found.time_s == pytest.approx(14.0)
     # There and back along the line.
     assert distance[found.order, np.roll(found.order, 1)].sum() == 14.0
@@ -116,7 +118,7 @@ def test_among_equally_quick_rings_the_nearer_one_wins():
 def test_no_start_is_ever_made_worse(data, size):
     table, network = data.draw(tables(size)), data.draw(networks(size))
     starts = data.draw(st.lists(st.permutations(range(size)), min_size=1, max_size=3))
-    found = search(table, network, starts, time_limit_s=0.02)
+    found = search_by_contention(table, network, starts, time_limit_s=0.02)
     assert sorted(found.order) == list(range(size))
     assert found.time_s <= min(time_s(table, network, start) for start in starts)
 
@@ -124,7 +126,9 @@ def test_no_start_is_ever_made_worse(data, size):
 def test_the_same_seed_finds_the_same():
     network = racks_network(2, 5, shuffled=1)
     table = ring_table(10, 1000.0)
-    first, second = (search(table, network, seed=7, time_limit_s=60.0) for _ in range(2))
+    first, second = (
+        search_by_contention(table, network, seed=7, time_limit_s=60.0) for _ in range(2)
+    )
     assert first == second
     assert first.ended_by == "chains"
 
@@ -133,7 +137,7 @@ def test_an_interrupt_keeps_the_best_so_far():
     network = racks_network(16, 16, shuffled=2)
     table = halving_doubling_table(256, 1e6)
     threading.Timer(0.3, _thread.interrupt_main).start()
-    found = search(table, network, time_limit_s=60.0)
+    found = search_by_contention(table, network, time_limit_s=60.0)
     assert found.ended_by == "interrupt"
     assert found.time_s < time_s(table, network, range(256))
 
@@ -169,7 +173,7 @@ def test_groups_come_in_the_sequence_of_the_order():
 def test_what_cannot_be_searched_is_refused(arguments, complaint):
     given_arguments = {"table": ring_table(3, 3.0), "network": make_network(3), **arguments}
     with pytest.raises(ValueError, match=complaint):
-        search(**given_arguments)
+        search_by_contention(**given_arguments)
 
 
 def _problem(**changed):
@@ -206,5 +210,5 @@ def test_the_native_search_refuses_what_cannot_be(call):
 
 
 def test_one_host_has_one_order():
-    found = search(PeerTable(1, []), make_network(1))
+    found = search_by_contention(PeerTable(1, []), make_network(1))
     assert (found.order, found.time_s, found.ended_by) == ([0], 0.0, "exact")

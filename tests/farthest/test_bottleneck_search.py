@@ -11,11 +11,11 @@ import pytest
 
 from forms import ANY, form_of
 from solvers.bottleneck.blocks import largest_block, largest_component
-from solvers.bottleneck.search import solve
+from solvers.bottleneck.bottleneck_search import search_by_bottleneck
 from solvers.bottleneck.used import Used
 from solvers.collectives.form import Form, RingForm
-from solvers.slots import search as slots_search
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
+from solvers.slots.slot_search import cost_with_slots, search_with_slots
 
 Matrix = npt.NDArray[np.float64]
 
@@ -26,12 +26,12 @@ def distances(rng: np.random.Generator, hosts: int, levels: int = 50) -> Matrix:
     return upper + upper.T
 
 
-def best_by_trying(form: Form, distance: Matrix, filling: Filling) -> tuple[float, float]:
+def best_by_trying(form: Form, distance: Matrix, layout: RankLayout) -> tuple[float, float]:
     """The least greatest distance of all orders, and the least cost of those that have it."""
-    used = Used(form, filling)
+    used = Used(form, layout)
     return min(
-        (used.farthest(distance, order), slots_search.cost(form, distance, filling, order))
-        for order in map(list, itertools.permutations(range(filling.hosts)))
+        (used.farthest(distance, order), cost_with_slots(form, distance, layout, order))
+        for order in map(list, itertools.permutations(range(layout.hosts)))
     )
 
 
@@ -40,10 +40,12 @@ def best_by_trying(form: Form, distance: Matrix, filling: Filling) -> tuple[floa
 def test_equals_every_order_tried(name: str, seed: int) -> None:
     rng = np.random.default_rng([41, seed])
     hosts = 5 + seed % 3
-    form, filling = form_of(name, hosts), Filling([1] * hosts, hosts)
+    form, layout = form_of(name, hosts), RankLayout([1] * hosts, hosts)
     distance = distances(rng, hosts)
-    found = solve(form, distance, filling, list(range(hosts)), seed=seed, time_limit_s=60)
-    farthest, cost = best_by_trying(form, distance, filling)
+    found = search_by_bottleneck(
+        form, distance, layout, list(range(hosts)), seed=seed, time_limit_s=60
+    )
+    farthest, cost = best_by_trying(form, distance, layout)
     assert (found.farthest, found.cost) == (farthest, pytest.approx(cost))
     assert found.farthest_bound == farthest
     assert found.ended_by == "exact"
@@ -56,10 +58,10 @@ def test_equals_every_order_tried(name: str, seed: int) -> None:
 @pytest.mark.parametrize("name", ["ring", "tree", "all pairs"])
 def test_chosen_hosts_equal_every_choice_tried(name: str, slots: list[int], ranks: int) -> None:
     rng = np.random.default_rng([42, *slots, ranks])
-    form, filling = form_of(name, ranks), Filling(slots, ranks)
+    form, layout = form_of(name, ranks), RankLayout(slots, ranks)
     distance = distances(rng, len(slots))
-    found = solve(form, distance, filling, list(range(len(slots))), time_limit_s=20.0)
-    farthest, cost = best_by_trying(form, distance, filling)
+    found = search_by_bottleneck(form, distance, layout, list(range(len(slots))), time_limit_s=20.0)
+    farthest, cost = best_by_trying(form, distance, layout)
     assert found.farthest_bound <= farthest == found.farthest
     assert found.cost == pytest.approx(cost)
 
@@ -72,8 +74,12 @@ def test_a_hidden_ring_is_found_and_proven(hosts: int) -> None:
     ring = rng.permutation(hosts)
     near = 10.0 + rng.random(hosts)
     distance[ring, np.roll(ring, -1)] = distance[np.roll(ring, -1), ring] = near
-    found = solve(
-        RingForm(hosts), distance, Filling([1] * hosts, hosts), list(range(hosts)), time_limit_s=10
+    found = search_by_bottleneck(
+        RingForm(hosts),
+        distance,
+        RankLayout([1] * hosts, hosts),
+        list(range(hosts)),
+        time_limit_s=10,
     )
     assert found.farthest == found.farthest_bound == near.max()
     assert found.cost == pytest.approx(near.sum())
@@ -88,10 +94,10 @@ def test_a_slow_host_does_not_cost_the_others() -> None:
     distance[7, :] = distance[:, 7] = 50.0
     distance[7, 3] = distance[3, 7] = distance[7, 4] = distance[4, 7] = 40.0
     np.fill_diagonal(distance, 0.0)
-    form, filling = RingForm(hosts), Filling([1] * hosts, hosts)
-    found = solve(form, distance, filling, list(range(hosts)), time_limit_s=20.0)
+    form, layout = RingForm(hosts), RankLayout([1] * hosts, hosts)
+    found = search_by_bottleneck(form, distance, layout, list(range(hosts)), time_limit_s=20.0)
     assert found.farthest == found.farthest_bound == 40.0
-    free = slots_search.solve(form, distance, filling, list(range(hosts)), time_limit_s=20.0)
+    free = search_with_slots(form, distance, layout, list(range(hosts)), time_limit_s=20.0)
     assert found.cost == pytest.approx(free.cost)
     assert 0.99 * found.cost <= found.cost_bound <= found.cost
 
@@ -102,10 +108,10 @@ def test_what_is_not_known_proves_nothing() -> None:
     np.fill_diagonal(distance, 0.0)
     is_guess = np.zeros((hosts, hosts), dtype=bool)
     is_guess[0, 1:] = is_guess[1:, 0] = True
-    found = solve(
+    found = search_by_bottleneck(
         RingForm(hosts),
         distance,
-        Filling([1] * hosts, hosts),
+        RankLayout([1] * hosts, hosts),
         list(range(hosts)),
         is_guess=is_guess,
         time_limit_s=10.0,
@@ -113,10 +119,10 @@ def test_what_is_not_known_proves_nothing() -> None:
     # The other eight are on a path, whose hops are known.
     assert found.farthest_bound == found.farthest == 5.0
     is_guess[:, :] = ~np.eye(hosts, dtype=bool)
-    found = solve(
+    found = search_by_bottleneck(
         RingForm(hosts),
         distance,
-        Filling([1] * hosts, hosts),
+        RankLayout([1] * hosts, hosts),
         list(range(hosts)),
         is_guess=is_guess,
         time_limit_s=10.0,
@@ -129,7 +135,7 @@ def test_the_given_order_stays_where_nothing_is_better() -> None:
     hosts = 20
     distance = np.ones((hosts, hosts)) - np.eye(hosts)
     given = np.random.default_rng(45).permutation(hosts).tolist()
-    found = solve(RingForm(hosts), distance, Filling([1] * hosts, hosts), given)
+    found = search_by_bottleneck(RingForm(hosts), distance, RankLayout([1] * hosts, hosts), given)
     assert found.order == given
     assert found.ended_by in ("bound", "exact")
 
@@ -138,10 +144,10 @@ def test_keeps_to_its_time() -> None:
     rng = np.random.default_rng(46)
     hosts = 60
     begin = time.monotonic()
-    solve(
+    search_by_bottleneck(
         form_of("halving-doubling", 32),
         distances(rng, hosts, 10**6),
-        Filling([1] * hosts, 32),
+        RankLayout([1] * hosts, 32),
         list(range(hosts)),
         time_limit_s=1.0,
     )

@@ -24,7 +24,7 @@ _RELATIVE_TOLERANCE = 1e-9
 _PROOF_SHARE = 0.2
 
 
-def solve(
+def search_by_latency(
     form: Form,
     distance: Matrix,
     given: Sequence[int] | None = None,

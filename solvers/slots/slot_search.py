@@ -13,12 +13,12 @@ from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.distances import checked
 from solvers.orders import reference
-from solvers.orders import search as orders
 from solvers.orders.clusters import clustered
+from solvers.orders.latency_search import require_order, search_by_latency
 from solvers.orders.solution import OrderSolution, Progress
 from solvers.slots.anneal import anneal_order
 from solvers.slots.condense import condensed, padded
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 from solvers.slots.ring_bound import subset_ring_bound
 from solvers.slots.rings import solve_ring_of_some
 from solvers.slots.uneven import TURNS, by_places
@@ -35,17 +35,19 @@ _START_SHARE = 0.25
 _MOST_BOUND_SLOTS = 1024
 
 
-def cost(form: Form, distance: Matrix, filling: Filling, order: Sequence[int]) -> float:
+def cost_with_slots(
+    form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int]
+) -> float:
     """The latency form of the cost of an order of all hosts; none between ranks of a host."""
     if isinstance(form, RingForm):
-        return reference.cost(RingForm(filling.hosts), distance, order[: filling.used(order)])
-    return reference.cost(form, distance, filling.placement(order).tolist())
+        return reference.cost(RingForm(layout.hosts), distance, order[: layout.used(order)])
+    return reference.cost(form, distance, layout.placement(order).tolist())
 
 
-def solve(
+def search_with_slots(
     form: Form,
     distance: Matrix,
-    filling: Filling,
+    layout: RankLayout,
     given: Sequence[int],
     *,
     seed: int = 0,
@@ -64,7 +66,7 @@ def solve(
     Args:
         form: what the cost sums (Luo 2020, §5.2.1), over all ranks.
         distance: (H, H), symmetric, zero diagonal, finite, not negative.
-        filling: how ranks fill the H hosts.
+        layout: how ranks fill the H hosts.
         given: a permutation of all hosts.
         seed: decides every choice by chance; 0 to 2^63 - 1.
         time_limit_s: for the search. An interrupt (Ctrl-C) ends it earlier, with the best so far.
@@ -76,14 +78,14 @@ def solve(
         a permutation of all hosts; the lower bound holds for every choice and order of them.
 
     Raises:
-        ValueError: as `solvers.orders.search.solve`, or a form of another number of ranks.
+        ValueError: as `search_by_latency`, or a form of another number of ranks.
     """
-    if form.ranks != filling.ranks:
-        raise ValueError(f"the form has {form.ranks} ranks, the filling {filling.ranks}")
-    matrix = checked(distance, filling.hosts)
-    simpler = over_hosts(form, filling)
+    if form.ranks != layout.ranks:
+        raise ValueError(f"the form has {form.ranks} ranks, the layout {layout.ranks}")
+    matrix = checked(distance, layout.hosts)
+    simpler = over_hosts(form, layout)
     if simpler is not None:
-        return orders.solve(
+        return search_by_latency(
             simpler,
             matrix,
             given,
@@ -93,24 +95,24 @@ def solve(
             proof_limit_s=proof_limit_s,
             on_progress=on_progress,
         )
-    orders.require_order(given, filling.hosts)
-    if isinstance(form, RingForm) and filling.is_even:
+    require_order(given, layout.hosts)
+    if isinstance(form, RingForm) and layout.is_even:
         return solve_ring_of_some(
-            matrix, filling, given, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
+            matrix, layout, given, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
         )
-    whole = _Whole(form, matrix, filling, list(given))
+    whole = _Whole(form, matrix, layout, list(given))
     return whole.solve(seed, time_limit_s, proof_limit_s, on_progress)
 
 
-def over_hosts(form: Form, filling: Filling) -> Form | None:
+def over_hosts(form: Form, layout: RankLayout) -> Form | None:
     """A form over all hosts that costs the same, of which some may be idle; None for others."""
     if isinstance(form, RingForm):
-        return RingForm(filling.hosts) if filling.takes_all_hosts else None
-    if not filling.is_even:
+        return RingForm(layout.hosts) if layout.takes_all_hosts else None
+    if not layout.is_even:
         return None
     if isinstance(form, RoundsForm):
-        return condensed(form, filling.position_of, filling.hosts)
-    return padded(form, filling.hosts) if filling.slots[0] == 1 else None
+        return condensed(form, layout.position_of, layout.hosts)
+    return padded(form, layout.hosts) if layout.slots[0] == 1 else None
 
 
 @dataclass(frozen=True)
@@ -119,11 +121,11 @@ class _Whole:
 
     form: Form
     matrix: Matrix
-    filling: Filling
+    layout: RankLayout
     given: list[int]
 
     def price(self, order: Sequence[int]) -> float:
-        return cost(self.form, self.matrix, self.filling, order)
+        return cost_with_slots(self.form, self.matrix, self.layout, order)
 
     def solve(
         self,
@@ -135,7 +137,7 @@ class _Whole:
         given_cost = self.price(self.given)
         if given_cost == 0.0:
             return OrderSolution(self.given, 0.0, 0.0, "exact", 0)
-        hosts = self.filling.hosts
+        hosts = self.layout.hosts
         if hosts <= _MOST_TRIED_HOSTS:
             # The given order comes first, and stays where another costs as much.
             tried = [self.given, *map(list, itertools.permutations(range(hosts)))]
@@ -149,7 +151,7 @@ class _Whole:
         found, steps, ended_by = anneal_order(
             self.price,
             start,
-            self.filling.used,
+            self.layout.used,
             seed=seed,
             time_limit_s=(1.0 - _START_SHARE) * time_limit_s,
             on_progress=on_progress,
@@ -159,7 +161,7 @@ class _Whole:
             found, best = self.given, given_cost
         if ended_by == "interrupt":
             return OrderSolution(found, best, 0.0, ended_by, steps)
-        bound = min(best, slots_bound(self.form, self.matrix, self.filling, proof_limit_s))
+        bound = min(best, slots_bound(self.form, self.matrix, self.layout, proof_limit_s))
         return OrderSolution(found, best, bound, ended_by, steps)
 
     def _start(self, seed: int, time_limit_s: float) -> list[int]:
@@ -168,10 +170,10 @@ class _Whole:
         form = self.form
         if not isinstance(form, RoundsForm):
             return min(starts, key=self.price)
-        hosts = self.filling.hosts
+        hosts = self.layout.hosts
 
         def search(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
-            found = orders.solve(
+            found = search_by_latency(
                 condensed(form, place_of, hosts),
                 self.matrix,
                 start,
@@ -183,27 +185,27 @@ class _Whole:
                 raise KeyboardInterrupt
             return found.order
 
-        return by_places(self.filling, starts, self.price, search)
+        return by_places(self.layout, starts, self.price, search)
 
 
-def slots_bound(form: Form, matrix: Matrix, filling: Filling, time_limit_s: float) -> float:
+def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: float) -> float:
     """A value that no placement costs less than, be the ranks of a host adjacent or not.
 
     0 where none is known in time. An interrupt (Ctrl-C) ends the proof with that.
     """
     if isinstance(form, RingForm):
-        return subset_ring_bound(matrix, filling)
-    places = sum(filling.slots)
+        return subset_ring_bound(matrix, layout)
+    places = sum(layout.slots)
     if time_limit_s <= 0.0 or places > _MOST_BOUND_SLOTS:
         return 0.0
     try:
-        found = lower_bound(padded(form, places), by_slot(matrix, filling), time_limit_s)
+        found = lower_bound(padded(form, places), by_slot(matrix, layout), time_limit_s)
     except KeyboardInterrupt:
         return 0.0
     return found.value
 
 
-def by_slot(matrix: Matrix, filling: Filling) -> Matrix:
+def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
     """(S, S) the distances between all slots, those of one host none apart, host after host."""
-    host_of = np.repeat(np.arange(filling.hosts), filling.slots)
+    host_of = np.repeat(np.arange(layout.hosts), layout.slots)
     return np.ascontiguousarray(matrix[np.ix_(host_of, host_of)])
