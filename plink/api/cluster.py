@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,12 +33,7 @@ class Cluster(cluster_file.Cluster):
 
     The members of `plink.files.cluster.Cluster`, of which most are used: `hosts`, `names`,
     `groups`, `rtt`, `bandwidth`, `uplinks`, `unreachable`.
-
-    Args:
-        source_hash: of the file that it was read from; None where it was not.
     """
-
-    source_hash: str | None = None
 
     @classmethod
     def read(cls, path: PathName) -> Cluster:
@@ -47,8 +42,7 @@ class Cluster(cluster_file.Cluster):
         Raises:
             WrongUseError: not a cluster file, or one with values that cannot be.
         """
-        found, source_hash = cluster_file.read(os.fspath(path))
-        return upgraded(cls, found, source_hash=source_hash)
+        return upgraded(cls, cluster_file.read(os.fspath(path)))
 
     @classmethod
     def from_matrix(
@@ -117,11 +111,12 @@ class Cluster(cluster_file.Cluster):
         return list(dict.fromkeys([*missing, *found]))
 
     @cached_property
-    def content_hash(self) -> str:
-        """What orders and plans made from it record: the hash of its file, saved or yet to be."""
-        if self.source_hash is not None:
-            return self.source_hash
-        return document.digest(document.dump(cluster_file.to_json(self)))
+    def hashed(self) -> Cluster:
+        """The same with the hash of its file, which orders and plans record, saved or yet to be."""
+        if self.file_hash is not None:
+            return self
+        content = document.dump(cluster_file.to_json(self))
+        return replace(self, file_hash=document.digest(content))
 
     def save(self, path: PathName) -> None:
         """Write a cluster file, whole or not at all; packed where the name ends in `.gz`.

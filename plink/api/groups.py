@@ -144,7 +144,7 @@ def group(
 def groups_of(cluster: Cluster, found: Found) -> Groups:
     """What was found in a cluster, beside the cluster that has it."""
     # The groups make it another cluster than the one in the file.
-    grouped = replace(cluster, source_hash=None)
+    grouped = replace(cluster, file_hash=None)
     with_them = with_groups(grouped, found)
     assert isinstance(with_them, Cluster)  # noqa: S101  for the type checker
     return Groups(with_them, found.grouping, found.is_too_sparse)

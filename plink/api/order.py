@@ -23,9 +23,9 @@ from plink.files import document
 from plink.files import order as order_file
 from plink.files.rtt import readings_at
 from plink.optimize.orders.by_bandwidth import is_by_bandwidth
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.optimize.orders.quality import doubt
 from plink.optimize.orders.slots import MAX_SLOTS
-from plink.optimize.orders.solve import Task, solve_order
 from solvers.collectives.registry import ALGORITHMS
 
 Objective = Literal["latency", "contention", "bandwidth"]
@@ -58,8 +58,7 @@ class Order(order_file.Order):
         Raises:
             WrongUseError: not an order file, or one with values that cannot be.
         """
-        found, _ = order_file.read(os.fspath(path))
-        return upgraded(cls, found)
+        return upgraded(cls, order_file.read(os.fspath(path)))
 
     @property
     def hosts_by_rank(self) -> list[str]:
@@ -176,7 +175,7 @@ def order(
     chosen("engine", engine, get_args(Engine))
     if objective is not None:
         chosen("objective", objective, get_args(Objective))
-    task = Task(
+    request = OrderRequest(
         algorithm=algorithm,
         objective=objective,
         size_bytes=size_bytes(size),
@@ -189,8 +188,8 @@ def order(
         slots=slots,
         is_interleaved=interleave,
     )
-    read = _read_at(known, percentile, objective)
-    found = solve_order(read, known.content_hash, task, search(progress, time_limit_s))
+    read = _read_at(known.hashed, percentile, objective)
+    found = find_order(read, request, search(progress, time_limit_s))
     result = upgraded(Order, found, cluster=known)
     if found.unmeasured_hosts:
         warn(

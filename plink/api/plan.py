@@ -12,7 +12,7 @@ from plink.api.objects import PathName, page, upgraded
 from plink.api.progress import OnProgress, stages
 from plink.base.text import counted, rtt_text
 from plink.files import plan as plan_file
-from plink.optimize.plans.solve import Task, solve_plan
+from plink.optimize.plans.planning import PlanRequest, find_plan
 
 Kind = Literal["auto", "2lha", "flat", "ring", "tree"]
 
@@ -99,6 +99,6 @@ def plan(
     chosen("kind", kind, get_args(Kind))
     whole("ranks_per_host", ranks_per_host, 1, _MAX_RANKS_PER_HOST)
     whole("seed", seed, 0, MAX_SEED)
-    task = Task(kind, size_bytes(size), ranks_per_host, seed)
-    found = solve_plan(known, known.content_hash, task, stages(progress))
+    request = PlanRequest(kind, size_bytes(size), ranks_per_host, seed)
+    found = find_plan(known.hashed, request, stages(progress))
     return upgraded(Plan, found.plan, reason=found.reason)

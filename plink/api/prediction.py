@@ -10,6 +10,7 @@ from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import page
 from plink.api.order import Order
 from plink.api.progress import OnProgress, stages
+from plink.api.said import warn
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
 from plink.base.text import counted
@@ -18,7 +19,7 @@ from plink.optimize.forecast import Forecast, Orders, Row, forecast
 from plink.optimize.orders.slots import filling_of, slots_of
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,6 +94,8 @@ def predict(
     whole("seed", seed, 0, MAX_SEED)
     if isinstance(order, FileOrder):
         known, orders = _of_order(order, cluster)
+        if order.made_from not in (None, known.hashed.file_hash):
+            warn("the order was not made of this cluster as it is now")
     else:
         known = checked_cluster(order, "predict")
         orders = Orders("cluster", None, filling_of(known.hosts, None))
@@ -122,7 +125,7 @@ def _of_order(order: FileOrder, cluster: Cluster | None) -> tuple[Cluster, Order
     if ranks is None:
         ranks = [place for place, host in enumerate(order.hosts) for _ in range(host.slots)]
     placement = [place_of[order.hosts[rank].name] for rank in ranks]
-    return known, Orders("order", placement, Filling(slots_of(order, known.hosts), order.ranks))
+    return known, Orders("order", placement, RankLayout(slots_of(order, known.hosts), order.ranks))
 
 
 def _find(name: str) -> Algorithm:

@@ -34,8 +34,7 @@ def read(path: PathName) -> Any:
     data = document.parse(content, source)
     kind = data.get("format")
     if kind == cluster_file.FORMAT:
-        found = cluster_file.from_json(data, source)
-        return upgraded(Cluster, found, source_hash=document.digest(content))
+        return upgraded(Cluster, cluster_file.from_json(data, source, document.digest(content)))
     if kind == order_file.FORMAT:
         return upgraded(Order, order_file.from_json(data, source))
     if kind == plan_file.FORMAT:

@@ -151,6 +151,9 @@ def test_an_order_from_a_file_is_predicted_with_its_cluster(tmp_path: Path) -> N
     assert caught.value.hint == "give the cluster that it was made of, too"
     prediction = plink.predict(order, cluster=cluster, algorithms=["ring"])
     assert prediction["ring"].order is not None
+    changed = plink.group(cluster).cluster
+    with pytest.warns(plink.PlinkWarning, match="not made of this cluster as it is now"):
+        plink.predict(order, cluster=changed, algorithms=["ring"])
     with pytest.raises(plink.WrongUseError, match="have different hosts"):
         plink.predict(order, cluster=rack_cluster(2, 2))
 
