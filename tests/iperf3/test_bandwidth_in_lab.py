@@ -24,7 +24,7 @@ UPLINK_GBIT_S = 0.06 * 1448 / 1514
 
 
 def read(path: Path) -> Cluster:
-    return cluster_file.read(str(path))[0]
+    return cluster_file.read(str(path))
 
 
 def iperf3s(lab: Lab) -> list[int]:

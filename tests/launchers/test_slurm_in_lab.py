@@ -117,6 +117,6 @@ def test_hosts_of_an_allocation(
     out = tmp_path / "cluster.json"
     words = ["probe", "@slurm", "-F", str(slurm.lab.ssh_config), "--count", "10", "-o", str(out)]
     assert run(words) == 0
-    cluster, _ = cluster_file.read(str(out))
+    cluster = cluster_file.read(str(out))
     assert [host.name for host in cluster.hosts] == names
     assert sorted(host.slots for host in cluster.hosts) == [1, 2]

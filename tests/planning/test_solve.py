@@ -15,7 +15,7 @@ from plink.files.groups import Group
 from plink.model.network import network_of
 from plink.optimize.plans.kinds import KINDS, build
 from plink.optimize.plans.levels import grouped_as
-from plink.optimize.plans.solve import Planned, Task, candidate, solve_plan
+from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_plan
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure
@@ -26,7 +26,7 @@ S = 20_000_000
 
 
 def plan(cluster: Cluster, kind: str = "auto", **options) -> Planned:
-    found = solve_plan(cluster, "sha256:0", Task(kind, **{"size_bytes": S, **options}))
+    found = find_plan(cluster, PlanRequest(kind, **{"size_bytes": S, **options}))
     for each in found.candidates:
         check(each.forest)
     return found

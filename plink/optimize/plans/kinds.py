@@ -13,7 +13,7 @@ from solvers.forests.inside_hosts import inside_hosts
 from solvers.forests.ring import ring
 from solvers.forests.routes import Indices, Routes
 from solvers.forests.two_level import two_level
-from solvers.ring.search import solve
+from solvers.ring.ring_search import search_ring
 
 KINDS = ("2lha", "flat", "ring", "tree")
 
@@ -76,7 +76,7 @@ def near_order(network: Network, seed: int, distance: Floats | None = None) -> l
     crosses = (group_of[:, None] != group_of[None, :]).astype(np.float64)
     # One crossing more is dearer than all that distances can save.
     penalty = max(1.0, float(distance.max())) * network.hosts
-    found = solve(distance + penalty * crosses, seed=seed, time_limit_s=_ORDER_TIME_LIMIT_S)
+    found = search_ring(distance + penalty * crosses, seed=seed, time_limit_s=_ORDER_TIME_LIMIT_S)
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
     order = list(found.order)
