@@ -36,7 +36,7 @@ LONG = (
     "probes/test_hostile_host.py",
     "lab/test_move.py",
     "lab/test_rootless.py",
-    "solvers/orders/test_search.py",
+    "solvers/orders/test_latency_search.py",
     "dpdk/test_probe.py",
     "autotune/test_reprobing.py",
     "autotune/test_resuming.py",
@@ -70,7 +70,7 @@ LONG = (
 SLOW = (
     "embedding/test_embedding.py",
     "embedding/test_halves.py",
-    "farthest/test_search.py",
+    "farthest/test_bottleneck_search.py",
     "grouping/test_group_command.py",
     "groups/test_levels.py",
     "groups/test_recorded_labs.py",
@@ -81,7 +81,7 @@ SLOW = (
     "probing/test_simulated.py",
     "pytorch/test_buckets.py",
     "sampling/test_networks.py",
-    "solvers/orders/test_search.py",
+    "solvers/orders/test_latency_search.py",
     "solvers/test_exact.py",
 )
 
@@ -99,9 +99,9 @@ def places(paths: Sequence[Path]) -> dict[Path, float]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow ones, mix long files with short ones, and give tests of real hosts on shared cores a second chance.
+    """Mark slow files, mix long ones with short ones, and let tests of real hosts try twice.
 
-    The summary names who took it, and says why.
+    They share cores with all else. The summary names which did, and says why.
     """
     assert not (absent := [name for name in (*LONG, *SLOW) if not (FOLDER / name).exists()]), absent
     slow = {FOLDER / name for name in SLOW}
