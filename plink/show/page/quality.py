@@ -15,7 +15,7 @@ from plink.show.page.parts import LINE, Figure, Paragraph, Part, Section, Table,
 from plink.show.page.subject import Subject
 from plink.show.terminal.facts import facts, failures, notes
 from plink.show.terminal.summary import summarise
-from probes.echo.disturbance import DISTURBED
+from probes.echo.readings import DISTURBED
 
 Vector = npt.NDArray[np.float64]
 

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.echo.disturbance import disturbance
-from probes.echo.grants import Grants
-from probes.echo.meetings import Meetings
-from probes.echo.pace import Pace
+from probes.echo.grants import Grants, Pace
 from probes.echo.protocol import Effort, Over, Rtt
+from probes.echo.readings import Meetings, disturbance
 
 efforts = st.builds(
     Effort, st.integers(0, 10**7), st.integers(0, 10**7), st.none() | st.integers(0, 10**7)

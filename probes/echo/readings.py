@@ -1,16 +1,89 @@
-"""From what agents report to readings: held until a meeting's disturbance is known."""
+"""From what both ends of a meeting report to readings, with how much the meeting was disturbed."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from probes.echo.disturbance import disturbance
-from probes.echo.meetings import Meeting, Meetings
-from probes.echo.placement import Placement
-from probes.echo.protocol import Over, Rtt
+from probes.echo.grants import Placement
+from probes.echo.protocol import Effort, Over, Rtt
 from probes.echo.schedule import Schedule
 from probes.samples import RttReading, Sink
+
+# From this share on a reading is not trusted (docs/benchmarks/probing.md).
+DISTURBED = 0.15
+
+
+def disturbance(one: Effort, other: Effort, *, same_processor: bool) -> float | None:
+    """The share of a meeting's time that its ends spent waiting for a processor, 0 to 1.
+
+    On one processor the two ends wait for each other all the time, and that is no disturbance:
+    there it is the time in which neither of them ran, as far as they were ready to.
+
+    None where a host's kernel does not tell, or where nothing was measured.
+    """
+    elapsed_us = max(one.elapsed_us, other.elapsed_us)
+    if one.wait_us is None or other.wait_us is None or elapsed_us == 0:
+        return None
+    lost_us = one.wait_us + other.wait_us
+    if same_processor:
+        lost_us = min(lost_us, elapsed_us - one.run_us - other.run_us)
+    return min(max(lost_us, 0) / elapsed_us, 1.0)
+
+
+@dataclass
+class Meeting:
+    """A meeting that goes on, or has ended.
+
+    Args:
+        ends: the two hosts, leader first.
+        number: its round.
+        readings: what they measured, by host.
+        efforts: what it took of those that are done.
+    """
+
+    ends: tuple[int, int]
+    number: int
+    readings: dict[int, Rtt] = field(default_factory=dict)
+    efforts: dict[int, Effort] = field(default_factory=dict)
+
+
+class Meetings:
+    """Gathers reports by meeting. A host that is lost reports no more."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[int, int, int], Meeting] = {}
+        self._lost: set[int] = set()
+
+    def reading(self, host: int, event: Rtt) -> None:
+        """One end has measured the other."""
+        self._meeting(host, event).readings[host] = event
+
+    def over(self, host: int, event: Over) -> Meeting | None:
+        """One end is done. Returns the meeting if nothing more will be heard of it."""
+        meeting = self._meeting(host, event)
+        meeting.efforts[host] = event.effort
+        return self._close(meeting)
+
+    def host_lost(self, host: int) -> list[Meeting]:
+        """A host will report no more. Returns its meetings: they end by this."""
+        self._lost.add(host)
+        mine = [key for key, meeting in self._open.items() if host in meeting.ends]
+        return [self._open.pop(key) for key in mine]
+
+    def rest(self) -> list[Meeting]:
+        """The meetings that have not ended."""
+        return list(self._open.values())
+
+    def _meeting(self, host: int, event: Rtt | Over) -> Meeting:
+        ends = (min(host, event.partner), max(host, event.partner))
+        return self._open.setdefault((event.round, *ends), Meeting(ends, event.round))
+
+    def _close(self, meeting: Meeting) -> Meeting | None:
+        if set(meeting.ends) - meeting.efforts.keys() - self._lost:
+            return None
+        return self._open.pop((meeting.number, *meeting.ends))
 
 
 class Delivery:
