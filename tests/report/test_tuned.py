@@ -19,8 +19,8 @@ from plink.base.errors import WrongUseError
 from plink.base.text import bandwidth_text, bytes_text
 from plink.cli import run
 from plink.show.page import tuned_figure
-from plink.show.page.inputs import read_inputs
 from plink.show.page.parts import Figure, Table
+from plink.show.page.subject import read_inputs
 from plink.show.page.tuned import tuned_sections
 from report.test_report_command import HOSTILE, in_a_browser, needs_plotly, visible
 from support.require import require_browser
