@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from page.subjects import FAR_US, NEAR_US, ordered, racks, subject, without
 from plink.model.distance import distances
 from plink.show.page import distances as heat
 from plink.show.page.costs import cost_bars
@@ -21,7 +22,6 @@ from plink.show.page.quality import host_dots, spreads
 from plink.show.page.report import sections_of
 from plink.show.page.ring import rings
 from plink.show.terminal.scale import scale_for
-from report.subjects import FAR_US, NEAR_US, ordered, racks, subject, without
 
 SIZES = [3, 5, 4]
 
