@@ -6,12 +6,12 @@
 
 #include "ring/matrix.hpp"
 
-namespace plink::rounds {
+namespace plink::annealing {
 
 using ring::Matrix;
 
 /// What the cost of rounds sums: by round a weight and pairs of ranks.
-class Form {
+class RoundsForm {
   public:
     using Edges = std::vector<std::pair<int, int>>;
 
@@ -20,7 +20,7 @@ class Form {
         int round, partner, edge;
     };
 
-    Form(int ranks, std::vector<Edges> rounds, std::vector<double> weights)
+    RoundsForm(int ranks, std::vector<Edges> rounds, std::vector<double> weights)
         : ranks_(ranks),
           rounds_(std::move(rounds)),
           weights_(std::move(weights)),
@@ -71,4 +71,4 @@ class Form {
     std::vector<Message> messages_;
 };
 
-}  // namespace plink::rounds
+}  // namespace plink::annealing

@@ -6,7 +6,7 @@
 
 #include "ring/matrix.hpp"
 
-namespace plink::trees {
+namespace plink::annealing {
 
 using ring::Matrix;
 
@@ -67,4 +67,4 @@ class Tree {
     std::vector<int> from_root_;
 };
 
-}  // namespace plink::trees
+}  // namespace plink::annealing

@@ -6,7 +6,7 @@
 
 #include "ring/matrix.hpp"
 
-namespace plink::rounds {
+namespace plink::annealing {
 
 /// A distance matrix of at least 2 hosts in steps: two bytes a pair, so that a thousand hosts fit
 /// into a cache, and few enough steps that a function of all of them is soon tabled. Every distance
@@ -32,4 +32,4 @@ class Levels {
     std::vector<std::uint16_t> level_;
 };
 
-}  // namespace plink::rounds
+}  // namespace plink::annealing

@@ -1,8 +1,8 @@
-#include "rounds/levels.hpp"
+#include "annealing/levels.hpp"
 
 #include <algorithm>
 
-namespace plink::rounds {
+namespace plink::annealing {
 
 namespace {
 
@@ -51,4 +51,4 @@ std::uint16_t Levels::below(double distance) const {
     return static_cast<std::uint16_t>(std::max<std::ptrdiff_t>(above - value_.begin() - 1, 0));
 }
 
-}  // namespace plink::rounds
+}  // namespace plink::annealing
