@@ -7,7 +7,7 @@ import pytest
 
 from plink.files.cluster import Cluster, Host
 from plink.show.terminal.summary import summarise, to_json
-from view.racks import racks
+from show.racks import racks
 
 
 def test_two_modes_and_their_shares() -> None:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from plink.model.distance import distances
+from show.racks import racks
 from solvers.seriation import seriate
-from view.racks import racks
 
 
 def runs(labels: object) -> int:

@@ -11,7 +11,7 @@ from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.show.terminal.paper import Paper
 from plink.show.terminal.ranks import print_ranks, rank_labels
 from plink.show.terminal.scale import SHADES
-from view.racks import racks
+from show.racks import racks
 
 TEMPLATE = find_order(racks(1, 3).cluster, OrderRequest(seed=1, time_limit_s=0.1))
 

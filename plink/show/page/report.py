@@ -1,18 +1,21 @@
-"""The sections of a report, in the order in which they are read."""
+"""A report: its title, and its sections in the order in which they are read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from plink.autotune.log.history import History
+from plink.base.text import counted
 from plink.show.page.costs import costs_section
 from plink.show.page.distances import distances_section
-from plink.show.page.grouping import groups_section
+from plink.show.page.groups import groups_section
 from plink.show.page.overview import next_section, origin_section, overview_section
 from plink.show.page.parts import Section
 from plink.show.page.points import map_section
 from plink.show.page.quality import quality_section
 from plink.show.page.ring import ring_section
 from plink.show.page.subject import Subject
+from plink.show.page.tuned import tuned_sections
 
 # Each says what it has to say of a subject, or None where that has nothing of the kind.
 SECTIONS: Sequence[Callable[[Subject], Section | None]] = (
@@ -26,6 +29,21 @@ SECTIONS: Sequence[Callable[[Subject], Section | None]] = (
     quality_section,
     origin_section,
 )
+
+
+def report(subject: Subject | History, sources: Sequence[str]) -> tuple[str, list[Section]]:
+    """The title and the sections of a report.
+
+    Args:
+        subject: what it is about.
+        sources: the files that it was read from, as messages call them.
+    """
+    if isinstance(subject, History):
+        hosts = counted(len(subject.hosts), "host")
+        title = f"plink autotune: {', '.join(sources)}, {hosts}"
+        return title, tuned_sections(subject, sources)
+    source = subject.source or ", ".join(named.source for named in subject.orders)
+    return f"plink: {source}, {counted(len(subject.names), 'host')}", sections_of(subject)
 
 
 def sections_of(subject: Subject) -> list[Section]:

@@ -15,7 +15,7 @@ import pytest
 from plink.cli import run
 from plink.files.cluster import Host
 from support.lab import Lab, lab_cluster
-from verifying.orders import write_order
+from verify.orders import write_order
 
 pytestmark = pytest.mark.lab
 

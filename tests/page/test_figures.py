@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from page.subjects import FAR_US, NEAR_US, ordered, racks, subject, without
 from plink.model.distance import distances
 from plink.show.page import distances as heat
-from plink.show.page.circle import rings
 from plink.show.page.costs import cost_bars
 from plink.show.page.distances import heat_map
+from plink.show.page.groups import MAX_JOINTS, dendrogram
 from plink.show.page.hops import leaving
-from plink.show.page.page import figures_json
+from plink.show.page.html import figures_json
 from plink.show.page.parts import Figure
 from plink.show.page.points import map_section
 from plink.show.page.quality import host_dots, spreads
-from plink.show.page.sections import sections_of
-from plink.show.page.tree import MAX_JOINTS, dendrogram
+from plink.show.page.report import sections_of
+from plink.show.page.ring import rings
 from plink.show.terminal.scale import scale_for
-from report.subjects import FAR_US, NEAR_US, ordered, racks, subject, without
 
 SIZES = [3, 5, 4]
 

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from plink.show.terminal.heatmap import Picture, draw, legend
 from plink.show.terminal.scale import SHADES, Scale, colour, scale_for, shade
-from view.racks import FAR_US, NEAR_US, racks
+from show.racks import FAR_US, NEAR_US, racks
 
 SCALE = Scale(NEAR_US, FAR_US)
 NEAR, FAR = colour(0.0), colour(1.0)

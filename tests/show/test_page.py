@@ -13,7 +13,7 @@ from plink.show.terminal.page import print_cluster
 from plink.show.terminal.paper import Paper
 from plink.show.terminal.scale import SHADES
 from plink.show.terminal.summary import summarise
-from view.racks import Racks, racks
+from show.racks import Racks, racks
 
 
 def page(made: Racks, width: int = 80, *, colour: bool = False) -> list[str]:

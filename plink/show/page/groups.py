@@ -1,4 +1,4 @@
-"""The dendrogram: in which order, and how far apart, hosts join into clusters."""
+"""The groups as a table, how sure they are, and the dendrogram that they are cut from."""
 
 from __future__ import annotations
 
@@ -10,11 +10,27 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.text import rtt_text
+from plink.files.cluster import Cluster
+from plink.model.capacity import capacity
 from plink.model.distance import Matrix
-from plink.show.page.colours import NO_GROUP, group_colour
-from plink.show.page.parts import LINE, MUTED, Figure, plotly_text, rounded
+from plink.show.page.parts import (
+    LINE,
+    MUTED,
+    NO_GROUP,
+    Figure,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    group_colour,
+    plotly_text,
+    rounded,
+)
 from plink.show.page.subject import Subject
+from plink.show.terminal.bandwidth import UPLINK_HEADER, uplink_rows
+from plink.show.terminal.groups import GROUP_HEADER, group_rows, grouping_lines
 
+_LEAST_HOSTS = 3
 # More joints than this are thinner than a screen's dots; the lowest are left out.
 MAX_JOINTS = 512
 _MAX_NAMES = 48
@@ -23,6 +39,65 @@ _SHORT = 0.93
 _LEAST_TICKS = 3
 # Where hosts are no distance apart at all, which a logarithm does not know.
 _LEAST_US = 1e-3
+
+
+def groups_section(subject: Subject) -> Section | None:
+    """Groups and their uplinks, and the dendrogram of the distances."""
+    cluster = subject.cluster
+    if cluster is None:
+        return None
+    parts: list[Part] = [*_groups(cluster), *_uplinks(cluster)]
+    if subject.distances is not None and len(subject.names) >= _LEAST_HOSTS:
+        parts.append(dendrogram(subject, subject.distances.matrix_us))
+    return Section("groups", "Groups", parts)
+
+
+def _groups(cluster: Cluster) -> list[Part]:
+    if not cluster.groups:
+        looked = cluster.grouping is not None
+        return [
+            Paragraph(
+                "plink group found no groups that are apart from each other."
+                if looked
+                else "No groups are known yet; plink group finds them."
+            )
+        ]
+    parts: list[Part] = [
+        Table(
+            "Groups, and how far their hosts are from each other and from the nearest other group",
+            GROUP_HEADER,
+            group_rows(cluster, capacity(cluster, cluster.groups)),
+            numbers=range(1, len(GROUP_HEADER) - 1),
+        )
+    ]
+    if cluster.grouping is not None:
+        lines = grouping_lines(cluster, cluster.grouping)
+        parts += [Paragraph(_sentence(line)) for line in lines]
+        parts += [Paragraph(_sentence(note), is_note=True) for note in cluster.grouping.notes]
+    return parts
+
+
+def _uplinks(cluster: Cluster) -> list[Part]:
+    if cluster.uplinks is None:
+        if not cluster.groups:
+            return []
+        return [
+            Paragraph(
+                "Uplinks were not measured: what groups can exchange with each other is not known."
+            )
+        ]
+    return [
+        Table(
+            "What all hosts of a group together exchange with other groups",
+            UPLINK_HEADER,
+            uplink_rows(cluster),
+            numbers=range(1, len(UPLINK_HEADER)),
+        )
+    ]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 @dataclass
@@ -55,7 +130,7 @@ def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
     branches = _branches(subject, joints, leaves)
     least = max(_LEAST_US, float(joints[:, 2][joints[:, 2] > 0.0].min(initial=joints[-1, 2])))
     low, high = 0.8 * least, 1.06 * max(least, float(joints[-1, 2]))
-    ticks = _ticks(low, high)
+    ticks = _axis_ticks(low, high)
     traces = [_trace(subject, group, branches[group]) for group in sorted(branches)]
     axis: dict[str, Any] = {
         "showgrid": False,
@@ -101,7 +176,7 @@ def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
     )
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def _axis_ticks(low: float, high: float) -> list[float]:
     """1, 2 and 5 times powers of ten between two values; also 1.5, 3 and 7 where those are few."""
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
 

@@ -18,7 +18,7 @@ from plink.files import order as order_file
 from plink.files.cluster import Host
 from support.lab import Lab, lab_cluster
 from support.require import require_launcher
-from verifying.orders import write_order
+from verify.orders import write_order
 
 pytestmark = [pytest.mark.lab, pytest.mark.needs("mpi")]
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")

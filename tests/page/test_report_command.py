@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from page.subjects import racks, without
 from plink.cli import run
 from plink.files import cluster, document, order
 from plink.files.grouping import Grouping
 from plink.optimize.orders.ordering import OrderRequest, find_order
-from report.subjects import racks, without
 from support.require import require_browser
 
 HOSTILE = ["<script>alert(1)</script>", "<img/src=x/onerror=alert(2)>", "<b>bold</b>&amp;"]

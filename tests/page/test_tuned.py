@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from autotune.logs import NAMES, SIZE_BYTES, THROTTLED, WINDOWS, plan_of_log, write_log
+from page.test_report_command import HOSTILE, in_a_browser, needs_plotly, visible
 from plink.autotune.log import autotune_log
 from plink.autotune.log.history import History, history_of
 from plink.autotune.tuner.decision import Action
@@ -19,10 +20,9 @@ from plink.base.errors import WrongUseError
 from plink.base.text import bandwidth_text, bytes_text
 from plink.cli import run
 from plink.show.page import tuned_figure
-from plink.show.page.inputs import read_inputs
 from plink.show.page.parts import Figure, Table
+from plink.show.page.subject import read_inputs
 from plink.show.page.tuned import tuned_sections
-from report.test_report_command import HOSTILE, in_a_browser, needs_plotly, visible
 from support.require import require_browser
 
 
