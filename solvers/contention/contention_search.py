@@ -118,7 +118,7 @@ def search_by_contention(
     if not time_limit_s > 0.0:
         raise ValueError(f"time_limit_s is {time_limit_s}, expected more than 0")
     distance = _distance(tie_break_distance, network)
-    run = _Run(
+    run = _ContentionSearch(
         Clock(table, network, position_of),
         network,
         distance,
@@ -142,7 +142,7 @@ def _distance(given: npt.ArrayLike | None, network: Network) -> Floats:
     return distance
 
 
-class _Run:
+class _ContentionSearch:
     """One search: starts, then chains."""
 
     def __init__(
