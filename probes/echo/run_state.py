@@ -103,7 +103,7 @@ class RunState:
         self._agents.tell(index, "alive\n")
 
     def doubts_end_at(self) -> float:
-        """When the first doubted agent will be overdue; infinite where there is none."""
+        """When the first doubted agent will be overdue; infinite without doubted agents."""
         return self._liveness.doubts_end_at()
 
     def lose_the_silent(self) -> None:
@@ -119,7 +119,7 @@ class RunState:
             self.take(left_s)
 
     def take(self, timeout_s: float) -> bool:
-        """Take the next thing that an agent says; False if there is none within that time."""
+        """Take the next thing that an agent says; False if nothing is said within that time."""
         said = self._agents.hear(timeout_s)
         if said is None:
             return False

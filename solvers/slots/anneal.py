@@ -16,7 +16,7 @@ Order = list[int]
 _SAMPLES = 30
 # In mean changes: temperatures fall from the first to the second, geometrically in time.
 _HOT, _COLD = 0.5, 1e-3
-# Of the time, for moves that help alone, from the best order.
+# The share of the time for moves that help alone, from the best order.
 _DESCENT_SHARE = 0.2
 _TELL_S = 0.05
 
