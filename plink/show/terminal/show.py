@@ -10,7 +10,7 @@ import click
 from plink.autotune.log import autotune_log
 from plink.autotune.log.history import history_of
 from plink.base.errors import WrongUseError
-from plink.bench.comparison.table import render as render_comparison
+from plink.bench.table import render as render_comparison
 from plink.files import cluster, document
 from plink.files import comparison as comparison_file
 from plink.files import order as order_file

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 from click.testing import CliRunner
 from rich.console import Console
 
-from comparison.results import comparison
-from plink.bench.comparison.plot import plot
-from plink.bench.comparison.table import render
+from bench.results import comparison
+from plink.bench.plot import plot
+from plink.bench.table import render
 from plink.cli import cli
 from plink.files import document
 from plink.files.comparison import Comparison, to_json
@@ -52,7 +52,7 @@ def test_a_table_a_size_and_one_of_the_bytes() -> None:
 def test_a_comparison_that_stopped_says_so() -> None:
     whole, stopped = printed(comparison()), printed(comparison("n1: died"))
     assert not any("Stopped early" in line for line in whole)
-    assert "Stopped early, asked for were 2 rounds; so much is compared: 1 round" in stopped
+    assert "Stopped early, after 1 of 2 rounds: only whole rounds are compared" in stopped
 
 
 def test_the_picture_has_a_dot_for_every_median_and_limit() -> None:

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from planning.clusters import rack_cluster
 from plink.base.errors import WrongUseError
-from plink.bench.clients.base import Workload
-from plink.bench.comparison.making import Wanted, make_cases
-from plink.bench.comparison.plans import plan_from_file, plans_of_kinds
-from plink.bench.comparison.request import Case, ways_of
+from plink.bench.cases import CaseOptions, make_cases
+from plink.bench.clients.client import Workload
+from plink.bench.plans import plan_from_file, plans_of_kinds
+from plink.bench.request import Case, ways_of
 from plink.cli import cli
 from plink.files import cluster as cluster_file
 from plink.files import plan as plan_file
@@ -32,17 +32,17 @@ def cases_of(
     orders: str | None = None,
     progress: Told | None = None,
 ) -> list[Case]:
-    wanted = Wanted(
+    options = CaseOptions(
         ways=ways,
         plan_files=[],
         orders=orders,
-        workloads=[Workload("", size, 0, 1) for size in sizes],
+        workloads=[Workload(size, 0, 1) for size in sizes],
         slots=1,
         filling=Filling([1] * 4, 4),
         seed=1,
         time_limit_s=0.2,
     )
-    return make_cases(wanted, CLUSTER, "hash", progress or Told())
+    return make_cases(options, CLUSTER, "hash", progress or Told())
 
 
 @pytest.mark.parametrize(
@@ -161,18 +161,24 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
         (["--client", "engine,gloo", "--correlate"], "--correlate is for one library and one size"),
         (
             ["--client", "gloo,mpich", "--plan", "x.json"],
-            "--plan is for the client engine, not for",
+            "--plan is for engine, not for --client gloo,mpich",
         ),
-        (["--client", "gloo", "--plan", "x.json"], "--plan is for --client engine, not for gloo"),
-        (["--client", "engine,gloo", "--mpirun", "x"], "--mpirun is not for --client engine,gloo"),
+        (["--client", "gloo", "--plan", "x.json"], "--plan is for engine, not for --client gloo"),
+        (
+            ["--client", "engine,gloo", "--mpirun", "x"],
+            "--mpirun is for openmpi and mpich, not for --client engine,gloo",
+        ),
         (["--client", "openmpi,mpich", "--mpicc", "x"], "--mpicc is for one MPI, and here are"),
-        (["--client", "openmpi,mpich", "--python", "x"], "--python is not for --client openmpi"),
-        (["--client", "engine,nccl"], "--client 'nccl' is none of engine, gloo, openmpi, mpich"),
+        (
+            ["--client", "openmpi,mpich", "--python", "x"],
+            "--python is for engine and gloo, not for --client openmpi,mpich",
+        ),
+        (["--client", "engine,nccl"], "--client 'nccl' is not known"),
         (["--client", "gloo,gloo"], "--client names one twice"),
         (["--client", "engine", "--algo", "ring,flat,ring"], "--algo names ring twice"),
         (["--client", "mpich", "--algo", "ring,x"], "mpich cannot be told to run x"),
         (["--client", "gloo", "--size", "4,4 B"], "--size asks for a size twice"),
-        (["--client", "engine", "--size", "4,6"], "--size 6 B is no whole number of float32"),
+        (["--client", "engine", "--size", "4,6"], "--size 6 B is not a whole number of float32"),
         (["--client", "engine", "-o", "{}"], "is the input, too"),
         (["--client", "engine", "--plan", "{}"], "expected a plink.plan file"),
     ],

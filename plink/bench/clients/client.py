@@ -1,10 +1,13 @@
-"""What the bench asks of a client."""
+"""What a bench asks of a client, and what the client answers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from plink.files.comparison import ClientRecord
+from plink.plans.forest import Forest
 
 FLOAT32_BYTES = 4
 
@@ -16,14 +19,12 @@ class Workload:
     """An allreduce (float32, sum) and how often it runs in one launch.
 
     Args:
-        algorithm: the collective algorithm to force (`plink.bench.algorithms`).
         size_bytes: bytes of the buffer on each rank, a multiple of 4.
         warmups: untimed repetitions at the start of a launch.
         repetitions: timed repetitions of a launch.
         timeout_s: the longest that one repetition may take.
     """
 
-    algorithm: str
     size_bytes: int
     warmups: int
     repetitions: int
@@ -41,16 +42,18 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class ClientFacts:
-    """For the record: what runs, and how.
+class Launch:
+    """One start of a client's ranks.
 
     Args:
-        versions: of its parts (`torch`: `2.13.0`), the one that people name first.
-        settings: the switches that it was given, by its own names for them.
+        seats: of every rank (`plink.deploy.remote.hosts.seats`).
+        workload: what they run.
+        forest: the plan that the engine follows; None for a library.
     """
 
-    versions: Mapping[str, str]
-    settings: Mapping[str, str]
+    seats: Sequence[int]
+    workload: Workload
+    forest: Forest | None = None
 
 
 @dataclass(frozen=True)
@@ -68,13 +71,13 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Measured:
-    """One launch.
+    """What one launch took.
 
     Args:
         seconds: per timed repetition, the longest time of any rank.
         cpu_s: per timed repetition, the CPU seconds of a rank's process within that time, the mean
-            over ranks; empty where the client does not tell.
-        traffic: None where the client does not tell.
+            over ranks; empty where the client does not report it.
+        traffic: None where the client does not report it.
     """
 
     seconds: Sequence[float]
@@ -83,20 +86,17 @@ class Measured:
 
 
 class Client(Protocol):
-    """A client on the seats of a cluster's hosts (`plink.deploy.remote.hosts.seats`).
+    """A client on the seats of a cluster's hosts.
 
     Every method raises `probes.errors.HostError` naming the host that failed, or
     `plink.base.errors.PlinkError` where no single host is at fault.
     """
 
-    def start(self) -> ClientFacts:
-        """Bring it up on every host."""
+    def start(self) -> ClientRecord:
+        """Bring it up on every host; versions of its parts, and the switches that it was given."""
 
-    def measure(self, order: Sequence[int]) -> list[float]:
-        """Run the workload with rank r on seat `order[r]`; seconds per repetition.
-
-        Each is the longest time of any rank, and every element of every result was checked.
-        """
+    def launch(self, launch: Launch) -> Measured:
+        """Run the workload; every element of every result is checked."""
 
     def close(self) -> None:
         """End everything that it started, on every host."""

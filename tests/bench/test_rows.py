@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from planning.clusters import rack_cluster
 from plans.strategies import forests
-from plink.bench.clients.base import Traffic
-from plink.bench.comparison.limit import limit_of
-from plink.bench.comparison.links import links_of, planned_bytes
+from plink.bench.clients.client import Traffic
+from plink.bench.rows import limit_of, links_of, planned_bytes
 from plink.files.groups import Group
 from plink.model.network import network_of
 from plink.optimize.plans.solve import Task, solve_plan
