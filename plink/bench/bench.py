@@ -116,7 +116,7 @@ def make_outcome(
         rounds=request.rounds,
         seed=request.seed,
         congestion_control=congestion_control,
-        made_from=request.made_from,
+        made_from=request.cluster.file_hash or "",
         assumptions=request.assumptions,
     )
     stopped = None if done.stopped is None else str(done.stopped)

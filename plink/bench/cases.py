@@ -18,10 +18,10 @@ from plink.bench.spread import spread_orders
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.model.network import KnownNetwork, network_of
-from plink.optimize.orders.solve import Task, solve_order
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.optimize.prediction import Predictor, known_distances
 from solvers.collectives.registry import find
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 # What works with less than an element for every rank. With their other algorithms Open MPI takes
 # another one then, and MPICH gives up.
@@ -56,7 +56,7 @@ class CaseOptions:
     orders: str | None
     workloads: Sequence[Workload]
     slots: int
-    filling: Filling
+    filling: RankLayout
     seed: int
     time_limit_s: float
 
@@ -78,15 +78,12 @@ class Outlook:
     network: KnownNetwork
 
 
-def make_cases(
-    options: CaseOptions, cluster: Cluster, made_from: str, progress: Progress
-) -> list[Case]:
+def make_cases(options: CaseOptions, cluster: Cluster, progress: Progress) -> list[Case]:
     """The cases, size by size and in each client by client.
 
     Args:
         options: what is to be compared.
         cluster: the hosts, and what was measured between them.
-        made_from: the hash of the cluster file.
         progress: is told what is left out.
 
     Raises:
@@ -95,9 +92,9 @@ def make_cases(
     """
     progress.stage("planning", len(options.ways) * len(options.workloads))
     by_client = [
-        _engine_cases(options, ways, cluster, made_from, progress)
+        _engine_cases(options, ways, cluster, progress)
         if client == ENGINE
-        else _library_cases(options, client, ways, cluster, made_from, progress=progress)
+        else _library_cases(options, client, ways, cluster, progress=progress)
         for client, ways in options.ways.items()
     ]
     cases = [case for of_size in zip(*by_client, strict=True) for some in of_size for case in some]
@@ -110,7 +107,6 @@ def _engine_cases(
     options: CaseOptions,
     kinds: Sequence[str],
     cluster: Cluster,
-    made_from: str,
     progress: Progress,
 ) -> list[list[Case]]:
     """By size."""
@@ -124,7 +120,6 @@ def _engine_cases(
             plans += plans_of_kinds(
                 kinds,
                 cluster,
-                made_from,
                 slots=options.slots,
                 size_bytes=size_bytes,
                 seed=options.seed,
@@ -151,7 +146,6 @@ def _library_cases(
     client: str,
     algorithms: Sequence[str],
     cluster: Cluster,
-    made_from: str,
     *,
     progress: Progress,
 ) -> list[list[Case]]:
@@ -167,7 +161,6 @@ def _library_cases(
         algorithm: read_orders(
             options.orders or (_ORDERS_UNMEASURED if cluster.rtt is None else _ORDERS),
             cluster,
-            made_from,
             ahead(algorithm, largest_bytes),
             seed=options.seed,
             time_limit_s=options.time_limit_s,
@@ -219,19 +212,17 @@ def outlook(
 def read_orders(
     text: str,
     cluster: Cluster,
-    made_from: str,
     ahead: Outlook,
     *,
     seed: int,
     time_limit_s: float,
-    filling: Filling | None = None,
+    filling: RankLayout | None = None,
 ) -> list[NamedOrder]:
     """The orders that `text` names (`plink.bench.orders`).
 
     Args:
         text: such as `given,plink,random:5`.
         cluster: the hosts and their round-trip times.
-        made_from: the hash of the cluster file.
         ahead: what is predicted for orders.
         seed: decides the random orders and plink's search.
         time_limit_s: of that search.
@@ -242,10 +233,10 @@ def read_orders(
         KeyboardInterrupt: the user stopped plink's search.
     """
     names = cluster.names
-    filled = filling or Filling([1] * len(names), len(names))
+    filled = filling or RankLayout([1] * len(names), len(names))
 
     def solved() -> list[int]:
-        task = Task(
+        wanted = OrderRequest(
             algorithm=ahead.algorithm,
             size_bytes=ahead.size_bytes,
             seed=seed,
@@ -253,7 +244,7 @@ def read_orders(
             ranks=filled.ranks,
             slots=filled.slots[0],
         )
-        order = solve_order(cluster, made_from, task)
+        order = find_order(cluster, wanted)
         if order.solver.ended_by == "interrupt":
             raise KeyboardInterrupt
         hosts = [names.index(name) for name in order.names]
@@ -275,8 +266,8 @@ def read_orders(
     return resolve_orders(text, sources)
 
 
-def _hosts_in_order_file(path: str, names: Sequence[str], filling: Filling) -> list[str]:
-    order, _ = order_file.read(path)
+def _hosts_in_order_file(path: str, names: Sequence[str], filling: RankLayout) -> list[str]:
+    order = order_file.read(path)
     if len(order.names) < order.ranks != filling.ranks and len(order.names) < len(names):
         slots = max(host.slots for host in order.hosts)
         raise WrongUseError(

@@ -65,7 +65,6 @@ class BenchRequest:
     Args:
         cluster: the hosts, and what was measured between them.
         source: what messages call the cluster file.
-        made_from: its hash.
         cases: what is compared.
         compares_orders: all cases are orders of one library's ranks, in one algorithm and size.
         network: what is known of the hosts' links, for the limit.
@@ -81,7 +80,6 @@ class BenchRequest:
 
     cluster: Cluster
     source: str
-    made_from: str
     cases: Sequence[Case]
     compares_orders: bool
     network: Network

@@ -15,12 +15,10 @@ from plink.bench.rounds import Rounds
 from plink.bench.statistics import spread
 from plink.files.comparison import LinkBytes, Links, Row
 from plink.files.groups import Group
-from plink.optimize.plans.kinds import as_routes
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between
 from solvers.contention.network import Network, make_network
-from solvers.forests.bound import lower_bound_s
-from solvers.forests.time import dealt
+from solvers.forests.time import dealt, lower_bound_s
 
 # Where the two bounds are this near to each other, hosts' links are named.
 _EQUAL = 1.001
@@ -57,7 +55,7 @@ def make_rows(request: BenchRequest, done: Rounds[Measured]) -> list[Row]:
 
 
 def limit_of(network: Network, size_bytes: int) -> Limit | None:
-    """The bound of `solvers.forests.bound`; None where nothing is known of what links carry.
+    """The bound of `solvers.forests.time`; None where nothing is known of what links carry.
 
     Args:
         network: its unknown links are unlimited.
@@ -119,10 +117,7 @@ def links_of(
 
 def planned_bytes(forest: Forest, size_bytes: int) -> Bytes:
     """(P, P) what a plan lets each rank (row) send to each other, by the routes of that size."""
-    used = dealt(as_routes(forest), size_bytes)
-    return bytes_between(
-        make_forest(used.weights, used.reduce_parents, used.broadcast_parents), size_bytes
-    )
+    return bytes_between(make_forest(*dealt(forest, size_bytes)), size_bytes)
 
 
 def _row(

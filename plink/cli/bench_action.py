@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from plink.base.errors import PartialResultError, WrongUseError
-from plink.base.size import parse_size
 from plink.bench import order_report
 from plink.bench.bench import BenchOutcome, bench
 from plink.bench.cases import CaseOptions, make_cases
@@ -20,6 +19,7 @@ from plink.bench.request import CLIENTS, ENGINE, BenchRequest, check_workload, w
 from plink.bench.table import render
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
+from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document
@@ -128,7 +128,7 @@ def _request(
     if values["plan"] and not any(word in ways[ENGINE] for word in words):
         ways[ENGINE] = []
     workloads = _workloads(values)
-    cluster, made_from = cluster_file.read(values["file"])
+    cluster = cluster_file.read(values["file"])
     slots = values["slots"] or 1
     filling = filling_of(with_slots(cluster.hosts, slots), values["ranks"])
     for workload in workloads:
@@ -146,7 +146,7 @@ def _request(
         seed=values["seed"],
         time_limit_s=values["time_limit_s"],
     )
-    cases = make_cases(wanted, cluster, made_from, progress)
+    cases = make_cases(wanted, cluster, progress)
     if values["correlate"] and len(cases) < _LEAST_CORRELATED:
         raise WrongUseError(
             f"--correlate needs at least {_LEAST_CORRELATED} orders, and these are {len(cases)}",
@@ -157,7 +157,6 @@ def _request(
     return BenchRequest(
         cluster=cluster,
         source=document.label(values["file"]),
-        made_from=made_from,
         cases=cases,
         compares_orders=compares_orders,
         network=known.network,
@@ -173,7 +172,7 @@ def _request(
 
 
 def _workloads(options: Mapping[str, Any]) -> list[Workload]:
-    sizes = [parse_size(text) for text in options["size"].split(",")]
+    sizes = [size_option(text) for text in options["size"].split(",")]
     if len(set(sizes)) < len(sizes):
         raise WrongUseError("--size asks for a size twice")
     return [

@@ -14,7 +14,7 @@ from plink.base.text import counted, printable
 from plink.cli.failures import name_some, naming_unreached
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.cli.talk import note, warn
+from plink.cli.stderr import note, warn
 from plink.cli.unused_options import refuse_unused
 from plink.files import cluster as cluster_file
 from plink.files import document
@@ -52,7 +52,7 @@ def run_command(
     """
     values = dict(options)
     source = document.label(values["check"])
-    cluster, _ = cluster_file.read(values["check"])
+    cluster = cluster_file.read(values["check"])
     rtt = _comparable(cluster, source)
     refuse_unused(given, rtt.tool, f"and {source} was measured with {rtt.tool}")
     partners = values["rounds"] or CHECK_PARTNERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from plink.cli.talk import warn
+from plink.cli.stderr import warn
 from plink.files.measurement import Failure
 from plink.measure.probing.connecting import TooFewReachedError
 

@@ -14,7 +14,7 @@ from plink.cli.failures import name_some, naming_unreached
 from plink.cli.progress import StageProgress
 from plink.cli.resume_command import resume_command
 from plink.cli.ssh_options import take_ssh_options
-from plink.cli.talk import warn
+from plink.cli.stderr import warn
 from plink.cli.transfer_options import take_transfers
 from plink.cli.uplinks_action import chosen_groups, report_uplinks
 from plink.files import cluster as cluster_file
@@ -76,7 +76,7 @@ def prepared(
     values["nics"] = read_nics(values["nics"])
     earlier: Cluster | None = None
     if resume is not None:
-        earlier, _ = cluster_file.read(resume)
+        earlier = cluster_file.read(resume)
         take_over(values, earlier, resume)
     values["seed"] = values["seed"] or 0
     listed, made_from = _listed_hosts(hosts, earlier, resume)

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from plink.base.errors import WrongUseError
+from plink.base.size import parse_size
 from plink.measure.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
 
 _FEWEST_ROUNDS = 2
@@ -42,3 +44,15 @@ class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
         if int(text) < _FEWEST_ROUNDS:
             self.fail(f"{text} round does not connect the hosts, at least 2 do", param, ctx)
         return int(text)
+
+
+def size_option(text: str) -> int:
+    """The bytes that `--size` means.
+
+    Raises:
+        WrongUseError: it is no size; the message names the option.
+    """
+    try:
+        return parse_size(text)
+    except WrongUseError as error:
+        raise WrongUseError(f"--size {error}", error.hint) from None

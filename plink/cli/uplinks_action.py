@@ -8,7 +8,7 @@ import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.cli.resume_command import resume_command
-from plink.cli.talk import warn
+from plink.cli.stderr import warn
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.groups import Group

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from probes.echo.protocol import Effort
 
-# From this share on a reading is not trusted (docs/benchmarks.md, Interference).
+# From this share on a reading is not trusted (docs/benchmarks/probing.md).
 DISTURBED = 0.15
 
 

@@ -40,7 +40,6 @@ def order_bench(
     request = BenchRequest(
         cluster=cluster,
         source="cluster.json",
-        made_from="sha256:0",
         cases=cases,
         compares_orders=True,
         network=network_of(cluster).network,

@@ -48,7 +48,6 @@ def request_of(rtt_us: Any = None, client: str = "gloo") -> BenchRequest:
     return BenchRequest(
         cluster=cluster,
         source="cluster.json",
-        made_from="hash",
         cases=cases,
         compares_orders=True,
         network=network_of(cluster).network,

@@ -25,8 +25,12 @@ from plink.autotune.ranks.settings import Settings
 from plink.autotune.ranks.stillness import Stillness
 from plink.base.errors import PlinkError
 from plink.engine import Forest, Prepared, Statistics, Work
-from plink.training.iterations import iteration_seconds, period_of
-from plink.training.markers import Habit, Marks
+from plink.training.iterations import (
+    IterationSource,
+    Markers,
+    iteration_seconds,
+    period_of,
+)
 
 # A window is looked through for its period each time it has so many times more collectives.
 _GROWTH = 1.25
@@ -62,7 +66,7 @@ class _Window:
         begin: number of the next collective at the first.
         began_s: when that was.
         times_s, sizes: of each collective since.
-        marks: where iterations ended.
+        markers: where iterations ended.
         looked_at: how many collectives there were when a period was last looked for.
         has_period: one was found.
     """
@@ -71,7 +75,7 @@ class _Window:
     began_s: float
     times_s: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    marks: Marks = field(default_factory=Marks)
+    markers: Markers = field(default_factory=Markers)
     looked_at: int = 0
     has_period: bool = False
 
@@ -81,8 +85,8 @@ class _Window:
             return False
         if len(self.sizes) >= _MOST_COLLECTIVES:
             return True
-        if self.marks.are_to_come:
-            return self.marks.are_enough
+        if self.markers.are_expected:
+            return self.markers.are_enough
         if not self.has_period and len(self.sizes) >= _GROWTH * self.looked_at:
             self.looked_at = len(self.sizes)
             self.has_period = period_of(self.sizes) is not None
@@ -126,7 +130,7 @@ class TunedRank:
         self._numbers: Ballot | None = None
         self._vote: Work | None = None
         self._window: _Window | None = None
-        self._habit = Habit()
+        self._source = IterationSource()
         self._snapshot: Snapshot | None = None
         # Works of the user's that may not have ended yet.
         self._begun: deque[Work] = deque()
@@ -172,13 +176,13 @@ class TunedRank:
         """An iteration of the program's ends here."""
         window = self._window
         if window is not None:
-            window.marks.mark(time.monotonic())
+            window.markers.mark(time.monotonic())
 
     def step(self, optimizer: int) -> None:
         """An optimizer of the program's has stepped."""
         window = self._window
         if window is not None:
-            window.marks.step(optimizer, time.monotonic(), len(window.sizes))
+            window.markers.step(optimizer, time.monotonic(), len(window.sizes))
 
     def go_on(self) -> None:
         """Hold still no longer, if it does."""
@@ -232,10 +236,10 @@ class TunedRank:
     def _begin(self, at: int, now_s: float) -> _Window:
         if self._client is not None:
             self._client.put(lambda: self._open(at, now_s))
-        return _Window(at, now_s, marks=Marks(self._habit))
+        return _Window(at, now_s, markers=Markers(self._source))
 
     def _end(self, window: _Window, at: int, now_s: float) -> None:
-        self._habit = window.marks.habit
+        self._source = window.markers.source
         if self._client is not None:
             plan = self._in_force.identity
             self._client.put(lambda: self._measured(plan, window, at, now_s))
@@ -254,13 +258,13 @@ class TunedRank:
         self._snapshot = None if is_late else after
         if is_late or before is None or before.at != window.begin:
             return None
-        period = None if window.marks.count_alone else period_of(window.sizes)
+        period = None if window.markers.replace_periods else period_of(window.sizes)
         return Report(
             plan,
             window.begin,
             at,
             seconds,
-            iteration_seconds(window.times_s, window.marks.times_s, period),
+            iteration_seconds(window.times_s, window.markers.times_s, period),
             sum(window.sizes),
             between(before, after),
         )

@@ -1,0 +1,40 @@
+"""What plink says on standard error: errors and their hints, warnings, notes.
+
+All of it may quote files, hosts and other programs, so nothing of it may steer a terminal.
+"""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from plink.base.errors import PartialResultError, PlinkError
+from plink.base.text import printable
+
+
+def print_error(error: PlinkError) -> None:
+    """An error, or a warning where there is a result in spite of it, and its hint."""
+    if isinstance(error, PartialResultError):
+        warn(str(error), error.hint)
+        return
+    _say("error", "red", str(error))
+    if error.hint:
+        _say("hint", "cyan", error.hint)
+
+
+def warn(text: str, hint: str | None = None) -> None:
+    """Something is missing from the result."""
+    _say("warning", "yellow", text)
+    if hint:
+        _say("hint", "cyan", hint)
+
+
+def note(text: str) -> None:
+    """Something that the user should know."""
+    click.echo(f"note: {printable(text)}", err=True)
+
+
+def _say(kind: str, colour: str, text: str) -> None:
+    color = False if os.environ.get("NO_COLOR") else None
+    click.echo(f"{click.style(f'{kind}:', fg=colour)} {printable(text)}", err=True, color=color)
