@@ -17,7 +17,7 @@ from plink.bench.clients.client import Workload
 from plink.bench.request import check_workload
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
-from verifying.orders import write_order
+from verify.orders import write_order
 
 
 def cluster_of(size: int) -> Cluster:
