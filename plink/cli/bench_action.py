@@ -17,9 +17,9 @@ from plink.bench.clients.mpi import MpiTools
 from plink.bench.plot import plot
 from plink.bench.request import CLIENTS, ENGINE, BenchRequest, check_workload, ways_of
 from plink.bench.table import render
+from plink.cli.options import size_option
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document
