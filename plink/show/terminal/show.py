@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from plink.autotune.log import autotune_log
+from plink.autotune.log import records
 from plink.autotune.log.history import history_of
 from plink.base.errors import WrongUseError
 from plink.bench.comparison.table import render as render_comparison
@@ -42,7 +42,7 @@ def show(path: str, *, percentile: float | None, width: int | None, as_json: boo
     """
     source = document.label(path)
     content = document.read_bytes(path)
-    if autotune_log.is_log(content):
+    if records.is_log(content):
         if percentile is not None:
             raise WrongUseError(f"{source}: --percentile is for cluster files")
         _show_tuned(content, source, width, as_json)
@@ -112,7 +112,7 @@ def _show_comparison(found: comparison_file.Comparison, width: int | None, as_js
 
 
 def _show_tuned(content: bytes, source: str, width: int | None, as_json: bool) -> None:
-    run = history_of([autotune_log.parse(content, source)], with_replay=False)
+    run = history_of([records.parse(content, source)], with_replay=False)
     if as_json:
         _print_json(tuned_to_json(run))
     else:
