@@ -287,7 +287,7 @@ def prober_of(
 def _read(path: str) -> Cluster:
     if path == document.STANDARD_STREAM:
         raise WrongUseError("--cluster is renewed, and standard input cannot be")
-    known, _ = cluster_file.read(path)
+    known = cluster_file.read(path)
     if known.rtt is not None and known.rtt.tool in TOOLS:
         check_resumable(known, path, tool=known.rtt.tool, reading=known.rtt.reading)
     return known

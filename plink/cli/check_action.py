@@ -52,7 +52,7 @@ def run_command(
     """
     values = dict(options)
     source = document.label(values["check"])
-    cluster, _ = cluster_file.read(values["check"])
+    cluster = cluster_file.read(values["check"])
     rtt = _comparable(cluster, source)
     refuse_unused(given, rtt.tool, f"and {source} was measured with {rtt.tool}")
     partners = values["rounds"] or CHECK_PARTNERS

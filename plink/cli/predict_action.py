@@ -82,7 +82,7 @@ def _read(request: Request) -> tuple[Cluster, Orders]:
     if data.get("format") != order_file.FORMAT:
         if request.cluster is not None:
             raise WrongUseError(f"{source}: is no order file, so --cluster has no use")
-        cluster = cluster_file.from_json(data, source)
+        cluster = cluster_file.from_json(data, source, document.digest(content))
         return cluster, Orders(source, None, filling_of(cluster.hosts, None))
     order = order_file.from_json(data, source)
     if request.cluster is None:
@@ -90,10 +90,10 @@ def _read(request: Request) -> tuple[Cluster, Orders]:
             f"{source}: an order file does not hold what was measured",
             "name the cluster file that it was made from with --cluster",
         )
-    cluster, digest = cluster_file.read(request.cluster)
+    cluster = cluster_file.read(request.cluster)
     everyone = [*order.hosts, *order.unused]
     hosts = as_permutation([host.name for host in everyone], cluster.names, source)
-    if order.made_from not in (None, digest):
+    if order.made_from not in (None, cluster.file_hash):
         note(f"{source} was not made from {request.cluster} as it is now")
     placement = [hosts[host] for host in _host_of_rank(order)]
     return cluster, Orders(

@@ -76,7 +76,7 @@ def prepared(
     values["nics"] = read_nics(values["nics"])
     earlier: Cluster | None = None
     if resume is not None:
-        earlier, _ = cluster_file.read(resume)
+        earlier = cluster_file.read(resume)
         take_over(values, earlier, resume)
     values["seed"] = values["seed"] or 0
     listed, made_from = _listed_hosts(hosts, earlier, resume)

@@ -10,7 +10,7 @@ from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group
 from plink.files.order import Order
 from plink.files.rtt import RttMeasurement
-from plink.optimize.orders.solve import Task, solve_order
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.show.page.subject import NamedOrder, Subject
 
 NEAR_US, FAR_US = 20.0, 60.0
@@ -52,7 +52,7 @@ def without(cluster: Cluster, pairs: list[tuple[int, int]]) -> Cluster:
 
 def ordered(cluster: Cluster, algorithm: str = "ring") -> Order:
     """An order of its hosts, found in no time."""
-    return solve_order(cluster, "sha256:0", Task(algorithm, time_limit_s=0.2))
+    return find_order(cluster, OrderRequest(algorithm, time_limit_s=0.2))
 
 
 def subject(cluster: Cluster, *orders: Order) -> Subject:

@@ -15,7 +15,7 @@ import pytest
 from plink.cli import run
 from plink.files import cluster, document, order
 from plink.files.grouping import Grouping
-from plink.optimize.orders.solve import Task, solve_order
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from report.subjects import racks, without
 from support.require import require_browser
 
@@ -38,8 +38,8 @@ def write(found: cluster.Cluster, name: str = "c.json") -> None:
 
 
 def write_order(name: str = "o.json", source: str = "c.json", ranks: int | None = None) -> None:
-    found, made_from = cluster.read(source)
-    order.write(name, solve_order(found, made_from, Task(time_limit_s=0.2, ranks=ranks)))
+    found = cluster.read(source)
+    order.write(name, find_order(found, OrderRequest(time_limit_s=0.2, ranks=ranks)))
 
 
 def visible(page: str) -> str:
@@ -71,6 +71,7 @@ def in_a_browser(folder: Path, file: str) -> tuple[str, list[str]]:
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
+@pytest.mark.needs("browser")
 def test_a_browser_draws_all_figures_and_has_nothing_to_complain_of(folder: Path) -> None:
     needs_plotly()
     require_browser()
@@ -214,9 +215,8 @@ def test_an_order_of_other_hosts_is_refused_whatever_its_hash_says(
     write(racks([4, 4]))
     write(racks([4, 4], names=[f"x{host}" for host in range(8)]), "d.json")
     write_order("o.json", "d.json")
-    found, _ = order.read("o.json")
-    _, made_from = cluster.read("c.json")
-    order.write("o.json", replace(found, made_from=made_from))
+    found = order.read("o.json")
+    order.write("o.json", replace(found, made_from=cluster.read("c.json").file_hash))
     assert run(["report", "c.json", "o.json", "-o", "r.html"]) == 2
     assert "was not made from c.json" in capsys.readouterr().err
 

@@ -7,13 +7,13 @@ from rich.console import Console
 
 from plink.files.cluster import Host
 from plink.files.order import Order
-from plink.optimize.orders.solve import Task, solve_order
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.show.terminal.paper import Paper
 from plink.show.terminal.ranks import print_ranks, rank_labels
 from plink.show.terminal.scale import SHADES
 from view.racks import racks
 
-TEMPLATE = solve_order(racks(1, 3).cluster, None, Task(seed=1, time_limit_s=0.1))
+TEMPLATE = find_order(racks(1, 3).cluster, OrderRequest(seed=1, time_limit_s=0.1))
 
 
 def order(hops_us: list[float], name: str = "gpu{:02d}") -> Order:

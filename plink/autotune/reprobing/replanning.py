@@ -30,7 +30,7 @@ from plink.optimize.groups.finding import (
     with_groups,
 )
 from plink.optimize.plans.candidates import Candidate
-from plink.optimize.plans.solve import Task, solve_plan
+from plink.optimize.plans.planning import PlanRequest, find_plan
 
 # A link that carries so many times as much as before, or as little, is another one.
 _OTHER_RATE = 1.25
@@ -219,7 +219,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
         if moved:
             return Replanned(None, f"{named(moved)} moved, and groups are as they were", is_new)
         return Replanned(None, "nothing changed", is_new)
-    found = solve_plan(now, None, Task(size_bytes=plan.size_bytes, seed=plan.seed))
+    found = find_plan(now, PlanRequest(size_bytes=plan.size_bytes, seed=plan.seed))
     chosen = _chosen(plan, found.candidates)
     changes = [f"links carry other rates: {named(rates)}"] if rates else []
     if has_other_groups:

@@ -37,7 +37,7 @@ _US_PER_S = 1e6
 
 @dataclass(frozen=True)
 class BandwidthTask:
-    """What an order by bandwidth is asked for; members as in `plink.optimize.orders.solve.Task`.
+    """What an order by bandwidth is asked for; members as `ordering.OrderRequest` has them.
 
     Args:
         hosts: the cluster's, with the slots that count.
@@ -79,7 +79,6 @@ def refuse_options(*, prove_s: float, is_interleaved: bool) -> None:
 
 def order_by_bandwidth(
     cluster: Cluster,
-    made_from: str | None,
     task: BandwidthTask,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Order:
@@ -87,7 +86,6 @@ def order_by_bandwidth(
 
     Args:
         cluster: hosts and bandwidths between them.
-        made_from: the hash of the cluster file.
         task: what is wanted.
         on_progress: told of the time in µs that a Gbit takes over the slowest pair.
 
@@ -134,7 +132,7 @@ def order_by_bandwidth(
         seconds=time.monotonic() - start,
         filled_pairs=found.filled_pairs,
         unmeasured_hosts=[name for name in found.unmeasured_hosts if name in names],
-        made_from=made_from,
+        made_from=cluster.file_hash,
         groups=tuple(cluster.groups),
         bandwidth=bandwidth,
         **bandwidth.times(),

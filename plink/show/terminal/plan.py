@@ -11,7 +11,7 @@ from rich.text import Text
 from plink.base.size import format_size
 from plink.base.text import bytes_text, counted, printable, rtt_text
 from plink.optimize.plans.candidates import Candidate
-from plink.optimize.plans.solve import Planned
+from plink.optimize.plans.planning import Planned
 
 _TITLES = ("predicted", "of the bound", "between groups", "on the wire", "rounds")
 
