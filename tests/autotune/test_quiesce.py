@@ -1,4 +1,4 @@
-"""How long training holds still, as the daemon counts; the ranks are played."""
+"""How long training is paused, as the daemon counts; the ranks are played."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autotune.test_job import RANKS, begun
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.reprobing import Reprobing
 from plink.autotune.protocol.messages import MOST_HOLD_S, Holding, NewPlan, Release
-from plink.autotune.reprobing.measuring import Quiet
+from plink.autotune.reprobing.measuring import Quiesce
 from plink.autotune.reprobing.prober import Probed
 from plink.autotune.reprobing.replanning import Replanned
 from plink.files.cluster import Cluster
@@ -24,7 +24,7 @@ SLOW_S = 0.3
 
 
 class Watch:
-    """Looks only for how long training holds still.
+    """Looks only for how long training is paused.
 
     Args:
         meanwhile: is done in the measuring thread, and then looked once more.
@@ -34,8 +34,8 @@ class Watch:
         self._meanwhile = meanwhile
         self.left_s = self.later_s = -1.0
 
-    def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiet: Quiet) -> Probed:
-        with quiet() as left_s:
+    def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiesce: Quiesce) -> Probed:
+        with quiesce() as left_s:
             self.left_s = left_s()
             self._meanwhile()
             self.later_s = left_s()
@@ -46,7 +46,7 @@ class Ranks:
     """Of a job whose plan is tuned.
 
     Args:
-        answer: what they do when they are to hold still with that plan.
+        answer: what they do when they are to pause with that plan.
     """
 
     def __init__(self, answer: Callable[[Job, NewPlan], None]) -> None:
@@ -64,7 +64,7 @@ class Ranks:
         """Their hosts are probed once."""
 
         async def probe() -> None:
-            reprobing = Reprobing(self.job, self.send, prober, still_timeout_s=1e6)
+            reprobing = Reprobing(self.job, self.send, prober, pause_timeout_s=1e6)
             reprobing.ask(0.0, ["h0"])
             while reprobing.is_busy:
                 await asyncio.sleep(0.01)
@@ -72,11 +72,11 @@ class Ranks:
         asyncio.run(asyncio.wait_for(probe(), TIMEOUT_S))
 
 
-def test_the_moment_is_counted_from_the_first_rank_that_holds_still() -> None:
+def test_the_pause_is_counted_from_the_first_rank_that_paused() -> None:
     def answer(job: Job, plan: NewPlan) -> None:
         loop = asyncio.get_running_loop()
         for rank in range(RANKS):
-            loop.call_later(SLOW_S * rank, job.holding, rank, Holding(plan.identity))
+            loop.call_later(SLOW_S * rank, job.paused, rank, Holding(plan.identity))
 
     watch, ranks = Watch(), Ranks(answer)
     ranks.probed(watch)
@@ -87,7 +87,7 @@ def test_the_moment_is_counted_from_the_first_rank_that_holds_still() -> None:
 @pytest.mark.parametrize("is_back", [False, True])
 def test_nobody_waits_for_a_rank_that_has_gone(is_back: bool) -> None:
     def answer(job: Job, plan: NewPlan) -> None:
-        job.holding(0, Holding(plan.identity))
+        job.paused(0, Holding(plan.identity))
         loop = asyncio.get_running_loop()
         if is_back:
             loop.call_soon(job.joined, 0.0, join(1, plan.identity, RANKS))
@@ -98,7 +98,7 @@ def test_nobody_waits_for_a_rank_that_has_gone(is_back: bool) -> None:
     ranks.probed(watch)
     assert watch.left_s == 0.0
     assert isinstance(ranks.sent[1], Release)
-    assert not ranks.job.still.is_wanted
+    assert not ranks.job.barrier.is_active
 
 
 def test_the_others_go_on_when_a_rank_leaves_while_hosts_are_probed() -> None:
@@ -107,7 +107,7 @@ def test_the_others_go_on_when_a_rank_leaves_while_hosts_are_probed() -> None:
     def answer(job: Job, plan: NewPlan) -> None:
         loops.append(asyncio.get_running_loop())
         for rank in range(RANKS):
-            job.holding(rank, Holding(plan.identity))
+            job.paused(rank, Holding(plan.identity))
 
     def leave() -> None:
         loops[0].call_soon_threadsafe(ranks.job.left, 0.0, 1)

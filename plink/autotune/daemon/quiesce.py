@@ -1,6 +1,6 @@
-"""Quiet moments of a job: training holds still while somebody measures.
+"""Quiescing a job: training is paused while a thread measures.
 
-Whoever measures does so in a thread; all else is done in the daemon's event loop.
+Measuring is done in that thread, all else in the daemon's event loop.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from collections.abc import Callable, Iterator
 
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.protocol.messages import MOST_HOLD_S
-from plink.autotune.reprobing.measuring import Left
+from plink.autotune.reprobing.measuring import SecondsLeft
 
-# Until all ranks hold still: some iterations, for each may be long.
-STILL_TIMEOUT_S = 30.0
-# So much earlier the moment is over here: what a rank says takes a while to come, and to be read.
+# Until all ranks have paused: some iterations, for each may be long.
+PAUSE_TIMEOUT_S = 30.0
+# The pause ends here that much earlier: what a rank says takes a while to come, and to be read.
 _LATE_S = 0.5
 
 
-class QuietMoments:
-    """Of one job, one after the other.
+class Quiescer:
+    """Pauses one job's training, one time after another.
 
     Args:
-        job: whose ranks are to hold still.
+        job: whose ranks are to pause.
         send: given what they are to know.
-        timeout_s: for all of them to hold still.
+        timeout_s: for all of them to pause.
     """
 
     def __init__(self, job: Job, send: Callable[[Job, Outgoing], None], timeout_s: float) -> None:
@@ -36,8 +36,8 @@ class QuietMoments:
         self._until_s = 0.0
 
     @contextlib.contextmanager
-    def moment(self, loop: asyncio.AbstractEventLoop) -> Iterator[Left]:
-        """Of the thread that measures: training holds still meanwhile, as long as it says."""
+    def pause(self, loop: asyncio.AbstractEventLoop) -> Iterator[SecondsLeft]:
+        """Entered by the thread that measures; gives how many seconds of the pause are left."""
         asyncio.run_coroutine_threadsafe(self._begin(), loop).result()
         try:
             yield lambda: max(0.0, self._until_s - time.monotonic())
@@ -46,24 +46,24 @@ class QuietMoments:
                 loop.call_soon_threadsafe(self._end)
 
     async def _begin(self) -> None:
-        """Ask for it. Each rank holds still for its time, and the first one ends first."""
-        hold, is_settled = self._job.still, asyncio.Event()
+        """Ask for the pause. Each rank pauses for its time, so that the first one goes on first."""
+        barrier, is_settled = self._job.barrier, asyncio.Event()
         first_s = math.inf
 
         def look() -> None:
             nonlocal first_s
             first_s = min(first_s, time.monotonic())
-            if not hold.is_wanted:
+            if not barrier.is_active:
                 self._end()
                 is_settled.set()
-            elif hold.is_whole:
+            elif barrier.is_complete:
                 self._until_s = first_s + MOST_HOLD_S - _LATE_S
                 is_settled.set()
 
-        asked = self._job.hold()
+        asked = self._job.pause()
         if not asked:
             return
-        hold.when_changed = look
+        barrier.when_changed = look
         self._send(self._job, asked)
         try:
             await asyncio.wait_for(is_settled.wait(), self._timeout_s)

@@ -13,10 +13,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from plink.autotune.tuner.decision import Action, Decision
-from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.interface import Action, Decision, TunerOptions, Window
 from plink.autotune.tuner.snapshot import masters_to_json, window_from_json, window_to_json
-from plink.autotune.tuner.window import Window
 from plink.base.errors import PlinkError, WrongUseError
 from plink.files import document
 from plink.files import plan as plan_file

@@ -1,4 +1,4 @@
-"""When hosts may be probed again. Pure."""
+"""When hosts may be probed again. Without I/O and clock."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class _Pause:
     length_s: float
 
 
-class Patience:
-    """Leaves hosts alone that were probed again in vain: 2 minutes, then 4, up to an hour."""
+class BackOff:
+    """Leaves hosts alone that were probed without effect: 2 minutes, then 4, up to an hour."""
 
     def __init__(self) -> None:
         self._pauses: dict[str, _Pause] = {}
@@ -31,8 +31,8 @@ class Patience:
         untils_s = [self._pauses[host].until_s for host in hosts if host in self._pauses]
         return max(0.0, min(untils_s, default=now_s) - now_s)
 
-    def in_vain(self, now_s: float, hosts: Iterable[str]) -> float:
-        """Nothing came of probing these; for how many seconds the last of them is left alone."""
+    def record_failure(self, now_s: float, hosts: Iterable[str]) -> float:
+        """Probing these changed nothing; for how many seconds the last of them is left alone."""
         longest_s = 0.0
         for host in hosts:
             before = self._pauses.get(host)
@@ -42,7 +42,7 @@ class Patience:
             longest_s = max(longest_s, length_s)
         return longest_s
 
-    def worth_it(self, now_s: float, hosts: Iterable[str]) -> None:
+    def record_success(self, now_s: float, hosts: Iterable[str]) -> None:
         """Something had changed: next time is as the first one, after a shortest pause."""
         for host in hosts:
             self._pauses[host] = _Pause(now_s + FIRST_PAUSE_S, FIRST_PAUSE_S / 2.0)
