@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -54,3 +55,19 @@ def with_options(
         return function
 
     return add
+
+
+def given_options(context: click.Context) -> dict[str, str]:
+    """What the command line gives: the name of each parameter, and how a user writes it."""
+    return {
+        parameter.name: _written(parameter)
+        for parameter in context.command.params
+        if parameter.name is not None
+        and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
+    }
+
+
+def _written(parameter: click.Parameter) -> str:
+    if isinstance(parameter, click.Option):
+        return max(parameter.opts, key=len)
+    return f"the argument {parameter.human_readable_name}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
+import re
 from typing import Any
 
 import click
@@ -10,8 +12,10 @@ import click
 from plink.base.errors import WrongUseError
 from plink.base.size import parse_size
 from plink.measure.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
+from probes.hosts.address import IPNetwork
 
 _FEWEST_ROUNDS = 2
+_CONGESTION = re.compile(r"[a-z0-9]{1,15}")
 
 
 class FiniteRange(click.FloatRange):
@@ -56,3 +60,30 @@ def size_option(text: str) -> int:
         return parse_size(text)
     except WrongUseError as error:
         raise WrongUseError(f"--size {error}", error.hint) from None
+
+
+class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """A network in CIDR form."""
+
+    name = "network"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> IPNetwork:
+        """The network, or a usage error."""
+        try:
+            return ipaddress.ip_network(str(value), strict=False)
+        except ValueError:
+            self.fail(f"{value!r} is not a network such as 10.0.0.0/16", param, ctx)
+
+
+class CongestionType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """The kernel's name of a congestion control."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, or a usage error."""
+        if not _CONGESTION.fullmatch(str(value)):
+            self.fail(f"{value!r} is not a name such as cubic", param, ctx)
+        return str(value)

@@ -13,7 +13,7 @@ from plink.base.text import named
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.plan import Plan
-from plink.measure.probing.keeping import kept_cluster
+from plink.measure.probing.resume import carried_over
 from plink.optimize.plans.candidates import Candidate
 from plink.optimize.plans.solve import Task, solve_plan
 
@@ -56,7 +56,7 @@ def cluster_of(plan: Plan, cluster: Cluster) -> Cluster:
         Group(group.name, [name for name in group.hosts if name in ranks])
         for group in cluster.groups
     ]
-    kept = kept_cluster(hosts, cluster, moved=())
+    kept = carried_over(hosts, cluster, moved=())
     return replace(kept, groups=[group for group in groups if group.hosts])
 
 
