@@ -16,11 +16,11 @@ from plink.bench.spread import spread_orders
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.model.network import KnownNetwork, network_of
-from plink.optimize.orders.solve import Task, solve_order
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.optimize.prediction import Predictor, known_distances
 from probes.ssh.options import SshOptions
 from solvers.collectives.registry import find
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 # MPI counts elements in an int; the other clients are held to the same.
 _MAX_ELEMENTS = (1 << 31) - 1
@@ -138,19 +138,17 @@ def outlook(cluster: Cluster, client: str, workload: Workload, ranks: int | None
 def read_orders(
     text: str,
     cluster: Cluster,
-    made_from: str,
     ahead: Outlook,
     *,
     seed: int,
     time_limit_s: float,
-    filling: Filling | None = None,
+    filling: RankLayout | None = None,
 ) -> list[NamedOrder]:
     """The orders that `text` names (`plink.bench.orders`).
 
     Args:
         text: such as `given,plink,random:5`.
         cluster: the hosts and their round-trip times.
-        made_from: the hash of the cluster file.
         ahead: what is predicted for orders.
         seed: decides the random orders and plink's search.
         time_limit_s: of that search.
@@ -161,10 +159,10 @@ def read_orders(
         KeyboardInterrupt: the user stopped plink's search.
     """
     names = cluster.names
-    filled = filling or Filling([1] * len(names), len(names))
+    filled = filling or RankLayout([1] * len(names), len(names))
 
     def solved() -> list[int]:
-        task = Task(
+        wanted = OrderRequest(
             algorithm=ahead.algorithm,
             size_bytes=ahead.size_bytes,
             seed=seed,
@@ -172,7 +170,7 @@ def read_orders(
             ranks=filled.ranks,
             slots=filled.slots[0],
         )
-        order = solve_order(cluster, made_from, task)
+        order = find_order(cluster, wanted)
         if order.solver.ended_by == "interrupt":
             raise KeyboardInterrupt
         hosts = [names.index(name) for name in order.names]
@@ -183,7 +181,7 @@ def read_orders(
         ]
 
     def in_order_file(path: str) -> list[str]:
-        order, _ = order_file.read(path)
+        order = order_file.read(path)
         if len(order.names) < order.ranks != filled.ranks and len(order.names) < len(names):
             slots = max(host.slots for host in order.hosts)
             raise WrongUseError(

@@ -58,7 +58,7 @@ def prober_of(
 def _read(path: str) -> Cluster:
     if path == document.STANDARD_STREAM:
         raise WrongUseError("--cluster is renewed, and standard input cannot be")
-    known, _ = cluster_file.read(path)
+    known = cluster_file.read(path)
     if known.rtt is not None and known.rtt.tool in TOOLS:
         resumed(known, path, known.rtt.tool, {})
     return known

@@ -74,7 +74,7 @@ def _request(values: dict[str, Any]) -> BenchRequest:
         repetitions=values["repetitions"],
         timeout_s=values["timeout_s"],
     )
-    cluster, made_from = cluster_file.read(values["file"])
+    cluster = cluster_file.read(values["file"])
     slots = values["slots"] or 1
     filling = filling_of(with_slots(cluster.hosts, slots), values["ranks"])
     check_workload(workload, filling.ranks)
@@ -83,7 +83,6 @@ def _request(values: dict[str, Any]) -> BenchRequest:
     orders = read_orders(
         values["orders"],
         cluster,
-        made_from,
         ahead,
         seed=seed,
         time_limit_s=values["time_limit_s"],
@@ -97,7 +96,7 @@ def _request(values: dict[str, Any]) -> BenchRequest:
     return BenchRequest(
         cluster=cluster,
         source=document.label(values["file"]),
-        made_from=made_from,
+        made_from=cluster.file_hash or "",
         client=values["client"],
         workload=workload,
         orders=orders,

@@ -109,7 +109,7 @@ def _request(
         )
         for size_bytes in sizes
     ]
-    cluster, made_from = cluster_file.read(values["file"])
+    cluster = cluster_file.read(values["file"])
     slots = values["slots"] or 1
     filling = filling_of(with_slots(cluster.hosts, slots), None)
     for workload in workloads:
@@ -124,13 +124,13 @@ def _request(
         seed=values["seed"],
         time_limit_s=values["time_limit_s"],
     )
-    cases = make_cases(wanted, cluster, made_from, progress)
+    cases = make_cases(wanted, cluster, progress)
     known = network_of(cluster)
     plans = [case.plan for case in cases if case.plan is not None]
     return ComparisonRequest(
         cluster=cluster,
         source=document.label(values["file"]),
-        made_from=made_from,
+        made_from=cluster.file_hash or "",
         cases=cases,
         network=known.network,
         groups=plans[0].groups if plans else cluster.groups,

@@ -47,7 +47,7 @@ def run_command(
     """
     path = options["cluster"]
     source = document.label(path)
-    cluster, _ = cluster_file.read(path)
+    cluster = cluster_file.read(path)
     rtt = _comparable(cluster, source)
     refuse_unused(given, rtt.tool, f"and {source} was measured with {rtt.tool}")
     partners = options["partners"] or CHECK_PARTNERS

@@ -55,7 +55,7 @@ def run(request: Request) -> int:
         WrongUseError: wrong options, or a file without round-trip times and bandwidths.
     """
     wanted = _check(request)
-    cluster, _ = cluster_file.read(request.file)
+    cluster = cluster_file.read(request.file)
     source = document.label(request.file)
     if cluster.bandwidth is None:
         measured_rtt(cluster, source)

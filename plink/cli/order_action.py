@@ -24,9 +24,9 @@ from plink.files.measurement import Failure
 from plink.files.order import Order
 from plink.files.rtt import readings_at
 from plink.optimize.orders.by_bandwidth import is_by_bandwidth
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.optimize.orders.quality import doubt
 from plink.optimize.orders.slots import with_slots
-from plink.optimize.orders.solve import Task, solve_order
 from plink.show.terminal.order import print_order
 from plink.show.terminal.paper import paper
 from solvers.exact.verdict import Engine
@@ -147,12 +147,12 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
             verb = "has" if len(request.given_options) == 1 else "have"
             note(f"nothing is searched: {', '.join(request.given_options)} {verb} no effect")
         return order, ()
-    hosts = _read_at(request, cluster.from_json(data, source), source)
+    hosts = _read_at(request, cluster.from_json(data, source, document.digest(content)), source)
     if request.format_name is not None and request.ranks is None:
         # What cannot be written in this order cannot in any: it is refused before the search.
         slotted = with_slots(hosts.hosts, request.slots)
         launchers.render(request.format_name, slotted, hosts.groups)
-    task = Task(
+    wanted = OrderRequest(
         algorithm=request.algorithm,
         objective=request.objective,
         size_bytes=size_option(request.size),
@@ -167,10 +167,9 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
     )
     console = _talk()
     with console.status("") as status:
-        order = solve_order(
+        order = find_order(
             hosts,
-            document.digest(content),
-            task,
+            wanted,
             _show_on(status.update) if console.is_terminal else None,
         )
     return order, hosts.unreachable

@@ -20,11 +20,11 @@ from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.optimize.forecast import Orders, forecast, to_json
 from plink.optimize.orders.slots import filling_of, slots_of
-from plink.show.terminal.forecast import print_forecast
+from plink.show.terminal.algorithms import print_forecast
 from plink.show.terminal.paper import paper
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _read(request: Request) -> tuple[Cluster, Orders]:
     if data.get("format") != order_file.FORMAT:
         if request.cluster is not None:
             raise WrongUseError(f"{source}: is no order file, so --cluster has no use")
-        cluster = cluster_file.from_json(data, source)
+        cluster = cluster_file.from_json(data, source, document.digest(content))
         return cluster, Orders(source, None, filling_of(cluster.hosts, None))
     order = order_file.from_json(data, source)
     if request.cluster is None:
@@ -90,13 +90,15 @@ def _read(request: Request) -> tuple[Cluster, Orders]:
             f"{source}: an order file does not hold what was measured",
             "name the cluster file that it was made from with --cluster",
         )
-    cluster, digest = cluster_file.read(request.cluster)
+    cluster = cluster_file.read(request.cluster)
     everyone = [*order.hosts, *order.unused]
     hosts = as_permutation([host.name for host in everyone], cluster.names, source)
-    if order.made_from not in (None, digest):
+    if order.made_from not in (None, cluster.file_hash):
         note(f"{source} was not made from {request.cluster} as it is now")
     placement = [hosts[host] for host in _host_of_rank(order)]
-    return cluster, Orders(source, placement, Filling(slots_of(order, cluster.hosts), order.ranks))
+    return cluster, Orders(
+        source, placement, RankLayout(slots_of(order, cluster.hosts), order.ranks)
+    )
 
 
 def _host_of_rank(order: Order) -> Sequence[int]:

@@ -35,8 +35,8 @@ from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.question import group_question
 from probes.dpdk.nics import Nic, parse_nics
-from probes.hosts.allocation import parse_allocation
 from probes.hosts.host import ListedHost
+from probes.hosts.slurm import parse_allocation
 from probes.hosts.source import parse_hosts
 
 # In place of a host list: the hosts of the Slurm job that plink runs in.
@@ -84,7 +84,7 @@ def output_of(options: Mapping[str, Any]) -> str:
 def read_earlier(options: Mapping[str, Any]) -> Cluster | None:
     """The cluster to go on with."""
     resume = options["resume"]
-    return None if resume is None else cluster_file.read(resume)[0]
+    return None if resume is None else cluster_file.read(resume)
 
 
 def request_of(options: Mapping[str, Any], tool: str, earlier: Cluster | None) -> ProbeRequest:

@@ -11,8 +11,8 @@ from plink.model.denoising import denoise
 from plink.model.distance import distances
 from solvers.collectives.form import RingForm
 from solvers.datacenters import uniform
+from solvers.orders.latency_search import search_by_latency
 from solvers.orders.reference import cost
-from solvers.orders.search import solve
 
 Matrix = npt.NDArray[np.float64]
 
@@ -42,7 +42,9 @@ def _ratios(share: float, seed: int) -> list[float]:
     given = list(range(_HOSTS))
 
     def found_on(matrix: Matrix) -> float:
-        order = solve(RingForm(_HOSTS), matrix, given, seed=0, time_limit_s=_SECONDS).order
+        order = search_by_latency(
+            RingForm(_HOSTS), matrix, given, seed=0, time_limit_s=_SECONDS
+        ).order
         return cost(RingForm(_HOSTS), whole, order)
 
     best = found_on(whole)

@@ -13,9 +13,9 @@ from benchkit.sampled_networks import Network
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
 from plink.model.distance import distances
-from probes.sampled_rounds import sampled_rounds
+from probes.rounds import sampled_rounds
 from solvers.ring.reference import ring_cost
-from solvers.ring.search import solve
+from solvers.ring.ring_search import search_ring
 from solvers.sampling.sampler import next_rounds
 
 Matrix = npt.NDArray[np.float64]
@@ -124,7 +124,7 @@ class Ring:
 
 def ring_on(matrix_us: Matrix, network: Network, seconds: float) -> Ring:
     """The ring that is searched on distances."""
-    order = solve(matrix_us, seed=0, time_limit_s=seconds).order
+    order = search_ring(matrix_us, seed=0, time_limit_s=seconds).order
     racks = network.rack_of[order]
     return Ring(
         cost_us=ring_cost(network.truth_us, order),

@@ -15,7 +15,7 @@ from plink.autotune.tuner.masters import Masters, forest_of, layout_of, masters_
 from plink.files import plan as plan_file
 from plink.files.groups import Group
 from plink.files.plan import Plan, PlanRank
-from plink.optimize.plans.solve import candidate
+from plink.optimize.plans.planning import candidate
 
 # Of what the hosts concerned, or their group, have in the first plan.
 PARTS = (0.75, 0.5, 0.25, 0.0)

@@ -24,7 +24,7 @@ from plink.files.measurement import Matrix
 from plink.files.plan import Plan
 from plink.files.rtt import RttMeasurement
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
-from plink.optimize.plans.solve import Task, solve_plan
+from plink.optimize.plans.planning import PlanRequest, find_plan
 
 NEAR_US, FAR_US = 10.0, 40.0
 RACKS = (0, 0, 0, 1, 1, 1)
@@ -60,7 +60,7 @@ def cluster_in(racks: Sequence[int]) -> Cluster:
 
 
 def planned(cluster: Cluster, kind: str = "2lha") -> Plan:
-    return solve_plan(cluster, None, Task(kind)).plan
+    return find_plan(cluster, PlanRequest(kind)).plan
 
 
 def again(before: Cluster, hosts: Sequence[int], racks: Sequence[int], factor: float) -> Regrouped:

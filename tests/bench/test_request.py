@@ -16,7 +16,7 @@ from plink.bench.clients.base import Workload
 from plink.bench.request import check_workload, outlook, read_orders
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
-from verifying.orders import write_order
+from verify.orders import write_order
 
 
 def cluster_of(size: int) -> Cluster:
@@ -65,7 +65,7 @@ def test_ctrl_c_while_plinks_order_is_sought_ends_the_bench() -> None:
     begin = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            read_orders("plink", cluster, "hash", ahead, seed=1, time_limit_s=30.0)
+            read_orders("plink", cluster, ahead, seed=1, time_limit_s=30.0)
     finally:
         timer.cancel()
         timer.join()
@@ -83,5 +83,5 @@ def test_an_order_of_fewer_hosts_with_several_ranks_each_says_what_to_ask_for(
     with pytest.raises(
         WrongUseError, match="has 6 ranks on 2 of 4 hosts, the bench has 4"
     ) as caught:
-        read_orders(str(path), cluster, "hash", ahead, seed=1, time_limit_s=1.0)
+        read_orders(str(path), cluster, ahead, seed=1, time_limit_s=1.0)
     assert caught.value.hint == "--ranks 6 --slots 3 compares orders of so many"

@@ -18,9 +18,9 @@ from plink.bench.comparison.request import Case, ways_of
 from plink.cli import cli
 from plink.files import cluster as cluster_file
 from plink.files import plan as plan_file
-from plink.optimize.plans.solve import Task, solve_plan
+from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.plans.check import check
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 from support.told import Told
 
 CLUSTER = rack_cluster([2, 2])
@@ -38,11 +38,11 @@ def cases_of(
         orders=orders,
         workloads=[Workload("", size, 0, 1) for size in sizes],
         slots=1,
-        filling=Filling([1] * 4, 4),
+        filling=RankLayout([1] * 4, 4),
         seed=1,
         time_limit_s=0.2,
     )
-    return make_cases(wanted, CLUSTER, "hash", progress or Told())
+    return make_cases(wanted, CLUSTER, progress or Told())
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,6 @@ def test_auto_takes_the_kind_that_is_predicted_to_be_best_for_each_size() -> Non
         plans = plans_of_kinds(
             ["auto", "2lha", "flat", "ring", "tree"],
             CLUSTER,
-            "hash",
             slots=1,
             size_bytes=size_bytes,
             seed=1,
@@ -128,17 +127,17 @@ def test_auto_takes_the_kind_that_is_predicted_to_be_best_for_each_size() -> Non
 
 def test_nothing_is_predicted_where_no_rate_is_known() -> None:
     unmeasured = rack_cluster([2, 2], uplink_gbit_s=None)
-    plans = plans_of_kinds(["2lha"], unmeasured, "hash", slots=1, size_bytes=4, seed=1)
+    plans = plans_of_kinds(["2lha"], unmeasured, slots=1, size_bytes=4, seed=1)
     assert [plan.predicted_s for plan in plans] == [None]
 
 
 def test_a_kind_that_a_network_has_no_plan_of_is_refused() -> None:
     with pytest.raises(WrongUseError, match="there is no plan of kind 2lha: all hosts are in one"):
-        plans_of_kinds(["2lha"], rack_cluster([4]), "hash", slots=1, size_bytes=4, seed=1)
+        plans_of_kinds(["2lha"], rack_cluster([4]), slots=1, size_bytes=4, seed=1)
 
 
 def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
-    plan = solve_plan(CLUSTER, "hash", Task("tree", 4000, 2)).plan
+    plan = find_plan(CLUSTER, PlanRequest("tree", 4000, 2)).plan
     path = tmp_path / "mine.json"
     plan_file.write(str(path), plan)
     found = plan_from_file(str(path), CLUSTER, 2, 4000)
@@ -148,7 +147,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
     with pytest.raises(WrongUseError, match="does not have 1 rank on each of 4 hosts") as caught:
         plan_from_file(str(path), CLUSTER, 1, 4000)
     assert "--slots" in (caught.value.hint or "")
-    plan_file.write(str(path), solve_plan(rack_cluster([3, 2]), "hash", Task("flat")).plan)
+    plan_file.write(str(path), find_plan(rack_cluster([3, 2]), PlanRequest("flat")).plan)
     with pytest.raises(WrongUseError, match="n04 is not a host of the cluster file"):
         plan_from_file(str(path), CLUSTER, 1, 4000)
 

@@ -14,7 +14,7 @@ from plink.bench.comparison.limit import limit_of
 from plink.bench.comparison.links import links_of, planned_bytes
 from plink.files.groups import Group
 from plink.model.network import network_of
-from plink.optimize.plans.solve import Task, solve_plan
+from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.plans.forest import Forest
 from plink.plans.measures import measure
 
@@ -44,7 +44,7 @@ def traffic_of(forest: Forest, size_bytes: int, repetitions: int, frames: int) -
 
 def test_bytes_are_summed_up_for_hosts_and_groups_with_two_ranks_a_host() -> None:
     cluster = rack_cluster([2, 2])
-    plan = solve_plan(cluster, "hash", Task("2lha", 8_000_000, 2)).plan
+    plan = find_plan(cluster, PlanRequest("2lha", 8_000_000, 2)).plan
     launches = [traffic_of(plan.forest, 8_000_000, 5, 3)] * 2
     links = links_of(
         launches,

@@ -15,7 +15,7 @@ from plink.files.groups import Group
 from plink.files.plan import Plan
 from plink.measure.probing.resume import carried_over
 from plink.optimize.plans.candidates import Candidate
-from plink.optimize.plans.solve import Task, solve_plan
+from plink.optimize.plans.planning import PlanRequest, find_plan
 
 # Kinds of plans with masters that can be moved.
 _TUNABLE = ("flat", "2lha")
@@ -81,7 +81,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
         if moved:
             return Replanned(None, f"{named(moved)} moved, and groups are as they were", is_new)
         return Replanned(None, "nothing changed", is_new)
-    found = solve_plan(now, None, Task(size_bytes=plan.size_bytes, seed=plan.seed))
+    found = find_plan(now, PlanRequest(size_bytes=plan.size_bytes, seed=plan.seed))
     chosen = _chosen(plan, found.candidates)
     changes = [f"links carry other rates: {named(rates)}"] if rates else []
     if has_other_groups:

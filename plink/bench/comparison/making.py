@@ -14,7 +14,7 @@ from plink.bench.comparison.request import ENGINE, Case
 from plink.bench.orders import NamedOrder
 from plink.bench.request import Outlook, outlook, read_orders
 from plink.files.cluster import Cluster
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 # What works with less than an element for every rank. Of their other algorithms Open MPI takes
 # another one then, and MPICH gives up.
@@ -49,12 +49,12 @@ class Wanted:
     orders: str | None
     workloads: Sequence[Workload]
     slots: int
-    filling: Filling
+    filling: RankLayout
     seed: int
     time_limit_s: float
 
 
-def make_cases(wanted: Wanted, cluster: Cluster, made_from: str, progress: Progress) -> list[Case]:
+def make_cases(wanted: Wanted, cluster: Cluster, progress: Progress) -> list[Case]:
     """The cases, size by size and in each client by client.
 
     Raises:
@@ -65,11 +65,9 @@ def make_cases(wanted: Wanted, cluster: Cluster, made_from: str, progress: Progr
     by_client = {}
     for client, ways in wanted.ways.items():
         if client == ENGINE:
-            by_client[client] = _engine_cases(wanted, ways, cluster, made_from, progress)
+            by_client[client] = _engine_cases(wanted, ways, cluster, progress)
         else:
-            by_client[client] = _library_cases(
-                wanted, client, ways, cluster, made_from, progress=progress
-            )
+            by_client[client] = _library_cases(wanted, client, ways, cluster, progress=progress)
     cases = [
         case
         for number in range(len(wanted.workloads))
@@ -82,7 +80,7 @@ def make_cases(wanted: Wanted, cluster: Cluster, made_from: str, progress: Progr
 
 
 def _engine_cases(
-    wanted: Wanted, kinds: Sequence[str], cluster: Cluster, made_from: str, progress: Progress
+    wanted: Wanted, kinds: Sequence[str], cluster: Cluster, progress: Progress
 ) -> list[list[Case]]:
     """By size."""
     cases = []
@@ -95,7 +93,6 @@ def _engine_cases(
             plans += plans_of_kinds(
                 kinds,
                 cluster,
-                made_from,
                 slots=wanted.slots,
                 size_bytes=size_bytes,
                 seed=wanted.seed,
@@ -115,7 +112,6 @@ def _library_cases(
     client: str,
     algorithms: Sequence[str],
     cluster: Cluster,
-    made_from: str,
     *,
     progress: Progress,
 ) -> list[list[Case]]:
@@ -127,7 +123,6 @@ def _library_cases(
         algorithm: read_orders(
             text,
             cluster,
-            made_from,
             _outlook(cluster, client, algorithm, largest, ranks),
             seed=wanted.seed,
             time_limit_s=wanted.time_limit_s,

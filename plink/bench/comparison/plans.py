@@ -14,8 +14,8 @@ from plink.files.groups import Group
 from plink.files.plan import Plan
 from plink.model.network import network_of
 from plink.optimize.plans.candidates import Candidate, asked_for, best
-from plink.optimize.plans.kinds import KINDS, as_routes
-from plink.optimize.plans.solve import Task, solve_plan
+from plink.optimize.plans.kinds import KINDS
+from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.plans.forest import Forest
 from solvers.forests.time import time_s
 
@@ -47,7 +47,6 @@ class EnginePlan:
 def plans_of_kinds(
     kinds: Sequence[str],
     cluster: Cluster,
-    made_from: str,
     *,
     slots: int,
     size_bytes: int,
@@ -58,7 +57,7 @@ def plans_of_kinds(
     Raises:
         WrongUseError: there is no plan of a kind for these hosts.
     """
-    found = solve_plan(cluster, made_from, Task(AUTO, size_bytes, slots, seed))
+    found = find_plan(cluster, PlanRequest(AUTO, size_bytes, slots, seed))
     for refused in found.refused:
         if refused.kind in kinds:
             raise WrongUseError(f"there is no plan of kind {refused.kind}: {refused.reason}")
@@ -90,7 +89,7 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, size_bytes: int) -> 
     plan, _ = plan_file.read(path)
     hosts = _hosts_of(plan, path, cluster, slots)
     known = network_of(_grouped(cluster, plan.groups))
-    predicted_s = time_s(as_routes(plan.forest), hosts, known.network, size_bytes)
+    predicted_s = time_s(plan.forest, hosts, known.network, size_bytes)
     return EnginePlan(
         label=PurePath(path).name,
         kind=plan.kind,

@@ -27,7 +27,7 @@ from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.round_trips import RttOptions
 from probes.errors import OptionError
 from probes.reach import Reached
-from probes.tournament import disjoint_rounds
+from probes.rounds import disjoint_rounds
 
 
 @dataclass(frozen=True)

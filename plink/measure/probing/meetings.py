@@ -17,9 +17,8 @@ from plink.measure.probing.passes import Pair, Passes, PassOptions
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.tools.round_trips import RttOptions
-from probes.sampled_rounds import sampled_rounds
+from probes.rounds import round_robin, rounds_in_all, sampled_rounds
 from probes.samples import Rounds, Wanted
-from probes.tournament import round_robin, rounds_in_all
 from solvers.sampling.sampler import next_rounds, usual_share
 
 # More hosts, and the user is told what all rounds are.

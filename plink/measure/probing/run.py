@@ -38,8 +38,8 @@ from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.base import Job
 from plink.measure.probing.tools.round_trips import RttOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
-from probes.concurrency import most_pairs, shared_machines
 from probes.errors import OptionError
+from probes.facts import most_pairs, shared_machines
 from probes.reach import Reached, ReachedHost
 from probes.samples import Rounds, Wanted, no_more
 
