@@ -6,11 +6,9 @@ from typing import Any
 
 import click
 
+from plink.cli.options import FiniteRange, SectionedCommand, with_seed_option
 from plink.cli.progress import StageProgress
-from plink.cli.sections import SectionedCommand
-from plink.cli.seed_option import with_seed_option
 from plink.cli.ssh_options import with_ssh_options
-from plink.cli.types import FiniteRange
 
 CLIENTS = ("engine", "gloo", "openmpi", "mpich")
 

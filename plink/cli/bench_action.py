@@ -15,9 +15,9 @@ from plink.bench.request import BenchRequest, check_workload, outlook, read_orde
 from plink.bench.result import to_json
 from plink.bench.table import render
 from plink.cli.bench_delivery import deliver, files_in
+from plink.cli.options import size_option
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.optimize.orders.slots import filling_of, with_slots

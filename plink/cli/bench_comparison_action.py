@@ -15,9 +15,9 @@ from plink.bench.comparison.request import ENGINE, ComparisonRequest, ways_of
 from plink.bench.comparison.table import render
 from plink.bench.request import check_workload
 from plink.cli.bench_delivery import deliver, files_in
+from plink.cli.options import size_option
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.comparison import to_json

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from plink.cli.options import SectionedCommand, given_options
 from plink.cli.probe_options import refuse_beside_all, refuse_unused, with_probe_options
 from plink.cli.progress import StageProgress
-from plink.cli.sections import SectionedCommand, given_options
 from plink.cli.ssh_options import with_ssh_options
 
 

@@ -12,7 +12,6 @@ import click
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.cli.probe_report import (
-    naming_unreached,
     report_pairs,
     report_uplinks,
     resume_command,
@@ -20,6 +19,7 @@ from plink.cli.probe_report import (
 )
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
+from plink.cli.stderr import naming_unreached
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster

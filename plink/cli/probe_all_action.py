@@ -12,14 +12,13 @@ from plink.base.errors import EXIT_PARTIAL, PlinkError
 from plink.base.text import counted
 from plink.cli.probe_action import given_to, output_of, read_earlier, request_of
 from plink.cli.probe_report import (
-    naming_unreached,
     report_pairs,
     report_uplinks,
     resume_all_command,
     warn_of_gaps,
 )
 from plink.cli.progress import StageProgress
-from plink.cli.stderr import note, warn
+from plink.cli.stderr import naming_unreached, note, warn
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster

@@ -8,8 +8,14 @@ from typing import Any
 
 import click
 
-from plink.cli.sections import options_of, with_options
-from plink.cli.types import CongestionType, FiniteRange, NetworkType, RoundsType
+from plink.cli.options import (
+    CongestionType,
+    FiniteRange,
+    NetworkType,
+    RoundsType,
+    options_of,
+    with_options,
+)
 from plink.measure.probing.limits import (
     CHECK_PARTNERS,
     CHECK_PASSES,

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-
 import click
 
 from plink.base.errors import EXIT_PARTIAL
-from plink.cli.stderr import warn
+from plink.cli.stderr import name_some, warn
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.files.measurement import Failure, Measurement
-from plink.measure.probing.request import TooFewReachedError
+from plink.files.measurement import Measurement
 from plink.measure.probing.run import ProbeResult
 from plink.measure.probing.tools import DEFAULT_TOOL
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
-from plink.show.terminal.uplinks import uplink_lines
-
-_MAX_NAMED = 5
+from plink.show.terminal.bandwidth import uplink_lines
 
 
 def resume_command(tool: str, output: str) -> str:
@@ -86,23 +80,3 @@ def warn_of_gaps(cluster: Cluster, measurement: Measurement) -> None:
         warn(f"{failure.source}: {failure.reason}")
     pairs = [failure for failure in measurement.failures if failure.destination is not None]
     name_some(pairs, "directed pairs, named in the file")
-
-
-@contextmanager
-def naming_unreached() -> Iterator[None]:
-    """Name the hosts that were not reached, where those that were are too few to go on with."""
-    try:
-        yield
-    except TooFewReachedError as error:
-        for failure in error.failures:
-            warn(f"{failure.host}: {failure}")
-        raise
-
-
-def name_some(failures: Sequence[Failure], others: str) -> None:
-    """Name the first of these failures, and how many `others` there are."""
-    for failure in failures[:_MAX_NAMED]:
-        ends = failure.source + (f" to {failure.destination}" if failure.destination else "")
-        warn(f"{ends}: {failure.reason}")
-    if len(failures) > _MAX_NAMED:
-        warn(f"... and {len(failures) - _MAX_NAMED} more {others}")

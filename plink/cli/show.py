@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from plink.base.errors import WrongUseError
+from plink.cli.options import FiniteRange
 from plink.cli.stderr import note
-from plink.cli.types import FiniteRange
 
 
 @click.command(epilog="Example: plink show cluster.json --percentile 50")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plink.files.cluster import Cluster, Host
-from plink.files.round_sample import FollowedSample, RoundSample, recorded_sample
+from plink.files.measurement import FollowedSample, RoundSample, recorded_sample
 from plink.measure.probing.collectors import Run
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.meetings import Following, Visits, chosen_sample

@@ -10,8 +10,7 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.groups import UplinkMeasurement
-from plink.files.measurement import Failure, Measurement
-from plink.files.round_sample import SAMPLE_OPTIONS, Sample
+from plink.files.measurement import SAMPLE_OPTIONS, Failure, Measurement, Sample
 from plink.measure.probing.collectors import Run
 from plink.measure.probing.request import ProbeRequest
 from probes.hosts.address import is_address

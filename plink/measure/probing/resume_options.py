@@ -9,8 +9,7 @@ from typing import Any
 
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
-from plink.files.measurement import Measurement
-from plink.files.round_sample import FollowedSample, recorded_sample
+from plink.files.measurement import FollowedSample, Measurement, recorded_sample
 from plink.files.rtt import RttMeasurement
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.tools import TOOLS
