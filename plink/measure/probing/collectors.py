@@ -1,18 +1,20 @@
-"""What every collector does, whatever is measured."""
+"""Sinks for a run's readings of pairs: what all have in common, bandwidths, routes."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Quantity
 from plink.files.measurement import Failure, Matrix, Measurement
-from probes.samples import HostLoss, PairLoss, Rounds, Wanted
+from plink.files.routes import NO_ROUTE, Route, RouteMeasurement
+from probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds, RouteReading, Wanted
 
 
 class OfPair(Protocol):
@@ -47,7 +49,6 @@ class Collector(ABC, Generic[Reading]):
     Args:
         cluster: the hosts, in the order of every matrix, and what is kept of earlier runs.
         measured: of each host that takes part in the run, in the run's order, its index there.
-        percentiles: those of the round-trip times that are kept.
         on_settled: called after each direction of a pair that was read or given up.
         on_remark: given what a user should know of the run as a whole.
     """
@@ -59,14 +60,12 @@ class Collector(ABC, Generic[Reading]):
         self,
         cluster: Cluster,
         measured: Sequence[int],
-        percentiles: Sequence[float],
         *,
         on_settled: Callable[[], None] = lambda: None,
         on_remark: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._cluster = cluster
         self._measured = measured
-        self._percentiles = percentiles
         self._on_settled = on_settled
         self._on_remark = on_remark
         self._settled: set[tuple[int, int]] = set()
@@ -170,3 +169,74 @@ class Collector(ABC, Generic[Reading]):
 
     def _name(self, index: int) -> str:
         return self._cluster.hosts[self._measured[index]].name
+
+
+class BandwidthCollector(Collector[BandwidthReading]):
+    """A sink for bandwidths."""
+
+    quantity: ClassVar[Quantity] = "bandwidth"
+
+    def _begin(self) -> None:
+        size = len(self._cluster.hosts)
+        kept = self._cluster.bandwidth
+        if kept is None:
+            self._gbit_s = np.full((size, size), np.nan)
+            self._retransmits = np.full((size, size), np.nan)
+        else:
+            self._gbit_s = kept.gbit_s.copy()
+            self._retransmits = kept.retransmits.copy()
+
+    def _readings(self) -> Matrix:
+        return self._gbit_s
+
+    def _take(self, pair: tuple[int, int], reading: BandwidthReading) -> None:
+        self._gbit_s[pair] = reading.gbit_s
+        known = reading.retransmits
+        self._retransmits[pair] = np.nan if known is None else known
+
+    def result(self, run: Run) -> tuple[Cluster, BandwidthMeasurement]:
+        """The cluster with what was gathered so far, and the measurement in it."""
+        measurement = BandwidthMeasurement(
+            gbit_s=self._gbit_s,
+            retransmits=self._retransmits,
+            failures=self.failures,
+            **vars(run),
+        )
+        return replace(self._cluster, bandwidth=measurement), measurement
+
+
+class RouteCollector(Collector[RouteReading]):
+    """A sink for routes."""
+
+    quantity: ClassVar[Quantity] = "routes"
+
+    def _begin(self) -> None:
+        size = len(self._cluster.hosts)
+        kept = self._cluster.routes
+        # Route to its index: every distinct one is kept once.
+        self._routes: dict[Route, int] = {}
+        if kept is None:
+            self._hops = np.full((size, size), np.nan)
+            self._route_of = np.full((size, size), NO_ROUTE, dtype=np.int64)
+        else:
+            self._hops = kept.hops.copy()
+            self._route_of = kept.route_of.copy()
+            self._routes = {route: index for index, route in enumerate(kept.routes)}
+
+    def _readings(self) -> Matrix:
+        return self._hops
+
+    def _take(self, pair: tuple[int, int], reading: RouteReading) -> None:
+        self._hops[pair] = reading.hops
+        self._route_of[pair] = self._routes.setdefault(reading.routers, len(self._routes))
+
+    def result(self, run: Run) -> tuple[Cluster, RouteMeasurement]:
+        """The cluster with what was gathered so far, and the measurement in it."""
+        measurement = RouteMeasurement(
+            hops=self._hops,
+            route_of=self._route_of,
+            routes=list(self._routes),
+            failures=self.failures,
+            **vars(run),
+        )
+        return replace(self._cluster, routes=measurement), measurement

@@ -1,9 +1,10 @@
-"""Gathers round-trip times."""
+"""A sink for round-trip times, and the quality of its readings: which are not to be trusted."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,16 @@ import numpy.typing as npt
 from plink.files.cluster import Cluster, Quantity
 from plink.files.measurement import Counts, Matrix
 from plink.files.rtt import RttMeasurement, disagreement
-from plink.measure.probing.collectors.base import Collector, Run
-from plink.measure.probing.doubts import disturbed_hosts, is_doubtful
+from plink.measure.probing.collectors import Collector, Run
 from plink.measure.probing.passes import Seen
 from probes.echo.readings import DISTURBED
 from probes.samples import RttReading
+
+_MOST_NAMED = 3
+# Passes that differ by less than that confirm each other, whatever else the hosts did.
+CONFIRMED = 0.02
+# A host stands out with so many times more disturbed pairs than the median host.
+_STANDS_OUT = 2.0
 
 
 class RttCollector(Collector[RttReading]):
@@ -23,9 +29,23 @@ class RttCollector(Collector[RttReading]):
 
     Of several meetings of a pair the one with the least reading counts, for each direction by
     itself, since noise only ever adds to a round-trip time.
+
+    Args:
+        cluster, measured, callbacks: as `Collector` has them.
+        percentiles: those that are kept.
     """
 
     quantity: ClassVar[Quantity] = "rtt"
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        measured: Sequence[int],
+        percentiles: Sequence[float],
+        **callbacks: Any,
+    ) -> None:
+        self._percentiles = percentiles
+        super().__init__(cluster, measured, **callbacks)
 
     def _begin(self) -> None:
         kept = self._cluster.rtt
@@ -123,3 +143,64 @@ def _passes_of(kept: RttMeasurement) -> tuple[Counts, tuple[Matrix, Matrix]]:
 
 def _known(matrix: Matrix) -> Matrix | None:
     return None if np.isnan(matrix).all() else matrix
+
+
+def is_doubtful(
+    disturbance: npt.NDArray[np.float64],
+    disagreement: npt.NDArray[np.float64],
+    is_calm: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.bool_]:
+    """The (N, N) directions whose reading other work on the hosts may have raised.
+
+    Noise only ever adds: the least reading is to be trusted where its meeting was not disturbed,
+    and also where it was, if another meeting that was not has read the same.
+
+    Args:
+        disturbance: (N, N) of the meeting whose reading counts, NaN where unknown.
+        disagreement: (N, N) of the passes, as a share, NaN where there is one.
+        is_calm: (N, N) whether one of the meetings was not disturbed.
+    """
+    doubtful: npt.NDArray[np.bool_] = (disturbance >= DISTURBED) & ~(
+        is_calm & (disagreement <= CONFIRMED)
+    )
+    return doubtful
+
+
+def disturbed_hosts(
+    names: Sequence[str], disturbed: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
+) -> list[str]:
+    """One sentence, with the hosts that stand out, or none where no pair was disturbed.
+
+    Args:
+        names: of the N hosts.
+        disturbed, measured: (N, N), [source][destination].
+    """
+    pairs = int(np.count_nonzero(disturbed))
+    if pairs == 0:
+        return []
+    of_host = disturbed.sum(axis=0) + disturbed.sum(axis=1)
+    in_all = measured.sum(axis=0) + measured.sum(axis=1)
+    total = int(np.count_nonzero(measured))
+    were = "1 directed pair was" if pairs == 1 else f"{pairs} of {total} directed pairs were"
+    where = _where(names, of_host, in_all)
+    readings = "its reading" if pairs == 1 else "their readings"
+    return [f"{were} disturbed by other work on the hosts, {where}: {readings} may be too high"]
+
+
+def _where(
+    names: Sequence[str], of_host: npt.NDArray[np.int64], in_all: npt.NDArray[np.int64]
+) -> str:
+    usual = float(np.median(of_host))
+    outstanding = [
+        index
+        for index in np.argsort(-of_host, kind="stable")
+        if of_host[index] > _STANDS_OUT * usual
+    ]
+    if not outstanding or len(outstanding) > len(names) // 2:
+        hosts = np.count_nonzero(of_host)
+        return f"on {'all' if hosts == len(names) else f'{hosts} of'} {len(names)} hosts"
+    listed = ", ".join(
+        f"{names[index]} ({of_host[index]} of its {in_all[index]})"
+        for index in outstanding[:_MOST_NAMED]
+    )
+    return f"most on {listed}"

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from plink.files.cluster import Cluster, Host
-from plink.measure.probing.collectors.base import Run
-from plink.measure.probing.collectors.rtt import RttCollector
-from plink.measure.probing.doubts import disturbed_hosts
+from plink.measure.probing.collectors import Run
+from plink.measure.probing.rtt_collector import RttCollector, disturbed_hosts
 from probes.samples import PairLoss, RttReading
 from support.pairs import all_pairs
 
