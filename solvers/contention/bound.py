@@ -25,10 +25,10 @@ def lower_bound_s(table: PeerTable, network: Network, position_of: Ranks | None 
     The greater of two sums. Stage by stage: the ranks that send (or receive) most sit on the hosts
     with the fastest links; and a group whose size is not a sum of sizes of the stage's components
     cuts one of them, so that its smallest message crosses the group's uplink. Over all stages: what
-    a set of n of N ranks exchanges with the others is at least n (N-n)/N times the second eigenvalue
-    of the Laplacian of all messages (Fiedler 1973). To both comes the least latency of each stage.
-    Where there are more hosts than positions, a stage with a component that no group can hold cuts
-    one, and the uplink of some group is crossed; the second sum is then left out.
+    a set of n of N ranks exchanges with the others is at least n (N-n)/N times the second
+    eigenvalue of the Laplacian of all messages (Fiedler 1973). To both comes the least latency of
+    each stage. Where there are more hosts than positions, a stage with a component that no group
+    can hold cuts one, and the uplink of some group is crossed; the second sum is then left out.
 
     Args:
         table: of the ranks.
