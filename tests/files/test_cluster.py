@@ -266,7 +266,7 @@ def test_a_missing_field_is_named_or_optional(place: tuple[Any, ...]) -> None:
     ("halves", "reason"),
     [
         ({"odd": [[None, 5.0], [5.0, None]]}, "even is missing"),
-        ({"odd": [[None, 5.0], [5.0, None]], "even": [[None] * 2] * 2}, "the lesser of its two halves"),
+        ({"odd": [[None, 5.0], [5.0, None]], "even": [[None] * 2] * 2}, "lesser of its two halves"),
         ([], "expected an object"),
     ],
 )

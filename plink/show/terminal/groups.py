@@ -57,9 +57,10 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
     placed = sum(len(group.hosts) for group in cluster.groups)
     sizes = [len(group.hosts) for group in cluster.groups]
     if sizes:
+        others, least = traffic(placed, len(sizes)), 2 * placed**0.5
         lines.append(
             f"balance: {min(sizes)} to {max(sizes)} hosts a group; a global master of 2LHA "
-            f"exchanges with {traffic(placed, len(sizes)):.1f} others, at least {2 * placed**0.5:.1f}"
+            f"exchanges with {others:.1f} others, at least {least:.1f}"
         )
         lines.append(f"found by {printable(grouping.method)} on the {grouping.matrix} distances")
         if grouping.confirmed is not None:
