@@ -112,7 +112,7 @@ def _show_plan(data: Mapping[str, Any], source: str, width: int | None, as_json:
 def _show_comparison(
     data: Mapping[str, Any], source: str, width: int | None, as_json: bool
 ) -> None:
-    from plink.bench.comparison.table import render  # noqa: PLC0415
+    from plink.bench.table import render  # noqa: PLC0415
     from plink.files import comparison  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
