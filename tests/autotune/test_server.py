@@ -204,7 +204,7 @@ def test_who_knows_the_secret_and_misbehaves_is_dropped_alone() -> None:
         ([message(ranks=3)], "ranks is 3, expected 2"),
         ([message(what="rule")], "what is"),
         ([to_json(Ask(FIRST))], "did not say which one it is"),
-        ([message(), to_json(Ask(FIRST))], "no rank sends"),
+        ([message(), to_json(Ask(FIRST))], "ranks do not send"),
         ([message(), to_json(replace(report(0, FIRST, RANKS), end=1 << 60))], "end is"),
     ]
     with serving({"job": Served(switching(RANKS), SECRET)}, said) as port:
