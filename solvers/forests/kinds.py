@@ -1,4 +1,4 @@
-"""Two-level hierarchical aggregation (2LHA, Luo 2020, §4.1.2 and §4.2.2)."""
+"""Forests of every kind: flat, chunked ring, double binary tree and two levels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
+from solvers.collectives.nccl import double_tree as parents_in_both
 from solvers.forests.balance import MasterShares, master_shares
 from solvers.forests.routes import Indices, Parents, Routes, make_routes
 
@@ -18,16 +19,80 @@ _NOTHING = 1e-10
 _GOLDEN = 0.6180339887498949
 
 
+def flat(link_bytes_s: npt.ArrayLike) -> Routes:
+    """A star for every member, weighted so that no member's link is the last to end.
+
+    Flat sharded aggregation, by a parameter server (PS) that is fully sharded and colocated. Equal
+    links get equal shares: Luo 2020, Table 4.1, "PS (fully sharded)".
+
+    Args:
+        link_bytes_s: (P,) what each member's link carries in either direction.
+
+    Raises:
+        ValueError: no members, or rates that are not above 0.
+    """
+    rates = np.asarray(link_bytes_s, dtype=np.float64)
+    everyone = np.arange(len(rates))
+    shares = master_shares(np.zeros(len(rates), dtype=np.intp), rates, np.array([np.inf]))
+    roots = np.flatnonzero(shares.of_members > 0.0)
+    parents = np.where(everyone[None, :] == roots[:, None], -1, roots[:, None])
+    return make_routes(shares.of_members[roots], parents)
+
+
+def ring(order: Sequence[int]) -> Routes:
+    """The chunked ring: as many chains as members, of equal weight.
+
+    The sum goes round from the member after the root to the root, and on round again.
+
+    Args:
+        order: the members in the order in which they send to each other.
+
+    Raises:
+        ValueError: no permutation.
+    """
+    members = _permutation(order)
+    after = np.empty_like(members)
+    after[members] = np.roll(members, -1)
+    before = np.empty_like(members)
+    before[members] = np.roll(members, 1)
+    up = np.tile(after, (len(members), 1))
+    down = np.tile(before, (len(members), 1))
+    # Roots in the order of the ring, so that chunks begin everywhere at once.
+    routes = np.arange(len(members))
+    up[routes, members] = -1
+    down[routes, members] = -1
+    return make_routes(np.ones(len(members)), up, down)
+
+
+def double_tree(order: Sequence[int]) -> Routes:
+    """Two binary trees with half of the buffer each; a leaf of one is an inner node of the other.
+
+    The double binary tree (Sanders, Speck, Träff 2009), as NCCL builds it.
+
+    Args:
+        order: the members by their place in the trees; neighbours are near each other there.
+
+    Raises:
+        ValueError: no permutation.
+    """
+    members = _permutation(order)
+    trees = np.empty((2, len(members)), dtype=np.intp)
+    for tree, above in zip(trees, parents_in_both(len(members)), strict=True):
+        tree[members] = np.where(above >= 0, members[above], -1)
+    return make_routes([1.0, 1.0], trees)
+
+
 def two_level(
     group_of: Sequence[int] | Indices, link_bytes_s: npt.ArrayLike, uplink_bytes_s: npt.ArrayLike
 ) -> Routes:
     """A chunk's members send to the local master (LM) of their group, LMs to the global one (GM).
 
-    The GM is the LM of its own group. How much of the buffer has its masters where is balanced
-    within and across groups (`solvers.forests.balance`). The paper deals whole chunks to masters by
-    an approximate set partition; here a route may be split among masters, so the shares are met
-    exactly (McNaughton's wrap-around rule, 1959). Equal links in equal groups give N routes of
-    equal weight for N members, each of them the GM of one.
+    Two-level hierarchical aggregation (2LHA, Luo 2020, §4.1.2 and §4.2.2). The GM is the LM of its
+    own group. How much of the buffer has its masters where is balanced within and across groups
+    (`solvers.forests.balance`). The paper deals whole chunks to masters by an approximate set
+    partition; here a route may be split among masters, so the shares are met exactly (McNaughton's
+    wrap-around rule, 1959). Equal links in equal groups give N routes of equal weight for N
+    members, each of them the GM of one.
 
     Args:
         group_of: (P,) the group of each member, 0 to G-1; no group is empty.
@@ -124,3 +189,15 @@ def _spread(count: int) -> Indices:
     while gcd(step, count) > 1:
         step += 1
     return np.arange(count) * step % count
+
+
+def _permutation(order: Sequence[int]) -> Indices:
+    """The order as an array.
+
+    Raises:
+        ValueError: empty, or no permutation of 0 to N-1.
+    """
+    members = np.asarray(order, dtype=np.intp)
+    if not members.size or sorted(members.tolist()) != list(range(len(members))):
+        raise ValueError(f"not a permutation of 0 to {len(members) - 1}")
+    return members
