@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from plink.api.cluster import Cluster
 
 
-class ProbeInterrupted(KeyboardInterrupt):  # noqa: N818  it is no error
+class ProbeInterrupted(KeyboardInterrupt):
     """The user stopped a probe. `cluster` has what was measured by then."""
 
     def __init__(self, cluster: Cluster) -> None:

@@ -59,7 +59,7 @@ def choose_addresses(
     raise OptionError(
         f"the traffic addresses are of two families: {chosen[first4]} of {first4}, "
         f"{chosen[first6]} of {first6}",
-        "choose a network that every host has with --network (as in --network 10.0.0.0/16)",
+        "choose a network that every host has, as in network=10.0.0.0/16",
     )
 
 
