@@ -15,7 +15,7 @@ from plink.files import document
 from plink.files import plan as plan_file
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.show.terminal.paper import paper
-from plink.show.terminal.plan import print_plan, to_json
+from plink.show.terminal.plan import planned_to_json, print_plan
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def run(request: Request) -> int:
     if request.output is not None:
         plan_file.write(request.output, found.plan)
     if request.as_json:
-        text = json.dumps(to_json(found), ensure_ascii=False)
+        text = json.dumps(planned_to_json(found), ensure_ascii=False)
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         source = document.label(request.file)

@@ -20,7 +20,7 @@ from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.optimize.forecast import Orders, forecast, to_json
 from plink.optimize.orders.slots import filling_of, slots_of
-from plink.show.terminal.forecast import print_forecast
+from plink.show.terminal.algorithms import print_forecast
 from plink.show.terminal.paper import paper
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find

@@ -16,7 +16,7 @@ from plink.bench.clients.base import Workload
 from plink.bench.request import check_workload, outlook, read_orders
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
-from verifying.orders import write_order
+from verify.orders import write_order
 
 
 def cluster_of(size: int) -> Cluster:

@@ -17,7 +17,7 @@ from plink.base.text import rtt_text
 from plink.cli import run
 from plink.files import cluster, document, order
 from plink.optimize.orders.ordering import OrderRequest, find_order
-from view.racks import racks
+from show.racks import racks
 
 
 @pytest.fixture

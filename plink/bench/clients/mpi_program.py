@@ -12,8 +12,7 @@ from pathlib import Path
 
 from plink.base.errors import PlinkError
 from probes.errors import HostError
-from probes.ssh.session import Session
-from probes.ssh.shell import posix_command
+from probes.ssh.session import Session, posix_command
 from probes.ssh.upload import Program, upload
 
 _COMPILE_LIMIT_S = 120.0

@@ -15,8 +15,7 @@ from plink.bench.clients.base import Workload
 from plink.bench.clients.relay import Relay
 from plink.deploy.remote.hosts import RemoteHost
 from probes.errors import HostError
-from probes.ssh.session import RemoteProcess
-from probes.ssh.shell import posix_command
+from probes.ssh.session import RemoteProcess, posix_command
 
 # Imports take seconds of CPU, and many hosts may share a machine.
 START_LIMIT_S = 180.0

@@ -11,7 +11,7 @@ from plink.measure.probing.adapters.base import ToolOptions
 from plink.measure.probing.collectors.base import Run
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.tools import TOOLS
-from probes.concurrency import most_pairs, shared_machines
+from probes.facts import most_pairs, shared_machines
 from probes.reach import ReachedHost
 
 

@@ -34,8 +34,8 @@ from plink.measure.probing.rounds import advice, chosen_sample, directed_pairs, 
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.measure.probing.visiting import visits_of
-from probes.concurrency import most_pairs
 from probes.errors import OptionError
+from probes.facts import most_pairs
 from probes.reach import Reached, ReachedHost
 from probes.samples import Rounds
 

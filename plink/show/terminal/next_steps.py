@@ -15,7 +15,7 @@ from plink.files.round_sample import recorded_sample
 from plink.files.rtt import RttMeasurement
 from plink.measure.probing.doubts import CONFIRMED
 from plink.optimize.orders.quality import doubt
-from probes.echo.disturbance import DISTURBED
+from probes.echo.readings import DISTURBED
 
 _LEAST_GROUPED = 4
 
