@@ -14,8 +14,8 @@ from rich.console import Console
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.text import counted, printable, rtt_text, share_text
+from plink.cli.options import size_option
 from plink.cli.stderr import note, warn
-from plink.cli.types import size_option
 from plink.deploy import launchers
 from plink.files import cluster, document
 from plink.files import order as order_file

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.cli.options import size_option
 from plink.cli.stderr import note, warn
-from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import plan as plan_file

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from plink.base.errors import WrongUseError
 from plink.bench.orders import as_permutation
+from plink.cli.options import size_option
 from plink.cli.stderr import note
-from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import order as order_file

@@ -10,11 +10,10 @@ from typing import Any
 import click
 
 from plink.base.errors import EXIT_PARTIAL, PlinkError, WrongUseError
-from plink.cli.failures import name_some, naming_unreached
 from plink.cli.progress import StageProgress
 from plink.cli.resume_command import resume_command
 from plink.cli.ssh_options import take_ssh_options
-from plink.cli.stderr import warn
+from plink.cli.stderr import name_some, naming_unreached, warn
 from plink.cli.transfer_options import take_transfers
 from plink.cli.uplinks_action import chosen_groups, report_uplinks
 from plink.files import cluster as cluster_file

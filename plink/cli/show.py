@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from plink.base.errors import WrongUseError
+from plink.cli.options import FiniteRange
 from plink.cli.stderr import note
-from plink.cli.types import FiniteRange
 
 
 @click.command(epilog="Example: plink show cluster.json --percentile 50")
@@ -26,12 +26,12 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     source, a column a destination, and bright is near.
     """
     # What prints one kind of file is imported for that kind alone; numpy would slow `--help`.
-    from plink.autotune.log import autotune_log  # noqa: PLC0415
+    from plink.autotune.log import records  # noqa: PLC0415
     from plink.files import cluster, comparison, document, order, plan  # noqa: PLC0415
 
     source = document.label(file)
     content = document.read_bytes(file)
-    is_log = autotune_log.is_log(content)
+    is_log = records.is_log(content)
     data = {} if is_log else document.parse(content, source)
     found = data.get("format")
     if percentile is not None and (
@@ -112,7 +112,7 @@ def _show_plan(data: Mapping[str, Any], source: str, width: int | None, as_json:
 def _show_comparison(
     data: Mapping[str, Any], source: str, width: int | None, as_json: bool
 ) -> None:
-    from plink.bench.comparison.table import render  # noqa: PLC0415
+    from plink.bench.table import render  # noqa: PLC0415
     from plink.files import comparison  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
@@ -124,12 +124,12 @@ def _show_comparison(
 
 
 def _show_tuned(content: bytes, source: str, width: int | None, as_json: bool) -> None:
-    from plink.autotune.log import autotune_log  # noqa: PLC0415
+    from plink.autotune.log import records  # noqa: PLC0415
     from plink.autotune.log.history import history_of  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
     from plink.show.terminal.tuned import print_tuned_page, tuned_to_json  # noqa: PLC0415
 
-    run = history_of([autotune_log.parse(content, source)], with_replay=False)
+    run = history_of([records.parse(content, source)], with_replay=False)
     if as_json:
         _print_json(tuned_to_json(run))
     else:

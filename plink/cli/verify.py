@@ -14,9 +14,8 @@ import click
 
 from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.text import printable
-from plink.cli.sections import SectionedCommand
+from plink.cli.options import FiniteRange, SectionedCommand
 from plink.cli.ssh_options import take_ssh_options, with_ssh_options
-from plink.cli.types import FiniteRange
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

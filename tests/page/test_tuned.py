@@ -13,9 +13,9 @@ import pytest
 
 from autotune.logs import NAMES, SIZE_BYTES, THROTTLED, WINDOWS, plan_of_log, write_log
 from page.test_report_command import HOSTILE, in_a_browser, needs_plotly, visible
-from plink.autotune.log import autotune_log
+from plink.autotune.log import records
 from plink.autotune.log.history import History, history_of
-from plink.autotune.tuner.decision import Action
+from plink.autotune.tuner.interface import Action
 from plink.base.errors import WrongUseError
 from plink.base.text import bandwidth_text, bytes_text
 from plink.cli import run
@@ -35,7 +35,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tuned(log: Path) -> History:
-    return history_of([autotune_log.read(str(log))])
+    return history_of([records.read(str(log))])
 
 
 def figure_of(about: History) -> Figure:
@@ -83,7 +83,7 @@ def test_a_log_with_other_decisions_says_where_beliefs_end(tmp_path: Path, log: 
     lines[20] = json.dumps(data)
     other = tmp_path / "other.log"
     other.write_text("\n".join(lines) + "\n")
-    about = history_of([autotune_log.read(str(other))])
+    about = history_of([records.read(str(other))])
     assert not about.is_replayed
     assert np.isfinite(about.rates_bytes_s[18]).all()
     assert np.isnan(about.rates_bytes_s[19:]).all()

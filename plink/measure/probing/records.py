@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plink.files.measurement import Measurement
-from plink.files.round_sample import SAMPLE_OPTIONS, Sample
+from plink.files.measurement import SAMPLE_OPTIONS, Measurement, Sample
 from plink.measure.probing.adapters.base import ToolOptions
 from plink.measure.probing.collectors.base import Run
 from plink.measure.probing.request import ProbeRequest

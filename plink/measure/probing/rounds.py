@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plink.files.round_sample import FollowedSample, RoundSample, Sample
+from plink.files.measurement import FollowedSample, RoundSample, Sample
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from probes.rounds import round_robin, rounds_in_all, sampled_rounds
 from probes.samples import Rounds

@@ -11,8 +11,7 @@ from typing import Any
 from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
-from plink.files.measurement import Measurement
-from plink.files.round_sample import FollowedSample, Sample
+from plink.files.measurement import FollowedSample, Measurement, Sample
 from plink.measure.probing.adapters.base import ToolOptions
 from plink.measure.probing.beginning import begin
 from plink.measure.probing.collectors.base import Collector, Run

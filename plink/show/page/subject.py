@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.autotune.log import autotune_log
+from plink.autotune.log import records
 from plink.autotune.log.history import History, history_of
 from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
@@ -133,7 +133,7 @@ def read_inputs(paths: Sequence[str]) -> Subject | History:
     if paths.count(document.STANDARD_STREAM) > 1:
         raise WrongUseError("standard input can be one file only")
     contents = [(document.label(path), document.read_bytes(path)) for path in paths]
-    logs = [each for each in contents if autotune_log.is_log(each[1])]
+    logs = [each for each in contents if records.is_log(each[1])]
     if not logs:
         return _subject(contents)
     if len(logs) < len(contents):
@@ -148,7 +148,7 @@ def _history(logs: Sequence[tuple[str, bytes]]) -> History:
     """The run that logs of the same ranks tell of, whichever order they are given in."""
     parts = []
     for source, content in logs:
-        start, entries = autotune_log.parse(content, source)
+        start, entries = records.parse(content, source)
         known = list(entries)
         parts.append((known[0].now_s if known else float("inf"), source, start, known))
     parts.sort(key=lambda part: part[0])

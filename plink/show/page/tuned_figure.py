@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.autotune.log.history import Change, History
-from plink.autotune.tuner.decision import Action
+from plink.autotune.tuner.interface import Action
 from plink.base.text import counted
 from plink.show.page.parts import (
     BETWEEN,
