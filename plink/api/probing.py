@@ -32,12 +32,12 @@ from plink.measure.probing.limits import (
     MAX_STREAMS,
 )
 from plink.measure.probing.request import ProbeRequest, TooFewReachedError
-from plink.measure.probing.resume_options import resumed
+from plink.measure.probing.resume_options import Resumed, resumed
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.question import group_question
-from probes.hosts.allocation import parse_allocation
 from probes.hosts.host import ListedHost
+from probes.hosts.slurm import parse_allocation
 from probes.hosts.source import parse_hosts
 from probes.ssh.options import SshOptions
 
@@ -109,21 +109,27 @@ def probe(
     whole("seed", seed, 0, MAX_SEED)
     if rounds != "auto":
         whole("rounds", rounds, 2, ALL_ROUNDS)
-    wanted = {
-        "network": None if network is None else _network(network),
-        "interface": interface,
-        "rounds": FOLLOWED_ROUNDS if rounds == "auto" else rounds,
-        "seed": seed,
-    }
+    rounds = FOLLOWED_ROUNDS if rounds == "auto" else rounds
+    within = None if network is None else _network(network)
     results: list[run.ProbeResult | UplinkResult] = []
     with plinks_errors():
         listed, made_from = _listed(hosts)
         earlier = hosts if isinstance(hosts, cluster_file.Cluster) else None
         given = _given(tool, options, earlier)
         if earlier is None:
-            how = {**wanted, "seed": seed or 0, "options": TOOLS[tool].options(**given)}
+            chosen_options = TOOLS[tool].options(**given)
+            how = Resumed(chosen_options, within, interface, rounds, seed or 0)
         else:
-            how = vars(resumed(earlier, _SOURCE, tool, given, **wanted))  # type: ignore[arg-type]
+            how = resumed(
+                earlier,
+                _SOURCE,
+                tool,
+                given,
+                network=within,
+                interface=interface,
+                rounds=rounds,
+                seed=seed,
+            )
         request = ProbeRequest(
             listed,
             made_from,
@@ -132,7 +138,7 @@ def probe(
             strict=strict,
             ssh=ssh or SshOptions(),
             earlier=earlier,
-            **how,
+            **vars(how),
         )
         try:
             run.probe(request, Steps(progress), results.append, group_question())

@@ -23,6 +23,8 @@ def run_examples(text: str, *, in_lab: bool) -> int:
     examples = parser.get_doctest("\n\n".join(blocks), {}, PAGE.name, str(PAGE), 0)
     try:
         runner.run(examples, clear_globs=False)
+    except doctest.UnexpectedException as failure:
+        raise failure.exc_info[1] from None
     except doctest.DocTestFailure as failure:
         example = failure.example
         pytest.fail(f">>> {example.source}{failure.got}instead of\n{example.want}", pytrace=False)
@@ -36,6 +38,7 @@ def test_the_examples_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.lab
+@pytest.mark.filterwarnings("ignore:.*disturbed by other work:plink.PlinkWarning")
 def test_the_examples_of_measuring_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with lab_cluster(racks=2, hosts=2) as lab:
         prepared(lab, tmp_path)
