@@ -137,7 +137,9 @@ def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> t
     chosen = rtt.reading if percentile is None else percentile
     if chosen not in rtt.rtt_us:
         held = ", ".join(percentile_name(known) for known in sorted(rtt.rtt_us))
-        raise WrongUseError(f"{source}: holds no {percentile_name(chosen)}", f"it has {held}")
+        raise WrongUseError(
+            f"{source}: holds no {percentile_name(chosen)}", f"choose a percentile of {held}"
+        )
     return chosen, rtt.rtt_us[chosen]
 
 
