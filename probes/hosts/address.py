@@ -173,7 +173,7 @@ def choose_addresses(
     other, if every host has such an address.
 
     Returns:
-        The addresses by host name, and the reasons for the hosts that have none.
+        The addresses by host name, and the reasons for the hosts without one.
 
     Raises:
         OptionError: no family serves all hosts that have an address.

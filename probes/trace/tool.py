@@ -75,12 +75,12 @@ def measure(
                 "choose IPv4 addresses with --network or --interface",
             )
     with Workers(hosts, options.python) as workers:
-        run = _Run(hosts, Turns(wanted, rounds, 2 * concurrency), options, sink, workers)
+        run = _TraceRun(hosts, Turns(wanted, rounds, 2 * concurrency), options, sink, workers)
         run.start(ssh_concurrency)
         run.conduct()
 
 
-class _Run:
+class _TraceRun:
     def __init__(
         self,
         hosts: Sequence[ReachedHost],

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace plink::engine {
+namespace plink::transport {
 
 /// A file descriptor that closes itself.
 class Descriptor {
@@ -52,7 +52,7 @@ struct Endpoint {
 /// Throws std::runtime_error where `host` is no numeric address.
 socklen_t socket_address(const Endpoint& endpoint, sockaddr_storage& address);
 
-/// What every TCP connection of an engine gets. An empty `congestion` keeps the system's.
+/// What every TCP connection gets. An empty `congestion` keeps the system's.
 ///
 /// Throws std::runtime_error where this user may not have that congestion control.
 void set_up(int fd, const std::string& congestion);
@@ -84,4 +84,4 @@ void wait_until_sent(int fd, std::chrono::steady_clock::time_point until);
 /// Says what `error` (of errno) means.
 std::string text_of(int error);
 
-}  // namespace plink::engine
+}  // namespace plink::transport

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace plink::engine {
+namespace plink::transport {
 
 /// Whole numbers on the wire are little-endian, at any alignment.
 template <typename Number>
@@ -31,4 +31,4 @@ inline std::uint64_t mixed(std::uint64_t hash, const void* data, std::size_t siz
 
 constexpr std::uint64_t kHashStart = 0xcbf29ce484222325ULL;
 
-}  // namespace plink::engine
+}  // namespace plink::transport

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <stdexcept>
 
-namespace plink::engine {
+namespace plink::transport {
 
 WakeUp::WakeUp() : timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
     if (!timer_.is_open()) throw std::runtime_error("no timer: " + text_of(errno));
@@ -30,4 +30,4 @@ void WakeUp::sleep() const {
     }
 }
 
-}  // namespace plink::engine
+}  // namespace plink::transport

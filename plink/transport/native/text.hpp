@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-namespace plink::engine {
+namespace plink::transport {
 
 /// What a peer says, with a question mark for what is no printable ASCII: it is shown to people,
 /// and Python takes no other bytes for text.
@@ -12,4 +12,4 @@ inline std::string printable(std::string text) {
     return text;
 }
 
-}  // namespace plink::engine
+}  // namespace plink::transport

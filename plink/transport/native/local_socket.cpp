@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace plink::engine {
+namespace plink::transport {
 
 namespace {
 
@@ -82,4 +82,4 @@ ssize_t receive_with(int fd, void* bytes, std::size_t size, Descriptor& along) {
     return got;
 }
 
-}  // namespace plink::engine
+}  // namespace plink::transport

@@ -9,7 +9,7 @@
 
 #include "socket.hpp"
 
-namespace plink::engine {
+namespace plink::transport {
 
 /// Two streams of bytes, one each way, between ranks of one host, in memory that both have mapped.
 ///
@@ -101,4 +101,4 @@ class SharedMemory {
     std::uint64_t written_ = 0;
 };
 
-}  // namespace plink::engine
+}  // namespace plink::transport

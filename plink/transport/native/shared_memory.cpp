@@ -10,7 +10,7 @@
 #include <cstring>
 #include <stdexcept>
 
-namespace plink::engine {
+namespace plink::transport {
 
 namespace {
 
@@ -186,4 +186,4 @@ void SharedMemory::silence_bell() const {
     [[maybe_unused]] const auto got = ::recv(bell_, bytes, sizeof(bytes), MSG_DONTWAIT);
 }
 
-}  // namespace plink::engine
+}  // namespace plink::transport

@@ -5,7 +5,7 @@
 
 #include "bytes.hpp"
 
-namespace plink::engine {
+namespace plink::transport {
 
 namespace {
 
@@ -82,4 +82,4 @@ std::optional<Answer> parse_answer(const std::uint8_t* bytes) {
     return Answer{code == 0, length};
 }
 
-}  // namespace plink::engine
+}  // namespace plink::transport

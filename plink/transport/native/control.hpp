@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-namespace plink::engine {
+namespace plink::transport {
 
 /// What goes wrong with a peer, most telling first: of several reports the first kind wins.
 enum class Cause : std::uint8_t {
     kLost,      ///< its process ended, or the connection broke
-    kProtocol,  ///< it sent what no engine sends
+    kProtocol,  ///< it sent what no rank sends
     kMismatch,  ///< it called another collective
     kSilent,    ///< nothing was heard of it for too long
-    kLeft,      ///< it closed its engine before this collective
+    kLeft,      ///< it closed its connections before this collective
     kStalled,   ///< it has not joined this collective for too long
 };
 
@@ -26,6 +26,18 @@ struct Report {
 
 /// The one of several reports that every rank goes by, in whatever order it heard them.
 const Report& decisive(const std::vector<Report>& reports);
+
+/// What a rank says of a peer whose call differs from its own.
+std::string mismatch_text(std::uint64_t collective);
+
+/// Who is told of it.
+class Complaints {
+  public:
+    virtual void complain(Cause cause, int peer, const std::string& what) = 0;
+
+  protected:
+    ~Complaints() = default;
+};
 
 /// What ranks tell each other beside the data: on every control connection, 12 bytes (kind, cause,
 /// length of the text, value) and the text.
@@ -56,4 +68,4 @@ class MessageReader {
     std::string rest_;
 };
 
-}  // namespace plink::engine
+}  // namespace plink::transport

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace plink::engine {
+namespace plink::transport {
 
 constexpr std::uint16_t kVersion = 1;
 constexpr std::size_t kHelloBytes = 48;
@@ -25,7 +25,7 @@ struct Hello {
 };
 
 std::string encode(const Hello& hello);
-/// Of `kHelloBytes` bytes; nothing where no engine says this.
+/// From `kHelloBytes` bytes; nothing where they say something else.
 std::optional<Hello> parse_hello(const std::uint8_t* bytes);
 
 /// Why the sender of `theirs` is refused by the sender of `ours`; empty where it is not.
@@ -38,7 +38,7 @@ struct Answer {
 };
 
 std::string encode_answer(const std::string& refusal);
-/// Of `kAnswerBytes` bytes; nothing where no engine says this.
+/// From `kAnswerBytes` bytes; nothing where they say something else.
 std::optional<Answer> parse_answer(const std::uint8_t* bytes);
 
-}  // namespace plink::engine
+}  // namespace plink::transport

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace plink::engine {
+namespace plink::transport {
 
 namespace {
 
@@ -350,4 +350,4 @@ void Supervisor::say_farewell() {
     for (Peer& peer : peers_) peer.socket.reset();
 }
 
-}  // namespace plink::engine
+}  // namespace plink::transport

@@ -10,9 +10,8 @@
 
 #include "control.hpp"
 #include "socket.hpp"
-#include "worker.hpp"
 
-namespace plink::engine {
+namespace plink::transport {
 
 /// What is under way on this rank.
 struct Pending {
@@ -125,4 +124,4 @@ class Supervisor final : public Complaints {
     std::thread thread_;
 };
 
-}  // namespace plink::engine
+}  // namespace plink::transport

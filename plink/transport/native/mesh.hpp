@@ -11,7 +11,7 @@
 #include "handshake.hpp"
 #include "line.hpp"
 
-namespace plink::engine {
+namespace plink::transport {
 
 /// Ranks could not be connected. `rank` is whose fault that is, or -1.
 struct MeshError : std::runtime_error {
@@ -89,4 +89,4 @@ class Mesh {
     Clock::time_point lost_at_{};
 };
 
-}  // namespace plink::engine
+}  // namespace plink::transport

@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <system_error>
 
-namespace plink::engine {
+namespace plink::transport {
 
 namespace {
 
@@ -135,4 +135,4 @@ void wait_until_sent(int fd, std::chrono::steady_clock::time_point until) {
 
 std::string text_of(int error) { return std::generic_category().message(error); }
 
-}  // namespace plink::engine
+}  // namespace plink::transport

@@ -7,13 +7,18 @@
 #include "bytes.hpp"
 #include "text.hpp"
 
-namespace plink::engine {
+namespace plink::transport {
 
 namespace {
 
 constexpr std::size_t kHeaderBytes = 12;
 
 }  // namespace
+
+std::string mismatch_text(std::uint64_t collective) {
+    return "its collective " + std::to_string(collective) +
+           " has another length, type, operation or plan than here";
+}
 
 const Report& decisive(const std::vector<Report>& reports) {
     return *std::min_element(reports.begin(), reports.end(), [](const Report& a, const Report& b) {
@@ -52,4 +57,4 @@ std::vector<Message> MessageReader::feed(const char* bytes, std::size_t size) {
     return messages;
 }
 
-}  // namespace plink::engine
+}  // namespace plink::transport

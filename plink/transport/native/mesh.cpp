@@ -10,7 +10,7 @@
 #include "local_socket.hpp"
 #include "text.hpp"
 
-namespace plink::engine {
+namespace plink::transport {
 
 namespace {
 
@@ -277,4 +277,4 @@ std::vector<int> Mesh::missing() const {
     return ranks;
 }
 
-}  // namespace plink::engine
+}  // namespace plink::transport

@@ -5,7 +5,7 @@
 #include "shared_memory.hpp"
 #include "socket.hpp"
 
-namespace plink::engine {
+namespace plink::transport {
 
 /// What connects two ranks: a socket, and where their data go through shared memory, that. The
 /// socket is then the memory's bell.
@@ -14,4 +14,4 @@ struct Line {
     std::unique_ptr<SharedMemory> memory;
 };
 
-}  // namespace plink::engine
+}  // namespace plink::transport

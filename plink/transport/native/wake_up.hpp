@@ -4,7 +4,7 @@
 
 #include "socket.hpp"
 
-namespace plink::engine {
+namespace plink::transport {
 
 /// Lets one thread sleep until it is called, at once or in a while.
 class WakeUp {
@@ -23,4 +23,4 @@ class WakeUp {
     Descriptor timer_;
 };
 
-}  // namespace plink::engine
+}  // namespace plink::transport

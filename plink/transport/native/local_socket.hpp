@@ -6,7 +6,7 @@
 
 #include "socket.hpp"
 
-namespace plink::engine {
+namespace plink::transport {
 
 /// Unix sockets by which ranks of one host find each other. Their names are abstract: they are
 /// known within one network namespace of one kernel only, and vanish with their owner.
@@ -22,4 +22,4 @@ bool is_of_this_user(int fd);
 ssize_t send_with(int fd, const void* bytes, std::size_t size, const Descriptor& along);
 ssize_t receive_with(int fd, void* bytes, std::size_t size, Descriptor& along);
 
-}  // namespace plink::engine
+}  // namespace plink::transport
