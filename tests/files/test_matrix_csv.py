@@ -12,7 +12,7 @@ from plink.base.errors import WrongUseError
 from plink.files import cluster, document, matrix_csv
 from plink.files.measurement import Matrix
 from plink.files.rtt import MAX_RTT_US
-from plink.measure.importing.matrix import import_matrix
+from plink.measure.importing.csv_files import import_matrix
 
 NAMES = st.lists(
     st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=8).filter(
