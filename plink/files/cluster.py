@@ -55,7 +55,7 @@ class Unreachable(Failure):
 
 @dataclass(frozen=True)
 class Cluster:
-    """Hosts, and what was measured between them; None where nothing was.
+    """Hosts, and what was measured between them; None where nothing was measured.
 
     Args:
         unreachable: listed hosts that are not among `hosts`.
@@ -129,7 +129,7 @@ def read(path: str) -> Cluster:
     """The cluster in a file.
 
     Raises:
-        WrongUseError: not a cluster file, or one with values that cannot be.
+        WrongUseError: not a cluster file, or one with invalid values.
     """
     return parse(document.read_bytes(path), document.label(path))
 

@@ -18,7 +18,7 @@ _OTHER = {"contention": "latency", "latency": "contention"}
 
 
 def print_algorithms() -> None:
-    """Print a line an algorithm: its name, and what it is."""
+    """Print one line per algorithm: its name, and what it is."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column("name", no_wrap=True, style="bold")
     table.add_column("about")

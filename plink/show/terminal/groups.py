@@ -35,7 +35,7 @@ def group_lines(cluster: Cluster, capacity: Capacity | None = None) -> list[str]
 
 
 def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, ...]]:
-    """A row of texts a group, under `GROUP_HEADER`."""
+    """One row of texts per group, under `GROUP_HEADER`."""
     grouping = cluster.grouping
     quality = {} if grouping is None else {item.group: item for item in grouping.quality}
     uplinks = {}
