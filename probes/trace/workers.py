@@ -110,5 +110,5 @@ class Workers:
 
     def _why(self, process: RemoteProcess) -> str:
         if process.wait_for_exit(_EXIT_WAIT_S) in _NO_PROGRAM:
-            return f"it has no {self._python}: name another Python with --remote-python"
+            return f"it has no {self._python}: name another Python with remote_python=PATH"
         return process.stderr_tail() or "its trace worker ended"
