@@ -17,7 +17,7 @@ from plink.files import document
 from plink.files.cluster import Cluster, measured_rtt
 from plink.files.groups import Group
 from plink.measure.probing.group_list import read_groups
-from plink.model.capacity import capacity
+from plink.model.network import capacity
 from plink.optimize.groups.finding import (
     DEFAULT_ELASTICITY,
     Found,

@@ -18,8 +18,8 @@ from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.files.order import Order
-from plink.optimize.forecast import Orders, forecast, to_json
 from plink.optimize.orders.slots import filling_of, slots_of
+from plink.optimize.prediction import Orders, forecast, to_json
 from plink.show.terminal.forecast import print_forecast
 from plink.show.terminal.paper import paper
 from solvers.collectives.algorithm import Algorithm

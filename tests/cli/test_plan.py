@@ -86,7 +86,7 @@ def test_what_is_assumed_and_missing_is_said(capsys: pytest.CaptureFixture[str])
     assert run(["plan", "c.json", "-o", "p.json"]) == 3
     said = capsys.readouterr()
     assert "no 2lha: no groups of near hosts are known" in said.out
-    assert "note: no host's link is known: they are taken for 10.0 Gbit/s" in said.err
+    assert "note: no host's link was measured: assuming 10.0 Gbit/s each" in said.err
     assert "warning: gone was unreachable and gets no rank" in said.err
     assert plan_file.read("p.json")[0].forest.ranks == 3
 

@@ -30,7 +30,7 @@ def comparison(stopped: str | None = None) -> Comparison:
         seed=7,
         congestion_control={"a": "bbr", "b": "bbr"},
         made_from="sha256:0",
-        assumptions=["uplinks taken for unlimited, since not known: g"],
+        assumptions=["uplinks not measured, assumed to be unlimited: g"],
     )
     return Comparison(setting, rows, 1 if stopped else 2, stopped)
 

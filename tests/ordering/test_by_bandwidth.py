@@ -16,7 +16,7 @@ from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster, Host
 from plink.files.order import Order
-from plink.model.bandwidth_distance import bandwidth_distances, filled_bandwidth_distances
+from plink.model.distance import bandwidth_distances, filled_bandwidth_distances
 from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.optimize.orders.quality import doubt
 

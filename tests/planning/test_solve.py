@@ -73,8 +73,8 @@ def test_groups_are_found_where_the_file_has_none():
     }
     assert found.chosen.measures.cross_group_bytes == pytest.approx(2 * 3 * S)
     assert found.plan.assumptions == [
-        "no host's link is known: they are taken for 10.0 Gbit/s",
-        "uplinks taken for unlimited, since not known: g1, g2, g3, g4",
+        "no host's link was measured: assuming 10.0 Gbit/s each",
+        "uplinks not measured, assumed to be unlimited: g1, g2, g3, g4",
     ]
 
 

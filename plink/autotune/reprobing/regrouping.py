@@ -13,7 +13,7 @@ from plink.files.groups import Group
 from plink.files.measurement import Matrix
 from plink.measure.drift.judge import judge, noise_ceilings
 from plink.measure.drift.sample import both_ways_us
-from plink.model.capacity import capacity
+from plink.model.network import capacity
 from plink.optimize.groups.finding import (
     DEFAULT_ELASTICITY,
     METHODS,

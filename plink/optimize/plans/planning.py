@@ -12,7 +12,7 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.measurement import Matrix
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
-from plink.model.bandwidth_distance import filled_bandwidth_distances, has_only_bandwidth
+from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.model.network import network_of
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
 from plink.optimize.plans.candidates import Candidate, Refused, asked_for, best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plink.files.cluster import Cluster
-from plink.model.capacity import capacity
+from plink.model.network import capacity
 from plink.show.page.parts import Paragraph, Part, Section, Table
 from plink.show.page.subject import Subject
 from plink.show.page.tree import dendrogram

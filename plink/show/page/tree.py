@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.text import rtt_text
-from plink.model.distance import Matrix
+from plink.files.measurement import Matrix
 from plink.show.page.colours import NO_GROUP, group_colour
 from plink.show.page.parts import LINE, MUTED, Figure, plotly_text, rounded
 from plink.show.page.subject import Subject
