@@ -1,4 +1,4 @@
-"""`plink autotune --attach` behind its options: look at a running daemon's job."""
+"""`plink autotune attach` behind its options: look at a job of a running daemon."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _REFRESH_S = 0.5
 def run(
     address: str, secret_file: str | None, job: str | None, *, as_json: bool, is_watching: bool
 ) -> int:
-    """Show the job until interrupted; as JSON once, or every change where that is watched.
+    """Show the job until interrupted; as JSON once, or a line for every change if `is_watching`.
 
     Raises:
-        WrongUseError: no secret, or an address or a name that is none.
+        WrongUseError: no secret, or an address or a name that is not valid.
         PlinkError: no daemon answers there, or it ends.
     """
-    host, port = parse_address(address, "--attach")
+    host, port = parse_address(address, "the daemon's address")
     name = job or os.environ.get(JOB_VARIABLE) or DEFAULT_JOB
     if not is_job_name(name):
         raise WrongUseError(f"--job is {name!r}, expected letters, digits, '_', '.' and '-'")
     secret = secret_of(os.environ) if secret_file is None else read_secret(secret_file)
     if secret is None:
         raise WrongUseError(
-            "--attach needs the job's secret", "--secret-file PLAN.secret, as the daemon has it"
+            "attaching needs the job's secret", "--secret-file PLAN.secret, as the daemon has it"
         )
     try:
         with attached(host, port, secret, name) as viewer:

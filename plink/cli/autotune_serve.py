@@ -1,4 +1,4 @@
-"""`plink autotune` behind its options: serve the ranks of jobs until interrupted."""
+"""`plink autotune serve` behind its options: serve the ranks of jobs until interrupted."""
 
 from __future__ import annotations
 
@@ -41,31 +41,31 @@ _REFRESH_S = 0.5
 
 
 @dataclass(frozen=True)
-class Request:
-    """The command's options."""
+class ServeOptions:
+    """As the command takes them."""
 
     plans: Sequence[str]
     listen: str
     secret_file: str | None = None
     log: str | None = None
     metrics: str | None = None
-    watch: bool = False
+    is_watching: bool = False
     cluster: str | None = None
     hosts: str | None = None
     output: str | None = None
     ssh: SshOptions = field(default_factory=SshOptions)
 
 
-def run(request: Request) -> int:
+def run(options: ServeOptions) -> int:
     """Serve until interrupted.
 
     Raises:
         WrongUseError: a plan, secret or option that cannot be.
         PlinkError: an address cannot be listened on.
     """
-    host, port = parse_address(request.listen, "--listen")
-    given = _named(request.plans)
-    if request.secret_file is not None and len(given) > 1:
+    host, port = parse_address(options.listen, "--listen")
+    given = _named(options.plans)
+    if options.secret_file is not None and len(given) > 1:
         raise WrongUseError("--secret-file is for one job; each of several has its PLAN.secret")
     jobs: dict[str, Served] = {}
     plans: dict[str, Plan] = {}
@@ -73,13 +73,13 @@ def run(request: Request) -> int:
     for name, path in given.items():
         plans[name] = plan = plan_file.read(path)[0]
         _tuner(plan, document.label(path))
-        secrets[name] = request.secret_file or f"{path}.secret"
-        jobs[name] = Served(_job(name, plan, request.log, len(given)), _secret(secrets[name]))
+        secrets[name] = options.secret_file or f"{path}.secret"
+        jobs[name] = Served(_job(name, plan, options.log, len(given)), _secret(secrets[name]))
     prober = prober_of(
-        request.cluster,
-        request.hosts,
-        request.output,
-        request.ssh,
+        options.cluster,
+        options.hosts,
+        options.output,
+        options.ssh,
         [served.job.plan for served in jobs.values()],
     )
     server = Server(jobs, note)
@@ -87,8 +87,8 @@ def run(request: Request) -> int:
         Reprobing(served.job, server.send, prober, tell=lambda text: note(printable(text)))
         for served in jobs.values()
     ]
-    if request.metrics is not None:
-        _serve_metrics(request.metrics, [served.job.status for served in jobs.values()], server)
+    if options.metrics is not None:
+        _serve_metrics(options.metrics, [served.job.status for served in jobs.values()], server)
 
     def say(bound: str, port: int) -> None:
         for name, path in given.items():
@@ -105,7 +105,7 @@ def run(request: Request) -> int:
 
     statuses = [served.job.status for served in jobs.values()]
     try:
-        watched = statuses if request.watch else None
+        watched = statuses if options.is_watching else None
         asyncio.run(_serve(server, (host, port), say, watched, reprobing))
     except KeyboardInterrupt:
         note("training goes on with the plans that are in force")

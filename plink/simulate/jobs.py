@@ -16,8 +16,7 @@ from plink.autotune.tuner.window import Window
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between
 from plink.simulate.network import Floats, State, flow_times_s
-from solvers.forests.flat import flat
-from solvers.forests.two_level import two_level
+from solvers.forests.kinds import flat, two_level
 
 WINDOW_S = 5.0
 
@@ -149,7 +148,7 @@ def first_forest(state: State) -> Forest:
     """Flat without groups, else of two levels: what `plink plan` would make."""
     hosts, uplinks = state.hosts_bytes_s, state.uplinks_bytes_s
     routes = flat(hosts) if len(uplinks) == 1 else two_level(state.group_of, hosts, uplinks)
-    return make_forest(routes.weights, routes.reduce_parents, routes.broadcast_parents)
+    return make_forest(*routes)
 
 
 def run(

@@ -52,7 +52,7 @@ def autotuning(
         SystemExit: it did not start.
     """
     log.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "plink", "autotune", str(plan)]
+    command = [sys.executable, "-m", "plink", "autotune", "serve", str(plan)]
     command += ["--listen", f"{address}:0", "--log", str(log)]
     with _process([*prefix, *command], is_quiet=is_quiet) as process:
         words = shlex.split(_first_line(process))

@@ -13,9 +13,9 @@ from plink.optimize.plans.kinds import KINDS, refusal
 from plink.optimize.plans.planning import candidate
 from plink.plans.forest import Forest
 from solvers.contention.network import Network, make_network
-from solvers.forests.bound import lower_bound_s
-from solvers.forests.flat import flat
+from solvers.forests.kinds import flat
 from solvers.forests.routes import Indices, Routes
+from solvers.forests.time import lower_bound_s
 
 Plan = dict[str, Any]
 

@@ -15,7 +15,7 @@ from benchkit.lab import BenchLab
 from benchkit.lightgbm_worker import UNTIMED_TREES
 from labkit.bound import BOUND
 from plink.deploy.launchers import FORMATS
-from plink.deploy.launchers.lightgbm import FIRST_PORT
+from plink.deploy.launchers.address_lists import FIRST_PORT
 from plink.files.cluster import Host
 
 _WORKER = Path(__file__).with_name("lightgbm_worker.py")

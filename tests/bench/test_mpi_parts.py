@@ -32,6 +32,7 @@ def put(program: MpiProgram, helper: str = "sh") -> None:
     install(session, program, helper, "Some MPI", "some-mpi")  # type: ignore[arg-type]
 
 
+@pytest.mark.needs("mpi")
 @pytest.mark.parametrize("compiler", ["mpicc.openmpi", "mpicc.mpich"])
 def test_the_program_is_compiled_and_stored_once_under_its_hash(
     compiler: str, tmp_path: Path

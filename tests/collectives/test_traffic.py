@@ -12,7 +12,7 @@ from plink.bench.clients import mpich, openmpi
 from support.lab import Lab
 from support.require import require_client
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.needs("mpi")]
 
 COUNTS = (8, 12, 16)
 

@@ -92,7 +92,7 @@ def test_a_damaged_log_is_refused(
     log: Path, line: int, change: Callable[[dict[str, Any]], None], said: str, capsys: Any
 ) -> None:
     damage(log, line, change)
-    assert run(["autotune", "--replay", str(log)]) == EXIT_WRONG_USE
+    assert run(["autotune", "replay", str(log)]) == EXIT_WRONG_USE
     assert said in capsys.readouterr().err
 
 
@@ -153,7 +153,7 @@ def test_a_state_with_which_no_tuner_could_decide_is_refused(
     on_trial: Path, change: Callable[[dict[str, Any]], None], capsys: Any
 ) -> None:
     damage(on_trial, 0, lambda data: change(data["state"]))
-    for command in (["autotune", "--replay"], ["report", "-o", "never.html"]):
+    for command in (["autotune", "replay"], ["report", "-o", "never.html"]):
         assert run([*command, str(on_trial)]) == EXIT_WRONG_USE
         assert "Traceback" not in capsys.readouterr().err
 
@@ -169,7 +169,7 @@ def test_a_state_with_memories_is_none_to_refuse(on_trial: Path) -> None:
 def test_windows_without_time_are_waited_out(log: Path, capsys: Any) -> None:
     for line in range(1, 4):
         damage(log, line, lambda data: data["window"].update(iteration_s=[0.0, 0.0]))
-    assert run(["autotune", "--replay", str(log), "--all"]) == EXIT_CHANGED
+    assert run(["autotune", "replay", str(log), "--all"]) == EXIT_CHANGED
     assert capsys.readouterr().out.count("wait: a window in which nothing was sent") == 3
 
 
@@ -181,7 +181,7 @@ def test_no_log_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_changes_with_their_reasons(log: Path, capsys: Any) -> None:
-    assert run(["autotune", "--replay", str(log)]) == 0
+    assert run(["autotune", "replay", str(log)]) == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert len(lines) == 2
@@ -192,7 +192,7 @@ def test_the_command_prints_changes_with_their_reasons(log: Path, capsys: Any) -
 
 
 def test_the_command_prints_json(log: Path, capsys: Any) -> None:
-    assert run(["autotune", "--replay", str(log), "--json"]) == 0
+    assert run(["autotune", "replay", str(log), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert [each["plan"] for each in printed if each["is_new_plan"]] == [1, 2]
     assert all(each["is_as_logged"] for each in printed)
@@ -200,6 +200,6 @@ def test_the_command_prints_json(log: Path, capsys: Any) -> None:
 
 def test_other_decisions_are_told(log: Path, capsys: Any) -> None:
     damage(log, 20, lambda data: data["decision"].update(reason="because"))
-    assert run(["autotune", "--replay", str(log)]) == EXIT_CHANGED
+    assert run(["autotune", "replay", str(log)]) == EXIT_CHANGED
     err = capsys.readouterr().err
-    assert "1 decision of 45 are others than in the log, first in line 21: wait, because" in err
+    assert "not as in the log: 1 of 45 decisions, the first in line 21: wait, because" in err

@@ -109,6 +109,7 @@ def test_what_is_written_is_read_back(listed: list[tuple[str, tuple[str, int]]])
     assert parse_ip_addr(text) == expected
 
 
+@pytest.mark.needs("lab")
 @pytest.mark.skipif(shutil.which("ip") is None, reason="needs iproute2")
 def test_this_machine_has_loopback() -> None:
     text = subprocess.run(

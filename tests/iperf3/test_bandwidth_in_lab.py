@@ -117,7 +117,7 @@ def test_uplinks_are_found(lab: Lab, tmp_path: Path) -> None:
     found = {uplink.group: uplink for uplink in cluster.uplinks.uplinks}
     assert found["r1"].send_gbit_s == UPLINK_GBIT_S
     for uplink in found.values():
-        # A transfer of a second is not exact on a busy machine; docs/benchmarks/probing.md says how exact.
+        # A transfer of a second is not exact on a busy machine (docs/benchmarks/probing.md).
         assert [uplink.send_gbit_s, uplink.receive_gbit_s] == pytest.approx(
             [UPLINK_GBIT_S] * 2, rel=0.25
         )

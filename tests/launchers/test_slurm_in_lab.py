@@ -21,7 +21,7 @@ from support.lab import Lab, lab_cluster
 from support.slurm import Slurm, require_slurm, slurm_version, start_controller, start_slurm
 from verifying.orders import write_order
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.needs("slurm")]
 
 # The first version that takes each format. 23.11 has blocks, too, but not BlockSizes.
 SINCE = {

@@ -20,7 +20,7 @@ from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure
 from solvers.contention.network import make_network
-from solvers.forests.double_tree import double_tree
+from solvers.forests.kinds import double_tree
 
 S = 20_000_000
 
@@ -162,7 +162,7 @@ def test_a_tree_begins_where_a_group_does():
     # NCCL's two trees over four groups of four in a row.
     in_a_row = double_tree(range(16))
     least = measure(
-        make_forest(in_a_row.weights, in_a_row.reduce_parents, in_a_row.broadcast_parents),
+        make_forest(*in_a_row),
         1.0,
         group_of=[rank // 4 for rank in range(16)],
     )

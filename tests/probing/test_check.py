@@ -185,7 +185,7 @@ def test_a_job_gets_the_groups_of_a_host_that_moved(
     log = tmp_path / "log"
     arguments = (tmp_path / "plan.json", "--listen", "127.0.0.1:0", "--cluster", cluster)
     more = ("--secret-file", tmp_path / "secret", "--log", log, *ssh_options(measured.lab))
-    argv = plink_argv("autotune", *arguments, *more)
+    argv = plink_argv("autotune", "serve", *arguments, *more)
     racks = measured.lab.truth["hosts"]
     moved, home = measured.lab.names[0], racks[measured.lab.names[0]]
     away = next(rack for rack in sorted(set(racks.values())) if rack != home)

@@ -71,6 +71,7 @@ def in_a_browser(folder: Path, file: str) -> tuple[str, list[str]]:
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
+@pytest.mark.needs("browser")
 def test_a_browser_draws_all_figures_and_has_nothing_to_complain_of(folder: Path) -> None:
     needs_plotly()
     require_browser()

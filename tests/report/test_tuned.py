@@ -215,6 +215,7 @@ def test_plotly_knows_every_property_and_a_log_without_windows_has_a_page(tuned:
     ]
 
 
+@pytest.mark.needs("browser")
 def test_a_browser_draws_what_a_hostile_log_says_as_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

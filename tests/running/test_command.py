@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.deploy.run.command import rank_command
-from plink.deploy.run.environment import rank_environments
+from plink.deploy.run import rank_command, rank_environments
 from plink.files.cluster import Host
 
 

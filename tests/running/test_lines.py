@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.deploy.run.lines import MAX_LINE, LineSplitter
+from plink.deploy.run import MAX_LINE, LineSplitter
 
 
 def split(chunks: list[bytes]) -> list[str]:

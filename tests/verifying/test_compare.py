@@ -11,24 +11,28 @@ from hypothesis import strategies as st
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.deploy.launchers import FORMATS
-from plink.deploy.verify.compare import Rank, compare, reason
-from plink.deploy.verify.launch import (
+from plink.deploy.verify import (
     RANK_VARIABLES,
+    PlacedRank,
+    Report,
     Trial,
+    compare,
     default_command,
     filled_in,
+    known_cause,
+    parse_reports,
+    program,
     program_words,
     run_trial,
 )
-from plink.deploy.verify.program import Report, parse_reports, program
 from plink.files.cluster import Host
 
 HOSTS = [Host("c", "10.0.0.3"), Host("a", "10.0.0.1", slots=2), Host("b", "b.example.org")]
 
 
-def ranks(found: str) -> list[Rank]:
+def ranks(found: str) -> list[PlacedRank]:
     expected = [host.name for host in HOSTS for _ in range(host.slots)]
-    return [Rank(rank, expected[rank], host) for rank, host in enumerate(found)]
+    return [PlacedRank(rank, expected[rank], host) for rank, host in enumerate(found)]
 
 
 def test_a_rank_is_known_by_its_address_or_else_by_its_name() -> None:
@@ -45,14 +49,14 @@ def test_a_rank_is_known_by_its_address_or_else_by_its_name() -> None:
 
 def test_a_machine_that_is_none_of_the_hosts() -> None:
     reports = [Report(rank, name, []) for rank, name in enumerate(["c", "a", "a", "login"])]
-    assert compare(HOSTS, reports)[3] == Rank(3, "b", "login")
+    assert compare(HOSTS, reports)[3] == PlacedRank(3, "b", "login")
 
 
 @pytest.mark.parametrize(
     ("numbers", "said"),
     [
         ([0, 1, 1, 2], "two processes say that they are rank 1"),
-        ([0, 1], "no word of rank 2, 3, of 4 ranks"),
+        ([0, 1], "no report from rank 2, 3, of 4 ranks"),
         ([0, 1, 2, 3, 4], "5 ranks were started, the order has 4"),
     ],
 )
@@ -77,7 +81,7 @@ def test_ranks_that_are_none(numbers: list[int], said: str) -> None:
     ],
 )
 def test_reasons(found: str, local: str | None, said: str | None) -> None:
-    why = reason(ranks(found), local)
+    why = known_cause(ranks(found), local)
     assert why is None if said is None else said in (why or "")
 
 
@@ -138,7 +142,7 @@ def test_every_usage_line_has_a_place_for_the_program(launcher: str) -> None:
 def test_commands_that_cannot_be() -> None:
     with pytest.raises(WrongUseError, match="plink verify cannot run 'lightgbm'"):
         default_command("lightgbm", None)
-    with pytest.raises(WrongUseError, match="no program that --program could name"):
+    with pytest.raises(WrongUseError, match="not by a program that another could replace"):
         default_command("torchrun", "/usr/bin/torchrun")
     with pytest.raises(WrongUseError, match="no PROGRAM in it"):
         filled_in("mpirun hostname", "f", 1, [])

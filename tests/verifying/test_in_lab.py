@@ -20,7 +20,7 @@ from support.lab import Lab, lab_cluster
 from support.require import require_launcher
 from verifying.orders import write_order
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.needs("mpi")]
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
 PROGRAMS = {"openmpi": "mpirun.openmpi", "openmpi-rankfile": "mpirun.openmpi"}

@@ -65,7 +65,7 @@ def attached(host: str, port: int, secret: bytes, job: str) -> Iterator[Viewer]:
     except OSError as error:
         raise PlinkError(
             f"no daemon answers at {host}:{port}: {_reason(error)}",
-            "plink autotune PLAN --listen HOST:PORT starts one",
+            "plink autotune serve PLAN --listen HOST:PORT starts one",
         ) from None
     with connection:
         try:

@@ -1,4 +1,4 @@
-"""A job's log on disk, from which `plink autotune --replay` decides again."""
+"""A job's log on disk, from which `plink autotune replay` decides again."""
 
 from __future__ import annotations
 

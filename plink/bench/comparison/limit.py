@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solvers.contention.network import Network, make_network
-from solvers.forests.bound import lower_bound_s
+from solvers.forests.time import lower_bound_s
 
 # Where the two bounds are this near to each other, hosts' links are named.
 _EQUAL = 1.001
@@ -27,7 +27,7 @@ class Limit:
 
 
 def limit_of(network: Network, size_bytes: int) -> Limit | None:
-    """The bound of `solvers.forests.bound`; None where nothing is known of what links carry.
+    """The bound of `solvers.forests.time`; None where nothing is known of what links carry.
 
     Args:
         network: where what is not known is unlimited.

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from plink.bench.clients.base import Traffic
 from plink.files.comparison import LinkBytes, Links
 from plink.files.groups import Group
-from plink.optimize.plans.kinds import as_routes
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between
 from solvers.forests.time import dealt
@@ -59,10 +58,8 @@ def links_of(
 
 def planned_bytes(forest: Forest, size_bytes: int) -> Bytes:
     """(P, P) what a plan lets each rank (row) send to each other, by the routes of that size."""
-    used = dealt(as_routes(forest), size_bytes)
-    return bytes_between(
-        make_forest(used.weights, used.reduce_parents, used.broadcast_parents), size_bytes
-    )
+    used = dealt(forest, size_bytes)
+    return bytes_between(make_forest(*used), size_bytes)
 
 
 def _of_hosts(between: Bytes, host_of: npt.NDArray[np.intp]) -> Bytes:

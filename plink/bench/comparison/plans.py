@@ -14,7 +14,7 @@ from plink.files.groups import Group
 from plink.files.plan import Plan
 from plink.model.network import network_of
 from plink.optimize.plans.candidates import Candidate, asked_for, best
-from plink.optimize.plans.kinds import KINDS, as_routes
+from plink.optimize.plans.kinds import KINDS
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.plans.forest import Forest
 from solvers.forests.time import time_s
@@ -89,7 +89,7 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, size_bytes: int) -> 
     plan, _ = plan_file.read(path)
     hosts = _hosts_of(plan, path, cluster, slots)
     known = network_of(_grouped(cluster, plan.groups))
-    predicted_s = time_s(as_routes(plan.forest), hosts, known.network, size_bytes)
+    predicted_s = time_s(plan.forest, hosts, known.network, size_bytes)
     return EnginePlan(
         label=PurePath(path).name,
         kind=plan.kind,

@@ -16,14 +16,12 @@ from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.model.network import network_of
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
 from plink.optimize.plans.candidates import Candidate, Refused, asked_for, best
-from plink.optimize.plans.kinds import KINDS, as_routes, build, near_order, refusal
+from plink.optimize.plans.kinds import KINDS, build, near_order, refusal
 from plink.optimize.plans.levels import grouped_as, levels_to_plan_on
 from plink.plans.measures import measure
-from solvers.contention.network import Network
-from solvers.forests.bound import lower_bound_s
-from solvers.forests.groups import with_every_host_grouped
+from solvers.contention.network import Network, with_every_host_grouped
 from solvers.forests.routes import Indices
-from solvers.forests.time import time_s
+from solvers.forests.time import lower_bound_s, time_s
 
 DEFAULT_SIZE_BYTES = 100_000_000
 
@@ -181,6 +179,6 @@ def candidate(
     return Candidate(
         kind,
         forest,
-        time_s(as_routes(forest), host_of, network, size_bytes),
+        time_s(forest, host_of, network, size_bytes),
         measure(forest, size_bytes, group_of=group_of.tolist(), host_of=host_of.tolist()),
     )

@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.text import printable
-from plink.deploy.verify.compare import Rank
+from plink.deploy.verify import PlacedRank
 
 _MAX_ROWS = 40
 
 
-def comparison(launcher: str, ranks: Sequence[Rank], why: str | None) -> RenderableType:
+def comparison(launcher: str, ranks: Sequence[PlacedRank], cause: str | None) -> RenderableType:
     """One line where the order was kept, else the ranks that are elsewhere, and why."""
     moved = [rank for rank in ranks if not rank.is_kept]
     hosts = len({rank.expected for rank in ranks})
@@ -32,5 +32,5 @@ def comparison(launcher: str, ranks: Sequence[Rank], why: str | None) -> Rendera
     ]
     if len(moved) > _MAX_ROWS:
         parts.append(Text(f"and {len(moved) - _MAX_ROWS} more; --json prints all"))
-    parts.append(Text(printable(f"why: {why or 'no known reason'}")))
+    parts.append(Text(printable(f"why: {cause or 'no known reason'}")))
     return Group(*parts)
