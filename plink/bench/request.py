@@ -13,10 +13,11 @@ from plink.bench.clients.base import FLOAT32_BYTES, Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
 from plink.bench.spread import spread_orders
-from plink.files import order as order_file
+from plink.files import order_file
 from plink.files.cluster import Cluster
 from plink.model.network import KnownNetwork, network_of
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
 from plink.optimize.prediction import Predictor, known_distances
 from probes.ssh.options import SshOptions
 from solvers.collectives.registry import find

@@ -62,6 +62,16 @@ class LazyGroup(click.Group):
             raise WrongUseError(f"there is no command {name!r}", hint)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error about an argument of the library names its option."""
+        try:
+            return super().invoke(ctx)
+        except WrongUseError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            if error.argument is None or command is None:
+                raise
+            raise _naming_option(error, error.argument, command) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands from the table above."""
         with formatter.section("Commands"):
@@ -120,6 +130,17 @@ def run(arguments: list[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
     return result if isinstance(result, int) else 0
+
+
+def _naming_option(error: WrongUseError, argument: str, command: click.Command) -> WrongUseError:
+    """An error of the library about an argument, with the option that gave it."""
+    option = next((found.opts[0] for found in command.params if found.name == argument), None)
+    if option is None:
+        return error
+    text = str(error)
+    if text.startswith(f"{argument} "):
+        return WrongUseError(f"{option}{text.removeprefix(argument)}", error.hint)
+    return WrongUseError(f"{option}: {text}", error.hint)
 
 
 def _usage(error: click.ClickException) -> PlinkError:

@@ -20,7 +20,7 @@ from plink.cli.ssh_options import take_ssh_options
 from plink.cli.types import size_option
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.optimize.orders.slots import filling_of, with_slots
+from plink.optimize.orders.slots import layout_of, with_slots
 
 _GLOO_OPTIONS = ("python",)
 # Fewer hardly tell a correlation from chance.
@@ -76,7 +76,7 @@ def _request(values: dict[str, Any]) -> BenchRequest:
     )
     cluster = cluster_file.read(values["file"])
     slots = values["slots"] or 1
-    filling = filling_of(with_slots(cluster.hosts, slots), values["ranks"])
+    filling = layout_of(with_slots(cluster.hosts, slots), values["ranks"])
     check_workload(workload, filling.ranks)
     seed = values["seed"]
     ahead = outlook(cluster, values["client"], workload, filling.ranks)

@@ -22,7 +22,7 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.comparison import to_json
 from plink.model.network import network_of
-from plink.optimize.orders.slots import filling_of, with_slots
+from plink.optimize.orders.slots import layout_of, with_slots
 
 _MPI = ("openmpi", "mpich")
 _PYTHON = (ENGINE, "gloo")
@@ -111,7 +111,7 @@ def _request(
     ]
     cluster = cluster_file.read(values["file"])
     slots = values["slots"] or 1
-    filling = filling_of(with_slots(cluster.hosts, slots), None)
+    filling = layout_of(with_slots(cluster.hosts, slots), None)
     for workload in workloads:
         check_workload(workload, filling.ranks, may_be_tiny=True)
     wanted = Wanted(

@@ -38,7 +38,7 @@ from plink.measure.probing.resume import (
 )
 from plink.measure.probing.run import ProbeResult, probe
 from plink.measure.probing.uplinks import UplinkResult
-from plink.optimize.groups.question import group_question
+from plink.optimize.groups.certainty import group_question
 from probes.hosts.allocation import parse_allocation
 from probes.hosts.host import ListedHost
 from probes.hosts.source import parse_hosts

@@ -6,11 +6,15 @@ All of it may quote files, hosts and other programs, so nothing of it may steer 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
 from plink.base.errors import PartialResultError, PlinkError
 from plink.base.text import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def print_error(error: PlinkError) -> None:
@@ -33,6 +37,13 @@ def warn(text: str, hint: str | None = None) -> None:
 def note(text: str) -> None:
     """Something that the user should know."""
     click.echo(f"note: {printable(text)}", err=True)
+
+
+def console() -> Console:
+    """Standard error as a console, for tables, and for how far a command is."""
+    from rich.console import Console  # noqa: PLC0415  it would slow `--help`
+
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def _say(kind: str, colour: str, text: str) -> None:

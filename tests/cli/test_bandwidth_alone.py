@@ -9,7 +9,7 @@ import pytest
 
 from plink.cli import run
 from plink.files import cluster as cluster_file
-from plink.files import order as order_file
+from plink.files import order_file
 from plink.files import plan as plan_file
 
 HOSTS = [f"gpu{number:02}" for number in range(8)]

@@ -61,7 +61,9 @@ def test_hosts_share_what_their_group_can_do_and_what_is_unknown_is_taken_for_th
     known = uplinks(Uplink("r1", 1.0, 1.0, hosts_gbit_s=8.0), Uplink("r2", 1.0, 1.0))
     found = network_of(Cluster(HOSTS, WHOLE_RTT, groups=GROUPS, uplinks=known))
     assert found.network.send_bytes_s / GBIT == pytest.approx([4, 4, 4, 4])
-    assert found.assumptions == ["links not measured, assumed to carry the median of the others: b, d"]
+    assert found.assumptions == [
+        "links not measured, assumed to carry the median of the others: b, d"
+    ]
 
 
 def test_a_link_measured_in_one_direction_is_taken_to_carry_as_much_in_the_other():

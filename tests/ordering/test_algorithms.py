@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plink.optimize.orders.algorithms import algorithm_for
 
 from ordering.clusters import cluster_of, racks
 from plink.base.errors import WrongUseError
 from plink.cli import run
-from plink.files import cluster
-from plink.files import order as order_file
+from plink.files import cluster, order_file
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
-from plink.optimize.orders.algorithms import algorithm_for
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
 from solvers.exact.verdict import Engine
 from solvers.slots.layout import RankLayout
 

@@ -21,8 +21,7 @@ from ordering.clusters import cluster_of, racks
 from plink.cli import run
 from plink.deploy import launchers
 from plink.deploy.launchers import FORMATS
-from plink.files import cluster, document
-from plink.files import order as order_file
+from plink.files import cluster, document, order_file
 from plink.files.groups import Group
 
 PLINK = [sys.executable, "-m", "plink"]

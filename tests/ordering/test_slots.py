@@ -13,10 +13,10 @@ from ordering.clusters import cluster_of, racks
 from ordering.test_algorithms import crossings, racks_of_four, with_uplinks
 from plink.base.errors import WrongUseError
 from plink.cli import run
-from plink.files import cluster, document
-from plink.files import order as order_file
+from plink.files import cluster, document, order_file
 from plink.files.cluster import Cluster
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import slots_of
 
 QUICK_S = 0.2

@@ -13,9 +13,8 @@ from plink.files.cluster import Cluster, Host
 from plink.files.grouping import Grouping
 from plink.files.groups import Group
 from plink.model.network import network_of
-from plink.optimize.plans.kinds import KINDS, build
-from plink.optimize.plans.levels import grouped_as
-from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_plan
+from plink.optimize.plans.candidates import KINDS, build
+from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_plan, grouped_as
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure

@@ -12,8 +12,7 @@ from plink.base.errors import WrongUseError
 from plink.files.bandwidth import MAX_GBIT_S
 from plink.files.cluster import Cluster, Host
 from plink.files.measurement import Matrix
-from plink.files.order import Order, Solver
-from plink.files.order_bandwidth import OrderBandwidth
+from plink.files.order import Order, OrderBandwidth, Solver
 from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.optimize.orders.request import RANDOM_ORDERS, OnProgress, OrderRequest
 from plink.optimize.orders.slots import algorithm_for, peers_of, placed_on

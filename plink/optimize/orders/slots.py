@@ -23,6 +23,24 @@ def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
     return list(hosts) if slots is None else [replace(host, slots=slots) for host in hosts]
 
 
+def order_with_slots(order: Order, slots: int) -> Order:
+    """An order that was made before, with so many ranks on every host.
+
+    Raises:
+        WrongUseError: it was made for other numbers of ranks, and what it costs hinges on them.
+    """
+    if all(host.slots == slots for host in order.hosts):
+        return order
+    if not order.is_ring_of_hops or order.unused:
+        raise WrongUseError(
+            f"the order was made for {counted(order.ranks, 'rank')}, and so many slots make it "
+            f"{counted(slots * len(order.hosts), 'rank')}",
+            "make an order of the cluster for them",
+            argument="slots",
+        )
+    return replace(order, hosts=with_slots(order.hosts, slots))
+
+
 def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
     """How so many ranks lie on hosts: on all their slots for None.
 

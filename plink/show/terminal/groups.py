@@ -12,7 +12,7 @@ from plink.files.cluster import Cluster
 from plink.files.grouping import DoubtfulHost, Grouping, GroupQuality, to_json
 from plink.files.groups import Group
 from plink.model.network import Capacity
-from plink.optimize.groups.more_passes import more_passes
+from plink.optimize.groups.certainty import more_passes
 from plink.optimize.groups.truth import Judgement
 from plink.show.terminal.uplinks import aligned
 from solvers.groups.grouping import traffic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from plink.base.text import bandwidth_text, rtt_text, share_text
-from plink.files.order_bandwidth import OrderBandwidth
+from plink.files.order import OrderBandwidth
 
 WHAT = "cost: the least bandwidth that is used, then the sum of what a Gbit takes"
 

@@ -11,10 +11,10 @@ from plink.autotune.log import autotune_log
 from plink.autotune.log.history import history_of
 from plink.base.errors import WrongUseError
 from plink.bench.comparison.table import render as render_comparison
-from plink.files import cluster, document
+from plink.files import cluster, document, order_file
 from plink.files import comparison as comparison_file
-from plink.files import order as order_file
 from plink.files import plan as plan_file
+from plink.files.order import Order
 from plink.files.rtt import readings_at
 from plink.optimize.orders.quality import doubt
 from plink.show.terminal.bandwidth import bandwidth_to_json
@@ -84,7 +84,7 @@ def _show_cluster(
         print_cluster(paper(width), source, found, summary)
 
 
-def _show_order(found: order_file.Order, width: int | None, as_json: bool) -> None:
+def _show_order(found: Order, width: int | None, as_json: bool) -> None:
     if as_json:
         _print_json(order_file.to_json(found))
         return
