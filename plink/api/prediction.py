@@ -90,8 +90,6 @@ def predict(
     whole("seed", seed, 0, MAX_SEED)
     if isinstance(order, FileOrder):
         known = checked_cluster(_cluster_of(order, cluster), "predict")
-        if order.made_from not in (None, known.hashed.file_hash):
-            warn("the order was not made of this cluster as it is now")
     else:
         known = checked_cluster(order, "predict")
     found = forecast(
@@ -103,6 +101,8 @@ def predict(
         source="order" if isinstance(order, FileOrder) else "cluster",
         on_progress=stages(progress),
     )
+    if isinstance(order, FileOrder) and order.made_from not in (None, known.hashed.file_hash):
+        warn("the order was not made of this cluster as it is now")
     return Prediction(found)
 
 

@@ -137,10 +137,10 @@ def _naming_option(error: WrongUseError, argument: str, command: click.Command) 
     option = next((found.opts[0] for found in command.params if found.name == argument), None)
     if option is None:
         return error
-    text = str(error)
+    text, hint = str(error), error.hint or f"plink {command.name} --help"
     if text.startswith(f"{argument} "):
-        return WrongUseError(f"{option}{text.removeprefix(argument)}", error.hint)
-    return WrongUseError(f"{option}: {text}", error.hint)
+        return WrongUseError(f"{option}{text.removeprefix(argument)}", hint)
+    return WrongUseError(f"{option}: {text}", hint)
 
 
 def _usage(error: click.ClickException) -> PlinkError:

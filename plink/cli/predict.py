@@ -83,6 +83,8 @@ def command(
             source=document.label(file),
             on_progress=status.update if talk.is_terminal else None,
         )
+    if order is not None and order.made_from not in (None, cluster.file_hash):
+        note(f"{document.label(file)} was not made from {cluster.source} as it is now")
     if objective == "contention" and not found.has_times:
         raise no_bandwidth_measured(cluster.source)
     for assumption in found.assumptions:
@@ -111,7 +113,4 @@ def _read(file: str, cluster_name: str | None) -> tuple[Cluster, Order | None]:
             f"{source}: an order file does not hold what was measured",
             "name the cluster file that it was made from with --cluster",
         )
-    cluster = cluster_file.read(cluster_name)
-    if order.made_from not in (None, cluster.file_hash):
-        note(f"{source} was not made from {cluster.source} as it is now")
-    return cluster, order
+    return cluster_file.read(cluster_name), order

@@ -120,4 +120,4 @@ def test_a_hierarchy_without_groups_is_refused_with_a_hint(
     assert run(["plan", "c.json", "--kind", "2lha"]) == 2
     said = capsys.readouterr().err
     assert "there is no plan of kind 2lha: no groups of near hosts are known" in said
-    assert "hint: plink group --method linkage" in said
+    assert "the method linkage can cut balanced ones" in said

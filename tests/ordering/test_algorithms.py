@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plink.optimize.orders.algorithms import algorithm_for
 
 from ordering.clusters import cluster_of, racks
 from plink.base.errors import WrongUseError
@@ -18,6 +17,7 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
+from plink.optimize.orders.slots import algorithm_for
 from solvers.exact.verdict import Engine
 from solvers.slots.layout import RankLayout
 

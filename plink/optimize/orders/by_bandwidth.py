@@ -135,7 +135,7 @@ def _refuse(request: OrderRequest) -> None:
     """Refuse what is for other objectives."""
     if request.percentile is not None:
         raise WrongUseError(
-            "percentiles are of round-trip times, and this order goes by bandwidth",
+            "percentile is of round-trip times, and this order goes by bandwidth",
             "leave it out, or name another objective",
             argument="percentile",
         )

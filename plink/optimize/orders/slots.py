@@ -33,8 +33,8 @@ def order_with_slots(order: Order, slots: int) -> Order:
         return order
     if not order.is_ring_of_hops or order.unused:
         raise WrongUseError(
-            f"the order was made for {counted(order.ranks, 'rank')}, and so many slots make it "
-            f"{counted(slots * len(order.hosts), 'rank')}",
+            f"the order was made for {counted(order.ranks, 'rank')}, and {slots} on every host are "
+            f"{slots * len(order.hosts)}",
             "make an order of the cluster for them",
             argument="slots",
         )
@@ -92,10 +92,10 @@ def placement_in(cluster: Cluster, order: Order, source: str) -> list[int]:
     listed = [host.name for host in (*order.hosts, *order.unused)]
     unknown = [name for name in listed if name not in place_of]
     if unknown:
-        raise WrongUseError(f"{source}: {unknown[0]} is not a host of the cluster file")
+        raise WrongUseError(f"{source}: {unknown[0]} is not a host of {cluster.source}")
     missing = [name for name in cluster.names if name not in set(listed)]
     if missing:
-        raise WrongUseError(f"{source}: lacks {named(missing)} of the cluster file")
+        raise WrongUseError(f"{source}: lacks {named(missing)} of {cluster.source}")
     return [place_of[host.name] for host in order.ranked for _ in range(host.slots)]
 
 
@@ -159,7 +159,7 @@ def algorithm_for(name: str, layout: RankLayout) -> Algorithm:
     ranks = peers_of(found, layout).ranks
     refusal = found.refusal(ranks)
     if refusal is not None:
-        raise WrongUseError(refusal, _alternative(name, ranks), argument="algorithm")
+        raise WrongUseError(refusal, _alternative(name, ranks))
     return found
 
 

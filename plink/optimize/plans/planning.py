@@ -95,10 +95,7 @@ def find_plan(
     tell = on_progress or (lambda _: None)
     slots = [request.ranks_per_host or host.slots for host in cluster.hosts]
     if sum(slots) > MAX_RANKS:
-        raise WrongUseError(
-            f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}",
-            argument="ranks_per_host",
-        )
+        raise WrongUseError(f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}")
     grouped = _with_groups(cluster, request.seed, tell)
     known = network_of(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     network = known.network
