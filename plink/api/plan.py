@@ -65,7 +65,7 @@ class Plan(plan_file.Plan):
 
     def __str__(self) -> str:
         """What `plink show` prints."""
-        from plink.show.terminal.plan_page import print_plan_page  # noqa: PLC0415  if at all
+        from plink.show.terminal.plan import print_plan_page  # noqa: PLC0415  if at all
 
         return page(lambda console: print_plan_page(console, self))
 

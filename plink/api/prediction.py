@@ -60,7 +60,7 @@ class Prediction(Mapping[str, Row]):
 
     def __str__(self) -> str:
         """What `plink predict` prints."""
-        from plink.show.terminal.forecast import print_forecast  # noqa: PLC0415  if at all
+        from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415  if at all
 
         return page(lambda console: print_forecast(console, self.forecast, None))
 

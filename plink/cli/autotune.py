@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from plink.base.errors import WrongUseError
-from plink.cli.sections import SectionedCommand, options_of
+from plink.cli.options import SectionedCommand, options_of
 from plink.cli.ssh_options import take_ssh_options, with_ssh_options
 from plink.cli.stderr import note
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from plink.autotune.daemon.attaching import Viewer, attached
-from plink.autotune.daemon.status_message import to_json
 from plink.autotune.daemon.terminal import view
-from plink.autotune.protocol.handshake import is_job_name
-from plink.autotune.protocol.secret import read_secret, secret_of
-from plink.autotune.ranks.settings import DEFAULT_JOB, JOB_VARIABLE, parse_address
+from plink.autotune.protocol.addresses import parse_address
+from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name, read_secret, secret_of
+from plink.autotune.protocol.status import to_json
+from plink.autotune.ranks.settings import JOB_VARIABLE
 from plink.base.errors import WrongUseError
 from plink.files import document
 
@@ -70,9 +70,9 @@ def _print_changes(viewer: Viewer) -> NoReturn:
         _pause()
 
 
-def _print(picture: Mapping[str, Any]) -> None:
+def _print(status: Mapping[str, Any]) -> None:
     """A line of JSON."""
-    line = json.dumps(picture, ensure_ascii=False)
+    line = json.dumps(status, ensure_ascii=False)
     document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
 
 

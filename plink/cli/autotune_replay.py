@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from plink.autotune.log import autotune_log
+from plink.autotune.log import records
 from plink.autotune.log.replay import Replayed, replay
-from plink.autotune.tuner.decision import Action
+from plink.autotune.tuner.interface import Action
 from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.text import counted, printable
 from plink.cli.stderr import note, warn
@@ -23,7 +23,7 @@ def run(path: str, *, has_all: bool, as_json: bool) -> int:
     Raises:
         WrongUseError: not a log, or one of a plan that cannot be tuned.
     """
-    start, entries = autotune_log.read(path)
+    start, entries = records.read(path)
     try:
         replayed = list(replay(start, entries))
     except ValueError as error:  # the plan has no masters, or the state is not valid

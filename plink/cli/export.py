@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from plink.cli.types import FiniteRange
+from plink.cli.options import FiniteRange
 
 
 @click.command(epilog="Example: plink export cluster.json --percentile 50 -o matrix.csv")

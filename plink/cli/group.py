@@ -10,9 +10,8 @@ import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.text import counted
-from plink.cli.seed_option import with_seed_option
+from plink.cli.options import FiniteRange, with_seed_option
 from plink.cli.stderr import console, note, warn
-from plink.cli.types import FiniteRange
 from plink.files import document
 
 if TYPE_CHECKING:

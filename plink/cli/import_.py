@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from plink.cli import stderr
-from plink.cli.types import FiniteRange, size_option
+from plink.cli.options import FiniteRange, size_option
 
 _UNITS = ["ns", "us", "µs", "ms", "s"]
 

@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
-from plink.cli.seed_option import with_seed_option
+from plink.cli.options import SizeType, with_seed_option
 from plink.cli.stderr import console, note, warn
-from plink.cli.types import SizeType
 from plink.files import document
 
 
@@ -51,7 +50,7 @@ def command(file: str, output: str | None, as_json: bool, **wanted: Any) -> int:
     from plink.files import plan as plan_file  # noqa: PLC0415
     from plink.optimize.plans.planning import PlanRequest, find_plan  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.plan import print_plan, to_json  # noqa: PLC0415
+    from plink.show.terminal.plan import planned_to_json, print_plan  # noqa: PLC0415
 
     has_data_on_stdout = output == document.STANDARD_STREAM
     if has_data_on_stdout and as_json:
@@ -69,7 +68,7 @@ def command(file: str, output: str | None, as_json: bool, **wanted: Any) -> int:
     if output is not None:
         plan_file.write(output, found.plan)
     if as_json:
-        text = json.dumps(to_json(found), ensure_ascii=False)
+        text = json.dumps(planned_to_json(found), ensure_ascii=False)
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         print_plan(talk if has_data_on_stdout else paper(None).console, cluster.source, found)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.errors import WrongUseError
-from plink.cli.seed_option import with_seed_option
+from plink.cli.options import SizeType, with_seed_option
 from plink.cli.stderr import console, note
-from plink.cli.types import SizeType
 from plink.files import document
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def command(
     # numpy and rich would slow `--help`.
     from plink.files.cluster import no_bandwidth_measured  # noqa: PLC0415
     from plink.optimize.prediction import forecast, to_json  # noqa: PLC0415
-    from plink.show.terminal.forecast import print_forecast  # noqa: PLC0415
+    from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     cluster, order = _read(file, cluster_name)

@@ -12,7 +12,7 @@ import click
 
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.base.text import printable
-from plink.cli.sections import SectionedCommand
+from plink.cli.options import SectionedCommand
 from plink.cli.ssh_options import take_ssh_options, with_ssh_options
 from plink.cli.stderr import print_error
 

@@ -1,4 +1,4 @@
-"""What plink says on standard error: errors and their hints, warnings, notes.
+"""What plink prints on standard error: errors and their hints, warnings, notes, what failed.
 
 All of it may quote files, hosts and other programs, so nothing of it may steer a terminal.
 """
@@ -6,6 +6,8 @@ All of it may quote files, hosts and other programs, so nothing of it may steer 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +17,10 @@ from plink.base.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from plink.files.measurement import Failure
+
+_MAX_NAMED = 5
 
 
 def print_error(error: PlinkError) -> None:
@@ -44,6 +50,29 @@ def console() -> Console:
     from rich.console import Console  # noqa: PLC0415  it would slow `--help`
 
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+@contextmanager
+def naming_unreached() -> Iterator[None]:
+    """Name the hosts that were not reached, where those that were are too few to go on with."""
+    # numpy would slow `--help`.
+    from plink.measure.probing.connecting import TooFewReachedError  # noqa: PLC0415
+
+    try:
+        yield
+    except TooFewReachedError as error:
+        for failure in error.failures:
+            warn(f"{failure.host}: {failure}")
+        raise
+
+
+def name_some(failures: Sequence[Failure], others: str) -> None:
+    """Name the first of these failures, and how many `others` there are."""
+    for failure in failures[:_MAX_NAMED]:
+        ends = failure.source + (f" to {failure.destination}" if failure.destination else "")
+        warn(f"{ends}: {failure.reason}")
+    if len(failures) > _MAX_NAMED:
+        warn(f"... and {len(failures) - _MAX_NAMED} more {others}")
 
 
 def _say(kind: str, colour: str, text: str) -> None:

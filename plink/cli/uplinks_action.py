@@ -15,7 +15,7 @@ from plink.files.groups import Group
 from plink.measure.probing.group_list import read_groups
 from plink.measure.probing.limits import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
-from plink.show.terminal.uplinks import uplink_lines
+from plink.show.terminal.bandwidth import uplink_lines
 
 
 def chosen_groups(

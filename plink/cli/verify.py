@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink.base.errors import EXIT_CHANGED, WrongUseError
-from plink.cli.sections import SectionedCommand
+from plink.base.text import printable
+from plink.cli.options import FiniteRange, SectionedCommand
 from plink.cli.ssh_options import take_ssh_options, with_ssh_options
-from plink.cli.types import FiniteRange
 
 if TYPE_CHECKING:
-    from plink.deploy.verify import Trial
+    from rich.console import RenderableType
+
+    from plink.deploy.verify import PlacedRank, Trial
     from plink.files.cluster import Host
+
+# More ranks that moved are told as so many.
+_MAX_ROWS = 40
 
 
 @click.command(
@@ -61,7 +66,6 @@ def command(**values: Any) -> int:
     from plink.deploy.verify import compare, known_cause, run_trial  # noqa: PLC0415
     from plink.files import order_file  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.verify import comparison  # noqa: PLC0415
 
     ssh = take_ssh_options(values)
     order = order_file.read(values["order"])
@@ -83,7 +87,7 @@ def command(**values: Any) -> int:
         }
         click.echo(json.dumps(data, ensure_ascii=False))
     else:
-        paper(None).console.print(comparison(trial.launcher, ranks, cause))
+        paper(None).console.print(_comparison(trial.launcher, ranks, cause))
     return 0 if is_kept else EXIT_CHANGED
 
 
@@ -117,3 +121,29 @@ def _local(hosts: Sequence[Host]) -> str | None:
     own = socket.gethostname()
     names = {host.name for host in hosts}
     return next((name for name in (own, own.partition(".")[0]) if name in names), None)
+
+
+def _comparison(launcher: str, ranks: Sequence[PlacedRank], cause: str | None) -> RenderableType:
+    """One line where the order was kept, else the ranks that are elsewhere, and why."""
+    from rich.console import Group  # noqa: PLC0415  as above
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    moved = [rank for rank in ranks if not rank.is_kept]
+    hosts = len({rank.expected for rank in ranks})
+    if not moved:
+        return Text(f"{launcher} keeps the order: {len(ranks)} ranks on {hosts} hosts")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("rank", justify="right")
+    table.add_column("order")
+    table.add_column("launcher")
+    for rank in moved[:_MAX_ROWS]:
+        table.add_row(str(rank.rank), printable(rank.expected), printable(rank.found))
+    parts: list[RenderableType] = [
+        Text(f"{launcher} does not keep the order: {len(moved)} of {len(ranks)} ranks moved"),
+        table,
+    ]
+    if len(moved) > _MAX_ROWS:
+        parts.append(Text(f"and {len(moved) - _MAX_ROWS} more; --json prints all"))
+    parts.append(Text(printable(f"why: {cause or 'no known reason'}")))
+    return Group(*parts)

@@ -12,8 +12,7 @@ from plink.base.interrupts import ignored_interrupts
 from plink.deploy.launchers.environment import torch_environments
 from plink.files.cluster import Host
 from probes.errors import HostError
-from probes.ssh.session import RemoteProcess, Session
-from probes.ssh.shell import posix_command
+from probes.ssh.session import RemoteProcess, Session, posix_command
 
 # $1 is the folder, the rest are words for env(1). The job leads a session of its own, so that one
 # signal reaches all of it; what is left of it when the leader ends is ended as well. SIGKILL comes

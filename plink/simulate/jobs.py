@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.autotune.tuner.decision import Action, Decision
+from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.autotune.tuner.tuner import Tuner
-from plink.autotune.tuner.window import Window
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between
 from plink.simulate.network import Floats, State, flow_times_s

@@ -14,8 +14,8 @@ from typing import Any
 
 from benchkit.programs import program, told
 from labkit.bound import BOUND
-from plink.autotune.log import autotune_log
-from plink.autotune.log.autotune_log import Entry
+from plink.autotune.log import records
+from plink.autotune.log.records import Entry
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Daemon:
 
     def entries(self) -> list[Entry]:
         """What stands in the log by now."""
-        return list(autotune_log.read(str(self.log))[1]) if self.log.exists() else []
+        return list(records.read(str(self.log))[1]) if self.log.exists() else []
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from benchkit.timed_sink import TimedSink
 from probes.echo import coordinator
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
-from probes.tournament import round_robin
+from probes.rounds import round_robin
 
 # Not many more than a machine has processors for: others would wait for those.
 FREE_HOSTS = 4

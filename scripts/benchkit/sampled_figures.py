@@ -13,7 +13,7 @@ from benchkit.sampled_networks import Network
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
 from plink.model.distance import distances
-from probes.sampled_rounds import sampled_rounds
+from probes.rounds import sampled_rounds
 from solvers.ring.reference import ring_cost
 from solvers.ring.ring_search import search_ring
 from solvers.sampling.sampler import next_rounds

@@ -13,9 +13,8 @@ import numpy as np
 
 from benchkit.serving import serve
 from plink.autotune.daemon.job import Job
-from plink.autotune.tuner.decision import Action, Decision
+from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.autotune.tuner.masters import Masters
-from plink.autotune.tuner.window import Window
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
 from plink.plans.forest import Forest, make_forest

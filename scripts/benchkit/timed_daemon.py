@@ -16,7 +16,7 @@ from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.log.journal import LogJournal
 from plink.autotune.log.replay import tuner_of
 from plink.autotune.protocol.messages import Join, Report
-from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
 from plink.files import plan as plan_file
 from plink.files.plan import Plan

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from plink.autotune.log.autotune_log import LogWriter, Start
+from plink.autotune.log.records import LogWriter, Start
 from plink.autotune.log.replay import tuner_of
-from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.snapshot import to_json
 from plink.files.plan import Plan, PlanRank
 from plink.simulate.jobs import Job, Noise, first_forest

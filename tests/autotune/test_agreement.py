@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.autotune.ranks.agreement import Points, Stride, ballot, outcome
+from plink.autotune.ranks.agreement import Points, Stride, outcome, vote_of
 from plink.base.errors import WrongUseError
 
 words = st.integers(0, (1 << 63) - 1)
@@ -17,10 +17,10 @@ words = st.integers(0, (1 << 63) - 1)
 
 @given(st.lists(st.tuples(words, st.booleans()), min_size=1, max_size=8))
 def test_an_outcome_is_what_all_hold(votes: Sequence[tuple[int, bool]]) -> None:
-    reduced = np.minimum.reduce([ballot(word, is_over) for word, is_over in votes])
+    reduced = np.minimum.reduce([vote_of(word, is_over) for word, is_over in votes])
     held = {word for word, _ in votes}
     result = outcome(reduced)
-    assert result.word == (held.pop() if len(held) == 1 else None)
+    assert result.plan_id == (held.pop() if len(held) == 1 else None)
     assert result.is_window_over == all(is_over for _, is_over in votes)
 
 

@@ -19,15 +19,20 @@ from autotune.logs import plan_of_log, write_log
 from autotune.serving import HOST, SECRET, TIMEOUT_S, serving, switching
 from autotune.test_metrics import measured
 from autotune.test_protocol import ends
-from plink.autotune.daemon import addresses
-from plink.autotune.daemon.addresses import address_for, called, is_wildcard, own_address
 from plink.autotune.daemon.attaching import Viewer, attached
 from plink.autotune.daemon.server import Served
-from plink.autotune.daemon.status_message import Picture, from_json, picture_of, to_json
-from plink.autotune.protocol.calling import authenticated
+from plink.autotune.protocol import addresses
+from plink.autotune.protocol.addresses import (
+    address_for,
+    format_address,
+    is_wildcard,
+    own_address,
+)
 from plink.autotune.protocol.frames import ProtocolError, payload_of
+from plink.autotune.protocol.handshake import authenticated
 from plink.autotune.protocol.messages import Watch
 from plink.autotune.protocol.messages import to_json as message_to_json
+from plink.autotune.protocol.status import JobStatus, from_json, to_json
 from plink.base.errors import PlinkError
 from plink.cli import autotune_attach, run
 from plink.cli.autotune import with_verb
@@ -35,8 +40,8 @@ from plink.files import plan as plan_file
 from plink.files.plan import PlanRank
 
 
-def fields_of(picture: Picture) -> object:
-    return json.loads(json.dumps(to_json(picture)))
+def fields_of(status: JobStatus) -> object:
+    return json.loads(json.dumps(to_json(status)))
 
 
 def test_who_is_attached_sees_the_job_and_is_no_rank() -> None:
@@ -45,9 +50,9 @@ def test_who_is_attached_sees_the_job_and_is_no_rank() -> None:
     with serving({"job": Served(job, SECRET)}, said) as port:
         with attached(HOST, port, SECRET, "job") as viewer:
             seen = viewer.look()
-            assert fields_of(seen) == fields_of(picture_of(job.status))
+            assert fields_of(seen) == fields_of(job.status)
             assert seen.throughput_bytes_s == 2000
-            assert seen.sent_bytes.tolist() == job.status.window.sent_bytes.sum(axis=1).tolist()
+            assert seen.sent_bytes.tolist() == job.status.sent_bytes.tolist()
             job.status.windows = 99
             assert viewer.look().windows == 99
         with attached(HOST, port, SECRET, "job") as viewer:
@@ -93,7 +98,7 @@ def test_an_answer_says_of_which_version_it_is_and_others_are_refused() -> None:
         from_json({**answered[0], "version": 2})
 
 
-PICTURE = to_json(picture_of(measured().status))
+PICTURE = to_json(measured().status)
 
 
 WRONG: list[object] = [None, True, -1, 0, 1 << 80, 1e308, "x", "", [], [None], ["x"], {}, {"a": 1}]
@@ -159,7 +164,7 @@ def test_own_addresses_are_of_the_family_that_is_listened_on() -> None:
         False,
         False,
     ]
-    assert (called("::1", 7), called("10.0.0.1", 7)) == ("[::1]:7", "10.0.0.1:7")
+    assert (format_address("::1", 7), format_address("10.0.0.1", 7)) == ("[::1]:7", "10.0.0.1:7")
 
 
 @pytest.mark.parametrize(
@@ -292,7 +297,7 @@ def test_a_daemon_on_all_addresses_goes_on_from_its_log_and_is_looked_at(
     [
         ("tune.log.gz", "expected a plain file"),
         ("-", "expected a plain file"),
-        ("plan.json", "no log of plink autotune"),
+        ("plan.json", "not a log of plink autotune"),
         ("no/tune.log", "there is no folder"),
     ],
 )

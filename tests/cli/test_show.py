@@ -18,7 +18,7 @@ from plink.cli import run
 from plink.files import cluster, document, order_file
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from view.racks import racks
+from show.racks import racks
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from probes.iperf3 import transfers
 from probes.iperf3.commands import TransferOptions, no_limit
 from probes.iperf3.tool import Iperf3Options, measure
 from probes.reach import ReachedHost
+from probes.rounds import round_robin
 from probes.samples import BandwidthReading
-from probes.tournament import round_robin
 from support.local_hosts import ListSink
 from support.local_shell import ShellSession, program, shell_hosts
 from support.pairs import all_pairs

@@ -19,7 +19,7 @@ from plink.files.groups import Group
 from probes.hosts.ranges import expand, split_outside_brackets
 from support.lab import Lab, lab_cluster
 from support.slurm import Slurm, require_slurm, slurm_version, start_controller, start_slurm
-from verifying.orders import write_order
+from verify.orders import write_order
 
 pytestmark = [pytest.mark.lab, pytest.mark.needs("slurm")]
 

@@ -20,9 +20,8 @@ from probes.samples import HostLoss, RttReading, Sink, Wanted
 from probes.ssh.connect import Connector
 from probes.ssh.options import SshOptions
 from probes.uplinks import tool
-from probes.uplinks.plan import plan_flows
+from probes.uplinks.plan import Turn, plan_flows
 from probes.uplinks.samples import Exchange, UplinkSink
-from probes.uplinks.turns import Turn
 from support.plink_command import Done, plink_here
 from support.reached import reached_host
 

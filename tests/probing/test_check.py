@@ -14,7 +14,7 @@ import pytest
 
 from autotune.holding import training
 from autotune.serving import SECRET, TIMEOUT_S
-from plink.autotune.log import autotune_log
+from plink.autotune.log import records
 from plink.base.errors import PlinkError
 from plink.files import cluster as cluster_file
 from plink.files import document
@@ -157,7 +157,7 @@ def partition(known: Cluster | Plan) -> set[frozenset[str]]:
 def partition_of_log(path: Path) -> set[frozenset[str]]:
     """The groups of the plan that is tuned; none before one is."""
     try:
-        return partition(autotune_log.read(str(path))[0].plan)
+        return partition(records.read(str(path))[0].plan)
     except PlinkError:
         return set()
 

@@ -15,7 +15,7 @@ from plink.cli import run as plink
 from plink.files import cluster as cluster_file
 from plink.measure.probing import connecting
 from probes.reach import Reached
-from probes.sampled_rounds import sampled_rounds
+from probes.rounds import sampled_rounds
 
 HOSTS, ROUNDS = 150, 12
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from plink.autotune.tuner.decision import Action
+from plink.autotune.tuner.interface import Action
 from plink.simulate.jobs import CHANGE, Noise, TunedRun, run, while_changed
 from plink.simulate.network import State, even
 

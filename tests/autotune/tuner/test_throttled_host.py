@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plink.autotune.tuner.decision import Action
+from plink.autotune.tuner.interface import Action
 from plink.autotune.tuner.masters import Masters, forest_of
 from plink.plans.measures import bytes_between
 from plink.simulate.jobs import CHANGE, Noise, TunedRun, run, while_changed
