@@ -20,6 +20,7 @@ from probes.errors import HostError, ProbesError
 # name: (module, one-line help). The help stands here so that listing imports no command.
 COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
+    "check": ("plink.cli.check", "See whether a cluster file still describes its network."),
     "show": ("plink.cli.show", "Look at a cluster, an order, a plan, a comparison, a log."),
     "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),

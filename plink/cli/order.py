@@ -13,9 +13,8 @@ import click
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.text import counted, printable, rtt_text, share_text
 from plink.cli.format_option import CommandWithFormats, with_format_option
-from plink.cli.options import FiniteRange, SizeType, with_seed_option
+from plink.cli.options import FiniteRange, SizeType, given_options, with_seed_option
 from plink.cli.stderr import console, note, warn
-from plink.cli.unused_options import given_options
 from plink.files import document
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ def console() -> Console:
 def naming_unreached() -> Iterator[None]:
     """Name the hosts that were not reached, where those that were are too few to go on with."""
     # numpy would slow `--help`.
-    from plink.measure.probing.connecting import TooFewReachedError  # noqa: PLC0415
+    from plink.measure.probing.request import TooFewReachedError  # noqa: PLC0415
 
     try:
         yield

@@ -21,8 +21,8 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 from benchkit.rounds import RoundsBegun  # noqa: E402
 from labkit.faults import Injector, from_json  # noqa: E402
 from plink import cli  # noqa: E402
-from plink.measure.probing.adapters.base import Measure, ToolOptions  # noqa: E402
 from plink.measure.probing.tools import TOOLS  # noqa: E402
+from plink.measure.probing.tools.base import Job, Measure  # noqa: E402
 from probes.reach import ReachedHost  # noqa: E402
 from probes.samples import PairLoss, Rounds, Wanted  # noqa: E402
 
@@ -71,14 +71,8 @@ class ProgressSink:
 def with_faults(measure: Measure, injector: Injector) -> Measure:
     """The same measuring, disturbed."""
 
-    def disturbed(
-        hosts: Sequence[ReachedHost],
-        wanted: Wanted,
-        rounds: Rounds,
-        options: ToolOptions,
-        sink: Any,
-    ) -> None:
-        measure(hosts, wanted, rounds, options, ProgressSink(sink, injector, hosts, wanted, rounds))
+    def disturbed(job: Job[Any], sink: Any) -> None:
+        measure(job, ProgressSink(sink, injector, job.hosts, job.wanted, job.rounds))
 
     return disturbed
 
@@ -88,7 +82,8 @@ def main() -> int:
     lab, script, *arguments = sys.argv[1:]
     with Injector(lab, from_json(script)) as injector:
         for name, tool in TOOLS.items():
-            TOOLS[name] = replace(tool, measure=with_faults(tool.measure, injector))
+            if tool.measure is not None:
+                TOOLS[name] = replace(tool, measure=with_faults(tool.measure, injector))
         try:
             code = cli.run(arguments)
         finally:

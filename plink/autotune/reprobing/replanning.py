@@ -20,7 +20,7 @@ from plink.files.measurement import Matrix
 from plink.files.plan import Plan
 from plink.measure.drift.judge import judge, noise_ceilings
 from plink.measure.drift.sample import both_ways_us
-from plink.measure.probing.keeping import kept_cluster
+from plink.measure.probing.resume import carried_over
 from plink.model.network import capacity
 from plink.optimize.groups.finding import (
     DEFAULT_ELASTICITY,
@@ -194,7 +194,7 @@ def cluster_of(plan: Plan, cluster: Cluster) -> Cluster:
         Group(group.name, [name for name in group.hosts if name in ranks])
         for group in cluster.groups
     ]
-    kept = kept_cluster(hosts, cluster, moved=())
+    kept = carried_over(hosts, cluster, moved=())
     return replace(kept, groups=[group for group in groups if group.hosts])
 
 
