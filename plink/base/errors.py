@@ -30,21 +30,9 @@ class PlinkError(Exception):
 
 
 class WrongUseError(PlinkError):
-    """The user asked for something that cannot be: a bad option, or a file that is not valid.
-
-    Args:
-        message, hint: as of `PlinkError`.
-        argument: whose value cannot be, where it is one: the name of a function's argument or of a
-            request's member. The command line says which of its options that is.
-    """
+    """The user asked for something that cannot be: a bad option, or a file that is not valid."""
 
     exit_code = EXIT_WRONG_USE
-
-    def __init__(
-        self, message: str, hint: str | None = None, *, argument: str | None = None
-    ) -> None:
-        super().__init__(message, hint)
-        self.argument = argument
 
 
 class PartialResultError(PlinkError):

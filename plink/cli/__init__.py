@@ -14,6 +14,7 @@ import click
 from plink import __version__
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.base.output import OUTPUT_ERRORS, output_error, tolerate
+from plink.cli.flags import spelled
 from plink.cli.stderr import print_error
 from probes.errors import HostError, ProbesError
 
@@ -64,14 +65,14 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error about an argument of the library names its option."""
+        """Run the command; its errors name options as the command line spells them."""
         try:
             return super().invoke(ctx)
-        except WrongUseError as error:
+        except (PlinkError, ProbesError) as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            if error.argument is None or command is None:
-                raise
-            raise _naming_option(error, error.argument, command) from None
+            error.args = (spelled(str(error), command),)
+            error.hint = error.hint and spelled(error.hint, command)
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands from the table above."""
@@ -131,17 +132,6 @@ def run(arguments: list[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
     return result if isinstance(result, int) else 0
-
-
-def _naming_option(error: WrongUseError, argument: str, command: click.Command) -> WrongUseError:
-    """An error of the library about an argument, with the option that gave it."""
-    option = next((found.opts[0] for found in command.params if found.name == argument), None)
-    if option is None:
-        return error
-    text, hint = str(error), error.hint or f"plink {command.name} --help"
-    if text.startswith(f"{argument} "):
-        return WrongUseError(f"{option}{text.removeprefix(argument)}", hint)
-    return WrongUseError(f"{option}: {text}", hint)
 
 
 def _usage(error: click.ClickException) -> PlinkError:

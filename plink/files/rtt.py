@@ -138,7 +138,7 @@ def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> t
     if chosen not in rtt.rtt_us:
         held = ", ".join(percentile_name(known) for known in sorted(rtt.rtt_us))
         raise WrongUseError(
-            f"{source}: holds no {percentile_name(chosen)}", f"choose a --percentile of {held}"
+            f"{source}: holds no {percentile_name(chosen)}", f"choose a percentile of {held}"
         )
     return chosen, rtt.rtt_us[chosen]
 

@@ -18,7 +18,7 @@ from plink.files.order import Order
 from plink.model.distance import Distances, distances
 from plink.model.gaps import Range, latency_range_us, time_range_s
 from plink.model.network import KnownNetwork, network_of
-from plink.optimize.orders.slots import layout_in, layout_of, peers_of, placement_in
+from plink.optimize.orders.slots import ALL_ALGORITHMS, layout_in, layout_of, peers_of, placement_in
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
 from solvers.contention.time import Clock
@@ -151,7 +151,7 @@ def _find(name: str) -> Algorithm:
     try:
         return find(name)
     except ValueError as error:
-        raise WrongUseError(str(error), argument="algorithms") from None
+        raise WrongUseError(str(error), ALL_ALGORITHMS) from None
 
 
 def _refusal(algorithm: Algorithm, layout: RankLayout) -> str | None:

@@ -76,7 +76,7 @@ def test_what_is_read_is_not_written_over(cluster: Path, orders: str) -> None:
 @pytest.mark.parametrize(
     ("option", "complaint"),
     [
-        (["--algo", "rabenseifner"], "gloo cannot be told to run rabenseifner"),
+        (["--algo", "rabenseifner"], "gloo cannot run rabenseifner"),
         (["--correlate", "--orders", "given"], "at least 10 orders, and these are 1"),
         (["--plot", "{}"], "is the input, too"),
     ],

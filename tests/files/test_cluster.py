@@ -302,4 +302,4 @@ def test_a_percentile_that_is_not_there() -> None:
     np.testing.assert_array_equal(readings_at(rtt, 50.0, "c.json")[1], rtt.rtt_us[50.0])
     with pytest.raises(WrongUseError, match=r"c.json: holds no p99") as caught:
         readings_at(rtt, 99.0, "c.json")
-    assert caught.value.hint == "choose a --percentile of p10, p50"
+    assert caught.value.hint == "choose a percentile of p10, p50"

@@ -164,7 +164,7 @@ def test_the_file_passes_through_standard_streams(capsysbinary):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--method", "levels", "--elasticity", "1.5"], "--elasticity is for"),
+        (["--method", "levels", "--elasticity", "1.5"], "--elasticity 1.5 is for --method linkage"),
         (["--k", "99"], "99 groups cannot be made of 16 hosts"),
         (["--json", "-o", "-"], "--json and the cluster both want"),
         (["--elasticity", "3"], "invalid value for '--elasticity'"),

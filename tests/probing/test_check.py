@@ -205,7 +205,7 @@ def test_a_job_gets_the_groups_of_a_host_that_moved(
                     wait_for(lambda: partition_of_log(log) == partition(plan))
                     daemon.send_signal(signal.SIGUSR1)
                     wait_for(lambda: partition_of_log(log) == expected, TIMEOUT_S)
-                    # The first plan once more, with which ranks held still, and the new one.
+                    # The first plan once more, with which ranks paused, and the new one.
                     wait_for(lambda: min(state.plans) >= 2)
             finally:
                 daemon.kill()

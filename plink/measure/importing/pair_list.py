@@ -61,7 +61,7 @@ def import_pair_list(
         if columns is None:
             raise WrongUseError(f"{source}: the heading does not name a list of pairs", _HINT)
         if size_bytes is not None and columns.size is None:
-            raise WrongUseError(f"{source}: does not tell sizes apart, so --size has no use", _HINT)
+            raise WrongUseError(f"{source}: does not tell sizes apart, so a size has no use", _HINT)
         by_pair: dict[tuple[str, str], list[Message]] = {}
         for row in reader:
             if any(row):

@@ -39,11 +39,11 @@ def import_measurement(
     for is_log, read in _LOGS:
         if is_log(content):
             if unit is not None:
-                raise WrongUseError(f"{source}: is no CSV matrix", "--unit is for a matrix")
+                raise WrongUseError(f"{source}: is no CSV matrix", "a unit is for a matrix")
             found = read(content, source, percentile, size)
             return replace(found, made_from=document.digest(content))
     if size is not None:
         raise WrongUseError(
-            f"{source}: is no benchmark's output", "--size is for what tells message sizes apart"
+            f"{source}: is no benchmark's output", "a size is for what tells message sizes apart"
         )
     return import_matrix(content, source, unit=unit, percentile=percentile)

@@ -90,9 +90,8 @@ def find_groups(
     method = request.chosen
     if method == "levels" and request.elasticity is not None:
         raise WrongUseError(
-            "elasticity is for the methods linkage and kmeans",
+            f"elasticity={request.elasticity:g} is for method=linkage or method=kmeans",
             "levels takes the sizes of groups as they are",
-            argument="elasticity",
         )
     if cluster.bandwidth is None:
         measured_rtt(cluster)
@@ -103,9 +102,7 @@ def find_groups(
             "plink probe measures them, plink import takes them from a matrix",
         )
     if request.groups is not None and not 1 <= request.groups <= len(hosts):
-        raise WrongUseError(
-            f"{request.groups} groups cannot be made of {len(hosts)} hosts", argument="groups"
-        )
+        raise WrongUseError(f"{request.groups} groups cannot be made of {len(hosts)} hosts")
     tell("distances")
     denoised = denoise(
         cluster,
@@ -182,8 +179,7 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level
     if denoised.embedding is None:
         raise WrongUseError(
             f"there is no embedding for k-means: {denoised.why}",
-            "the method linkage needs none",
-            argument="method",
+            "method=linkage needs none",
         )
     return constrained_kmeans(
         denoised.embedding.points, groups, elasticity=request.most_uneven, seed=request.seed

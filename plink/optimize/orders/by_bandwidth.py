@@ -135,21 +135,20 @@ def _refuse(request: OrderRequest) -> None:
     """Refuse what is for other objectives."""
     if request.percentile is not None:
         raise WrongUseError(
-            "percentile is of round-trip times, and this order goes by bandwidth",
+            f"percentile={request.percentile:g} is of round-trip times, and this order goes by "
+            "bandwidth",
             "leave it out, or name another objective",
-            argument="percentile",
         )
     if request.prove_s > 0.0:
         raise WrongUseError(
             "no exact engine proves an order by bandwidth",
-            "its search proves a bound by itself; the latency objective can be proved",
-            argument="prove_s",
+            "its search proves a bound by itself; "
+            f"prove_s={request.prove_s:g} takes objective=latency",
         )
     if request.is_interleaved:
         raise WrongUseError(
             "ranks of a host stay together in an order by bandwidth",
-            "they may be apart by the objectives latency and contention",
-            argument="is_interleaved",
+            "interleave=True takes objective=latency or objective=contention",
         )
 
 

@@ -36,9 +36,8 @@ def check_size(layout: RankLayout) -> None:
     slots = sum(layout.slots)
     if slots > _MOST_SLOTS:
         raise WrongUseError(
-            f"ranks of a host can be apart on up to {_MOST_SLOTS:,} slots, and there are {slots:,}",
-            "where the ranks of a host are adjacent, any number of slots will do",
-            argument="is_interleaved",
+            f"interleave=True takes up to {_MOST_SLOTS:,} slots, and there are {slots:,}",
+            "without it the ranks of a host are adjacent, and any number is taken",
         )
 
 

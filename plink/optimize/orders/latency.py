@@ -150,8 +150,8 @@ class LatencyObjective:
             raise WrongUseError(
                 "no exact engine proves a choice of hosts, nor the order of hosts with different "
                 "numbers of slots",
-                "a proof needs all hosts, with as many slots each; a ring of any slots",
-                argument="prove_s",
+                f"prove_s={time_limit_s:g} takes all hosts, with as many slots each; a ring of any "
+                "slots",
             )
         limits = self.limits
         search_s = time_limit_s if limits is None else time_limit_s / 2.0
@@ -161,9 +161,8 @@ class LatencyObjective:
                 below = prove(form, limits.lowest_us, verdict.order, search_s, engine)
                 verdict = self._told_of_gaps(limits, found, verdict, below)
         except EngineMissingError as error:
-            raise WrongUseError(
-                str(error), "without the engine there is no proof", argument="engine"
-            ) from None
+            hint = f"leave out prove_s={time_limit_s:g} to go without a proof"
+            raise WrongUseError(str(error), hint) from None
         better = replace(
             found,
             order=verdict.order,

@@ -64,8 +64,7 @@ def find_order(
     if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
         raise WrongUseError(
             "no exact engine proves a time under contention",
-            "the latency objective can be proved",
-            argument="prove_s",
+            f"prove_s={request.prove_s:g} takes objective=latency",
         )
     if request.is_interleaved:
         check_size(layout)

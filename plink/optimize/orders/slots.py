@@ -17,6 +17,8 @@ from solvers.slots.layout import RankLayout
 # On a host.
 MAX_SLOTS = 65536
 
+ALL_ALGORITHMS = "plink order --list-algorithms, or plink.algorithms(), names them all"
+
 
 def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
     """The hosts, each with so many slots; with their own for None."""
@@ -33,10 +35,9 @@ def order_with_slots(order: Order, slots: int) -> Order:
         return order
     if not order.is_ring_of_hops or order.unused:
         raise WrongUseError(
-            f"the order was made for {counted(order.ranks, 'rank')}, and {slots} on every host are "
-            f"{slots * len(order.hosts)}",
-            "make an order of the cluster for them",
-            argument="slots",
+            f"the order was made for {counted(order.ranks, 'rank')}, and slots={slots} makes it "
+            f"{counted(slots * len(order.hosts), 'rank')}",
+            "plink order CLUSTER with that makes one for them",
         )
     return replace(order, hosts=with_slots(order.hosts, slots))
 
@@ -53,8 +54,9 @@ def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
         raise WrongUseError(
             f"{counted(ranks, 'rank')} on {counted(len(hosts), 'host')} with "
             f"{counted(sum(slots), 'slot')} in all: there are not enough",
-            f"{needed} slots on every host are enough" if needed <= MAX_SLOTS else None,
-            argument="ranks",
+            f"slots={needed} gives every host as many as that takes"
+            if needed <= MAX_SLOTS
+            else None,
         )
     return RankLayout(slots, sum(slots) if ranks is None else ranks)
 
@@ -111,8 +113,7 @@ def peers_of(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
         raise WrongUseError(
             f"{algorithm.name} runs over hosts, and how many those are depends on which of them "
             "are chosen, as they have different numbers of slots",
-            "use all slots, or give all hosts as many",
-            argument="ranks",
+            f"leave out ranks={layout.ranks}, or give all hosts as many slots",
         )
     hosts = layout.hosts if layout.takes_all_hosts else layout.fewest_hosts
     return RankLayout([1] * layout.hosts, hosts)
@@ -155,7 +156,7 @@ def algorithm_for(name: str, layout: RankLayout) -> Algorithm:
     try:
         found = find(name)
     except ValueError as error:
-        raise WrongUseError(str(error), argument="algorithm") from None
+        raise WrongUseError(str(error), ALL_ALGORITHMS) from None
     ranks = peers_of(found, layout).ranks
     refusal = found.refusal(ranks)
     if refusal is not None:

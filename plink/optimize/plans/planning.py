@@ -162,7 +162,6 @@ def _refuse(kind: str, refused: Sequence[Refused]) -> None:
             raise WrongUseError(
                 f"there is no plan of kind {kind}: {each.reason}",
                 "where the distances show no groups, the method linkage can cut balanced ones",
-                argument="kind",
             )
 
 
