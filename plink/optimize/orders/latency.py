@@ -15,11 +15,9 @@ from plink.model.distance import Limits
 from plink.model.gaps import Range, latency_range_us, measured_latency_us, without_bound
 from plink.optimize.orders.request import OnProgress
 from solvers.collectives.form import Form, RingForm
-from solvers.exact.prove import EngineMissingError, prove
-from solvers.exact.verdict import Engine, Verdict
-from solvers.slots.bound import least_cost
+from solvers.exact.prove import Engine, EngineMissingError, Verdict, prove
 from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import cost_with_slots, over_hosts, search_with_slots
+from solvers.slots.slot_search import cost_with_slots, least_cost, over_hosts, search_with_slots
 
 # Of the time, for the proof of a bound.
 _PROOF_SHARE = 0.2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from solvers.exact.verdict import Engine
+from solvers.exact.prove import Engine
 from solvers.orders.solution import Progress
 
 OnProgress = Callable[[Progress], None]
