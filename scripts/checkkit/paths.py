@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -40,8 +40,8 @@ def ring_order_path() -> list[str]:
         quietly(["import", str(file), "--unit", "us", "-o", cluster])
         return longest_path(
             ["order", cluster, "--algo", "ring", "-o", str(Path(name, "order.json"))],
-            lambda files: files[-1].startswith("solvers/ring/"),
-        )[:-1]
+            "solvers/ring/",
+        )
 
 
 def probe_path() -> list[str]:
@@ -56,20 +56,22 @@ def probe_path() -> list[str]:
         hosts.write_text("".join(f"10.9.0.{i}\n" for i in range(HOSTS)))
         return longest_path(
             ["probe", str(hosts), "-o", str(Path(name, "cluster.json"))],
-            lambda files: files[-1].startswith("probes/"),
-        )[:-1]
+            "probes/",
+        )
 
 
-def longest_path(arguments: Sequence[str], is_end: Callable[[Sequence[str]], bool]) -> list[str]:
-    """Of all paths that end where `is_end` says so, the one through most files."""
+def longest_path(arguments: Sequence[str], end: str) -> list[str]:
+    """Of all paths to a file below `end`, the one through most files before it."""
     longest: list[str] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:
         nonlocal longest
-        if event != "call" or ours(frame) is None:
+        file = ours(frame) if event == "call" else None
+        if file is None or not file.startswith(end):
             return
-        files = files_of(frame)
-        if len(files) > len(longest) and is_end(files) and not any(map(is_end, prefixes(files))):
+        files = files_of(frame.f_back)
+        # What is called back from there is a way back.
+        if len(files) > len(longest) and not any(file.startswith(end) for file in files):
             longest = files
 
     threading.setprofile(note)
@@ -80,11 +82,6 @@ def longest_path(arguments: Sequence[str], is_end: Callable[[Sequence[str]], boo
         sys.setprofile(None)
         threading.setprofile(None)
     return longest
-
-
-def prefixes(files: Sequence[str]) -> list[Sequence[str]]:
-    """Every proper beginning of a path: where one of them ends it, what follows is a way back."""
-    return [files[:end] for end in range(1, len(files))]
 
 
 def files_of(frame: FrameType | None) -> list[str]:
@@ -102,11 +99,8 @@ def ours(frame: FrameType) -> str | None:
     """The file of a call, where it is of plink or its libraries and not of importing a module."""
     if frame.f_code.co_name == "<module>":
         return None
-    file = Path(frame.f_code.co_filename)
-    if not file.is_relative_to(SITE):
-        return None
-    name = file.relative_to(SITE).as_posix()
-    return name if name.startswith(("plink/", "probes/", "solvers/")) else None
+    folder, _, name = frame.f_code.co_filename.partition(f"{SITE}/")
+    return name if not folder and name.startswith(("plink/", "probes/", "solvers/")) else None
 
 
 def quietly(arguments: Sequence[str]) -> None:
