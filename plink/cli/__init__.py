@@ -14,6 +14,7 @@ import click
 from plink import __version__
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.base.output import OUTPUT_ERRORS, output_error, tolerate
+from plink.cli.flags import spelled
 from plink.cli.stderr import print_error
 from probes.errors import HostError, ProbesError
 
@@ -62,6 +63,16 @@ class LazyGroup(click.Group):
             hint = f"did you mean {nearest[0]}?" if nearest else f"{ctx.command_path} --help"
             raise WrongUseError(f"there is no command {name!r}", hint)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; its errors name options as the command line spells them."""
+        try:
+            return super().invoke(ctx)
+        except (PlinkError, ProbesError) as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            error.args = (spelled(str(error), command),)
+            error.hint = error.hint and spelled(error.hint, command)
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands from the table above."""
@@ -143,7 +154,7 @@ def _drop_output() -> None:
 
 
 def _translate(error: ProbesError) -> PlinkError:
-    """A host that fails is no fault of the user's; a wrong list or option is."""
+    """A failing host is not the user's fault; a wrong list or option is."""
     if isinstance(error, HostError):
         return PlinkError(f"{error.host}: {error}", error.hint)
     return WrongUseError(str(error), error.hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -52,7 +53,7 @@ def check_as_probe(given: Mapping[str, str], options: Mapping[str, Any]) -> int:
             raise click.UsageError(f"{written} does not go with --check.")
     values = {name: value for name, value in options.items() if name in _WITH_CHECK}
     values["cluster"], values["partners"] = values.pop("check"), values.pop("rounds")
-    note("plink probe --check FILE is plink check FILE now")
+    note(f"this is now spelled: plink check {shlex.quote(values['cluster'])}")
     return _run(values, given)
 
 

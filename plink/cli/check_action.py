@@ -11,8 +11,7 @@ from rich.text import Text
 
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
 from plink.base.text import counted, printable
-from plink.cli.probe_action import given_to, read_nics
-from plink.cli.probe_options import refuse_unused
+from plink.cli.probe_action import given_to, read_nics, refuse_unused
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
 from plink.cli.stderr import name_some, naming_unreached, note, warn

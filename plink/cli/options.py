@@ -111,7 +111,7 @@ class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
         if not (text.isascii() and text.isdigit() and len(text) <= 9):
             self.fail(f"{text!r} is neither a number of rounds, auto nor all", param, ctx)
         if int(text) < _FEWEST_ROUNDS:
-            self.fail(f"{text} round does not connect the hosts, at least 2 do", param, ctx)
+            self.fail("fewer than 2 rounds do not connect the hosts", param, ctx)
         return int(text)
 
 
@@ -146,7 +146,7 @@ def size_option(text: str) -> int:
     """The bytes that `--size` means.
 
     Raises:
-        WrongUseError: it is no size; the message names the option.
+        WrongUseError: it is not a size; the message names the option.
     """
     try:
         return parse_size(text)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from plink.cli.options import SectionedCommand, given_options
-from plink.cli.probe_options import refuse_beside_all, refuse_unused, with_probe_options
+from plink.cli.probe_options import with_probe_options
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import with_ssh_options
 
@@ -43,11 +43,9 @@ def command(context: click.Context, /, **options: Any) -> int:
     if options.pop("as_json"):
         raise click.UsageError("--json goes with plink check.")
     if options.pop("all_stages"):
-        refuse_beside_all(given)
         from plink.cli.probe_all_action import run_command  # noqa: PLC0415  imports numpy
     else:
-        refuse_unused(given, options["tool"], f"not {options['tool']}")
         from plink.cli.probe_action import run_command  # noqa: PLC0415  imports numpy
 
     with StageProgress() as progress:
-        return run_command(options, progress)
+        return run_command(options, given, progress)

@@ -30,7 +30,7 @@ from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.resume import refuse_to_drop
 from plink.measure.probing.resume_options import resumed
 from plink.measure.probing.run import ProbeResult, probe
-from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.tools import TAKEN_BY, TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.question import group_question
@@ -43,8 +43,17 @@ from probes.hosts.source import parse_hosts
 _ALLOCATION = "@slurm"
 
 
-def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
-    """Carry out `plink probe` with these options; return the exit code."""
+def run_command(
+    options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
+) -> int:
+    """Carry out `plink probe` with these options; return the exit code.
+
+    Args:
+        options: all, by the names of their parameters.
+        given: those that the command line gives, and how a user writes them.
+        progress: told how far it is.
+    """
+    refuse_unused(given, options["tool"], f"not {options['tool']}")
     output = output_of(options)
     request = request_of(options, options["tool"], read_earlier(options))
     codes: list[int] = []
@@ -68,6 +77,25 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
         if not codes:
             raise
     return codes[0]
+
+
+def refuse_unused(given: Mapping[str, str], tool: str, chosen: str) -> None:
+    """Refuse options that have no effect.
+
+    Args:
+        given: the options of the command line, by parameter, and how a user writes them.
+        tool: that is to measure.
+        chosen: how that came, as the rest of a sentence.
+
+    Raises:
+        UsageError: the tool does not accept one of them.
+    """
+    for name, written in given.items():
+        takers = TAKEN_BY.get(name, list(TOOLS))
+        if tool not in takers:
+            *first, last = takers
+            named = f"{', '.join(first)} or {last}" if first else last
+            raise click.UsageError(f"{written} is for --tool {named}, {chosen}.")
 
 
 def output_of(options: Mapping[str, Any]) -> str:
@@ -133,7 +161,7 @@ def given_to(tool: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_nics(path: str | None) -> tuple[Nic, ...]:
-    """The NICs that a file lists for DPDK, none where there is no file.
+    """The NICs that a file lists for DPDK; an empty list where there is no file.
 
     Raises:
         WrongUseError: the file is not text.

@@ -23,13 +23,22 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.measure.probing.run import ProbeResult
-from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 
 
-def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
-    """Carry out `plink probe --all` with these options; return the exit code."""
+def run_command(
+    options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
+) -> int:
+    """Carry out `plink probe --all` with these options; return the exit code.
+
+    Args:
+        options: all, by the names of their parameters.
+        given: those that the command line gives, and how a user writes them.
+        progress: told how far it is.
+    """
+    _refuse_unused(given)
     output, earlier = output_of(options), read_earlier(options)
     tool = options["tool"]
     if earlier is not None and earlier.rtt is not None and earlier.rtt.tool in TOOLS:
@@ -52,6 +61,14 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     finally:
         stages.end()
     return stages.code
+
+
+def _refuse_unused(given: Mapping[str, str]) -> None:
+    """Refuse options that no stage takes, or that would choose one of them."""
+    for name, written in given.items():
+        takers = TAKEN_BY.get(name, list(TOOLS))
+        if name in {"tool", "groups"} or not {DEFAULT_TOOL, UplinkOptions.tool} & set(takers):
+            raise click.UsageError(f"{written} does not go with --all.")
 
 
 def _uplink_options(options: Mapping[str, Any], earlier: Cluster | None) -> UplinkOptions:

@@ -1,8 +1,7 @@
-"""The options of `plink probe` and `plink check`, and which tools take them."""
+"""The options of `plink probe` and `plink check`, but for those of SSH."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -242,40 +241,3 @@ with_check_options = with_options(
         _NICS,
     )
 )
-
-
-def takers_of(option: str) -> Sequence[str]:
-    """The tools on which an option, by its parameter, has an effect; all of them where it is not
-    one of a tool's own."""
-    takers = [name for name, tool in TOOLS.items() if option in tool.takes]
-    return takers or list(TOOLS)
-
-
-def refuse_unused(given: Mapping[str, str], tool: str, chosen: str) -> None:
-    """Refuse options that have no effect.
-
-    Args:
-        given: the options of the command line, by parameter, and how a user writes them.
-        tool: that is to measure.
-        chosen: how that came, as the rest of a sentence.
-
-    Raises:
-        UsageError: the tool does not accept one of them.
-    """
-    for name, written in given.items():
-        takers = takers_of(name)
-        if tool not in takers:
-            *first, last = takers
-            named = f"{', '.join(first)} or {last}" if first else last
-            raise click.UsageError(f"{written} is for --tool {named}, {chosen}.")
-
-
-def refuse_beside_all(given: Mapping[str, str]) -> None:
-    """Refuse options that no stage of `--all` takes, or that would choose one of them.
-
-    Raises:
-        UsageError: there is one.
-    """
-    for name, written in given.items():
-        if name in {"tool", "groups"} or not {DEFAULT_TOOL, "uplinks"} & set(takers_of(name)):
-            raise click.UsageError(f"{written} does not go with --all.")

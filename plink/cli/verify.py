@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from plink.deploy.verify import PlacedRank, Trial
     from plink.files.cluster import Host
 
-# More ranks that moved are told as so many.
+# More ranks that moved are only counted.
 _MAX_ROWS = 40
 
 

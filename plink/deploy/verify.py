@@ -257,7 +257,7 @@ def _failure(ended: Ended) -> PlinkError:
     tail = said if len(said) <= _TAIL_CHARACTERS else "..." + said[-_TAIL_CHARACTERS:]
     hint = None
     if re.search(r"torchrun: (command )?not found", said):
-        hint = "name the interpreter that has PyTorch on the hosts with --python"
+        hint = "name the interpreter that has PyTorch on the hosts with python=PATH"
     return PlinkError(
         f"the launcher failed (exit status {ended.status}): {tail or 'it said nothing'}", hint
     )

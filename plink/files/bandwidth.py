@@ -51,7 +51,7 @@ class BandwidthMeasurement(Measurement):
 
 
 def to_json(bandwidth: BandwidthMeasurement) -> dict[str, Any]:
-    """The JSON object that stands for it."""
+    """It as a JSON object."""
     return {
         **record_to_json(bandwidth),
         "gbit_s": matrix_to_json(bandwidth.gbit_s),

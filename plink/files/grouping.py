@@ -16,7 +16,7 @@ _MOST = 1e12
 
 @dataclass(frozen=True)
 class GroupQuality:
-    """How a group stands to the others.
+    """How far a group is from the others, and how sure it is.
 
     Args:
         group: its name.
@@ -81,7 +81,7 @@ class Grouping:
 
 
 def to_json(grouping: Grouping) -> dict[str, Any]:
-    """The JSON object that stands for it."""
+    """It as a JSON object."""
     return {
         "method": grouping.method,
         "options": dict(grouping.options),
@@ -163,7 +163,7 @@ def _lists(fields: Fields, name: str) -> list[list[str]]:
 def _hosts(fields: Fields, hosts: Sequence[str], known: set[str]) -> list[str]:
     for host in hosts:
         if host not in known:
-            raise WrongUseError(f"{fields.place}: {brief(host)} is none of the hosts")
+            raise WrongUseError(f"{fields.place}: {brief(host)} is not one of the hosts")
     return list(hosts)
 
 

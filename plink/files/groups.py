@@ -53,7 +53,7 @@ class UplinkMeasurement(Measurement):
 
 
 def groups_to_json(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """The JSON list that stands for `groups`."""
+    """`groups` as a JSON list."""
     return [{"name": group.name, "hosts": list(group.hosts)} for group in groups]
 
 
@@ -71,19 +71,19 @@ def parse_groups(fields: Fields, names: Sequence[str]) -> list[Group]:
         if not group.hosts:
             raise item.error("hosts", "at least one host")
         if any(group.name == other.name for other in groups):
-            raise WrongUseError(f"{item.place}: group {brief(group.name)} is there twice")
+            raise WrongUseError(f"{item.place}: group {brief(group.name)} is listed twice")
         for host in group.hosts:
             if host not in known:
-                raise WrongUseError(f"{item.place}: {brief(host)} is none of the hosts")
+                raise WrongUseError(f"{item.place}: {brief(host)} is not one of the hosts")
             if host in grouped:
-                raise WrongUseError(f"{item.place}: {brief(host)} is grouped twice")
+                raise WrongUseError(f"{item.place}: {brief(host)} is in two groups")
             grouped.add(host)
         groups.append(group)
     return groups
 
 
 def uplinks_to_json(measurement: UplinkMeasurement) -> dict[str, Any]:
-    """The JSON object that stands for it."""
+    """It as a JSON object."""
     return {
         **record_to_json(measurement),
         "uplinks": [without_nones(vars(uplink)) for uplink in measurement.uplinks],

@@ -69,7 +69,7 @@ def parse_record(fields: Fields) -> dict[str, Any]:
 
 
 def record_to_json(measurement: Measurement) -> dict[str, Any]:
-    """The JSON members that stand for the fields of `Measurement`."""
+    """The fields of `Measurement` as JSON members."""
     return {
         "tool": measurement.tool,
         "options": dict(measurement.options),
@@ -146,7 +146,7 @@ class FollowedSample:
     """Pairs that were chosen by what the readings before showed.
 
     Args:
-        share: of all pairs, at most so many.
+        share: the share of all pairs to measure at most.
         seed: of what chance decides.
     """
 

@@ -53,7 +53,7 @@ class RouteMeasurement(Measurement):
 
 
 def to_json(routes: RouteMeasurement) -> dict[str, Any]:
-    """The JSON object that stands for it."""
+    """It as a JSON object."""
     known = np.where(routes.route_of == NO_ROUTE, np.nan, routes.route_of)
     return {
         **record_to_json(routes),

@@ -29,7 +29,7 @@ def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
     """
     listed = [as_listed(host, source) for host in cluster.hosts]
     missed = {host.source: host for host in cluster.unreachable if host.source not in cluster.names}
-    # Ascending, so that whoever stood before is there already; those without a place come last.
+    # Ascending, so that the hosts listed before are there already; those without a place come last.
     for host in sorted(missed.values(), key=_place):
         again = ListedHost(
             host.source, user=host.user, port=host.port, slots=host.slots, place=source

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from plink.files.cluster import Cluster, Host
 from plink.files.document import read_bytes
 from plink.files.rtt import RttMeasurement
-from plink.measure.importing.matrix import import_matrix
+from plink.measure.importing.csv_files import import_matrix
 
 # From a processor's number to what it shares, the widest first (Linux's numbering: the threads of
 # a core are half the processors apart).

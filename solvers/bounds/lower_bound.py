@@ -31,7 +31,7 @@ def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Boun
             always taken.
 
     Raises:
-        ValueError: a matrix that is none, or whose size is not the form's number of ranks.
+        ValueError: not a distance matrix, or one whose size is not the form's number of ranks.
     """
     matrix = checked(distance, form.ranks)
     until = time.monotonic() + time_limit_s

@@ -22,7 +22,7 @@ from solvers.collectives.merged import merged
 
 Matrix = npt.NDArray[np.float64]
 
-# Of more different rounds than this, not every set is looked at.
+# With more different rounds than this, not every set is looked at.
 _MOST_SETS_OF = 10
 
 

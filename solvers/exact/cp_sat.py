@@ -33,7 +33,7 @@ class _Model:
 
 
 def most_ranks(form: Form) -> int:
-    """Of how many ranks models are written down."""
+    """How many ranks models may have."""
     return _MOST_RANKS_OF_RING if isinstance(form, RingForm) else _MOST_RANKS
 
 
@@ -68,8 +68,8 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, time_limit
 def _interruptible(solver: cp_model.CpSolver) -> Iterator[None]:
     """Let Ctrl-C end the solver, and mean what it did before once it is done.
 
-    The solver puts its own handler in the place of Python's, and afterwards none: the next Ctrl-C
-    would kill the process. Only the main thread may put handlers back.
+    The solver puts its own handler in the place of Python's, and afterwards removes it: the next
+    Ctrl-C would kill the process. Only the main thread may put handlers back.
     """
     before = signal.getsignal(signal.SIGINT)
     is_main = threading.current_thread() is threading.main_thread()

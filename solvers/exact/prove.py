@@ -57,11 +57,11 @@ def prove(
             With more ranks it gives up at once.
 
     Raises:
-        ValueError: a matrix or an order that is none, or an engine that there is not.
+        ValueError: a matrix or an order that is invalid, or an unknown engine.
         EngineMissingError: the engine's library is not installed.
     """
     if sorted(incumbent) != list(range(form.ranks)):
-        raise ValueError(f"incumbent is no permutation of 0 to {form.ranks - 1}")
+        raise ValueError(f"incumbent is not a permutation of 0 to {form.ranks - 1}")
     if engine not in get_args(Engine):
         raise ValueError(f"there is no engine {engine!r}; there are {', '.join(get_args(Engine))}")
     start = time.monotonic()
@@ -117,7 +117,7 @@ def _by_engine(task: _Task, engine: Engine) -> Stage:
 
 
 def _engine(engine: Engine) -> tuple[Callable[[Form], int], _LookBelow]:
-    """Of how many ranks an engine takes forms, and its search."""
+    """How many ranks the forms of an engine may have, and its search."""
     try:
         if engine == "z3":
             from solvers.exact import smt  # noqa: PLC0415  of an extra

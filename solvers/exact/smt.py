@@ -22,7 +22,7 @@ _MOST_RANKS = 24
 
 
 def most_ranks(form: Form) -> int:  # noqa: ARG001
-    """Of how many ranks formulas are written down."""
+    """How many ranks formulas may have."""
     return _MOST_RANKS
 
 

@@ -54,7 +54,7 @@ class Level:
 
     @property
     def alone(self) -> int:
-        """How many hosts are in none of them."""
+        """How many hosts are in no group."""
         return int((self.labels == ALONE).sum())
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 def spread(distance: npt.NDArray[np.float64]) -> float:
     """Half of what lies between the 10th and the 90th percentile of (N, N) distances.
 
-    Of normally distributed ones it is 1.28 standard deviations; outliers do not move it. Where so
+    For normally distributed ones it is 1.28 standard deviations; outliers do not move it. Where so
     many are equal that it would be 0, half of the whole range; where all are, 1.
     """
     values = distance[np.triu_indices(len(distance), 1)]

@@ -17,7 +17,7 @@ class RankLayout:
     """Slots of hosts, and how many ranks there are for them.
 
     An order is a permutation of all hosts. Ranks fill it from the front, so that the ranks of a
-    host are adjacent; the hosts that are left at its end take none.
+    host are adjacent; the hosts that are left at its end stay empty.
 
     Args:
         slots: (H,) how many ranks each host takes, at least 1.

@@ -31,7 +31,7 @@ _STAGES = 60
 _HOT, _WARM, _COLD = 1.5, 0.3, 1 / 100
 
 _IDLE_CHAINS = 6
-# Of the time that is left, for the polish of one chain's ring.
+# The share of the time that is left for the polish of one chain's ring.
 _POLISH_SHARE = 0.3
 _RELATIVE_TOLERANCE = 1e-9
 

@@ -28,7 +28,7 @@ Matrix = npt.NDArray[np.float64]
 # All 720 orders of so many hosts are tried.
 _MOST_TRIED_HOSTS = 6
 
-# Of the time, for searches that take places to keep their numbers of ranks.
+# The share of the time for searches that assume that places keep their numbers of ranks.
 _START_SHARE = 0.25
 
 # More slots than this, and no bound is looked for: that takes a matrix of them.
@@ -38,7 +38,7 @@ _MOST_BOUND_SLOTS = 1024
 def cost_with_slots(
     form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int]
 ) -> float:
-    """The latency form of the cost of an order of all hosts; none between ranks of a host."""
+    """The latency form of the cost of an order of all hosts; between ranks of a host it is 0."""
     if isinstance(form, RingForm):
         return reference.cost(RingForm(layout.hosts), distance, order[: layout.used(order)])
     return reference.cost(form, distance, layout.placement(order).tolist())
@@ -71,7 +71,7 @@ def search_with_slots(
         seed: decides every choice by chance; 0 to 2^63 - 1.
         time_limit_s: for the search. An interrupt (Ctrl-C) ends it earlier, with the best so far.
         threads: searches at the same time, where all hosts take as many ranks.
-        proof_limit_s: for the lower bound, after the search; 0 for none. A ring's is free.
+        proof_limit_s: for the lower bound, after the search; left out with 0. A ring's is free.
         on_progress: called some twenty times a second.
 
     Returns:
@@ -191,7 +191,7 @@ class _Whole:
 def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: float) -> float:
     """A value that no placement costs less than, be the ranks of a host adjacent or not.
 
-    0 where none is known in time. An interrupt (Ctrl-C) ends the proof with that.
+    0 where no bound is found in time. An interrupt (Ctrl-C) ends the proof with that.
     """
     if isinstance(form, RingForm):
         return subset_ring_bound(matrix, layout)
@@ -206,6 +206,6 @@ def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: fl
 
 
 def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
-    """(S, S) the distances between all slots, those of one host none apart, host after host."""
+    """(S, S) the distances between all slots, host after host; 0 between those of one host."""
     host_of = np.repeat(np.arange(layout.hosts), layout.slots)
     return np.ascontiguousarray(matrix[np.ix_(host_of, host_of)])

@@ -9,11 +9,10 @@ import pytest
 
 from plink.cli import run
 from plink.cli.probe import command
-from plink.cli.probe_options import takers_of
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
-from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.tools import TAKEN_BY, TOOLS
 
 VALUES = {
     "count": "--count=5",
@@ -37,7 +36,7 @@ VALUES = {
 
 def test_every_option_of_some_tools_is_tested() -> None:
     known = {parameter.name for parameter in command.params}
-    assert VALUES.keys() == {name for name in known if len(takers_of(name)) < len(TOOLS)}
+    assert VALUES.keys() == known & TAKEN_BY.keys()
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -48,10 +47,10 @@ def test_an_option_is_taken_or_refused(
     option, out = VALUES[name], tmp_path / "c.json"
     assert run(["probe", "/nowhere", "-o", str(out), "--tool", tool, option]) == 2
     said = capsys.readouterr().err
-    if tool in takers_of(name):
+    if tool in TAKEN_BY[name]:
         assert said == "error: /nowhere: No such file or directory\n"
     else:
-        *others, last = takers_of(name)
+        *others, last = TAKEN_BY[name]
         takers = f"{', '.join(others)} or {last}" if others else last
         written = option.partition("=")[0]
         assert said.startswith(f"error: {written} is for --tool {takers}, not {tool}\n")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
 from plink.cli.probe_action import read_nics
+from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.tools.round_trips import DpdkOptions
 from probes.dpdk.nics import Nic, parse_nics
 from probes.errors import OptionError
@@ -96,9 +97,9 @@ def test_other_nics_than_the_recorded_are_refused(recorded: dict[str, object]) -
 
 
 def test_nics_of_no_listed_host_are_refused() -> None:
-    DpdkOptions(nics=(FIRST,)).check([ListedHost("gpu1"), ListedHost("gpu2")])
+    ProbeRequest([ListedHost("gpu1"), ListedHost("gpu2")], options=DpdkOptions(nics=(FIRST,)))
     with pytest.raises(WrongUseError, match="gpu2 is not in the host list"):
-        DpdkOptions(nics=(FIRST, SECOND)).check([ListedHost("gpu1")])
+        ProbeRequest([ListedHost("gpu1")], options=DpdkOptions(nics=(FIRST, SECOND)))
 
 
 def test_only_dpdk_takes_nics(tmp_path: Path) -> None:

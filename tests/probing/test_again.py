@@ -13,7 +13,7 @@ import pytest
 from plink.cli import run as run_plink
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.measure.importing.matrix import import_matrix
+from plink.measure.importing.csv_files import import_matrix
 from plink.measure.probing import request, run
 from plink.measure.probing.tools.base import Job
 from probes.reach import Reached

@@ -141,7 +141,7 @@ def test_a_sample_can_be_extended_and_checked(measured: Measured, tmp_path: Path
     # As it was written before there was `plink check`.
     done = plink("probe", "--check", file, "--rounds", "4", *ssh_options(measured.lab))
     assert done.code == 0, done.stdout + done.stderr
-    assert "note: plink probe --check FILE is plink check FILE now" in done.stderr
+    assert f"note: this is now spelled: plink check {file}" in done.stderr
     assert plink(*run, "--resume", file, "--rounds", "all").code == 0
     rtt = read_json(file)["rtt"]
     assert sum(value is None for row in rtt["rtt_us"]["p10"] for value in row) == 5

@@ -23,7 +23,7 @@ def test_what_no_tool_measured_cannot_be_measured_again(
 ) -> None:
     done = plink_here(*spelling, imported)
     assert done.code == 2
-    assert ("is plink check FILE now" in done.stderr) == (spelling != ("check",))
+    assert ("note: this is now spelled: plink check " in done.stderr) == (spelling != ("check",))
     assert "its round-trip times are of import, which cannot measure them again" in done.stderr
 
 
@@ -64,7 +64,7 @@ def test_json_is_for_a_check() -> None:
 @pytest.mark.parametrize(
     ("rounds", "complaint"),
     [
-        ("1", "1 round does not connect the hosts"),
+        ("1", "fewer than 2 rounds do not connect the hosts"),
         ("0", "0 round"),
         ("-3", "neither a number of rounds, auto nor all"),
         ("many", "neither a number of rounds, auto nor all"),

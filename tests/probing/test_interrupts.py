@@ -65,7 +65,7 @@ def test_what_was_measured_is_written_before_connections_are_closed(
     two_hosts: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_tool(monkeypatch, silent=False)
-    assert probe_action.run_command(two_hosts, StageProgress()) == 0
+    assert probe_action.run_command(two_hosts, {}, StageProgress()) == 0
     cluster = cluster_file.read(two_hosts["output"])
     assert cluster.names == ["h1", "h2"]
 
@@ -80,7 +80,7 @@ def test_no_reading_replaces_no_file(
     output = Path(two_hosts["output"])
     output.write_text("a good one")
     with pytest.raises(PlinkError, match="no pair of hosts could be measured") as error:
-        probe_action.run_command(two_hosts, StageProgress())
+        probe_action.run_command(two_hosts, {}, StageProgress())
     assert error.value.exit_code == 1
     assert output.read_text() == "a good one"
     assert "h1 to h2: no answer" in capsys.readouterr().err

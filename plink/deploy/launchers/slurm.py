@@ -1,4 +1,4 @@
-"""Slurm: SLURM_HOSTFILE, which fixes ranks, and the topology files, which say who is near.
+"""Slurm: SLURM_HOSTFILE, which fixes ranks, and topology files, which say what is near.
 
 SLURM_HOSTFILE has one line per task, and only the arbitrary distribution obeys it (srun(1),
 --distribution=arbitrary). Hosts stand under their node names (NodeName in slurm.conf).

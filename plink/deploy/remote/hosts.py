@@ -66,7 +66,7 @@ def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
 
 
 def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
-    """The seat of every rank, where host h has seats h * `slots` and the next so many.
+    """The seat of every rank, where host h has seats h * `slots` to (h + 1) * `slots` - 1.
 
     Args:
         placement: the host of every rank, none more than `slots` times.

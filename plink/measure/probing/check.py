@@ -117,7 +117,7 @@ class _Again:
         self._progress = progress
         self._cluster = Cluster(cluster.hosts)
         place = {name: index for index, name in enumerate(cluster.names)}
-        # Of each reached host, its index in the file.
+        # The index in the file of each reached host.
         self._places = [place[host.name] for host in reached.hosts]
         present = [
             replace(cluster.hosts[index], address=host.address)

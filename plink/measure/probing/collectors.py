@@ -69,7 +69,7 @@ class Collector(ABC, Generic[Reading]):
         self._on_settled = on_settled
         self._on_remark = on_remark
         self._settled: set[tuple[int, int]] = set()
-        # Of directions that were given up and have no reading yet.
+        # Why directions were given up that have no reading yet.
         self._lost: dict[tuple[int, int], Failure] = {}
         self.failures: list[Failure] = []
         self.remarks: list[str] = []

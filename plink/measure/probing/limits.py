@@ -3,7 +3,7 @@
 MAX_COUNT = 10_000
 MAX_PASSES = 100
 
-# Of a transfer with iperf3.
+# Transfers with iperf3.
 MAX_DURATION_S = 60
 MAX_STREAMS = 32
 DIRECTIONS = ("each", "both")

@@ -10,6 +10,7 @@ from typing import Any
 from plink.base.errors import PlinkError
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
+from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.base import ToolOptions, no_limit
 from plink.measure.probing.tools.round_trips import EchoOptions
 from probes.errors import HostError
@@ -55,7 +56,9 @@ class ProbeRequest:
     left_s: Callable[[], float] = no_limit
 
     def __post_init__(self) -> None:
-        self.options.check(self.hosts)
+        check = TOOLS[self.tool].check
+        if check is not None:
+            check(self.options, self.hosts)
 
     @property
     def tool(self) -> str:

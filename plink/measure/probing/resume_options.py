@@ -52,11 +52,11 @@ def resumed(
     Raises:
         WrongUseError: it was measured in another way.
     """
+    options = TOOLS[tool].options
     before = _before(earlier, source, tool)
     if isinstance(before, RttMeasurement):
         given = {"percentile": before.reading, **given}
         _check_percentiles(before, source, given["percentile"])
-    options = TOOLS[tool].options
     chosen = options(**given) if before is None else options.resumed(given, before.options, source)
     # Hosts at other addresses than before would count as moved, and lose what is known of them.
     others = (earlier.rtt, earlier.bandwidth, earlier.routes, earlier.uplinks)

@@ -27,8 +27,8 @@ _STANDS_OUT = 2.0
 class RttCollector(Collector[RttReading]):
     """A sink for round-trip times. The first of its `percentiles` stands for a pair.
 
-    Of several meetings of a pair the one with the least reading counts, for each direction by
-    itself, since noise only ever adds to a round-trip time.
+    Where a pair met several times, the least reading counts, for each direction by itself, since
+    noise only ever adds to a round-trip time.
 
     Args:
         cluster, measured, callbacks: as `Collector` has them.
@@ -59,7 +59,7 @@ class RttCollector(Collector[RttReading]):
             self._samples = kept.samples.copy()
             self._losses = kept.losses.copy()
             self._passes, self._halves_us = _passes_of(kept)
-        # Of those without a second pass.
+        # What earlier runs recorded for pairs without a second pass.
         self._precision_percent = self._kept(None if kept is None else kept.precision_percent)
         self._disturbance = self._kept(None if kept is None else kept.disturbance)
         # Whether one of the meetings was not disturbed; of earlier runs, the one that counts.

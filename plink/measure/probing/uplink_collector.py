@@ -14,7 +14,7 @@ from probes.samples import BandwidthReading, HostLoss, PairLoss
 from probes.uplinks.judge import may_be_more, seen_links
 from probes.uplinks.samples import Exchange, Links
 
-# Figures no further apart than this are taken for the same.
+# Figures no further apart than this factor count as the same.
 _SAME = 1.05
 
 

@@ -167,7 +167,7 @@ def _groups_of(groups: Sequence[Group], names: set[str]) -> list[Group]:
 
 
 def _members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str, list[int]]:
-    """Of each group, the indices of those of its hosts that were reached."""
+    """The indices of the hosts of each group that were reached."""
     places = {host.name: place for place, host in enumerate(hosts)}
     members = {
         group.name: [places[name] for name in group.hosts if name in places] for group in groups

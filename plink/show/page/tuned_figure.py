@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 # More points than a page is wide tell nothing.
 MAX_POINTS = 1000
-# More hosts than colours and dashes: of the others the range is shown.
+# More hosts than there are colours and dashes: the others are shown as a range.
 MAX_HOSTS = 8
 # More lines of changes would hide what they change.
 MAX_MARKED = 60
@@ -67,7 +67,7 @@ class _Axis:
 
     @property
     def x(self) -> list[float | None]:
-        """Of the points."""
+        """Where the points are."""
         return self.thinned(self.places)
 
 
@@ -292,7 +292,7 @@ def _caption(run: History, has_rates: bool) -> str:
         said += " Last, what the tuner believed that each can carry, decided again from the log."
     if len(run.hosts) > MAX_HOSTS:
         said += (
-            f" Of {len(run.hosts)} hosts the {MAX_HOSTS} whose figures changed most have lines of "
+            f" The {MAX_HOSTS} of {len(run.hosts)} hosts whose figures changed most have lines of "
             "their own."
         )
     if run.windows > MAX_POINTS:

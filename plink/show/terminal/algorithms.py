@@ -28,7 +28,7 @@ def print_algorithms() -> None:
 
 
 def print_forecast(console: Console, found: Forecast, objective: str | None) -> None:
-    """Print the table, and which algorithms refuse so many ranks.
+    """Print the table, and which algorithms refuse that number of ranks.
 
     Args:
         console: where.
@@ -91,7 +91,7 @@ def _best(row: Row) -> Cost:
 
 
 def _share(row: Row, chosen: str) -> str:
-    """Of a random order's cost."""
+    """The cost as a share of a random order's."""
     cost, random = _cost(_best(row), chosen), _cost(row.random, chosen)
     return share_text(cost / random) if cost is not None and random else "-"
 

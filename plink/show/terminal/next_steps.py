@@ -58,7 +58,7 @@ def next_steps(
         steps.append(
             Step(
                 "before a later job: does the file still describe the network?",
-                f"plink probe --check {file}",
+                f"plink check {file}",
             )
         )
     return steps

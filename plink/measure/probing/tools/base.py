@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from plink.base.errors import WrongUseError
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from probes.hosts.host import ListedHost
     from probes.reach import ReachedHost
-
-# How a run goes through its pairs: asked of every tool that measures pairs.
-_PAIR_SETTINGS = ("rounds", "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,13 +45,6 @@ class ToolOptions(ABC):
         """
         del recorded, source
         return cls(**given)
-
-    def check(self, hosts: Sequence[ListedHost]) -> None:  # noqa: B027  most fit any hosts
-        """Refuse options that do not fit the hosts.
-
-        Raises:
-            WrongUseError: they do not.
-        """
 
     @abstractmethod
     def describe(self) -> str:
@@ -116,23 +106,19 @@ class Tool:
         measure: carries a job out; None for `uplinks`, which measures groups and not pairs.
         cores_per_pair: how many cores a pair takes where hosts share a machine; 0 where pairs do
             not disturb each other.
+        check: raises a WrongUseError where options do not fit the hosts that are listed.
     """
 
     options: type[ToolOptions]
     quantity: Literal["rtt", "bandwidth", "routes", "uplinks"]
     measure: Measure | None
     cores_per_pair: int = 1
+    check: Callable[[Any, Sequence[ListedHost]], None] | None = None
 
     @property
     def name(self) -> str:
         """How a user names it."""
         return self.options.tool
-
-    @property
-    def takes(self) -> frozenset[str]:
-        """The names of the options that have an effect on it, beside those of every run."""
-        own = {field.name for field in fields(self.options)}
-        return frozenset(own | set(() if self.measure is None else _PAIR_SETTINGS))
 
 
 def recorded_count(recorded: Mapping[str, Any]) -> int | None:

@@ -113,13 +113,6 @@ class DpdkOptions(EchoOptions):
         nics = _same_nics(recorded, given.get("nics", ()), source)
         return super().resumed({**given, "nics": nics}, recorded, source)
 
-    def check(self, hosts: Sequence[ListedHost]) -> None:
-        """Refuse a NIC of a host that is not listed."""
-        names = {host.name for host in hosts}
-        for nic in self.nics:
-            if nic.host not in names:
-                raise WrongUseError(f"nics: {nic.host} is not in the host list")
-
     def recorded(self) -> dict[str, Any]:
         """What the cluster file records."""
         nics = {"nics": [str(nic) for nic in self.nics]} if self.nics else {}
@@ -146,6 +139,13 @@ def _same_nics(recorded: Mapping[str, Any], given: Sequence[Nic], source: str) -
             "leave out the NICs, or measure anew into another file",
         )
     return before
+
+
+def _check_nics(options: DpdkOptions, hosts: Sequence[ListedHost]) -> None:
+    names = {host.name for host in hosts}
+    for nic in options.nics:
+        if nic.host not in names:
+            raise WrongUseError(f"nics: {nic.host} is not in the host list")
 
 
 def _measure_echo(job: Job[EchoOptions], sink: RemarkableSink[RttReading]) -> None:
@@ -197,5 +197,5 @@ def _measure_fping(job: Job[FpingOptions], sink: Sink[RttReading]) -> None:
 
 
 ECHO = Tool(EchoOptions, "rtt", _measure_echo)
-DPDK = Tool(DpdkOptions, "rtt", _measure_dpdk, _DPDK_CORES_PER_PAIR)
+DPDK = Tool(DpdkOptions, "rtt", _measure_dpdk, _DPDK_CORES_PER_PAIR, _check_nics)
 FPING = Tool(FpingOptions, "rtt", _measure_fping)

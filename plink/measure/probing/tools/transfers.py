@@ -87,20 +87,6 @@ class UplinkOptions(_TransferOptions):
     tool: ClassVar[str] = "uplinks"
     groups: Sequence[Group] = ()
 
-    def check(self, hosts: Sequence[ListedHost]) -> None:
-        """Refuse fewer than two groups."""
-        del hosts
-        if not self.groups:
-            raise WrongUseError(
-                "which hosts form groups is not known",
-                "an uplink is what a group exchanges with the hosts of other groups",
-            )
-        if len(self.groups) == 1:
-            raise WrongUseError(
-                f"there is one group, {self.groups[0].name}",
-                "an uplink is what a group exchanges with the hosts of other groups",
-            )
-
     # TCP connections that share an uplink need longer to settle than one by itself.
     @property
     def group_duration_s(self) -> int:
@@ -138,6 +124,15 @@ def _checked(recorded: Mapping[str, Any], source: str) -> dict[str, Any]:
     return dict(zip(names, (duration_s, streams, direction, congestion), strict=True))
 
 
+def _check_groups(options: UplinkOptions, hosts: Sequence[ListedHost]) -> None:
+    del hosts
+    hint = "an uplink is what a group exchanges with the hosts of other groups"
+    if not options.groups:
+        raise WrongUseError("which hosts form groups is not known", hint)
+    if len(options.groups) == 1:
+        raise WrongUseError(f"there is one group, {options.groups[0].name}", hint)
+
+
 def _measure_iperf3(job: Job[Iperf3Options], sink: Sink[BandwidthReading]) -> None:
     from probes.iperf3 import tool  # noqa: PLC0415  imports paramiko
     from probes.iperf3.commands import TransferOptions  # noqa: PLC0415
@@ -158,4 +153,4 @@ def _measure_iperf3(job: Job[Iperf3Options], sink: Sink[BandwidthReading]) -> No
 
 
 IPERF3 = Tool(Iperf3Options, "bandwidth", _measure_iperf3)
-UPLINKS = Tool(UplinkOptions, "uplinks", None)
+UPLINKS = Tool(UplinkOptions, "uplinks", None, check=_check_groups)

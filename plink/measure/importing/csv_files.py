@@ -1,8 +1,9 @@
-"""CSV in long form: a row for every measurement of the bandwidth of a pair of hosts.
+"""CSV: a matrix of round-trip times, or a row for every measurement of a pair's bandwidth.
 
-The heading names the columns: `source` and `destination`, or `node_a` and `node_b` (or `host_a`
-and `host_b`) where both directions are alike; one that has `gbit_s` in its name, or `GBps`, which
-is 10^9 bytes a second; and perhaps `bytes`, the size of the messages. Others are not looked at.
+The heading of rows names the columns: `source` and `destination`, or `node_a` and `node_b` (or
+`host_a` and `host_b`) where both directions are alike; one that has `gbit_s` in its name, or
+`GBps`, which is 10^9 bytes a second; and perhaps `bytes`, the size of the messages. Others are not
+looked at.
 """
 
 from __future__ import annotations
@@ -12,11 +13,22 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
-from plink.files.cluster import Cluster
-from plink.measure.importing.messages import Message, bandwidth_of
-from plink.measure.importing.pairs import PairReading, checked_name, cluster_of, number, text_of
+from plink.files import document, matrix_csv
+from plink.files.cluster import Cluster, Host
+from plink.files.rtt import RttMeasurement
+from plink.measure.importing.pairs import (
+    Message,
+    PairReading,
+    bandwidth_of,
+    checked_name,
+    cluster_of,
+    number,
+    text_of,
+)
 
 TOOL = "import"
 _ONE_WAY = (("source", "destination"),)
@@ -33,6 +45,39 @@ class _Columns:
     rate: int
     gbit_per_unit: float
     size: int | None
+
+
+def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: float) -> Cluster:
+    """The cluster in a CSV text. How often a pair was measured is not known: once, say.
+
+    Args:
+        content: the CSV text (`matrix_csv.parse`).
+        source: what errors call it.
+        unit: the unit of the numbers where the text names none, in any spelling.
+        percentile: which percentile of a pair's samples the numbers are.
+
+    Raises:
+        WrongUseError: the text is not such a matrix.
+    """
+    if content.lstrip().startswith(b"{"):
+        hint = "plink show and plink order take plink's own files as they are"
+        raise WrongUseError(f"{source}: is JSON, not CSV", hint)
+    given = None if unit is None else matrix_csv.unit_named(unit)
+    matrix = matrix_csv.parse(content, source, given)
+    return Cluster(
+        # No address is known; the name is the best guess there is.
+        hosts=[Host(name=name, address=name) for name in matrix.names],
+        rtt=RttMeasurement(
+            rtt_us={percentile: matrix.rtt_us},
+            reading=percentile,
+            samples=np.isfinite(matrix.rtt_us).astype(np.int64),
+            losses=np.zeros(matrix.rtt_us.shape, dtype=np.int64),
+            tool="import",
+            options={"unit": matrix.unit},
+            notes=matrix.notes,
+        ),
+        made_from=document.digest(content),
+    )
 
 
 def is_pair_list(content: bytes) -> bool:
@@ -61,7 +106,9 @@ def import_pair_list(
         if columns is None:
             raise WrongUseError(f"{source}: the heading does not name a list of pairs", _HINT)
         if size_bytes is not None and columns.size is None:
-            raise WrongUseError(f"{source}: does not tell sizes apart, so --size has no use", _HINT)
+            raise WrongUseError(
+                f"{source}: does not tell sizes apart, so that no size can be chosen", _HINT
+            )
         by_pair: dict[tuple[str, str], list[Message]] = {}
         for row in reader:
             if any(row):
