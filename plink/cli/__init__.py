@@ -154,7 +154,7 @@ def _drop_output() -> None:
 
 
 def _translate(error: ProbesError) -> PlinkError:
-    """A host that fails is no fault of the user's; a wrong list or option is."""
+    """A failing host is not the user's fault; a wrong list or option is."""
     if isinstance(error, HostError):
         return PlinkError(f"{error.host}: {error}", error.hint)
     return WrongUseError(str(error), error.hint)

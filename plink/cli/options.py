@@ -96,6 +96,20 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class SizeType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """A size such as `20MB`, in bytes."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ARG002
+        """The bytes, or an error that names the option and says how sizes are written."""
+        try:
+            return parse_size(str(value))
+        except WrongUseError as error:
+            option = "" if param is None else f"{param.opts[0]} "
+            raise WrongUseError(f"{option}{error}", error.hint) from None
+
+
 class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
     """A number of rounds of a tournament, `all`, or `auto`."""
 
@@ -111,7 +125,7 @@ class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
         if not (text.isascii() and text.isdigit() and len(text) <= 9):
             self.fail(f"{text!r} is neither a number of rounds, auto nor all", param, ctx)
         if int(text) < _FEWEST_ROUNDS:
-            self.fail(f"{text} round does not connect the hosts, at least 2 do", param, ctx)
+            self.fail("fewer than 2 rounds do not connect the hosts", param, ctx)
         return int(text)
 
 
@@ -146,7 +160,7 @@ def size_option(text: str) -> int:
     """The bytes that `--size` means.
 
     Raises:
-        WrongUseError: it is no size; the message names the option.
+        WrongUseError: it is not a size; the message names the option.
     """
     try:
         return parse_size(text)

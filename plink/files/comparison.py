@@ -139,7 +139,7 @@ class Comparison:
 
 
 def to_json(result: Comparison) -> dict[str, Any]:
-    """The JSON object that stands for `result`."""
+    """`result` as a JSON object."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -152,7 +152,7 @@ def to_json(result: Comparison) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any], source: str) -> Comparison:
-    """The comparison that a JSON object stands for; `source` names it in errors.
+    """The comparison in a JSON object; `source` names it in errors.
 
     Raises:
         WrongUseError: not one, or of a version that is not known here.

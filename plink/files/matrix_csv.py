@@ -151,8 +151,8 @@ def _names(heading: Sequence[str], source: str) -> list[str]:
             raise WrongUseError(f"{source}: row 1, column {column}: {brief(name)} is not {WORD}")
         if name in seen:
             raise WrongUseError(
-                f"{source}: row 1, column {column}: host {brief(name)} stands in column "
-                f"{seen[name]} too"
+                f"{source}: row 1, column {column}: host {brief(name)} is also in column "
+                f"{seen[name]}"
             )
         seen[name] = column
     return names

@@ -12,13 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solvers.collectives.algorithm import Algorithm
-from solvers.collectives.define import define
-from solvers.collectives.form import Form, RingForm
-from solvers.collectives.groups import group_pairs
-from solvers.collectives.recurring import rounds_form
-from solvers.collectives.rings import ring_round
-from solvers.collectives.steps import exchange, power_below, send
+from solvers.collectives.algorithm import Algorithm, define
+from solvers.collectives.exchanges import group_pairs
+from solvers.collectives.form import Form, RingForm, rounds_form
+from solvers.collectives.steps import exchange, power_below, ring_round, send
 from solvers.collectives.table import PeerTable, Round
 
 # `kRingNodeThreshold`.

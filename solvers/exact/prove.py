@@ -1,23 +1,24 @@
-"""One way to ask for a proof, whatever the engine."""
+"""One way to ask for a proof, whatever the engine, and what it tells."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from solvers.bounds.lower_bound import lower_bound
-from solvers.collectives.form import Form, RoundsForm
-from solvers.collectives.merged import merged
-from solvers.exact.verdict import Engine, Outcome, Verdict
+from solvers.collectives.form import Form, RoundsForm, merged
 from solvers.exact.whole import WholeTerms, whole_terms
 from solvers.orders.brute_force import brute_force
 from solvers.orders.reference import cost as latency_cost
-from solvers.orders.stage import Stage
+from solvers.orders.solution import Stage
+
+Engine = Literal["brute-force", "cp-sat", "z3"]
+Outcome = Literal["improved", "optimal", "gave-up"]
 
 Matrix = npt.NDArray[np.float64]
 
@@ -29,6 +30,26 @@ _FEW_RANKS = 3
 # For the bound that comes first. Engines know better bounds for few hosts soon.
 _BOUND_SHARE = 0.1
 _BOUND_S_PER_RANK = 0.01
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Where an engine ended.
+
+    Args:
+        outcome: `optimal`: no order costs less than `order`, but for the tolerance. `improved`:
+            `order` is cheaper than the incumbent, and a cheaper one may exist. `gave-up`: neither.
+        order: the cheapest known, `order[rank]` = host; the incumbent if nothing cheaper was found.
+        cost: of `order`, in the matrix's unit.
+        lower_bound: no order costs less.
+        seconds: what the proof took.
+    """
+
+    outcome: Outcome
+    order: Sequence[int]
+    cost: float
+    lower_bound: float
+    seconds: float
 
 
 class EngineMissingError(ImportError):

@@ -16,7 +16,7 @@ import z3
 
 from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.exact.whole import Whole, WholeTerms
-from solvers.orders.stage import Stage
+from solvers.orders.solution import Stage
 
 _MOST_RANKS = 24
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.orders.reference import cost as latency_cost
-from solvers.orders.stage import Stage
+from solvers.orders.solution import Stage
 
 Matrix = npt.NDArray[np.float64]
 Orders = npt.NDArray[np.intp]

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers import _native
+from solvers.annealing.courses import spread
 from solvers.orders.clusters import clustered
 from solvers.orders.solution import EndedBy, OrderSolution, Progress
-from solvers.orders.spread import spread
 from solvers.ring.reference import ring_cost
 from solvers.ring.ring_search import search_ring
+from solvers.slots.bound import subset_ring_bound
 from solvers.slots.layout import RankLayout
-from solvers.slots.ring_bound import subset_ring_bound
 
 Matrix = npt.NDArray[np.float64]
 Ring = list[int]

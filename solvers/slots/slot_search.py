@@ -17,9 +17,8 @@ from solvers.orders.clusters import clustered
 from solvers.orders.latency_search import require_order, search_by_latency
 from solvers.orders.solution import OrderSolution, Progress
 from solvers.slots.anneal import anneal_order
-from solvers.slots.condense import condensed, padded
-from solvers.slots.layout import RankLayout
-from solvers.slots.ring_bound import subset_ring_bound
+from solvers.slots.bound import slots_bound
+from solvers.slots.layout import RankLayout, condensed, padded
 from solvers.slots.rings import solve_ring_of_some
 from solvers.slots.uneven import TURNS, by_places
 
@@ -31,8 +30,10 @@ _MOST_TRIED_HOSTS = 6
 # The share of the time for searches that assume that places keep their numbers of ranks.
 _START_SHARE = 0.25
 
-# More slots than this, and no bound is looked for: that takes a matrix of them.
-_MOST_BOUND_SLOTS = 1024
+# So few hosts are mostly searched to the end, which proves more than a bound does.
+_MOST_SEARCHED_HOSTS = 16
+
+_SEARCH_SHARE = 0.5
 
 
 def cost_with_slots(
@@ -188,24 +189,32 @@ class _Whole:
         return by_places(self.layout, starts, self.price, search)
 
 
-def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: float) -> float:
-    """A value that no placement costs less than, be the ranks of a host adjacent or not.
+def least_cost(
+    form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int], time_limit_s: float
+) -> float:
+    """A proven lower bound of the cost over all orders and choices of hosts, without a search.
 
-    0 where no bound is found in time. An interrupt (Ctrl-C) ends the proof with that.
+    For where orders are searched on other distances than those that something is proven of.
+
+    Args:
+        form: what the cost sums up, over all ranks.
+        distance: (H, H), symmetric, zero diagonal, finite, not negative.
+        layout: how ranks fill the H hosts.
+        order: a permutation of the hosts, for few hosts' search to begin with.
+        time_limit_s: for the proof. An interrupt (Ctrl-C) ends it with 0 or what there is.
     """
-    if isinstance(form, RingForm):
-        return subset_ring_bound(matrix, layout)
-    places = sum(layout.slots)
-    if time_limit_s <= 0.0 or places > _MOST_BOUND_SLOTS:
-        return 0.0
+    simpler = over_hosts(form, layout)
+    found = 0.0
     try:
-        found = lower_bound(padded(form, places), by_slot(matrix, layout), time_limit_s)
+        if layout.hosts <= _MOST_SEARCHED_HOSTS:
+            limit_s = _SEARCH_SHARE * time_limit_s
+            found = search_with_slots(
+                form, distance, layout, order, time_limit_s=limit_s, proof_limit_s=limit_s
+            ).lower_bound
+        elif simpler is not None:
+            found = lower_bound(simpler, distance, time_limit_s).value
+        else:
+            found = slots_bound(form, distance, layout, time_limit_s)
     except KeyboardInterrupt:
-        return 0.0
-    return found.value
-
-
-def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
-    """(S, S) the distances between all slots, host after host; 0 between those of one host."""
-    host_of = np.repeat(np.arange(layout.hosts), layout.slots)
-    return np.ascontiguousarray(matrix[np.ix_(host_of, host_of)])
+        pass
+    return found

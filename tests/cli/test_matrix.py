@@ -128,4 +128,4 @@ def test_exports_that_cannot_be(matrix: Path, capsys: pytest.CaptureFixture[str]
         "matrix\n"
     )
     assert run(["export", "matrix.csv"]) == 2
-    assert "matrix.csv: is no JSON\nhint: plink import reads CSV" in capsys.readouterr().err
+    assert "matrix.csv: is not JSON\nhint: plink import reads CSV" in capsys.readouterr().err

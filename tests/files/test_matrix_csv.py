@@ -128,7 +128,7 @@ def test_where_the_unit_stays_unknown(corner: str, option: str | None, reason: s
         ("\n\n", "is empty"),
         ("us\n", "row 1 names no hosts"),
         ("us;a;b\na;0;1\nb;1;0\n", "row 1 names no hosts"),
-        ("us,a,a\n", "row 1, column 3: host 'a' stands in column 2 too"),
+        ("us,a,a\n", "row 1, column 3: host 'a' is also in column 2"),
         ("us,a,\n", "row 1, column 3: '' is not a word"),
         ("us,a,b c\n", "row 1, column 3: 'b c' is not a word"),
         ("us,a,-b\n", "row 1, column 3: '-b' is not a word"),

@@ -29,7 +29,7 @@ PLAN = Plan(
     groups=(Group("r1", ["a", "b"]), Group("r2", ["c", "d"])),
     predicted=[Predicted("2lha", 0.5), Predicted("ring", 0.75)],
     bound_s=0.5,
-    assumptions=["uplinks taken for unlimited, since not known: r1"],
+    assumptions=["uplinks not measured, assumed to be unlimited: r1"],
     seed=3,
     made_from="sha256:0",
 )
@@ -46,7 +46,7 @@ LITERAL = """{
   {"kind": "ring", "time_s": 0.75}
  ],
  "bound_s": 0.5,
- "assumptions": ["uplinks taken for unlimited, since not known: r1"],
+ "assumptions": ["uplinks not measured, assumed to be unlimited: r1"],
  "ranks": [
   {"host": "a", "address": "10.0.0.1"},
   {"host": "b", "address": "10.0.0.2"},
@@ -149,13 +149,13 @@ def put(*path: Any) -> Any:
         (put("ranks", []), "has 0 ranks, expected 1 to 4096"),
         (put("ranks", [{"host": "a", "address": "b"}] * 4097), "has 4097 ranks"),
         (put("ranks", 1, "host", "-x"), "ranks[1]: host is '-x'"),
-        (put("ranks", 2, "host", "a"), "ranks[2]: the ranks of 'a' do not stand together"),
+        (put("ranks", 2, "host", "a"), "ranks[2]: the ranks of 'a' are not adjacent"),
         (
             put("ranks", 1, {"host": "a", "address": "x"}),
             "ranks[1]: 'a' has two addresses",
         ),
-        (put("groups", 0, "hosts", ["z"]), "groups[0]: 'z' is none of the hosts"),
-        (put("groups", 1, "hosts", ["a"]), "groups[1]: 'a' is grouped twice"),
+        (put("groups", 0, "hosts", ["z"]), "groups[0]: 'z' is not one of the hosts"),
+        (put("groups", 1, "hosts", ["a"]), "groups[1]: 'a' is in two groups"),
         (put("routes", []), "has 0 routes, expected 1 to 65536"),
         (put("routes", 0, "weight", float("1e300")), "routes[0]: weight is 1e+300"),
         (put("routes", 0, "weight", None), "routes[0]: weight is None"),

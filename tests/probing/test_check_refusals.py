@@ -64,7 +64,7 @@ def test_json_is_for_a_check() -> None:
 @pytest.mark.parametrize(
     ("rounds", "complaint"),
     [
-        ("1", "1 round does not connect the hosts"),
+        ("1", "fewer than 2 rounds do not connect the hosts"),
         ("0", "0 round"),
         ("-3", "neither a number of rounds, auto nor all"),
         ("many", "neither a number of rounds, auto nor all"),

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import forms
 import ring_instances
 from ring_strategies import distance_matrices
-from solvers.collectives.form import RoundsForm
-from solvers.collectives.merged import merged
+from solvers.collectives.form import RoundsForm, merged
 from solvers.collectives.registry import find
 from solvers.exact.prove import EngineMissingError, prove
 from solvers.exact.whole import whole_terms

@@ -37,7 +37,7 @@ class Format:
     adjacent_because: str | None = None
 
     def usage_of(self, file: str, ranks: int | None) -> str:
-        """The command that uses `file`, for so many ranks; None leaves RANKS to the reader."""
+        """The command that uses `file`, for `ranks` ranks; None leaves RANKS to the reader."""
         return filled(self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file})
 
 

@@ -1,4 +1,4 @@
-"""What third hosts say of two clusters of hosts that have not met."""
+"""What third hosts say of two clusters, or two hosts, that have not met."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ _DISTURBED = 0.05
 _MOST = 3.0
 _LEAST_STEP = 0.05
 _MOST_LEVELS = 40
+
+_NEAREST = 3
+# More than any difference by chance.
+_UNIT = 10.0
 
 
 def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
@@ -66,3 +70,32 @@ def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
     ratio = np.log((1.0 - _DISTURBED) * alike / share + _DISTURBED)
     clipped: Matrix = np.clip((ratio + ratio.T) / 2.0, math.log(_DISTURBED), _MOST)
     return clipped
+
+
+def two_steps(readings_us: Matrix) -> Matrix:
+    """How much pairs are worth a meeting: in an ultrametric a near third one makes them near.
+
+    Args:
+        readings_us: (N, N), symmetric, NaN where not measured.
+
+    Returns:
+        (N, N), symmetric; the more, the less the larger of the readings to a third host that is
+        among the nearest three of either; 0 for pairs without such a one.
+    """
+    distance = np.where(np.isnan(readings_us), np.inf, readings_us)
+    np.fill_diagonal(distance, np.inf)
+    size = len(distance)
+    nearest = np.argsort(distance, axis=1, kind="stable")[:, :_NEAREST]
+    largest = float(np.max(distance, where=np.isfinite(distance), initial=0.0))
+    worth = np.zeros((size, size))
+    if largest == 0.0:
+        return worth
+    for third in range(size):
+        # Those that it is near to, or that are near to it.
+        around = np.union1d(nearest[third], np.flatnonzero((nearest == third).any(axis=1)))
+        around = around[np.isfinite(distance[third, around])]
+        away = distance[third, around]
+        gain = _UNIT * (1.0 + largest / np.maximum.outer(away, away))
+        block = np.ix_(around, around)
+        worth[block] = np.maximum(worth[block], gain)
+    return worth
