@@ -198,9 +198,9 @@ def _order(
         # What cannot be written in this order cannot in any: it is refused before the search.
         slotted = with_slots(cluster.hosts, request.slots)
         launchers.render(format_name, slotted, cluster.groups)
-    talk = console()
-    with talk.status("") as status:
-        on_progress = _show_on(status.update) if talk.is_terminal else None
+    stderr = console()
+    with stderr.status("") as status:
+        on_progress = _show_on(status.update) if stderr.is_terminal else None
         return find_order(cluster, request, on_progress), cluster.unreachable
 
 
