@@ -1,3 +1,43 @@
-"""plink: find out how rented machines are wired, and make collective communication follow it."""
+"""plink: find out how rented machines are wired, and make collective communication follow it.
+
+`import plink` gives what the commands give, as functions (`docs/api.md`). Each is imported when it
+is first used; `__init__.pyi` says the same to type checkers.
+"""
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Cluster": "plink.api.cluster",
+    "Groups": "plink.api.groups",
+    "Order": "plink.api.order",
+    "Plan": "plink.api.plan",
+    "PlinkError": "plink.base.errors",
+    "PlinkWarning": "plink.api.said",
+    "Prediction": "plink.api.prediction",
+    "Progress": "plink.api.progress",
+    "WrongUseError": "plink.base.errors",
+    "algorithms": "plink.api.order",
+    "group": "plink.api.groups",
+    "launchers": "plink.api.order",
+    "order": "plink.api.order",
+    "plan": "plink.api.plan",
+    "predict": "plink.api.prediction",
+    "read": "plink.api.reading",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604  they are texts
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'plink' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415  `import plink` alone imports nothing
+
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({name for name in globals() if name != "_HOMES"} | {*__all__})

@@ -1,14 +1,15 @@
-"""What a host says of itself: processor, machine, cores, addresses."""
+"""What hosts say of themselves, and how many pairs may be measured at once on such hosts."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from probes.errors import HostError
 from probes.hosts.address import InterfaceAddress
-from probes.hosts.reported import parse_hostname, parse_ip_addr
 from probes.ssh.session import Session
 
 # A shell without a login may lack the folders where `ip` is.
@@ -22,6 +23,11 @@ else echo hostname; hostname -I; fi
 """
 _MAX_CORES = 1 << 20
 _NUMBER = re.compile(r"[0-9]{1,9}")
+
+# An address that the kernel does not use yet, or will soon cease to use.
+_UNSETTLED = {"tentative", "dadfailed", "deprecated", "temporary"}
+_INTERFACE = re.compile(r"[!-~]{1,15}\Z")
+_MAX_ADDRESSES = 1024
 
 
 @dataclass(frozen=True)
@@ -74,3 +80,58 @@ def parse(output: str) -> HostFacts | None:
         cores=min(max(int(cores), 1), _MAX_CORES) if _NUMBER.fullmatch(cores) else 1,
         addresses=parse_addresses(addresses),
     )
+
+
+def parse_ip_addr(text: str) -> list[InterfaceAddress]:
+    """The addresses in the output of `ip -o addr show`, in its order.
+
+    Lines of other shapes are passed over, as are addresses that are not settled.
+    """
+    found = []
+    for line in text.splitlines():
+        words = line.partition("\\")[0].split()
+        if len(words) < 4 or words[2] not in ("inet", "inet6"):
+            continue
+        interface = words[1].partition("@")[0]
+        if not _INTERFACE.match(interface) or not _UNSETTLED.isdisjoint(words):
+            continue
+        parsed = _parse_address(interface, words[3])
+        if parsed is not None:
+            found.append(parsed)
+    return found[:_MAX_ADDRESSES]
+
+
+def parse_hostname(text: str) -> list[InterfaceAddress]:
+    """The addresses in the output of `hostname -I`, which names no interfaces."""
+    parsed = (_parse_address("", word) for word in text.split()[:_MAX_ADDRESSES])
+    return [found for found in parsed if found is not None]
+
+
+def _parse_address(interface: str, text: str) -> InterfaceAddress | None:
+    try:
+        return InterfaceAddress(interface, str(ipaddress.ip_interface(text).ip))
+    except ValueError:
+        return None
+
+
+def most_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
+    """The number of pairs in flight that do not disturb each other.
+
+    Every host can be in one pair at a time. Hosts that share a machine also share its cores: a
+    pair takes `cores_per_pair`, and one is left to SSH, so that the most crowded machine decides;
+    unless it takes none, since nothing that is measured depends on the time it takes.
+    """
+    most = max(1, len(facts) // 2)
+    if not cores_per_pair:
+        return most
+    residents = Counter(fact.machine for fact in facts if fact.machine)
+    for fact in facts:
+        if residents[fact.machine] > 1:
+            most = min(most, max(1, (fact.cores - 1) // cores_per_pair))
+    return most
+
+
+def shared_machines(facts: Sequence[HostFacts]) -> int:
+    """The number of hosts that share their machine with another host of the run."""
+    residents = Counter(fact.machine for fact in facts if fact.machine)
+    return sum(count for count in residents.values() if count > 1)

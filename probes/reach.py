@@ -1,22 +1,23 @@
-"""From a host list to hosts that can be worked with: connected, known, with a traffic address."""
+"""Reaching the hosts of a run: connected, asked what they are, and given a traffic address."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from probes import facts
 from probes.errors import HostError, HostListError, OptionError
 from probes.facts import HostFacts
-from probes.hosts.address import IPNetwork
-from probes.hosts.family import Candidates, choose_addresses
+from probes.hosts.address import Candidates, IPNetwork, choose_addresses
 from probes.hosts.host import ListedHost
-from probes.hosts.resolve import check_resolvable
 from probes.ssh import parallel
 from probes.ssh.config import SshConfig, Target
 from probes.ssh.connect import Connector, connect_all
 from probes.ssh.options import SshOptions
 from probes.ssh.session import Session
+
+_HINT = "correct the list, or give the name a HostName in the SSH configuration"
 
 
 @dataclass(frozen=True)
@@ -147,3 +148,22 @@ def _refuse_shared_addresses(hosts: Sequence[ReachedHost]) -> None:
 
 def _with_place(host: ReachedHost) -> str:
     return f"{host.name} ({host.listed.place})" if host.listed.place else host.name
+
+
+def check_resolvable(name: str, place: str) -> None:
+    """Return if `name` has an address.
+
+    Args:
+        name: a DNS name or an address.
+        place: where it is listed (`hosts.txt:3`), for the error.
+
+    Raises:
+        HostListError: the name has no address.
+    """
+    try:
+        socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        reason = (error.strerror or str(error)).lower()
+        raise HostListError(f"{place}: {name} cannot be resolved ({reason})", _HINT) from None
+    except (OSError, ValueError):
+        raise HostListError(f"{place}: {name} cannot be resolved", _HINT) from None

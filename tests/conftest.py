@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +9,10 @@ from hypothesis import settings
 
 # How long an example takes says more about the machine's other work than about the code.
 settings.register_profile("plink", deadline=None)
-settings.load_profile("plink")
+settings.register_profile("fast", deadline=None, max_examples=20)
+settings.load_profile("fast" if os.environ.get("PLINK_TEST_FAST") else "plink")
+
+pytest_plugins = ["support.needs"]
 
 FOLDER = Path(__file__).parent
 # The files that take longest, longest first. Most of their time hosts are waited for.
@@ -24,7 +28,7 @@ LONG = (
     "bench/test_gloo_client.py",
     "collectives/test_traffic.py",
     "launchers/test_in_lab.py",
-    "verifying/test_in_lab.py",
+    "verify/test_in_lab.py",
     "probing/test_probe.py",
     "ordering/test_command.py",
     "iperf3/test_bandwidth_in_lab.py",
@@ -32,7 +36,7 @@ LONG = (
     "probes/test_hostile_host.py",
     "lab/test_move.py",
     "lab/test_rootless.py",
-    "solvers/orders/test_search.py",
+    "solvers/orders/test_latency_search.py",
     "dpdk/test_probe.py",
     "autotune/test_reprobing.py",
     "autotune/test_resuming.py",
@@ -47,7 +51,7 @@ LONG = (
     "bench/test_correlation_in_lab.py",
     "lab/test_routed.py",
     "cli/test_output.py",
-    "report/test_report_command.py",
+    "page/test_report_command.py",
     "setup/test_left_behind.py",
     "cli/test_show.py",
     "ordering/test_algorithms.py",
@@ -62,6 +66,25 @@ LONG = (
     "probes/test_sampled_rounds.py",
 )
 
+# Files whose tests the fast tier has no time for.
+SLOW = (
+    "embedding/test_embedding.py",
+    "embedding/test_halves.py",
+    "farthest/test_bottleneck_search.py",
+    "grouping/test_group_command.py",
+    "groups/test_levels.py",
+    "groups/test_recorded_labs.py",
+    "ordering/test_command.py",
+    "ordering/test_gaps.py",
+    "probes/test_agent_security.py",
+    "probes/test_sampled_rounds.py",
+    "probing/test_simulated.py",
+    "pytorch/test_buckets.py",
+    "sampling/test_networks.py",
+    "solvers/orders/test_latency_search.py",
+    "solvers/test_exact.py",
+)
+
 
 def places(paths: Sequence[Path]) -> dict[Path, float]:
     """Where each file comes: the long ones in their order, the others spread between them.
@@ -74,11 +97,17 @@ def places(paths: Sequence[Path]) -> dict[Path, float]:
     return {path: i / len(some) for some in (long, others) for i, path in enumerate(some)}
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mix long files with short ones, and give tests of real hosts on shared cores a second chance.
+    """Mark slow files, mix long ones with short ones, and let tests of real hosts try twice.
 
-    The summary names who took it, and says why.
+    They share cores with all else. The summary names which did, and says why.
     """
+    assert not (absent := [name for name in (*LONG, *SLOW) if not (FOLDER / name).exists()]), absent
+    slow = {FOLDER / name for name in SLOW}
+    for item in items:
+        if item.path in slow:
+            item.add_marker(pytest.mark.slow)
     place = places([item.path for item in items])
     items.sort(key=lambda item: place[item.path])
     for item in items:

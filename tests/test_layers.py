@@ -180,11 +180,15 @@ def modules_imported(sources: Sources) -> dict[str, set[str]]:
     return {name: imports_of(name, sources) & sources.keys() for name in sources}
 
 
-def training_imports(sources: Sources) -> set[str]:
+def training_reaches(sources: Sources) -> set[str]:
     roots = [
         name for name in sources for root in TRAINING if name == root or name.startswith(f"{root}.")
     ]
-    return top_level(reached_from(roots, sources))
+    return reached_from(roots, sources)
+
+
+def training_imports(sources: Sources) -> set[str]:
+    return top_level(training_reaches(sources))
 
 
 def test_probes_import_neither_solvers_nor_plink() -> None:
@@ -242,6 +246,13 @@ def test_scikit_learn_is_imported_by_the_functions_that_need_it() -> None:
 
 def test_training_process_imports_nothing_heavy() -> None:
     assert training_imports(installed_sources()) & NOT_IN_TRAINING == set()
+
+
+def test_training_process_imports_no_simulator() -> None:
+    sources = installed_sources()
+    assert "plink.simulate" in sources
+    reached = training_reaches(sources)
+    assert [name for name in reached if name.startswith("plink.simulate")] == []
 
 
 def test_import_plink_alone_imports_nothing_but_plink() -> None:

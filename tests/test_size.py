@@ -29,9 +29,10 @@ def test_sizes_as_people_write_them(text: str, size_bytes: int) -> None:
     ["", "MB", "0", "-4", "20X", "1e6", "nan", "0.5", "1.0001KB", "20 MB/s", "٢MB", "9" * 99],
 )
 def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(WrongUseError, match="--size ") as caught:
+    with pytest.raises(WrongUseError, match=r"is not a (whole|size)") as caught:
         parse_size(text)
     assert "20MB" in (caught.value.hint or "")
+    assert "--" not in str(caught.value)
 
 
 @given(st.integers(1, 10**14))

@@ -21,7 +21,7 @@ _PATTERN = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
 
 
 def parse_size(text: str) -> int:
-    """The bytes that `--size` means: M and MB are 10^6, MiB is 2^20, no unit is bytes.
+    """The bytes of a size as text: M and MB are 10^6, MiB is 2^20, no unit is bytes.
 
     Raises:
         WrongUseError: not a size, or not a whole number of bytes above 0.
@@ -29,14 +29,14 @@ def parse_size(text: str) -> int:
     match = _PATTERN.fullmatch(text.strip())
     unit = _UNITS.get(match[2].upper()) if match else None
     if match is None or unit is None:
-        raise WrongUseError(f"--size {text!r} is not a size", _HINT)
+        raise WrongUseError(f"{text!r} is not a size", _HINT)
     whole, _, fraction = match[1].partition(".")
     # Integer arithmetic: a float would turn 0.3GB into 299999999 bytes.
     scaled = int(whole + fraction) * unit
     divisor = int(10 ** len(fraction))
     size_bytes, rest = divmod(scaled, divisor)
     if rest or size_bytes == 0:
-        raise WrongUseError(f"--size {text!r} is not a whole number of bytes above 0", _HINT)
+        raise WrongUseError(f"{text!r} is not a whole number of bytes above 0", _HINT)
     return size_bytes
 
 

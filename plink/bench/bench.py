@@ -1,36 +1,52 @@
-"""A bench from request to result: reach the hosts, start the client, run the rounds."""
+"""A bench from request to result: reach the hosts, start all clients, run the rounds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import ignored_interrupts
 from plink.base.progress import Progress
-from plink.bench.clients import mpich, openmpi
-from plink.bench.clients.base import Client
+from plink.bench.clients.client import Client, Launch, Measured
+from plink.bench.clients.engine import EngineClient
 from plink.bench.clients.gloo import GlooClient
-from plink.bench.clients.mpi import MpiClient, find_tools
-from plink.bench.hosts import reach_all, refuse_failures
-from plink.bench.request import BenchRequest
-from plink.bench.result import BenchResult, Prediction, Setting, make_result
-from plink.bench.run import run_rounds
+from plink.bench.clients.mpi import FoundTools, MpiClient, find_tools
+from plink.bench.clients.mpi_flavours import FLAVOURS
+from plink.bench.clients.workers import START_LIMIT_S
+from plink.bench.order_report import OrderReport, prediction_gaps, report_orders
+from plink.bench.request import ENGINE, BenchRequest, Case
+from plink.bench.rounds import Rounds, run_rounds
+from plink.bench.rows import make_rows
 from plink.deploy.remote.hosts import RemoteHost, describe, seats
-from plink.model.distance import distances
+from plink.files.comparison import ClientRecord, Comparison, Setting
+from plink.measure.listed import as_listed
+from plink.model.distance import Distances
+from plink.optimize.prediction import known_distances
+from probes.errors import HostListError
+from probes.reach import Reached, reach
 
-MPI_FLAVOURS = {"openmpi": openmpi.FLAVOUR, "mpich": mpich.FLAVOUR}
+# A launch connects and leaves beside its repetitions.
+_LAUNCH_MARGIN_S = 120.0
 
 
 @dataclass(frozen=True)
-class BenchRun:
-    """What was measured, and why not all of it, or None."""
+class BenchOutcome:
+    """What was measured.
 
-    result: BenchResult
+    Args:
+        result: of all cases that ran.
+        orders: how orders did against one another, where these are all that is compared.
+        stopped: why not all rounds ran, or None where they did.
+    """
+
+    result: Comparison
+    orders: OrderReport | None
     stopped: PlinkError | None
 
 
-def bench(request: BenchRequest, progress: Progress) -> BenchRun:
+def bench(request: BenchRequest, progress: Progress) -> BenchOutcome:
     """Run a bench.
 
     Raises:
@@ -39,64 +55,152 @@ def bench(request: BenchRequest, progress: Progress) -> BenchRun:
         WrongUseError: a host's name cannot be resolved.
         KeyboardInterrupt: the user stopped it before anything was measured.
     """
-    entries = request.cluster.hosts
-    prediction = _predict(request, progress)
-    if prediction.doubt is not None:
-        progress.say(prediction.doubt)
-    make_client = _client_maker(request)
-    progress.stage("connecting", len(entries))
-    with reach_all(request.cluster, request.source, request.ssh, progress.step) as reached:
-        refuse_failures(reached, progress)
-        hosts = describe(entries, reached)
-        client = make_client([host for host in hosts for _ in range(request.slots)])
-        seated = [
-            replace(entry, order=seats(entry.order, request.slots)) for entry in request.orders
-        ]
-        try:
-            progress.stage("starting", 1)
-            facts = client.start()
-            progress.stage("measuring", request.rounds * len(request.orders))
-            outcome = run_rounds(client, seated, request.rounds, request.seed, progress.step)
-        finally:
-            with ignored_interrupts():
-                client.close()
+    cases = request.cases
+    tools = {
+        client: find_tools(flavour, request.tools)
+        for client, flavour in FLAVOURS.items()
+        if any(case.client == client for case in cases)
+    }
+    distances = known_distances(request.cluster)
+    gaps = prediction_gaps(distances) if request.compares_orders else None
+    if gaps is not None:
+        progress.say(gaps)
+    for assumption in request.assumptions:
+        progress.say(assumption)
+    progress.stage("connecting", len(request.cluster.hosts))
+    with ExitStack() as stack:
+        reached = stack.enter_context(_reach_all(request, progress))
+        _refuse_failures(reached, progress)
+        hosts = describe(request.cluster.hosts, reached)
+        clients = _clients(request, hosts, tools)
+        progress.stage("starting", len(clients))
+        records = {}
+        for name, client in clients.items():
+            stack.callback(_close, client)
+            records[name] = client.start()
+            progress.step()
+        progress.stage("measuring", request.rounds * len(cases))
+
+        def launch(index: int) -> Measured:
+            case = cases[index]
+            placed = seats(case.order.order, request.slots)
+            forest = None if case.plan is None else case.plan.forest
+            return clients[client_key(case)].launch(Launch(placed, case.workload, forest))
+
+        done = run_rounds(len(cases), launch, request.rounds, request.seed, progress.step)
+    congestion_control = {host.name: host.congestion_control for host in hosts}
+    return make_outcome(request, done, records, congestion_control, distances)
+
+
+def make_outcome(
+    request: BenchRequest,
+    done: Rounds[Measured],
+    clients: Mapping[str, ClientRecord],
+    congestion_control: Mapping[str, str],
+    distances: Distances | None,
+) -> BenchOutcome:
+    """The outcome of a bench.
+
+    Args:
+        request: what was asked for.
+        done: its rounds, with at least one launch.
+        clients: what ran, by name.
+        congestion_control: the default of TCP sockets on each host.
+        distances: what latencies were predicted from; None where none is known.
+    """
+    workload = request.cases[0].workload
     setting = Setting(
-        client=request.client,
-        facts=facts,
-        workload=request.workload,
+        clients=clients,
+        warmups=workload.warmups,
+        repetitions=workload.repetitions,
         rounds=request.rounds,
         seed=request.seed,
-        congestion_control={host.name: host.congestion_control for host in hosts},
-        made_from=request.made_from,
+        congestion_control=congestion_control,
+        made_from=request.cluster.file_hash or "",
+        assumptions=request.assumptions,
     )
-    names = request.cluster.names
-    result = make_result(setting, names, request.orders, outcome, prediction)
-    return BenchRun(result, outcome.stopped)
+    stopped = None if done.stopped is None else str(done.stopped)
+    result = Comparison(setting, make_rows(request, done), done.rounds_done, stopped)
+    orders = None
+    if request.compares_orders:
+        orders = report_orders(result, request.cases, distances)
+    return BenchOutcome(result, orders, done.stopped)
 
 
-def _predict(request: BenchRequest, progress: Progress) -> Prediction:
-    ahead = request.ahead
-    costs = [ahead.predictor.cost(entry.order) for entry in request.orders]
-    if ahead.network.has_rates:
-        for assumption in ahead.network.assumptions:
-            progress.say(f"contention: {assumption}")
-    times_s = [cost.time_s for cost in costs]
+def client_key(case: Case) -> str:
+    """Cases of one key are launched by one client; an MPI has its algorithm from its start."""
+    return f"{case.client} {case.algorithm}" if case.client in FLAVOURS else case.client
+
+
+def _clients(
+    request: BenchRequest, hosts: Sequence[RemoteHost], tools: Mapping[str, FoundTools]
+) -> dict[str, Client]:
+    seated = [host for host in hosts for _ in range(request.slots)]
+    cases_of: dict[str, list[Case]] = {}
+    for case in request.cases:
+        cases_of.setdefault(client_key(case), []).append(case)
+    clients: dict[str, Client] = {}
+    for name, cases in cases_of.items():
+        first = cases[0]
+        idle_limit_s = _idle_limit_s(name, cases_of)
+        if first.client == ENGINE:
+            clients[name] = EngineClient(seated, request.python, idle_limit_s)
+        elif first.client == "gloo":
+            clients[name] = GlooClient(seated, request.python, idle_limit_s)
+        else:
+            clients[name] = MpiClient(
+                FLAVOURS[first.client],
+                seated,
+                algorithm=first.algorithm,
+                timeout_s=first.workload.timeout_s,
+                ssh_options=request.ssh,
+                tools=tools[first.client],
+            )
+    return clients
+
+
+def _idle_limit_s(name: str, cases_of: Mapping[str, Sequence[Case]]) -> float:
+    """The longest that a client's workers may have nothing to do.
+
+    While other clients start, while other ranks of a launch run, and between two launches: then
+    every case of other clients may run twice, last of one round and first of the next.
+    """
+    own_s = max(case.workload.launch_limit_s for case in cases_of[name])
+    others_s = sum(
+        case.workload.launch_limit_s + _LAUNCH_MARGIN_S
+        for other, cases in cases_of.items()
+        if other != name
+        for case in cases
+    )
+    return START_LIMIT_S * len(cases_of) + own_s + 2 * others_s
+
+
+def _close(client: Client) -> None:
+    with ignored_interrupts():
+        client.close()
+
+
+def _reach_all(request: BenchRequest, progress: Progress) -> Reached:
+    """The hosts that answered and those that did not."""
+    listed = [as_listed(entry, request.source) for entry in request.cluster.hosts]
     try:
-        found = distances(request.cluster)
-    except WrongUseError:  # nothing was measured
-        return Prediction([None] * len(request.orders), times_s)
-    return Prediction(
-        costs_us=[cost.latency_us for cost in costs],
-        times_s=times_s,
-        filled_pairs=found.filled_pairs,
-        unmeasured_hosts=found.unmeasured_hosts,
+        return reach(listed, request.ssh, on_done=progress.step)
+    except HostListError as error:
+        hint = "give the SSH configuration that plink probe had with -F"
+        raise WrongUseError(str(error), hint) from None
+
+
+def _refuse_failures(reached: Reached, progress: Progress) -> None:
+    """Name every host that was not reached: without it nothing can be compared."""
+    failures = reached.failures
+    if not failures:
+        return
+    if len(failures) == 1:
+        raise failures[0]
+    for failure in failures:
+        progress.say(f"{failure.host}: {failure}")
+    hints = {failure.hint for failure in failures}
+    raise PlinkError(
+        f"{len(failures)} of {len(failures) + len(reached.hosts)} hosts cannot take part",
+        hints.pop() if len(hints) == 1 else None,
     )
-
-
-def _client_maker(request: BenchRequest) -> Callable[[Sequence[RemoteHost]], Client]:
-    """What makes the client, once all that it needs on this machine is known to be there."""
-    if request.client == "gloo":
-        return lambda hosts: GlooClient(hosts, request.workload, request.python)
-    flavour = MPI_FLAVOURS[request.client]
-    tools = find_tools(flavour, request.tools)
-    return lambda hosts: MpiClient(flavour, hosts, request.workload, request.ssh, tools)

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from plink.base.errors import WrongUseError
 from plink.base.text import counted
 from plink.files import document
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 MAX_RANDOM = 1000
 
@@ -49,7 +49,7 @@ class Sources:
     """
 
     names: Sequence[str]
-    filling: Filling
+    filling: RankLayout
     seed: int
     solve: Callable[[], Sequence[int]]
     spread: Callable[[int], Sequence[Sequence[int]]]
@@ -183,7 +183,7 @@ def _apart(listed: Sequence[str], sources: Sources, path: str) -> tuple[int, ...
     return tuple(index_of[name] for name in listed)
 
 
-def _placed(label: str, hosts: Sequence[int], filling: Filling) -> NamedOrder:
+def _placed(label: str, hosts: Sequence[int], filling: RankLayout) -> NamedOrder:
     return NamedOrder(label, tuple(filling.placement(hosts).tolist()))
 
 
@@ -191,7 +191,7 @@ def _random_label(number: int) -> str:
     return f"random-{number}"
 
 
-def _random_orders(count: int, filling: Filling, seed: int) -> list[NamedOrder]:
+def _random_orders(count: int, filling: RankLayout, seed: int) -> list[NamedOrder]:
     generator = random.Random(seed)
     hosts = range(filling.hosts)
     return [

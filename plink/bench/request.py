@@ -1,26 +1,31 @@
-"""What a bench is asked to do, checked before anything is sent."""
+"""What a bench is asked to do: its cases, checked before anything is sent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
-from plink.bench.algorithms import full_name
-from plink.bench.clients.base import FLOAT32_BYTES, Workload
+from plink.bench.clients.client import FLOAT32_BYTES, Workload
 from plink.bench.clients.mpi import MpiTools
-from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
-from plink.bench.spread import spread_orders
-from plink.files import order as order_file
+from plink.bench.orders import NamedOrder
+from plink.bench.plans import PLAN_KINDS, EnginePlan
 from plink.files.cluster import Cluster
-from plink.model.network import KnownNetwork, network_of
-from plink.optimize.orders.solve import Task, solve_order
-from plink.optimize.prediction import Predictor, known_distances
+from plink.files.groups import Group
 from probes.ssh.options import SshOptions
-from solvers.collectives.registry import find
-from solvers.slots.filling import Filling
+from solvers.contention.network import Network
+
+ENGINE = "engine"
+
+# Which allreduce algorithms each library can be told to run.
+ALGORITHMS_OF: Mapping[str, Sequence[str]] = {
+    "gloo": ("ring",),
+    "openmpi": ("ring", "segmented-ring", "recursive-doubling", "rabenseifner"),
+    "mpich": ("ring", "recursive-doubling", "reduce-scatter-allgather"),
+}
+
+CLIENTS = (ENGINE, *ALGORITHMS_OF)
 
 # MPI counts elements in an int; the other clients are held to the same.
 _MAX_ELEMENTS = (1 << 31) - 1
@@ -30,20 +35,27 @@ _MAX_LAUNCH_S = 86_400.0
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """What is predicted for any order of a bench, and from what.
+class Case:
+    """One thing that is launched once a round.
 
     Args:
-        algorithm: the client's, by its full name.
-        size_bytes: of each rank's buffer.
-        predictor: of its costs.
-        network: what is known of the hosts.
+        client: one of `CLIENTS`.
+        algorithm: of a library; for the engine what the plan was asked for as.
+        order: with whose ranks it runs; for the engine the plan's, without a label.
+        workload: what a launch runs.
+        plan: the engine's.
+        predicted_s: the time of one allreduce under contention; None where nothing is known of
+            what links carry.
+        predicted_us: the latency form of a library's cost; None where no round-trip time is known.
     """
 
+    client: str
     algorithm: str
-    size_bytes: int
-    predictor: Predictor
-    network: KnownNetwork
+    order: NamedOrder
+    workload: Workload
+    plan: EnginePlan | None = None
+    predicted_s: float | None = None
+    predicted_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -53,32 +65,62 @@ class BenchRequest:
     Args:
         cluster: the hosts, and what was measured between them.
         source: what messages call the cluster file.
-        made_from: its hash.
-        client: `gloo`, `openmpi` or `mpich`.
-        workload: what every launch runs.
-        orders: the orders to compare.
-        ahead: what is predicted for them.
-        slots: ranks on a host at most.
-        rounds: how often each is launched.
+        cases: what is compared.
+        compares_orders: all cases are orders of one library's ranks, in one algorithm and size.
+        network: what is known of the hosts' links, for the limit.
+        groups: of near hosts, whose uplinks' bytes are reported.
+        assumptions: what predictions assume, a sentence each.
+        slots: ranks on every host.
+        rounds: how often every case is launched.
         seed: decides the sequence of launches.
         ssh: how hosts are reached.
-        python: Gloo's interpreter on the hosts, or None.
-        tools: what an MPI client uses.
+        python: the interpreter on the hosts, or None.
+        tools: what the MPI clients use.
     """
 
     cluster: Cluster
     source: str
-    made_from: str
-    client: str
-    workload: Workload
-    orders: Sequence[NamedOrder]
-    ahead: Outlook
+    cases: Sequence[Case]
+    compares_orders: bool
+    network: Network
+    groups: Sequence[Group]
+    assumptions: Sequence[str]
     rounds: int
     seed: int
     slots: int = 1
     ssh: SshOptions = field(default_factory=SshOptions)
     python: str | None = None
     tools: MpiTools = field(default_factory=MpiTools)
+
+
+def full_name(client: str, algorithm: str) -> str:
+    """What a library's algorithm is called among all libraries': `openmpi-ring`."""
+    return f"{client}-{algorithm}"
+
+
+def ways_of(clients: Sequence[str], algorithms: Sequence[str]) -> dict[str, list[str]]:
+    """What each client runs of some algorithms and kinds of plans: those that it knows.
+
+    A client that knows none of them runs its usual one: the engine `auto`, the others a ring.
+
+    Raises:
+        WrongUseError: a word that none of the clients knows.
+    """
+    known_by = {name: PLAN_KINDS if name == ENGINE else ALGORITHMS_OF[name] for name in clients}
+    known = list(dict.fromkeys(word for words in known_by.values() for word in words))
+    for word in algorithms:
+        if algorithms.count(word) > 1:
+            raise WrongUseError(f"--algo names {word} twice")
+        if word not in known:
+            raise WrongUseError(
+                f"{' and '.join(clients)} cannot be told to run {word}",
+                f"--algo with --client {','.join(clients)}: {', '.join(known)}",
+            )
+    usual = {name: "auto" if name == ENGINE else "ring" for name in clients}
+    return {
+        name: [word for word in algorithms if word in words] or [usual[name]]
+        for name, words in known_by.items()
+    }
 
 
 def check_workload(workload: Workload, ranks: int, *, may_be_tiny: bool = False) -> None:
@@ -90,7 +132,7 @@ def check_workload(workload: Workload, ranks: int, *, may_be_tiny: bool = False)
         may_be_tiny: whether there may be less than an element for every rank.
 
     Raises:
-        WrongUseError: too few ranks; a size that is no whole number of elements, too small to be
+        WrongUseError: too few ranks; a size that is not a whole number of elements, too small to be
             cut into a part for every rank (Open MPI would take another algorithm), or too large;
             or launches that may take longer than a day.
     """
@@ -99,7 +141,7 @@ def check_workload(workload: Workload, ranks: int, *, may_be_tiny: bool = False)
     size_bytes = workload.size_bytes
     if size_bytes % FLOAT32_BYTES:
         raise WrongUseError(
-            f"--size {format_size(size_bytes)} is no whole number of float32 (4 bytes each)",
+            f"--size {format_size(size_bytes)} is not a whole number of float32 (4 bytes each)",
             "ask for a multiple of 4 bytes",
         )
     if workload.elements < ranks and not may_be_tiny:
@@ -119,97 +161,3 @@ def check_workload(workload: Workload, ranks: int, *, may_be_tiny: bool = False)
             f"{count} allreduces of up to {workload.timeout_s:g} s, and a day is the limit",
             "lower --repetitions, --warmups or --timeout; --rounds gives more repetitions, too",
         )
-
-
-def outlook(cluster: Cluster, client: str, workload: Workload, ranks: int | None = None) -> Outlook:
-    """What is predicted for orders of so many ranks on a cluster; one a host for None."""
-    name = full_name(client, workload.algorithm)
-    network = network_of(cluster)
-    predictor = Predictor(
-        find(name),
-        len(cluster.hosts) if ranks is None else ranks,
-        workload.size_bytes,
-        distances=known_distances(cluster),
-        network=network,
-    )
-    return Outlook(name, workload.size_bytes, predictor, network)
-
-
-def read_orders(
-    text: str,
-    cluster: Cluster,
-    made_from: str,
-    ahead: Outlook,
-    *,
-    seed: int,
-    time_limit_s: float,
-    filling: Filling | None = None,
-) -> list[NamedOrder]:
-    """The orders that `text` names (`plink.bench.orders`).
-
-    Args:
-        text: such as `given,plink,random:5`.
-        cluster: the hosts and their round-trip times.
-        made_from: the hash of the cluster file.
-        ahead: what is predicted for orders.
-        seed: decides the random orders and plink's search.
-        time_limit_s: of that search.
-        filling: how ranks fill the hosts, all of which have as many slots; one rank each for None.
-
-    Raises:
-        WrongUseError: a word that names no order, or a file that holds none of these hosts.
-        KeyboardInterrupt: the user stopped plink's search.
-    """
-    names = cluster.names
-    filled = filling or Filling([1] * len(names), len(names))
-
-    def solved() -> list[int]:
-        task = Task(
-            algorithm=ahead.algorithm,
-            size_bytes=ahead.size_bytes,
-            seed=seed,
-            time_limit_s=time_limit_s,
-            ranks=filled.ranks,
-            slots=filled.slots[0],
-        )
-        order = solve_order(cluster, made_from, task)
-        if order.solver.ended_by == "interrupt":
-            raise KeyboardInterrupt
-        hosts = [names.index(name) for name in order.names]
-        return [
-            host
-            for host, placed in zip(hosts, order.hosts, strict=True)
-            for _ in range(placed.slots)
-        ]
-
-    def in_order_file(path: str) -> list[str]:
-        order, _ = order_file.read(path)
-        if len(order.names) < order.ranks != filled.ranks and len(order.names) < len(names):
-            slots = max(host.slots for host in order.hosts)
-            raise WrongUseError(
-                f"{path}: has {order.ranks} ranks on {len(order.names)} of {len(names)} hosts, "
-                f"the bench has {filled.ranks}",
-                f"--ranks {order.ranks} --slots {slots} compares orders of so many",
-            )
-        if order.host_of_rank is None:
-            return order.names
-        return [order.names[host] for host in order.host_of_rank]
-
-    def listed(path: str) -> list[str]:
-        try:
-            return names_in(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise WrongUseError(f"{path}: cannot be read: {error.strerror or error}") from None
-        except UnicodeDecodeError:
-            raise WrongUseError(f"{path}: is not text") from None
-
-    sources = Sources(
-        names=names,
-        filling=filled,
-        seed=seed,
-        solve=solved,
-        spread=lambda count: spread_orders(ahead.predictor, ahead.network, count, seed),
-        read_order=in_order_file,
-        read_names=listed,
-    )
-    return resolve_orders(text, sources)

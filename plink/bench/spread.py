@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from plink.model.network import KnownNetwork
 from plink.optimize.prediction import Cost, Predictor
-from solvers.contention.search import search
+from solvers.contention.contention_search import search_by_contention
 from solvers.contention.starts import in_sequence
 
 Order = tuple[int, ...]
@@ -39,7 +39,7 @@ def spread_orders(
     for climb in range(_CLIMBS):
         found |= _climb(predictor, rng.permutation(hosts), rng, by_time=climb % 2 == 0)
     found |= {tuple(in_sequence(order, network.network.group_of)) for order in list(found)}
-    best = search(
+    best = search_by_contention(
         predictor.table, network.network, sorted(found)[:1], seed=seed, time_limit_s=_SEARCH_S
     )
     candidates = sorted({*found, tuple(best.order)})

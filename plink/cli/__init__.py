@@ -13,9 +13,8 @@ import click
 
 from plink import __version__
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
-from plink.cli.talk import complain
-from plink.files.output import OUTPUT_ERRORS, output_error
-from plink.show.terminal.encoding import tolerate
+from plink.base.output import OUTPUT_ERRORS, output_error, tolerate
+from plink.cli.stderr import print_error
 from probes.errors import HostError, ProbesError
 
 # name: (module, one-line help). The help stands here so that listing imports no command.
@@ -103,11 +102,11 @@ def run(arguments: list[str] | None = None) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        complain(_usage(error))
+        print_error(_usage(error))
         return error.exit_code
     except (PlinkError, ProbesError) as error:
         translated = error if isinstance(error, PlinkError) else _translate(error)
-        complain(translated)
+        print_error(translated)
         return translated.exit_code
     except OSError as error:
         is_broken_pipe = isinstance(error, BrokenPipeError)
@@ -115,7 +114,7 @@ def run(arguments: list[str] | None = None) -> int:
             raise
         _drop_output()
         if not is_broken_pipe:
-            complain(output_error(error))
+            print_error(output_error(error))
         return EXIT_FAILED
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)

@@ -1,43 +1,101 @@
-"""`plink autotune`: keep a plan fitted to the network, or look at how one is or was kept."""
+"""`plink autotune`: keep plans fitted to the network, or look at how that is or was done."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from plink.base.errors import WrongUseError
-from plink.cli.sections import SectionedCommand, options_of
+from plink.cli.options import SectionedCommand, options_of
 from plink.cli.ssh_options import take_ssh_options, with_ssh_options
+from plink.cli.stderr import note
 
-_serving = options_of("While training runs")
 _probing = options_of("To probe hosts again")
-_attaching = options_of("From another terminal")
-_looking = options_of("Afterwards")
 
 
-@click.command(
-    cls=SectionedCommand,
-    epilog="Example: plink autotune plan.json --listen 10.0.0.1:7000 --log autotune.log --watch",
+class VerbGroup(click.Group):
+    """The verbs. A command line without one, as they once were, is understood, too."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The verbs, in the order in which they are used."""
+        return list(self.commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put in the verb that an old spelling means, and say so."""
+        if args and args[0] not in self.commands:
+            now = with_verb(args)
+            if now is not None and not ctx.resilient_parsing:
+                note(f"this is now spelled: plink autotune {shlex.join(now)}")
+            args = args if now is None else now
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb, or say which there are."""
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            raise WrongUseError(
+                f"plink autotune has no verb {args[0]!r}, expected {', '.join(self.commands)}",
+                "plink autotune serve PLAN --listen HOST:PORT",
+            )
+        return super().resolve_command(ctx, args)
+
+
+def with_verb(arguments: Sequence[str]) -> list[str] | None:
+    """What an old spelling means, verb first; None where it means none.
+
+    Args:
+        arguments: behind `plink autotune`, as in `PLAN --listen HOST:PORT`, `--attach HOST:PORT`
+            or `--replay LOG`.
+    """
+    for verb in ("replay", "attach"):
+        for place, word in enumerate(arguments):
+            before, after = arguments[:place], arguments[place + 1 :]
+            if word.startswith(f"--{verb}="):
+                return [verb, word.partition("=")[2], *before, *after]
+            if word == f"--{verb}" and after:
+                return [verb, after[0], *before, *after[1:]]
+    is_serving = any(word.partition("=")[0] == "--listen" for word in arguments)
+    return ["serve", *arguments] if is_serving else None
+
+
+@click.group(
+    cls=VerbGroup,
+    no_args_is_help=False,
+    epilog="Example: plink autotune serve plan.json --listen 10.0.0.1:7000 --log autotune.log",
 )
-@click.argument("plans", nargs=-1, metavar="[NAME=]PLAN...")
-@_serving(
+def command() -> None:
+    """Keep the plans of running jobs fitted to the network while they train."""
+
+
+@command.command(
+    cls=SectionedCommand,
+    short_help="Keep the plans of running jobs fitted to the network.",
+    epilog="Example: plink autotune serve plan.json --listen 10.0.0.1:7000 --log autotune.log "
+    "--watch",
+)
+@click.argument("plans", nargs=-1, required=True, metavar="[NAME=]PLAN...")
+@click.option(
     "--listen",
+    required=True,
     metavar="HOST:PORT",
     help="Where ranks report; 0.0.0.0 or [::] for all addresses, port 0 for any.",
 )
-@_serving(
+@click.option(
     "--secret-file",
     metavar="FILE",
     help="The job's secret; made if it is not there (default: PLAN.secret).",
 )
-@_serving("--log", metavar="FILE", help="Write what is measured and decided, and go on from it.")
-@_serving("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.")
-@_serving("--watch", is_flag=True, help="Show the jobs on the terminal.")
+@click.option("--log", metavar="FILE", help="Record what is measured and decided; resume from it.")
+@click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.")
+@click.option("--watch", "is_watching", is_flag=True, help="Show the jobs on the terminal.")
 @_probing(
     "--cluster",
     metavar="FILE",
-    help="Where tuning cannot help, probe hosts again; this cluster file says how. It is renewed.",
+    help="Where tuning cannot help, probe hosts again as this cluster file says, and renew it.",
 )
 @_probing("--hosts", metavar="FILE", help="The same with a host list, where nothing was measured.")
 @_probing(
@@ -47,66 +105,57 @@ _looking = options_of("Afterwards")
     help="Where the renewed cluster file goes (default: that of --cluster).",
 )
 @with_ssh_options
-@_attaching(
-    "--attach",
-    metavar="HOST:PORT",
-    help="Show a job of the daemon that runs there; it needs the job's --secret-file.",
-)
-@_attaching("--job", metavar="NAME", help="Which one, if the daemon has several.")
-@_looking(
-    "--replay",
-    metavar="LOG",
-    help="Decide again on what this log has measured, and compare.",
-)
-@_looking("--all", "has_all", is_flag=True, help="Print every decision, not changes only.")
-@_looking(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print all decisions as JSON; with --attach the job, with --watch too every change of it.",
-)
-def command(**options: Any) -> int:
+def serve(**options: Any) -> int:
     """Keep the plans of running jobs fitted to the network, until interrupted.
 
-    The ranks of a job report what their iterations take and what the kernel knows of their
-    connections; where another plan promises more, they are given one. Prints the environment with
-    which the job is started. Training needs no daemon to go on, and a daemon that is started again
-    goes on where its log ends. SIGUSR1: probe all hosts again now.
-
-    Or replay a log (`-`: standard input): what was measured, and what is decided on it. Exit code
-    4: the decisions are others than the log has.
+    The ranks of a job report how long their iterations take and what the kernel knows of their
+    connections; where another plan promises more, they are given it. Prints the environment with
+    which the job is to be started. Training goes on without the daemon, and a daemon that is
+    started again resumes where its log ends. SIGUSR1: probe all hosts again now.
     """
-    ssh = take_ssh_options(options)
-    names = ("listen", "secret_file", "log", "metrics", "cluster", "hosts", "output")
-    serving = {name: options[name] for name in names}
-    if options["replay"] is not None:
-        if options["plans"] or options["watch"] or any(serving.values()):
-            raise WrongUseError("--replay takes a log alone, no plan and nothing to serve")
-        if options["attach"] is not None or options["job"] is not None:
-            raise WrongUseError("--replay looks at a log, and --attach at a running daemon")
-        from plink.cli.autotune_action import run_replay  # noqa: PLC0415  numpy would slow `--help`
+    from plink.cli.autotune_serve import ServeOptions, run  # noqa: PLC0415  numpy: slow `--help`
 
-        return run_replay(options["replay"], has_all=options["has_all"], as_json=options["as_json"])
-    if options["has_all"]:
-        raise WrongUseError("--all is for --replay")
-    if options["attach"] is not None:
-        if options["plans"] or any(serving[name] for name in names if name != "secret_file"):
-            raise WrongUseError("--attach takes an address and a secret, no plan to serve")
-        from plink.cli.autotune_attach import run as attach  # noqa: PLC0415  numpy
+    return run(ServeOptions(ssh=take_ssh_options(options), **options))
 
-        return attach(
-            options["attach"],
-            options["secret_file"],
-            options["job"],
-            as_json=options["as_json"],
-            is_watching=options["watch"],
-        )
-    if options["as_json"] or options["job"] is not None:
-        raise WrongUseError("--json and --job are for --attach and --replay")
-    if not options["plans"] or options["listen"] is None:
-        raise WrongUseError(
-            "expected a plan and --listen, or --attach, or --replay", "plink autotune --help"
-        )
-    from plink.cli.autotune_serve import Request, run  # noqa: PLC0415  numpy would slow `--help`
 
-    return run(Request(options["plans"], watch=options["watch"], ssh=ssh, **serving))
+@command.command(
+    short_help="Show a job of a running daemon.",
+    epilog="Example: plink autotune attach 10.0.0.1:7000 --secret-file plan.json.secret",
+)
+@click.argument("address", metavar="HOST:PORT")
+@click.option(
+    "--secret-file",
+    metavar="FILE",
+    help="The job's secret, as the daemon has it (default: PLINK_AUTOTUNE_SECRET_FILE).",
+)
+@click.option("--job", metavar="NAME", help="Which job, if the daemon has several.")
+@click.option("--json", "as_json", is_flag=True, help="Print the job as JSON, once.")
+@click.option(
+    "--watch", "is_watching", is_flag=True, help="With --json: a line for every change of it."
+)
+def attach(**options: Any) -> int:
+    """Show a job of the daemon that listens at HOST:PORT, from any terminal that reaches it.
+
+    Nothing of the job can be changed from there.
+    """
+    from plink.cli.autotune_attach import run  # noqa: PLC0415  numpy would slow `--help`
+
+    return run(**options)
+
+
+@command.command(
+    short_help="Decide again on what a log has measured, and compare.",
+    epilog="Example: plink autotune replay autotune.log --all",
+)
+@click.argument("log", metavar="LOG")
+@click.option("--all", "has_all", is_flag=True, help="Print every decision, not changes only.")
+@click.option("--json", "as_json", is_flag=True, help="Print all decisions as JSON.")
+def replay(log: str, *, has_all: bool, as_json: bool) -> int:
+    """Decide again on what a log (`-`: standard input) has measured, and compare.
+
+    Prints what was measured and what is decided on it. Exit code 4: the decisions differ from
+    those in the log.
+    """
+    from plink.cli.autotune_replay import run  # noqa: PLC0415  numpy would slow `--help`
+
+    return run(log, has_all=has_all, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`plink autotune --attach` behind its options: look at a running daemon's job."""
+"""`plink autotune attach` behind its options: look at a job of a running daemon."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from plink.autotune.daemon.attaching import Viewer, attached
-from plink.autotune.daemon.status_message import to_json
 from plink.autotune.daemon.terminal import view
-from plink.autotune.protocol.handshake import is_job_name
-from plink.autotune.protocol.secret import read_secret, secret_of
-from plink.autotune.ranks.settings import DEFAULT_JOB, JOB_VARIABLE, parse_address
+from plink.autotune.protocol.addresses import parse_address
+from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name, read_secret, secret_of
+from plink.autotune.protocol.status import to_json
+from plink.autotune.ranks.settings import JOB_VARIABLE
 from plink.base.errors import WrongUseError
 from plink.files import document
 
@@ -23,20 +23,20 @@ _REFRESH_S = 0.5
 def run(
     address: str, secret_file: str | None, job: str | None, *, as_json: bool, is_watching: bool
 ) -> int:
-    """Show the job until interrupted; as JSON once, or every change where that is watched.
+    """Show the job until interrupted; as JSON once, or a line for every change if `is_watching`.
 
     Raises:
-        WrongUseError: no secret, or an address or a name that is none.
+        WrongUseError: no secret, or an address or a name that is not valid.
         PlinkError: no daemon answers there, or it ends.
     """
-    host, port = parse_address(address, "--attach")
+    host, port = parse_address(address, "the daemon's address")
     name = job or os.environ.get(JOB_VARIABLE) or DEFAULT_JOB
     if not is_job_name(name):
         raise WrongUseError(f"--job is {name!r}, expected letters, digits, '_', '.' and '-'")
     secret = secret_of(os.environ) if secret_file is None else read_secret(secret_file)
     if secret is None:
         raise WrongUseError(
-            "--attach needs the job's secret", "--secret-file PLAN.secret, as the daemon has it"
+            "attaching needs the job's secret", "--secret-file PLAN.secret, as the daemon has it"
         )
     try:
         with attached(host, port, secret, name) as viewer:
@@ -70,9 +70,9 @@ def _print_changes(viewer: Viewer) -> NoReturn:
         _pause()
 
 
-def _print(picture: Mapping[str, Any]) -> None:
+def _print(status: Mapping[str, Any]) -> None:
     """A line of JSON."""
-    line = json.dumps(picture, ensure_ascii=False)
+    line = json.dumps(status, ensure_ascii=False)
     document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
 
 

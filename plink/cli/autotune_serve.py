@@ -1,4 +1,4 @@
-"""`plink autotune` behind its options: serve the ranks of jobs until interrupted."""
+"""`plink autotune serve` behind its options: serve the ranks of jobs until interrupted."""
 
 from __future__ import annotations
 
@@ -7,65 +7,77 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
-from plink.autotune.daemon.addresses import address_for, called, is_wildcard
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.reprobing import Reprobing
 from plink.autotune.daemon.server import Served, Server
-from plink.autotune.daemon.status import Status
-from plink.autotune.daemon.status_message import picture_of
 from plink.autotune.daemon.terminal import view
 from plink.autotune.log.journal import LogJournal
-from plink.autotune.log.replay import tuner_of
-from plink.autotune.log.resuming import Kept, UnusableLogError, describe, kept_of
-from plink.autotune.protocol.handshake import is_job_name
-from plink.autotune.protocol.secret import make_secret, read_secret
-from plink.autotune.ranks.settings import DEFAULT_JOB, parse_address
-from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.log.replay import (
+    ResumeState,
+    UnusableLogError,
+    describe,
+    read_resume_state,
+    tuner_of,
+)
+from plink.autotune.protocol.addresses import (
+    address_for,
+    format_address,
+    is_wildcard,
+    parse_address,
+)
+from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name, make_secret, read_secret
+from plink.autotune.protocol.status import JobStatus
+from plink.autotune.reprobing.prober import Prober
+from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.text import printable
-from plink.cli.autotune_probing import prober_of
-from plink.cli.talk import note
+from plink.cli.stderr import note
+from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import plan as plan_file
+from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
+from plink.measure.probing.resume import check_resumable
+from plink.measure.probing.tools import TOOLS
+from probes.hosts.source import parse_hosts
 from probes.ssh.options import SshOptions
 
 _REFRESH_S = 0.5
 
 
 @dataclass(frozen=True)
-class Request:
-    """The command's options."""
+class ServeOptions:
+    """As the command takes them."""
 
     plans: Sequence[str]
     listen: str
     secret_file: str | None = None
     log: str | None = None
     metrics: str | None = None
-    watch: bool = False
+    is_watching: bool = False
     cluster: str | None = None
     hosts: str | None = None
     output: str | None = None
     ssh: SshOptions = field(default_factory=SshOptions)
 
 
-def run(request: Request) -> int:
+def run(options: ServeOptions) -> int:
     """Serve until interrupted.
 
     Raises:
         WrongUseError: a plan, secret or option that cannot be.
         PlinkError: an address cannot be listened on.
     """
-    host, port = parse_address(request.listen, "--listen")
-    given = _named(request.plans)
-    if request.secret_file is not None and len(given) > 1:
+    host, port = parse_address(options.listen, "--listen")
+    given = _named(options.plans)
+    if options.secret_file is not None and len(given) > 1:
         raise WrongUseError("--secret-file is for one job; each of several has its PLAN.secret")
     jobs: dict[str, Served] = {}
     plans: dict[str, Plan] = {}
@@ -73,13 +85,13 @@ def run(request: Request) -> int:
     for name, path in given.items():
         plans[name] = plan = plan_file.read(path)[0]
         _tuner(plan, document.label(path))
-        secrets[name] = request.secret_file or f"{path}.secret"
-        jobs[name] = Served(_job(name, plan, request.log, len(given)), _secret(secrets[name]))
+        secrets[name] = options.secret_file or f"{path}.secret"
+        jobs[name] = Served(_job(name, plan, options.log, len(given)), _secret(secrets[name]))
     prober = prober_of(
-        request.cluster,
-        request.hosts,
-        request.output,
-        request.ssh,
+        options.cluster,
+        options.hosts,
+        options.output,
+        options.ssh,
         [served.job.plan for served in jobs.values()],
     )
     server = Server(jobs, note)
@@ -87,14 +99,14 @@ def run(request: Request) -> int:
         Reprobing(served.job, server.send, prober, tell=lambda text: note(printable(text)))
         for served in jobs.values()
     ]
-    if request.metrics is not None:
-        _serve_metrics(request.metrics, [served.job.status for served in jobs.values()], server)
+    if options.metrics is not None:
+        _serve_metrics(options.metrics, [served.job.status for served in jobs.values()], server)
 
     def say(bound: str, port: int) -> None:
         for name, path in given.items():
             told = _told(plans[name], name, bound) if is_wildcard(bound) else host
             words = [
-                f"PLINK_AUTOTUNE={called(told, port)}",
+                f"PLINK_AUTOTUNE={format_address(told, port)}",
                 f"PLINK_AUTOTUNE_SECRET_FILE={secrets[name]}",
             ]
             if name != DEFAULT_JOB:
@@ -105,7 +117,7 @@ def run(request: Request) -> int:
 
     statuses = [served.job.status for served in jobs.values()]
     try:
-        watched = statuses if request.watch else None
+        watched = statuses if options.is_watching else None
         asyncio.run(_serve(server, (host, port), say, watched, reprobing))
     except KeyboardInterrupt:
         note("training goes on with the plans that are in force")
@@ -116,7 +128,7 @@ async def _serve(
     server: Server,
     address: tuple[str, int],
     say: Callable[[str, int], None],
-    watched: Sequence[Status] | None,
+    watched: Sequence[JobStatus] | None,
     reprobing: Sequence[Reprobing],
 ) -> None:
     def probe_all() -> None:
@@ -136,12 +148,12 @@ async def _serve(
         await server.close()
 
 
-async def _watch(jobs: Sequence[Status]) -> None:
+async def _watch(jobs: Sequence[JobStatus]) -> None:
     from rich.live import Live  # noqa: PLC0415
 
     with Live(auto_refresh=False, screen=False) as live:
         while True:
-            live.update(view([picture_of(job) for job in jobs]), refresh=True)
+            live.update(view(jobs), refresh=True)
             await asyncio.sleep(_REFRESH_S)
 
 
@@ -182,22 +194,22 @@ def _job(name: str, plan: Plan, log: str | None, jobs: int) -> Job:
     if log is None:
         return Job(name, plan, make)
     path = log if jobs == 1 else f"{log}.{name}"
-    return Job(name, plan, make, LogJournal(path), _kept(path, plan))
+    return Job(name, plan, make, LogJournal(path), _resume_state(path, plan))
 
 
-def _kept(path: str, plan: Plan) -> Kept | None:
-    """What an earlier daemon has left, and a sentence about it."""
+def _resume_state(path: str, plan: Plan) -> ResumeState | None:
+    """Where an earlier daemon's log ends; says what becomes of the log."""
     if path == document.STANDARD_STREAM or path.endswith(".gz"):
         raise WrongUseError(f"--log is {path}, expected a plain file", "it is added to and read")
     document.check_writable(path)
     try:
-        kept = kept_of(path, plan)
+        state = read_resume_state(path, plan)
     except UnusableLogError as error:
         note(f"tuning begins anew: {error}; the log is kept as {path}.1")
         return None
-    if kept is not None:
-        note(describe(kept, path))
-    return kept
+    if state is not None:
+        note(describe(state, path))
+    return state
 
 
 def _tuner(plan: Plan, source: str) -> Tuner:
@@ -215,7 +227,7 @@ def _secret(path: str) -> bytes:
     return make_secret(path)
 
 
-def _serve_metrics(address: str, jobs: Sequence[Status], server: Server) -> None:
+def _serve_metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> None:
     try:
         from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
 
@@ -231,3 +243,58 @@ def _serve_metrics(address: str, jobs: Sequence[Status], server: Server) -> None
         start_http_server(port, host, registry)
     except OSError as error:
         raise PlinkError(f"cannot serve metrics on {address}: {error.strerror}") from None
+
+
+def prober_of(
+    cluster: str | None,
+    hosts: str | None,
+    output: str | None,
+    ssh: SshOptions,
+    plans: Iterable[Plan],
+) -> Prober | None:
+    """What probes hosts again; None where nobody said how they are reached.
+
+    Args:
+        cluster: the cluster file.
+        hosts: or else the host list.
+        output: where the renewed cluster file goes.
+        ssh: how hosts are reached.
+        plans: of the jobs, whose hosts have to be there.
+
+    Raises:
+        WrongUseError: options, or a file, that cannot be.
+        PlinkError: a host of a plan is not there.
+    """
+    if cluster is not None and hosts is not None:
+        raise WrongUseError("--cluster and --hosts are one or the other")
+    if cluster is None and hosts is None:
+        if output is not None:
+            raise WrongUseError("--output is for what is measured again", "give --cluster FILE")
+        return None
+    output = output or cluster
+    if output is not None:
+        document.check_writable(output)
+    if cluster is not None:
+        known, source = _read(cluster), document.label(cluster)
+    else:
+        known, source = _listed(hosts or ""), document.label(hosts or "")
+    prober = Prober(known, source, output, ssh)
+    for plan in plans:
+        prober.check(plan)
+    return prober
+
+
+def _read(path: str) -> Cluster:
+    if path == document.STANDARD_STREAM:
+        raise WrongUseError("--cluster is renewed, and standard input cannot be")
+    known = cluster_file.read(path)
+    if known.rtt is not None and known.rtt.tool in TOOLS:
+        check_resumable(known, path, tool=known.rtt.tool, reading=known.rtt.reading)
+    return known
+
+
+def _listed(path: str) -> Cluster:
+    listed = parse_hosts(document.read_bytes(path), document.label(path))
+    return Cluster(
+        [Host(host.name, host.name, None, host.user, host.port, host.slots) for host in listed]
+    )

@@ -1,4 +1,4 @@
-"""`plink bench`: run a real client in several orders. What it does is in `bench_action`."""
+"""`plink bench`: run real clients and compare. What it does is in `bench_action`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ from typing import Any
 
 import click
 
+from plink.cli.options import FiniteRange, SectionedCommand, with_seed_option
 from plink.cli.progress import StageProgress
-from plink.cli.sections import SectionedCommand
-from plink.cli.seed_option import with_seed_option
 from plink.cli.ssh_options import with_ssh_options
-from plink.cli.types import FiniteRange
-
-CLIENTS = ("engine", "gloo", "openmpi", "mpich")
-
-DEFAULT_ORDERS = "given,plink,random:5"
-# Spread over the range of what is predicted.
-CORRELATED_ORDERS = "spread:12"
 
 
 @click.command(
@@ -38,7 +30,7 @@ CORRELATED_ORDERS = "spread:12"
     "--algo",
     metavar="LIST",
     help="Of a library: ring (default), segmented-ring, recursive-doubling, rabenseifner, "
-    "reduce-scatter-allgather, forced by its own switches. Of the engine the kind of plan: auto "
+    "reduce-scatter-allgather, forced by its own switches. For the engine the kind of plan: auto "
     "(default), 2lha, flat, ring, tree.",
 )
 @click.option(
@@ -55,12 +47,12 @@ CORRELATED_ORDERS = "spread:12"
     "--orders",
     metavar="LIST",
     help="Orders of a library's ranks: given, plink, random:N, spread:N, an order file, "
-    f"file:NAMES (default: {DEFAULT_ORDERS}; of several clients or sizes given,plink).",
+    "file:NAMES (default: given,plink,random:5; given,plink for several clients or sizes).",
 )
 @click.option(
     "--correlate",
     is_flag=True,
-    help=f"How well predictions rank orders: --orders {CORRELATED_ORDERS} unless given.",
+    help="How well predictions rank orders: --orders spread:12 unless given.",
 )
 @click.option(
     "--plot",
@@ -125,33 +117,6 @@ def command(**options: Any) -> int:
     Starts one rank a host over SSH, or as many as --slots says, checks every result, and compares
     the times with what the cluster file predicts. Ctrl-C prints what was measured so far.
     """
-    clients = clients_in(options["client"])
-    has_several = len(clients) > 1 or "," in options["size"] + (options["algo"] or "")
-    if has_several or clients == ["engine"]:
-        from plink.cli import bench_comparison_action  # noqa: PLC0415  numpy and paramiko
-
-        return bench_comparison_action.run_command(options, clients, StageProgress())
-
     from plink.cli.bench_action import run_command  # noqa: PLC0415  imports numpy and paramiko
 
-    if options["plan"]:
-        raise click.UsageError(f"--plan is for --client engine, not for {clients[0]}.")
-    options["algo"] = options["algo"] or "ring"
-    if options["orders"] is None:
-        options["orders"] = CORRELATED_ORDERS if options["correlate"] else DEFAULT_ORDERS
     return run_command(options, StageProgress())
-
-
-def clients_in(text: str) -> list[str]:
-    """The clients that `--client` names.
-
-    Raises:
-        UsageError: an unknown one, or one named twice.
-    """
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in CLIENTS:
-            raise click.UsageError(f"--client {name!r} is none of {', '.join(CLIENTS)}.")
-    if len(set(names)) < len(names):
-        raise click.UsageError("--client names one twice.")
-    return names

@@ -1,32 +1,41 @@
-"""`plink bench` behind its options: what to run, and how to show what came out."""
+"""`plink bench` behind its options: what to run, and what to do with the result."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plink.base.errors import WrongUseError
-from plink.base.size import parse_size
-from plink.bench.algorithms import check_algorithm
-from plink.bench.bench import bench
-from plink.bench.clients.base import Workload
+import click
+
+from plink.base.errors import PartialResultError, WrongUseError
+from plink.bench import order_report
+from plink.bench.bench import BenchOutcome, bench
+from plink.bench.cases import CaseOptions, make_cases
+from plink.bench.clients.client import Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.plot import plot
-from plink.bench.request import BenchRequest, check_workload, outlook, read_orders
-from plink.bench.result import to_json
+from plink.bench.request import CLIENTS, ENGINE, BenchRequest, check_workload, ways_of
 from plink.bench.table import render
-from plink.cli.bench_delivery import deliver, files_in
+from plink.cli.options import size_option
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
 from plink.files import cluster as cluster_file
+from plink.files import comparison as comparison_file
 from plink.files import document
+from plink.model.network import network_of
 from plink.optimize.orders.slots import filling_of, with_slots
+from plink.show.terminal.paper import paper
 
-_GLOO_OPTIONS = ("python",)
+_ORDERS = "given,plink,random:5"
+# Spread over the range of what is predicted.
+_CORRELATED_ORDERS = "spread:12"
 # Fewer hardly tell a correlation from chance.
 _LEAST_CORRELATED = 10
 
-_MPI_OPTIONS = ("mpicc", "mpirun", "remote_cache")
+_MPI = ("openmpi", "mpich")
+_PYTHON = (ENGINE, "gloo")
+_HELP = "see plink bench -h"
 
 
 def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
@@ -37,75 +46,162 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
         PlinkError, ProbesError: nothing could be measured.
         PartialResultError: not all rounds ran; what was measured before has been printed.
     """
-    _check(options)
-    request = _request(dict(options))
+    clients = _clients_in(options["client"])
+    has_several = len(clients) > 1 or "," in options["size"] + (options["algo"] or "")
+    compares_orders = not has_several and clients != [ENGINE]
+    _check(options, clients, compares_orders=compares_orders)
     with progress:
+        request = _request(options, clients, progress, compares_orders=compares_orders)
         done = bench(request, progress)
-    return deliver(
-        options,
-        to_json(done.result),
-        picture=lambda: plot(done.result),
-        tables=lambda: render(done.result),
-        stopped=done.stopped,
-    )
+    return _deliver(options, done)
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _clients_in(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in CLIENTS:
+            raise WrongUseError(
+                f"--client {name!r} is not known", f"the clients are {', '.join(CLIENTS)}"
+            )
+    if len(set(names)) < len(names):
+        raise WrongUseError("--client names one twice")
+    return names
+
+
+def _check(options: Mapping[str, Any], clients: Sequence[str], *, compares_orders: bool) -> None:
     """Refuse early what cannot end well."""
-    client = options["client"]
-    for name in _MPI_OPTIONS if client == "gloo" else _GLOO_OPTIONS:
-        if options[name] is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise WrongUseError(f"{option} is not for the client {client}", "see plink bench -h")
-    check_algorithm(client, options["algo"])
+    if options["correlate"] and not compares_orders:
+        raise WrongUseError("--correlate is for one library and one size", _HELP)
+    if options["ranks"] is not None and not compares_orders:
+        raise WrongUseError(
+            "--ranks is for the orders of one library and one size",
+            "--slots K starts K ranks on every host",
+        )
+    if options["orders"] is not None and clients == [ENGINE]:
+        raise WrongUseError(
+            f"--orders is not for the client {ENGINE}: plans decide who exchanges what with whom",
+            "--algo names kinds of plans, --plan a plan's file",
+        )
+    _check_tools(options, clients)
+    orders = [word.strip().removeprefix("file:") for word in (options["orders"] or "").split(",")]
+    sources = [options["file"], *options["plan"], *orders]
     for output in (options["output"], options["plot"]):
-        if output is None:
-            continue
-        document.check_writable(output)
-        for source in (options["file"], *files_in(options["orders"])):
-            document.refuse_same_file(source, output)
+        if output is not None:
+            document.check_writable(output)
+            for source in sources:
+                document.refuse_same_file(source, output)
 
 
-def _request(values: dict[str, Any]) -> BenchRequest:
-    workload = Workload(
-        algorithm=values["algo"],
-        size_bytes=parse_size(values["size"]),
-        warmups=values["warmups"],
-        repetitions=values["repetitions"],
-        timeout_s=values["timeout_s"],
-    )
-    cluster, made_from = cluster_file.read(values["file"])
+def _check_tools(options: Mapping[str, Any], clients: Sequence[str]) -> None:
+    mpi = [client for client in clients if client in _MPI]
+    is_for = {
+        "plan": [ENGINE],
+        "python": _PYTHON,
+        "mpicc": _MPI,
+        "mpirun": _MPI,
+        "remote_cache": _MPI,
+    }
+    for name, users in is_for.items():
+        option = f"--{name.replace('_', '-')}"
+        if options[name] and not any(client in users for client in clients):
+            raise WrongUseError(
+                f"{option} is for {' and '.join(users)}, not for --client {','.join(clients)}",
+                _HELP,
+            )
+        if options[name] and name in ("mpicc", "mpirun") and len(mpi) > 1:
+            raise WrongUseError(
+                f"{option} is for one MPI, and here are {' and '.join(mpi)}",
+                "put the tools of both on the PATH",
+            )
+
+
+def _request(
+    options: Mapping[str, Any],
+    clients: Sequence[str],
+    progress: StageProgress,
+    *,
+    compares_orders: bool,
+) -> BenchRequest:
+    values = dict(options)
+    words = [] if values["algo"] is None else [word.strip() for word in values["algo"].split(",")]
+    ways = ways_of(clients, words)
+    if values["plan"] and not any(word in ways[ENGINE] for word in words):
+        ways[ENGINE] = []
+    workloads = _workloads(values)
+    cluster = cluster_file.read(values["file"])
     slots = values["slots"] or 1
     filling = filling_of(with_slots(cluster.hosts, slots), values["ranks"])
-    check_workload(workload, filling.ranks)
-    seed = values["seed"]
-    ahead = outlook(cluster, values["client"], workload, filling.ranks)
-    orders = read_orders(
-        values["orders"],
-        cluster,
-        made_from,
-        ahead,
-        seed=seed,
-        time_limit_s=values["time_limit_s"],
+    for workload in workloads:
+        check_workload(workload, filling.ranks, may_be_tiny=not compares_orders)
+    orders = values["orders"]
+    if orders is None and compares_orders:
+        orders = _CORRELATED_ORDERS if values["correlate"] else _ORDERS
+    wanted = CaseOptions(
+        ways=ways,
+        plan_files=values["plan"],
+        orders=orders,
+        workloads=workloads,
+        slots=slots,
         filling=filling,
+        seed=values["seed"],
+        time_limit_s=values["time_limit_s"],
     )
-    if values["correlate"] and len(orders) < _LEAST_CORRELATED:
+    cases = make_cases(wanted, cluster, progress)
+    if values["correlate"] and len(cases) < _LEAST_CORRELATED:
         raise WrongUseError(
-            f"--correlate needs at least {_LEAST_CORRELATED} orders, and these are {len(orders)}",
+            f"--correlate needs at least {_LEAST_CORRELATED} orders, and these are {len(cases)}",
             "ask for more, such as --orders given,plink,spread:12",
         )
+    known = network_of(cluster)
+    plans = [case.plan for case in cases if case.plan is not None]
     return BenchRequest(
         cluster=cluster,
         source=document.label(values["file"]),
-        made_from=made_from,
-        client=values["client"],
-        workload=workload,
-        orders=orders,
-        ahead=ahead,
+        cases=cases,
+        compares_orders=compares_orders,
+        network=known.network,
+        groups=plans[0].groups if plans else cluster.groups,
+        assumptions=known.assumptions if known.has_rates else (),
         rounds=values["rounds"],
-        seed=seed,
+        seed=values["seed"],
         slots=slots,
         ssh=take_ssh_options(values),
         python=values["python"],
         tools=MpiTools(values["mpicc"], values["mpirun"], values["remote_cache"]),
     )
+
+
+def _workloads(options: Mapping[str, Any]) -> list[Workload]:
+    sizes = [size_option(text) for text in options["size"].split(",")]
+    if len(set(sizes)) < len(sizes):
+        raise WrongUseError("--size asks for a size twice")
+    return [
+        Workload(
+            size_bytes=size_bytes,
+            warmups=options["warmups"],
+            repetitions=options["repetitions"],
+            timeout_s=options["timeout_s"],
+        )
+        for size_bytes in sizes
+    ]
+
+
+def _deliver(options: Mapping[str, Any], done: BenchOutcome) -> int:
+    """Write and print what was measured; return the exit code."""
+    result, orders = done.result, done.orders
+    data = (
+        comparison_file.to_json(result) if orders is None else order_report.to_json(result, orders)
+    )
+    output: str | None = options["output"]
+    if output is not None:
+        document.write_bytes(output, document.dump(data))
+    if options["plot"] is not None:
+        document.write_bytes(options["plot"], plot(result, orders).encode())
+    if output != document.STANDARD_STREAM:
+        if options["as_json"]:
+            click.echo(json.dumps(data, ensure_ascii=False))
+        else:
+            paper(None).console.print(render(result, orders))
+    if done.stopped is not None:
+        raise PartialResultError(f"not all rounds ran: {done.stopped}", done.stopped.hint)
+    return 0

@@ -11,10 +11,9 @@ from rich.text import Text
 
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
 from plink.base.text import counted, printable
-from plink.cli.failures import name_some, naming_unreached
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
-from plink.cli.talk import note, warn
+from plink.cli.stderr import name_some, naming_unreached, note, warn
 from plink.cli.unused_options import refuse_unused
 from plink.files import cluster as cluster_file
 from plink.files import document
@@ -52,7 +51,7 @@ def run_command(
     """
     values = dict(options)
     source = document.label(values["check"])
-    cluster, _ = cluster_file.read(values["check"])
+    cluster = cluster_file.read(values["check"])
     rtt = _comparable(cluster, source)
     refuse_unused(given, rtt.tool, f"and {source} was measured with {rtt.tool}")
     partners = values["rounds"] or CHECK_PARTNERS

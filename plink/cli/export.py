@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from plink.cli.types import FiniteRange
+from plink.cli.options import FiniteRange
 
 
 @click.command(epilog="Example: plink export cluster.json --percentile 50 -o matrix.csv")
@@ -40,7 +40,7 @@ def command(
         raise click.UsageError("--percentile and --unit are for round-trip times.")
     document.check_writable(output)
     document.refuse_same_file(cluster_file, output)
-    found, _ = cluster.read(cluster_file)
+    found = cluster.read(cluster_file)
     source = document.label(cluster_file)
     if quantity == "bandwidth":
         gbit_s = cluster.measured_bandwidth(found, source).gbit_s

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from plink.cli.seed_option import with_seed_option
-from plink.cli.types import FiniteRange
+from plink.cli.options import FiniteRange, with_seed_option
 
 
 @click.command(epilog="Example: plink group cluster.json --truth racks.txt")

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.text import counted
-from plink.cli.talk import note, warn
+from plink.cli.stderr import note, warn
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster, measured_rtt
@@ -55,7 +55,7 @@ def run(request: Request) -> int:
         WrongUseError: wrong options, or a file without round-trip times and bandwidths.
     """
     wanted = _check(request)
-    cluster, _ = cluster_file.read(request.file)
+    cluster = cluster_file.read(request.file)
     source = document.label(request.file)
     if cluster.bandwidth is None:
         measured_rtt(cluster, source)

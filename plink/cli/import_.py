@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from plink.cli import talk
-from plink.cli.types import FiniteRange
+from plink.cli import stderr
+from plink.cli.options import FiniteRange, size_option
 
 _UNITS = ["ns", "us", "µs", "ms", "s"]
 
@@ -40,7 +40,6 @@ def command(
     gbit_s). A host's name becomes its address.
     """
     from plink.base.errors import EXIT_PARTIAL  # noqa: PLC0415  numpy would slow `--help`
-    from plink.base.size import parse_size  # noqa: PLC0415
     from plink.files import cluster, document  # noqa: PLC0415
     from plink.measure.importing.source import import_measurement  # noqa: PLC0415
 
@@ -48,13 +47,13 @@ def command(
     document.refuse_same_file(measured, output)
     content = document.read_bytes(measured)
     source = document.label(measured)
-    size_bytes = None if size is None else parse_size(size)
+    size_bytes = None if size is None else size_option(size)
     found = import_measurement(content, source, unit=unit, percentile=percentile, size=size_bytes)
     cluster.write(output, found)
     for part in (found.rtt, found.bandwidth):
         for note in () if part is None else part.notes:
-            talk.note(note)
+            stderr.note(note)
     failures = () if found.bandwidth is None else found.bandwidth.failures
     for failure in failures:
-        talk.warn(f"{failure.source} and {failure.destination}: {failure.reason}")
+        stderr.warn(f"{failure.source} and {failure.destination}: {failure.reason}")
     return EXIT_PARTIAL if failures else 0

@@ -8,8 +8,7 @@ import click
 from click.core import ParameterSource
 
 from plink.cli.format_option import CommandWithFormats, with_format_option
-from plink.cli.seed_option import with_seed_option
-from plink.cli.types import FiniteRange
+from plink.cli.options import FiniteRange, with_seed_option
 
 _OF_THE_SEARCH = {
     "algorithm": "--algo",

@@ -13,9 +13,9 @@ import numpy as np
 from rich.console import Console
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
-from plink.base.size import parse_size
 from plink.base.text import counted, printable, rtt_text, share_text
-from plink.cli.talk import note, warn
+from plink.cli.options import size_option
+from plink.cli.stderr import note, warn
 from plink.deploy import launchers
 from plink.files import cluster, document
 from plink.files import order as order_file
@@ -24,9 +24,9 @@ from plink.files.measurement import Failure
 from plink.files.order import Order
 from plink.files.rtt import readings_at
 from plink.optimize.orders.by_bandwidth import is_by_bandwidth
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.optimize.orders.quality import doubt
 from plink.optimize.orders.slots import with_slots
-from plink.optimize.orders.solve import Task, solve_order
 from plink.show.terminal.order import print_order
 from plink.show.terminal.paper import paper
 from solvers.exact.verdict import Engine
@@ -147,15 +147,15 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
             verb = "has" if len(request.given_options) == 1 else "have"
             note(f"nothing is searched: {', '.join(request.given_options)} {verb} no effect")
         return order, ()
-    hosts = _read_at(request, cluster.from_json(data, source), source)
+    hosts = _read_at(request, cluster.from_json(data, source, document.digest(content)), source)
     if request.format_name is not None and request.ranks is None:
         # What cannot be written in this order cannot in any: it is refused before the search.
         slotted = with_slots(hosts.hosts, request.slots)
         launchers.render(request.format_name, slotted, hosts.groups)
-    task = Task(
+    wanted = OrderRequest(
         algorithm=request.algorithm,
         objective=request.objective,
-        size_bytes=parse_size(request.size),
+        size_bytes=size_option(request.size),
         seed=request.seed,
         time_limit_s=request.time_limit_s,
         prove_s=request.prove_s,
@@ -167,10 +167,9 @@ def _order(request: Request) -> tuple[Order, Sequence[Failure]]:
     )
     console = _talk()
     with console.status("") as status:
-        order = solve_order(
+        order = find_order(
             hosts,
-            document.digest(content),
-            task,
+            wanted,
             _show_on(status.update) if console.is_terminal else None,
         )
     return order, hosts.unreachable

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
-from plink.base.size import parse_size
-from plink.cli.talk import note, warn
+from plink.cli.options import size_option
+from plink.cli.stderr import note, warn
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import plan as plan_file
-from plink.optimize.plans.solve import Task, solve_plan
+from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.show.terminal.paper import paper
-from plink.show.terminal.plan import print_plan, to_json
+from plink.show.terminal.plan import planned_to_json, print_plan
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,9 @@ def run(request: Request) -> int:
     Raises:
         WrongUseError: wrong options, or a file that is no cluster.
     """
-    task = Task(request.kind, parse_size(request.size), request.ranks_per_host, request.seed)
+    wanted = PlanRequest(
+        request.kind, size_option(request.size), request.ranks_per_host, request.seed
+    )
     has_data_on_stdout = request.output == document.STANDARD_STREAM
     if has_data_on_stdout and request.as_json:
         raise WrongUseError(
@@ -46,14 +48,14 @@ def run(request: Request) -> int:
     if request.output is not None:
         document.check_writable(request.output)
         document.refuse_same_file(request.file, request.output)
-    cluster, digest = cluster_file.read(request.file)
+    cluster = cluster_file.read(request.file)
     talk = Console(stderr=True, highlight=False, markup=False, emoji=False)
     with talk.status("") as status:
-        found = solve_plan(cluster, digest, task, status.update if talk.is_terminal else None)
+        found = find_plan(cluster, wanted, status.update if talk.is_terminal else None)
     if request.output is not None:
         plan_file.write(request.output, found.plan)
     if request.as_json:
-        text = json.dumps(to_json(found), ensure_ascii=False)
+        text = json.dumps(planned_to_json(found), ensure_ascii=False)
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         source = document.label(request.file)

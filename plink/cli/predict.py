@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from plink.cli.seed_option import with_seed_option
+from plink.cli.options import with_seed_option
 
 
 @click.command(

@@ -10,9 +10,9 @@ import click
 from rich.console import Console
 
 from plink.base.errors import WrongUseError
-from plink.base.size import parse_size
 from plink.bench.orders import as_permutation
-from plink.cli.talk import note
+from plink.cli.options import size_option
+from plink.cli.stderr import note
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import order as order_file
@@ -20,11 +20,11 @@ from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.optimize.forecast import Orders, forecast, to_json
 from plink.optimize.orders.slots import filling_of, slots_of
-from plink.show.terminal.forecast import print_forecast
+from plink.show.terminal.algorithms import print_forecast
 from plink.show.terminal.paper import paper
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def run(request: Request) -> None:
     Raises:
         WrongUseError: wrong options, or files that are no order and cluster of the same hosts.
     """
-    size_bytes = parse_size(request.size)
+    size_bytes = size_option(request.size)
     cluster, orders = _read(request)
     algorithms = [_find(name) for name in request.algorithms] or list(ALGORITHMS.values())
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
@@ -82,7 +82,7 @@ def _read(request: Request) -> tuple[Cluster, Orders]:
     if data.get("format") != order_file.FORMAT:
         if request.cluster is not None:
             raise WrongUseError(f"{source}: is no order file, so --cluster has no use")
-        cluster = cluster_file.from_json(data, source)
+        cluster = cluster_file.from_json(data, source, document.digest(content))
         return cluster, Orders(source, None, filling_of(cluster.hosts, None))
     order = order_file.from_json(data, source)
     if request.cluster is None:
@@ -90,13 +90,15 @@ def _read(request: Request) -> tuple[Cluster, Orders]:
             f"{source}: an order file does not hold what was measured",
             "name the cluster file that it was made from with --cluster",
         )
-    cluster, digest = cluster_file.read(request.cluster)
+    cluster = cluster_file.read(request.cluster)
     everyone = [*order.hosts, *order.unused]
     hosts = as_permutation([host.name for host in everyone], cluster.names, source)
-    if order.made_from not in (None, digest):
+    if order.made_from not in (None, cluster.file_hash):
         note(f"{source} was not made from {request.cluster} as it is now")
     placement = [hosts[host] for host in _host_of_rank(order)]
-    return cluster, Orders(source, placement, Filling(slots_of(order, cluster.hosts), order.ranks))
+    return cluster, Orders(
+        source, placement, RankLayout(slots_of(order, cluster.hosts), order.ranks)
+    )
 
 
 def _host_of_rank(order: Order) -> Sequence[int]:

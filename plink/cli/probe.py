@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from plink.cli.options import SectionedCommand
 from plink.cli.probe_options import with_probe_options
 from plink.cli.progress import StageProgress
-from plink.cli.sections import SectionedCommand
 from plink.cli.ssh_options import with_ssh_options
 from plink.cli.transfer_options import with_transfer_options
 from plink.cli.unused_options import given_options, refuse_beside_all, refuse_unused

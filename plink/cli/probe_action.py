@@ -10,11 +10,10 @@ from typing import Any
 import click
 
 from plink.base.errors import EXIT_PARTIAL, PlinkError, WrongUseError
-from plink.cli.failures import name_some, naming_unreached
 from plink.cli.progress import StageProgress
 from plink.cli.resume_command import resume_command
 from plink.cli.ssh_options import take_ssh_options
-from plink.cli.talk import warn
+from plink.cli.stderr import name_some, naming_unreached, warn
 from plink.cli.transfer_options import take_transfers
 from plink.cli.uplinks_action import chosen_groups, report_uplinks
 from plink.files import cluster as cluster_file
@@ -39,8 +38,8 @@ from plink.measure.probing.resume import (
 from plink.measure.probing.run import ProbeResult, probe
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.question import group_question
-from probes.hosts.allocation import parse_allocation
 from probes.hosts.host import ListedHost
+from probes.hosts.slurm import parse_allocation
 from probes.hosts.source import parse_hosts
 
 # In place of a host list: the hosts of the Slurm job that plink runs in.
@@ -76,7 +75,7 @@ def prepared(
     values["nics"] = read_nics(values["nics"])
     earlier: Cluster | None = None
     if resume is not None:
-        earlier, _ = cluster_file.read(resume)
+        earlier = cluster_file.read(resume)
         take_over(values, earlier, resume)
     values["seed"] = values["seed"] or 0
     listed, made_from = _listed_hosts(hosts, earlier, resume)

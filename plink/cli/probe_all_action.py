@@ -10,11 +10,10 @@ import click
 from plink.api.chain import GroupsResult, StageResult, probe_all
 from plink.base.errors import EXIT_PARTIAL, PlinkError
 from plink.base.text import counted
-from plink.cli.failures import naming_unreached
 from plink.cli.probe_action import go_on, prepared, report_pairs, warn_of_gaps
 from plink.cli.progress import StageProgress
 from plink.cli.resume_command import resume_all_command
-from plink.cli.talk import note, warn
+from plink.cli.stderr import naming_unreached, note, warn
 from plink.cli.uplinks_action import report_uplinks
 from plink.files import cluster as cluster_file
 from plink.files import document

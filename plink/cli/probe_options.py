@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from plink.cli.sections import options_of, with_options
-from plink.cli.types import FiniteRange, RoundsType
+from plink.cli.options import FiniteRange, RoundsType, options_of, with_options
 from plink.measure.probing.limits import (
     CHECK_PASSES,
     DEFAULT_COUNTS,

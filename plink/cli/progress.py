@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from plink.base.text import printable
-from plink.cli.talk import note
+from plink.cli.stderr import note
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from plink.base.text import printable
+
 
 @click.command(epilog="Example: plink report cluster.json order.json -o report.html")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
@@ -22,6 +24,24 @@ def command(files: tuple[str, ...], output: str) -> None:
     throughput, load and decisions over time. `-`: standard input. Needs the extra `report`
     (plotly).
     """
-    from plink.cli.report_action import run  # noqa: PLC0415  numpy would slow `--help`
+    # numpy and rich would slow `--help`.
+    from rich.console import Console  # noqa: PLC0415
 
-    run(files, output)
+    from plink.files import document  # noqa: PLC0415
+    from plink.show.page.html import page, plotly_js  # noqa: PLC0415
+    from plink.show.page.report import report  # noqa: PLC0415
+    from plink.show.page.subject import read_inputs  # noqa: PLC0415
+
+    library = plotly_js()
+    document.check_writable(output)
+    for path in files:
+        document.refuse_same_file(path, output)
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    with console.status("reading"):
+        subject = read_inputs(files)
+    with console.status("drawing"):
+        title, sections = report(subject, [document.label(path) for path in files])
+        content = page(title, sections, library).encode()
+    document.write_bytes(output, content)
+    if output != document.STANDARD_STREAM:
+        click.echo(f"{printable(output)}: {len(content) / 1e6:.1f} MB", err=True)

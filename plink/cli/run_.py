@@ -1,13 +1,27 @@
-"""`plink run`: start a job over SSH in an order. What it does is in `run_action`."""
+"""`plink run`: start a job over SSH in an order."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from plink.cli.sections import SectionedCommand
-from plink.cli.ssh_options import with_ssh_options
+from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
+from plink.base.text import printable
+from plink.cli.options import SectionedCommand
+from plink.cli.ssh_options import take_ssh_options, with_ssh_options
+from plink.cli.stderr import print_error
+
+if TYPE_CHECKING:
+    from plink.deploy.run import EndedRank
+    from plink.files.cluster import Host
+    from plink.files.order import Order
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @click.command(
@@ -37,13 +51,76 @@ from plink.cli.ssh_options import with_ssh_options
     "--cwd", "folder", metavar="DIR", help="Folder on the hosts (default: this one, if there)."
 )
 @with_ssh_options
-def command(**options: Any) -> int:
+def command(**values: Any) -> int:
     """Start a torch job on the hosts of an order, a process a rank, and wait for it.
 
     Every process finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
     the measured network interface in its environment. Output comes with the rank in front. When one
     fails, or with Ctrl-C, all are ended; the exit code is the job's.
     """
-    from plink.cli.run_action import run_command  # noqa: PLC0415  imports numpy and paramiko
+    # numpy and paramiko would slow `--help`.
+    from plink.deploy.launchers.format import places  # noqa: PLC0415
+    from plink.deploy.remote.hosts import describe  # noqa: PLC0415
+    from plink.deploy.run import rank_command, rank_environments, run_job  # noqa: PLC0415
+    from plink.files import document  # noqa: PLC0415
+    from plink.files import order as order_file  # noqa: PLC0415
+    from plink.measure.listed import as_listed  # noqa: PLC0415
+    from probes.reach import reach  # noqa: PLC0415
 
-    return run_command(options)
+    ssh = take_ssh_options(values)
+    order = order_file.read(values["order"])
+    extra = _variables(values["variables"])
+    ranked = _ranked(order, values["slots"])
+    listed = [as_listed(host, document.label(values["order"])) for host in order.hosts]
+    with reach(listed, ssh) as reached:
+        for failure in reached.failures[:1]:
+            raise failure
+        found = describe(order.hosts, reached)
+        by_name = {host.name: host for host in found}
+        hosts = [replace(by_name[given.name].entry, slots=given.slots) for given in ranked]
+        interfaces = {host.name: host.interface for host in found}
+        environments = rank_environments(hosts, interfaces, values["master_port"], extra)
+        folder = values["folder"] or str(Path.cwd())
+        commands = [rank_command(folder, each, values["words"]) for each in environments]
+        sessions = [by_name[place.host.name].session for place in places(hosts)]
+        failed = run_job(sessions, commands, _show)
+    return _exit_code(failed)
+
+
+def _ranked(order: Order, slots: int | None) -> list[Host]:
+    """The hosts in rank order, with as many slots as ranks in a row."""
+    from plink.optimize.orders.slots import with_slots  # noqa: PLC0415  as above
+
+    if slots is None:
+        return order.ranked
+    if order.host_of_rank is not None:
+        raise WrongUseError(
+            "the order has ranks of a host apart, which --nproc-per-host cannot change",
+            "plink order CLUSTER --slots makes another one",
+        )
+    return with_slots(order.hosts, slots)
+
+
+def _exit_code(failed: EndedRank | None) -> int:
+    if failed is None:
+        return 0
+    place = f"rank {failed.rank} on {failed.host}"
+    if failed.status is None:
+        print_error(PlinkError(f"{place}: {failed.reason}"))
+        return EXIT_FAILED
+    print_error(PlinkError(f"{place} ended with exit status {failed.status}"))
+    return failed.status
+
+
+def _variables(assignments: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not equals or not _VARIABLE.fullmatch(name):
+            raise WrongUseError(f"--env {text!r} is not NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def _show(rank: int, line: str) -> None:
+    click.echo(f"[{rank}] {printable(line)}")

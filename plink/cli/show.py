@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
-from plink.cli.types import FiniteRange
+from plink.base.errors import WrongUseError
+from plink.cli.options import FiniteRange
+from plink.cli.stderr import note
 
 
 @click.command(epilog="Example: plink show cluster.json --percentile 50")
@@ -20,6 +25,118 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     A cluster's hosts are sorted so that near ones stand together. In its picture a row is a
     source, a column a destination, and bright is near.
     """
-    from plink.show.terminal.show import show  # noqa: PLC0415  rich and numpy would slow `--help`
+    # What prints one kind of file is imported for that kind alone; numpy would slow `--help`.
+    from plink.autotune.log import records  # noqa: PLC0415
+    from plink.files import cluster, comparison, document, order, plan  # noqa: PLC0415
 
-    show(file, percentile=percentile, width=width, as_json=as_json)
+    source = document.label(file)
+    content = document.read_bytes(file)
+    is_log = records.is_log(content)
+    data = {} if is_log else document.parse(content, source)
+    found = data.get("format")
+    if percentile is not None and (
+        is_log or found in (order.FORMAT, plan.FORMAT, comparison.FORMAT)
+    ):
+        raise WrongUseError(f"{source}: --percentile is for cluster files")
+    if is_log:
+        _show_tuned(content, source, width, as_json)
+    elif found == cluster.FORMAT:
+        _show_cluster(data, source, percentile, width, as_json)
+    elif found == order.FORMAT:
+        _show_order(data, source, width, as_json)
+    elif found == plan.FORMAT:
+        _show_plan(data, source, width, as_json)
+    elif found == comparison.FORMAT:
+        _show_comparison(data, source, width, as_json)
+    else:
+        named = f"a {document.brief(found)} file" if isinstance(found, str) else "no plink file"
+        raise WrongUseError(
+            f"{source}: is {named}",
+            "plink show takes cluster, order, plan and comparison files, and autotune's logs",
+        )
+
+
+def _show_cluster(
+    data: Mapping[str, Any], source: str, percentile: float | None, width: int | None, as_json: bool
+) -> None:
+    from plink.files import cluster  # noqa: PLC0415
+    from plink.files.rtt import readings_at  # noqa: PLC0415
+    from plink.show.terminal.bandwidth import bandwidth_to_json  # noqa: PLC0415
+    from plink.show.terminal.page import print_cluster  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+    from plink.show.terminal.routes import routes_to_json  # noqa: PLC0415
+    from plink.show.terminal.summary import summarise, to_json  # noqa: PLC0415
+
+    found = cluster.from_json(data, source)
+    summary = None
+    if found.rtt is not None:
+        chosen, _ = readings_at(found.rtt, percentile, source)
+        summary = summarise(found.names, found.rtt, chosen)
+    if as_json:
+        _print_json(to_json(found, summary) | bandwidth_to_json(found) | routes_to_json(found))
+    else:
+        print_cluster(paper(width), source, found, summary)
+
+
+def _show_order(data: Mapping[str, Any], source: str, width: int | None, as_json: bool) -> None:
+    from plink.files import order  # noqa: PLC0415
+    from plink.optimize.orders.quality import doubt  # noqa: PLC0415
+    from plink.show.terminal.order import print_order  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+    from plink.show.terminal.ranks import print_ranks  # noqa: PLC0415
+
+    found = order.from_json(data, source)
+    if as_json:
+        _print_json(order.to_json(found))
+        return
+    page = paper(width)
+    print_order(page.console, found, with_hosts=False)
+    if len(found.hosts) > 1:
+        print_ranks(page, found)
+    if sceptical := doubt(found):
+        note(sceptical)
+
+
+def _show_plan(data: Mapping[str, Any], source: str, width: int | None, as_json: bool) -> None:
+    from plink.files import plan  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+    from plink.show.terminal.plan import plan_to_json, print_plan_page  # noqa: PLC0415
+
+    found = plan.from_json(data, source)
+    if as_json:
+        _print_json(plan_to_json(found))
+    else:
+        print_plan_page(paper(width).console, found)
+
+
+def _show_comparison(
+    data: Mapping[str, Any], source: str, width: int | None, as_json: bool
+) -> None:
+    from plink.bench.table import render  # noqa: PLC0415
+    from plink.files import comparison  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+
+    found = comparison.from_json(data, source)
+    if as_json:
+        _print_json(comparison.to_json(found))
+    else:
+        paper(width).console.print(render(found))
+
+
+def _show_tuned(content: bytes, source: str, width: int | None, as_json: bool) -> None:
+    from plink.autotune.log import records  # noqa: PLC0415
+    from plink.autotune.log.history import history_of  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+    from plink.show.terminal.tuned import print_tuned_page, tuned_to_json  # noqa: PLC0415
+
+    run = history_of([records.parse(content, source)], with_replay=False)
+    if as_json:
+        _print_json(tuned_to_json(run))
+    else:
+        print_tuned_page(paper(width).console, run, source)
+
+
+def _print_json(data: Mapping[str, Any]) -> None:
+    from plink.files import document  # noqa: PLC0415
+
+    document.write_bytes(document.STANDARD_STREAM, document.dump(data))

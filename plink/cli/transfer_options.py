@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from plink.cli.sections import options_of, with_options
+from plink.cli.options import options_of, with_options
 from plink.measure.probing.limits import DIRECTIONS, MAX_DURATION_S, MAX_STREAMS
 from plink.measure.probing.transfers import TransferSettings
 

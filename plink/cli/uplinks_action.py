@@ -8,14 +8,14 @@ import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.cli.resume_command import resume_command
-from plink.cli.talk import warn
+from plink.cli.stderr import warn
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.measure.probing.group_list import read_groups
 from plink.measure.probing.limits import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
-from plink.show.terminal.uplinks import uplink_lines
+from plink.show.terminal.bandwidth import uplink_lines
 
 
 def chosen_groups(

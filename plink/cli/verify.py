@@ -1,14 +1,30 @@
-"""`plink verify`: does a launcher keep an order? What it does is in `verify_action`."""
+"""`plink verify`: does a launcher keep an order?"""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import shlex
+import socket
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from plink.cli.sections import SectionedCommand
-from plink.cli.ssh_options import with_ssh_options
-from plink.cli.types import FiniteRange
+from plink.base.errors import EXIT_CHANGED, WrongUseError
+from plink.base.text import printable
+from plink.cli.options import FiniteRange, SectionedCommand
+from plink.cli.ssh_options import take_ssh_options, with_ssh_options
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from plink.deploy.verify import PlacedRank, Trial
+    from plink.files.cluster import Host
+
+# More ranks that moved are told as so many.
+_MAX_ROWS = 40
 
 
 @click.command(
@@ -38,13 +54,96 @@ from plink.cli.types import FiniteRange
 )
 @with_ssh_options
 @click.option("--json", "as_json", is_flag=True, help="Print every rank as JSON.")
-def command(**options: Any) -> int:
+def command(**values: Any) -> int:
     """Run a launcher on an order, and compare where every rank is with where it should be.
 
     The launcher gets the file that plink order writes for it, and a program that reports its rank,
     host and addresses. The exit code is 0 where the order was kept, 4 where it was not. After --
     stands a command instead of plink's own, with FILE, RANKS and PROGRAM in it.
     """
-    from plink.cli.verify_action import run_command  # noqa: PLC0415  imports numpy and paramiko
+    # numpy and paramiko would slow `--help`.
+    from plink.deploy.remote.ssh_files import write_ssh_files  # noqa: PLC0415
+    from plink.deploy.verify import compare, known_cause, run_trial  # noqa: PLC0415
+    from plink.files import order as order_file  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
 
-    return run_command(options)
+    ssh = take_ssh_options(values)
+    order = order_file.read(values["order"])
+    trial = _trial(values)
+    with tempfile.TemporaryDirectory(prefix="plink-verify-") as name:
+        folder = Path(name)
+        # The launcher finds this `ssh` first, which reaches the hosts as plink does.
+        write_ssh_files(folder, order.hosts, ssh)
+        ranks = compare(order.ranked, run_trial(trial, order.ranked, folder))
+    is_kept = all(rank.is_kept for rank in ranks)
+    cause = None if is_kept else known_cause(ranks, _local(order.hosts))
+    if values["as_json"]:
+        data = {
+            "launcher": trial.launcher,
+            "command": trial.command,
+            "kept": is_kept,
+            "reason": cause,
+            "ranks": [vars(rank) for rank in ranks],
+        }
+        click.echo(json.dumps(data, ensure_ascii=False))
+    else:
+        paper(None).console.print(_comparison(trial.launcher, ranks, cause))
+    return 0 if is_kept else EXIT_CHANGED
+
+
+def _trial(values: dict[str, Any]) -> Trial:
+    """What the options ask to be run.
+
+    Raises:
+        WrongUseError: a launcher that cannot be run, or options that exclude each other.
+    """
+    from plink.deploy.verify import RANK_VARIABLES, Trial, default_command  # noqa: PLC0415
+
+    line = default_command(values["launcher"], values["program"])
+    if values["words"]:
+        if values["program"] is not None:
+            raise WrongUseError("--program does not go with a command of your own")
+        line = _own(values["words"])
+    if values["python"] is not None and RANK_VARIABLES[values["launcher"]] != "RANK":
+        raise WrongUseError(f"--python is not for {values['launcher']}", "see plink verify -h")
+    return Trial(values["launcher"], line, values["python"], values["timeout_s"])
+
+
+def _own(words: Sequence[str]) -> str:
+    """The user's command as a shell line; a command of one word is a shell line already."""
+    if len(words) == 1:
+        return words[0]
+    return shlex.join(words)
+
+
+def _local(hosts: Sequence[Host]) -> str | None:
+    """The host of the order that this machine is, or None."""
+    own = socket.gethostname()
+    names = {host.name for host in hosts}
+    return next((name for name in (own, own.partition(".")[0]) if name in names), None)
+
+
+def _comparison(launcher: str, ranks: Sequence[PlacedRank], cause: str | None) -> RenderableType:
+    """One line where the order was kept, else the ranks that are elsewhere, and why."""
+    from rich.console import Group  # noqa: PLC0415  as above
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    moved = [rank for rank in ranks if not rank.is_kept]
+    hosts = len({rank.expected for rank in ranks})
+    if not moved:
+        return Text(f"{launcher} keeps the order: {len(ranks)} ranks on {hosts} hosts")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("rank", justify="right")
+    table.add_column("order")
+    table.add_column("launcher")
+    for rank in moved[:_MAX_ROWS]:
+        table.add_row(str(rank.rank), printable(rank.expected), printable(rank.found))
+    parts: list[RenderableType] = [
+        Text(f"{launcher} does not keep the order: {len(moved)} of {len(ranks)} ranks moved"),
+        table,
+    ]
+    if len(moved) > _MAX_ROWS:
+        parts.append(Text(f"and {len(moved) - _MAX_ROWS} more; --json prints all"))
+    parts.append(Text(printable(f"why: {cause or 'no known reason'}")))
+    return Group(*parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from plink.base.errors import WrongUseError
@@ -60,6 +60,8 @@ class Cluster:
     Args:
         unreachable: listed hosts that are not among `hosts`.
         made_from: the hash of the file that this was made from.
+        file_hash: the hash of the file that this was read from, which whatever is made of it names;
+            None where it stands in no file.
         groups: of hosts, where they are known.
         uplinks: what the groups' uplinks carry.
         grouping: how plink found the groups; None where they were given.
@@ -74,6 +76,7 @@ class Cluster:
     groups: Sequence[Group] = ()
     uplinks: UplinkMeasurement | None = None
     grouping: Grouping | None = None
+    file_hash: str | None = field(default=None, compare=False)
 
     @property
     def names(self) -> list[str]:
@@ -122,14 +125,13 @@ def nothing_measured(source: str) -> WrongUseError:
     )
 
 
-def read(path: str) -> tuple[Cluster, str]:
-    """A cluster file and the hash of its content.
+def read(path: str) -> Cluster:
+    """The cluster in a file.
 
     Raises:
         WrongUseError: not a cluster file, or one with values that cannot be.
     """
-    content = document.read_bytes(path)
-    return parse(content, document.label(path)), document.digest(content)
+    return parse(document.read_bytes(path), document.label(path))
 
 
 def write(path: str, cluster: Cluster) -> None:
@@ -139,11 +141,11 @@ def write(path: str, cluster: Cluster) -> None:
 
 def parse(content: bytes, source: str) -> Cluster:
     """The cluster in the JSON text `content`; `source` names it in errors."""
-    return from_json(document.parse(content, source), source)
+    return from_json(document.parse(content, source), source, document.digest(content))
 
 
-def from_json(data: Mapping[str, Any], source: str) -> Cluster:
-    """The cluster that a JSON object stands for; `source` names it in errors."""
+def from_json(data: Mapping[str, Any], source: str, file_hash: str | None = None) -> Cluster:
+    """The cluster that a JSON object stands for; `source` names the file in errors."""
     document.check_format(data, source, FORMAT, VERSION)
     fields = Fields(data, source)
     hosts = parse_hosts(fields)
@@ -164,6 +166,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
         groups=groups_part.parse_groups(fields, names),
         uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks),
         grouping=None if grouping is None else grouping_part.parse(grouping, names),
+        file_hash=file_hash,
     )
 
 

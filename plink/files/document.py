@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.files.output import check_output, write_output
+from plink.base.output import check_output, write_output
 
 STANDARD_STREAM = "-"
 _MAX_BYTES = 1 << 30

@@ -179,14 +179,13 @@ class Order:
         return (cost_us - self.lower_bound_us) / cost_us
 
 
-def read(path: str) -> tuple[Order, str]:
-    """An order file and the hash of its content.
+def read(path: str) -> Order:
+    """The order in a file.
 
     Raises:
         WrongUseError: not an order file, or one with values that cannot be.
     """
-    content = document.read_bytes(path)
-    return parse(content, document.label(path)), document.digest(content)
+    return parse(document.read_bytes(path), document.label(path))
 
 
 def write(path: str, order: Order) -> None:

@@ -14,7 +14,7 @@ from plink.model.network import network_of
 from plink.optimize.orders.slots import modelled
 from plink.optimize.prediction import Cost, Predictor, known_distances
 from solvers.collectives.algorithm import Algorithm
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 RANDOM_ORDERS = 101
 
@@ -34,7 +34,7 @@ class Orders:
 
     source: str
     placement: Sequence[int] | None
-    filling: Filling
+    filling: RankLayout
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def forecast(
     )
 
 
-def _refusal(algorithm: Algorithm, filling: Filling) -> str | None:
+def _refusal(algorithm: Algorithm, filling: RankLayout) -> str | None:
     """Why an algorithm does not run so, or None."""
     try:
         return algorithm.refusal(modelled(algorithm, filling).ranks)

@@ -12,14 +12,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from plink.autotune.ranks.placing import Placing
+from plink.autotune.ranks.placing import Place, Placing, match
 from plink.autotune.ranks.settings import Settings
 from plink.base.errors import WrongUseError
 from plink.engine import EngineError, Options, Store
 from plink.files import plan as plan_file
 from plink.plans.forest import Forest
 from plink.torch.addresses import host_addresses
-from plink.torch.placement import Place, match
 
 T = TypeVar("T")
 

@@ -19,14 +19,15 @@ from torch.distributed import (
     ReduceOp,
 )
 from torch.distributed.distributed_c10d import Store
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from torch.utils.hooks import RemovableHandle
 
 from plink.autotune.ranks.rank import TunedRank
 from plink.base.errors import PlinkError
 from plink.engine import Engine, Statistics
 from plink.engine import Work as EngineWork
-from plink.torch.optimizers import follow_steps
 from plink.torch.staging import AcceleratorStage, HostStage, Stage
-from plink.torch.work import NO_TIMEOUT, Errands, Reduction
+from plink.torch.work import NO_TIMEOUT, Reduction, SerialExecutor
 
 # A backend for others would need their streams.
 DEVICES = ("cpu", "cuda")
@@ -68,7 +69,7 @@ class PlinkGroup(ProcessGroup):
         ranks: of the group.
         gloo: over the same ranks.
         engine: over the same ranks; None where there is one rank.
-        gloo_store: in which Gloo met. Kept, for Gloo does not keep what is written in Python.
+        gloo_store: in which Gloo met. Kept here, for Gloo does not keep what is written in Python.
         tuned: what follows the engine's plan; None where it stays.
     """
 
@@ -91,8 +92,8 @@ class PlinkGroup(ProcessGroup):
         self._engine = engine
         self._tuned = tuned
         self._steps = None if tuned is None else follow_steps(tuned.step)
-        self._poster = Errands("plink-poster")
-        self._herald = Errands("plink-herald")
+        self._starter = SerialExecutor("plink-starter")
+        self._notifier = SerialExecutor("plink-notifier")
         self._streams: dict[torch.device, Any] = {}
         for group in (self, self._plain):
             group._set_default_backend(ProcessGroup.BackendType.GLOO)
@@ -178,7 +179,7 @@ class PlinkGroup(ProcessGroup):
     def end(self) -> None:
         """End the engine and its threads, once nothing of the autotuner's is pending on this rank.
 
-        A ballot that one rank leaves unfinished would fail what others still wait for.
+        A vote that one rank leaves unfinished would fail what others still wait for.
         """
         if self._tuned is not None:
             self._tuned.settle()
@@ -190,18 +191,18 @@ class PlinkGroup(ProcessGroup):
             self._steps.remove()
         if self._engine is not None:
             self._engine.close()
-        # The poster may be holding still.
+        # The starter may be paused.
         if self._tuned is not None:
             self._tuned.go_on()
-        self._poster.end()
+        self._starter.end()
         # After those who call it.
         if self._tuned is not None:
             self._tuned.close()
-        self._herald.end()
+        self._notifier.end()
 
     def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
         stage, engine, tuned = self._stage(tensors), self._engine, self._tuned
-        work = Reduction(tensors, stage, self._herald, max(timeout, NO_TIMEOUT))
+        work = Reduction(tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
 
         def begin(host: Tensor) -> EngineWork | None:
             if engine is None:
@@ -213,13 +214,13 @@ class PlinkGroup(ProcessGroup):
             return begun
 
         # The engine's collectives are numbered as they come, the same on all ranks.
-        is_free = self._poster.idle and not (
+        is_free = self._starter.is_idle and not (
             tuned is not None and tuned.would_wait(stage.host.nbytes)
         )
         if stage.is_ready and is_free:
             work.post(begin)
         else:
-            self._poster.put(lambda: work.post(begin))
+            self._starter.submit(lambda: work.post(begin))
         return work
 
     def _stage(self, tensors: list[Tensor]) -> Stage:
@@ -264,3 +265,16 @@ def _close_all() -> None:
     for group in list(_open):
         with contextlib.suppress(PlinkError):
             group.end()
+
+
+def follow_steps(step: Callable[[int], None]) -> RemovableHandle:
+    """Have `step` called after every step of every optimizer, until the handle is removed.
+
+    Args:
+        step: is given what tells optimizers apart.
+    """
+
+    def stepped(optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
+        step(id(optimizer))
+
+    return register_optimizer_step_post_hook(stepped)

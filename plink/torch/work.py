@@ -1,4 +1,4 @@
-"""All-reduces under way, as PyTorch wants them."""
+"""All-reduces under way, as PyTorch takes them, and the threads that serve them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from plink.torch.staging import Stage
 NO_TIMEOUT = timedelta(0)
 
 
-class Errands:
-    """A thread that does one thing after the other, started with the first."""
+class SerialExecutor:
+    """A thread that runs tasks one after the other; it starts with the first."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -29,34 +29,34 @@ class Errands:
         self._lock = threading.Lock()
         self._waiting = 0
 
-    def put(self, errand: Callable[[], None]) -> None:
-        """Do this after all that was put before. It must not raise."""
+    def submit(self, task: Callable[[], None]) -> None:
+        """Run this after all that was submitted before. It must not raise."""
         with self._lock:
             self._waiting += 1
             if self._thread is None:
                 # A daemon: a process that fails must not wait for the network at its end.
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
-        self._queue.put(errand)
+        self._queue.put(task)
 
     @property
-    def idle(self) -> bool:
-        """All that was put is done."""
+    def is_idle(self) -> bool:
+        """Whether all that was submitted is done."""
         with self._lock:
             return self._waiting == 0
 
     def end(self) -> None:
-        """Return when all that was put is done."""
+        """Return when all that was submitted is done."""
         if self._thread is not None and self._thread is not threading.current_thread():
             self._queue.put(None)
             self._thread.join()
             self._thread = None
 
     def _run(self) -> None:
-        while errand := self._queue.get():
-            errand()
+        while task := self._queue.get():
+            task()
             # What it refers to must not live until the next one comes.
-            del errand
+            del task
             with self._lock:
                 self._waiting -= 1
 
@@ -67,7 +67,7 @@ class Reduction(Work):
     Args:
         tensors: the user's, kept until the end.
         stage: their buffer.
-        herald: who tells the future.
+        notifier: tells the future.
         timeout: of `wait`, where the caller gives none.
     """
 
@@ -75,13 +75,13 @@ class Reduction(Work):
         self,
         tensors: Sequence[Tensor],
         stage: Stage,
-        herald: Errands,
+        notifier: SerialExecutor,
         timeout: timedelta = NO_TIMEOUT,
     ) -> None:
         super().__init__()
         self._tensors = list(tensors)
         self._stage = stage
-        self._herald = herald
+        self._notifier = notifier
         self._timeout = timeout
         self._posted = threading.Event()
         self._engine_work: EngineWork | None = None
@@ -148,7 +148,7 @@ class Reduction(Work):
             ended: Future[Any] = Future(devices=list(self._stage.devices))
             # Only what a callback raises is an error for those who wait in C++.
             self._future = ended.then(self._outcome)
-            self._herald.put(lambda: self._tell(ended))
+            self._notifier.submit(lambda: self._tell(ended))
         return self._future
 
     def _tell(self, ended: Future[Any]) -> None:

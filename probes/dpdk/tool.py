@@ -13,7 +13,7 @@ from probes.echo.deploy import AgentProgram
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
 from probes.samples import More, RemarkableSink, Rounds, RttReading, Wanted, no_more
-from probes.ssh.shell import posix_command
+from probes.ssh.session import posix_command
 
 # Each end of a pair polls: on one core they would wait for each other's time slice.
 CORES_PER_PAIR = 2

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from probes.echo.deploy import AgentProgram, deploy
 from probes.echo.protocol import Event, ProtocolError, parse_event
-from probes.echo.stalls import StallGuard
 from probes.errors import HostError, clean
 from probes.reach import ReachedHost
+from probes.ssh.limits import StallGuard
 from probes.ssh.session import RemoteProcess
 
 _EXIT_WAIT_S = 2.0

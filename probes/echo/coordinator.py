@@ -7,13 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from probes.echo.agents import Agents, Ended
-from probes.echo.delivery import Delivery
 from probes.echo.deploy import ECHO_AGENT, AgentProgram
-from probes.echo.disturbance import DISTURBED
-from probes.echo.grants import Grant, Grants
-from probes.echo.liveness import Liveness
-from probes.echo.pace import Pace
-from probes.echo.placement import Placement
+from probes.echo.grants import Grant, Grants, Pace, Placement
+from probes.echo.liveness import Liveness, Reports
 from probes.echo.protocol import (
     SILENT,
     Alive,
@@ -29,7 +25,7 @@ from probes.echo.protocol import (
     peer_text,
     schedule_text,
 )
-from probes.echo.reports import Reports
+from probes.echo.readings import DISTURBED, Delivery
 from probes.echo.schedule import Schedule
 from probes.reach import ReachedHost
 from probes.samples import (

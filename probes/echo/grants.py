@@ -1,10 +1,19 @@
-"""Letting pairs meet a few at a time, where hosts share a machine. Pure."""
+"""Which pairs meet next, how many at once and where, on hosts that share a machine. Pure."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from probes.facts import HostFacts
+
+# So many meetings, or twice those in flight, tell how it goes.
+_FEWEST = 8
+# Where more of them are disturbed than that, fewer pairs may meet at once.
+_TOO_MANY = 0.5
+# It is the pairs themselves if half of them at once brings the share below so much of what it was.
+_RELIEF = 0.5
 
 
 @dataclass(frozen=True)
@@ -111,3 +120,80 @@ class Grants:
         for end, number in list(self._running):
             if end == host:
                 self.over(end, number)
+
+
+class Pace:
+    """Goes down from the number of pairs that the hosts' facts allow.
+
+    Other work disturbs few pairs as much as many: where fewer at once brings no relief, the number
+    goes back to what it was, and stays.
+
+    Args:
+        most: pairs in flight at the beginning.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._seen: list[bool] = []
+        self._before: tuple[int, float] | None = None
+        self._is_settled = most == 1
+
+    def meeting(self, *, is_disturbed: bool) -> str | None:
+        """Take note of a meeting; what changed by it, in words, or None."""
+        if self._is_settled:
+            return None
+        self._seen.append(is_disturbed)
+        if len(self._seen) < max(_FEWEST, 2 * self.most):
+            return None
+        share = sum(self._seen) / len(self._seen)
+        self._seen = []
+        if self._before is not None and share > _RELIEF * self._before[1]:
+            self.most, self._is_settled = self._before[0], True
+            return f"{self.most} pairs at a time again: fewer were disturbed as much"
+        if share <= _TOO_MANY or self.most == 1:
+            self._before = None
+            return None
+        self._before = (self.most, share)
+        self.most //= 2
+        pairs = "1 pair" if self.most == 1 else f"{self.most} pairs"
+        return f"{pairs} at a time from here on: {self._before[0]} disturbed each other"
+
+
+class Placement:
+    """Where two hosts meet.
+
+    A reading would else depend on whether the scheduler puts the two ends together or apart.
+
+    Args:
+        facts: of the hosts, in index order.
+        cores_per_pair: how many cores the two ends of a pair take.
+        is_free: hosts meet at their own pace, and so where they like.
+    """
+
+    def __init__(self, facts: Sequence[HostFacts], cores_per_pair: int, *, is_free: bool) -> None:
+        self._machines = [fact.machine for fact in facts]
+        self._processors = min((fact.cores for fact in facts), default=1)
+        self._cores_per_pair = cores_per_pair
+        self._is_free = is_free
+
+    def processors(self, slot: int, leader: int, follower: int) -> tuple[int | None, int | None]:
+        """The processors of leader and follower in that place among the meetings of a moment.
+
+        From the last processor on: the first serves most of the machine's interrupts. With one core
+        per pair both ends get the same; with two they differ where there are two. None where it
+        does not matter.
+        """
+        if not self._is_placed(leader, follower):
+            return None, None
+        last = self._processors - 1
+        first = slot * self._cores_per_pair
+        second = first + self._cores_per_pair - 1
+        return last - second % self._processors, last - first % self._processors
+
+    def share_processor(self, one: int, other: int) -> bool:
+        """Whether the two meet on one processor."""
+        return self._is_placed(one, other) and min(self._cores_per_pair, self._processors) == 1
+
+    def _is_placed(self, one: int, other: int) -> bool:
+        machines = {self._machines[end] for end in (one, other)}
+        return not self._is_free and len(machines) == 1 and machines != {""}

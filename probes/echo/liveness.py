@@ -1,6 +1,10 @@
-"""Which agents were asked whether they live, and for how long they have not answered. Pure."""
+"""Which agents live, and which do not say how their meetings ended. Pure."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+
+from probes.echo.schedule import Schedule
 
 
 class Liveness:
@@ -56,3 +60,94 @@ class Liveness:
     def _limit_s(self, index: int) -> float:
         is_doubted = index in self._doubted
         return self._doubted_answer_within_s if is_doubted else self._answer_within_s
+
+
+@dataclass(frozen=True)
+class Late:
+    """A host that goes on with a meeting that its partner left long ago.
+
+    Args:
+        is_told: it was told before that the partner is gone, and does not even say that.
+    """
+
+    host: int
+    partner: int
+    is_told: bool
+
+
+class Reports:
+    """Sees that a meeting of which one end is done ends at the other as well.
+
+    A host that answers the coordinator, but reports nothing, would else be waited for for ever.
+    Times are seconds of a clock that never goes back.
+
+    Args:
+        schedule: whom each host meets.
+        within_s: how long a host may go on with a meeting that its partner has left.
+        all_within_s: how long all hosts together may end no meeting.
+    """
+
+    def __init__(self, schedule: Schedule, within_s: float, all_within_s: float) -> None:
+        self._schedule = schedule
+        self._within_s = within_s
+        self._all_within_s = all_within_s
+        # Host and round of the meetings that the host has left.
+        self._done: set[tuple[int, int]] = set()
+        # Of those that only the partner has left, since when the host owes its report.
+        self._due: dict[tuple[int, int], float] = {}
+        self._told: set[tuple[int, int]] = set()
+        self._heard_at: dict[int, float] = {}
+        self._all_heard_at = 0.0
+        self._lost: set[int] = set()
+
+    def over(self, host: int, partner: int, number: int, now: float) -> None:
+        """A host has left the meeting of that round. Said again it is no news."""
+        if (host, number) in self._done:
+            return
+        self._done.add((host, number))
+        self._heard_at[host] = self._all_heard_at = now
+        self._due.pop((host, number), None)
+        if partner not in self._lost and (partner, number) not in self._done:
+            self._due[partner, number] = now
+
+    def is_owed(self, host: int, number: int) -> bool:
+        """Whether only the partner has left the meeting of that round."""
+        return (host, number) in self._due
+
+    def host_lost(self, host: int) -> None:
+        """It owes nothing any more."""
+        self._lost.add(host)
+        self._due = {due: since for due, since in self._due.items() if due[0] != host}
+
+    def begin(self, now: float) -> None:
+        """Nothing could be heard before: what is owed is owed from now on."""
+        self._all_heard_at = now
+        self._due = dict.fromkeys(self._due, now)
+
+    def late(self, now: float, *, in_turn: bool) -> list[Late]:
+        """Those that should have left a meeting by now; each is told, then given up.
+
+        Args:
+            in_turn: hosts come to their meetings in order of rounds, and so may not have come to
+                one that the partner has left; else both ends are sent to a meeting at once.
+        """
+        late = []
+        for (host, number), since in sorted(self._due.items()):
+            waited_s = now - max(since, self._heard_at.get(host, since))
+            if waited_s > self._within_s and not (in_turn and self._is_earlier(host, number)):
+                partner = self._schedule.partners_by_round(host)[number]
+                late.append(Late(host, partner, (host, number) in self._told))
+                self._told.add((host, number))
+                self._due[host, number] = now
+        return late
+
+    def is_stalled(self, now: float) -> bool:
+        """Nobody ended a meeting for longer than any meeting takes."""
+        return now - self._all_heard_at > self._all_within_s
+
+    def _is_earlier(self, host: int, number: int) -> bool:
+        """Whether a host is at a meeting before that of this round."""
+        return any(
+            earlier < number and (host, earlier) not in self._done and partner not in self._lost
+            for earlier, partner in self._schedule.partners_by_round(host).items()
+        )

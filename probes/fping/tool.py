@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from probes.errors import HostError, clean
-from probes.fping.parse import parse_report, percentile_us
-from probes.fping.pings import Pings, find_period_ms
+from probes.fping.pings import Pings, find_period_ms, parse_report, percentile_us
 from probes.paired_rounds import IMPATIENCE, Silence, measure_rounds
 from probes.reach import ReachedHost
 from probes.samples import More, PairLoss, Rounds, RttReading, Sink, Wanted, no_more

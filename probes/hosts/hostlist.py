@@ -1,14 +1,39 @@
-"""Host lists as people have them, checked as a whole (`hostline` has the syntax)."""
+"""Host lists as people have them.
+
+A line is `[user@]host[:port]`, several of them with commas, then `slots=N`.
+
+The forms of Open MPI, Horovod, DeepSpeed and Slurm are understood. `#` begins a comment.
+Brackets are ranges (`gpu[01-16,20]`). An IPv6 address stands bare, or in brackets where a port
+follows. `host:8` names port 8, never 8 ranks as MPICH reads it: ranks are `host slots=8`.
+"""
 
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable, Iterator
 
 from probes.errors import HostListError
+from probes.hosts.address import is_address
 from probes.hosts.host import ListedHost
-from probes.hosts.hostline import HINT_FORMS, HINT_SLOTS, parse_line
-from probes.hosts.ranges import MAX_NAMES, RangeError
+from probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outside_brackets
+
+MAX_SLOTS = 1 << 16
+_MAX_PORT = 65535
+_MAX_LABEL_LENGTH = 63
+
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+_USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+@-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_NUMERIC = re.compile(r"[0-9.]+")
+_IPV6 = re.compile(r"[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]{1,15})?")
+_SLOT_KEYS = ("slots", "max_slots", "max-slots")
+
+HINT_FORMS = "a line is [user@]host[:port] [slots=N], as in gpu[01-16] slots=8; # begins a comment"
+HINT_SLOTS = "list a host once, and write `host slots=8` for eight ranks on it"
+_HINT_PORT = "after a colon stands the SSH port; write `host slots=8` for eight ranks"
+_HINT_NAME = "use the host's DNS name, its address, or an alias from the SSH configuration"
+_HINT_IPV6 = "with a port it is written [2001:db8::1]:22"
 
 
 def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
@@ -75,3 +100,130 @@ def _identity(name: str) -> str:
     if ":" in name:
         return str(ipaddress.IPv6Address(name))
     return name.lower().removesuffix(".")
+
+
+def parse_line(line: str, place: str) -> Iterator[ListedHost]:
+    """The hosts that a line names, none where it is blank or a comment.
+
+    Args:
+        line: the line without its end.
+        place: where it stands (`hosts.txt:3`), for errors.
+
+    Raises:
+        HostListError: a part of the line is not understood.
+        RangeError: a bracket is wrong.
+    """
+    control = _CONTROL.search(line)
+    if control:
+        message = f"{place}: contains the control character {control[0]!r}"
+        raise HostListError(message, HINT_FORMS)
+    words = _join_at("=", _join_at(",", line.partition("#")[0])).split()
+    if not words:
+        return
+    slots = _parse_slots(words[1:], place)
+    for item in split_outside_brackets(words[0]):
+        if not item:
+            raise HostListError(f"{place}: a comma has no host beside it", HINT_FORMS)
+        user, host, port = _split_item(item, place)
+        for name in [host] if ":" in host else expand(host):
+            check_name(name, place)
+            yield ListedHost(name=name, user=user, port=port, slots=slots, place=place)
+
+
+def _join_at(separator: str, text: str) -> str:
+    """Without the blanks around a separator: `a, b slots = 4` is `a,b slots=4`."""
+    return separator.join(part.strip() for part in text.split(separator))
+
+
+def _parse_slots(words: list[str], place: str) -> int:
+    values: dict[str, int] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or key not in _SLOT_KEYS:
+            message = f"{place}: {_brief(word)} after the host is not understood"
+            raise HostListError(message, HINT_FORMS)
+        key = key.replace("-", "_")
+        if key in values:
+            raise HostListError(f"{place}: {key} is given twice", HINT_SLOTS)
+        number = _parse_number(value, MAX_SLOTS)
+        if number is None:
+            message = f"{place}: {key} is {_brief(value)}, not a number from 1 to {MAX_SLOTS}"
+            raise HostListError(message, HINT_SLOTS)
+        values[key] = number
+    slots = values.get("slots", 1)
+    if values.get("max_slots", slots) < slots:
+        raise HostListError(f"{place}: max_slots is less than slots", HINT_SLOTS)
+    return slots
+
+
+def _split_item(item: str, place: str) -> tuple[str | None, str, int | None]:
+    """User, host (an IPv6 address without its brackets, or a name with ranges), port."""
+    user, at, rest = item.rpartition("@")
+    if at and not _USER.fullmatch(user):
+        raise HostListError(f"{place}: {_brief(user)} is no user name", HINT_FORMS)
+    host, port = _split_port(rest, place)
+    if not host:
+        raise HostListError(f"{place}: {_brief(item)} names no host", HINT_FORMS)
+    return user or None, host, port
+
+
+def _split_port(text: str, place: str) -> tuple[str, int | None]:
+    inside, bracket, after = text[1:].partition("]")
+    if text.startswith("[") and bracket and ":" in inside:
+        _check_ipv6(inside, place)
+        if not after:
+            return inside, None
+        if not after.startswith(":"):
+            raise HostListError(f"{place}: {_brief(after)} follows an address", HINT_FORMS)
+        return inside, _parse_port(after[1:], place)
+    if text.count(":") > 1:
+        _check_ipv6(text, place)
+        return text, None
+    host, colon, port = text.partition(":")
+    return host, _parse_port(port, place) if colon else None
+
+
+def _parse_port(text: str, place: str) -> int:
+    port = _parse_number(text, _MAX_PORT)
+    if port is None:
+        message = f"{place}: {_brief(text)} is no port (a number from 1 to {_MAX_PORT})"
+        raise HostListError(message, _HINT_PORT)
+    return port
+
+
+def _parse_number(text: str, high: int) -> int | None:
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= high:
+        return None
+    return int(text)
+
+
+def _check_ipv6(text: str, place: str) -> None:
+    if not _IPV6.fullmatch(text) or not is_address(text):
+        raise HostListError(f"{place}: {_brief(text)} is no IPv6 address", _HINT_IPV6)
+
+
+def check_name(name: str, place: str) -> None:
+    """Refuse what is neither a host name nor an IPv4 address; an IPv6 address was checked before.
+
+    Raises:
+        HostListError: it is none; `place` says where it stands.
+    """
+    if ":" in name:
+        return
+    if name.startswith("-"):
+        message = f"{place}: {_brief(name)} begins with a dash, which programs take for an option"
+        raise HostListError(message, _HINT_NAME)
+    if not _NAME.fullmatch(name):
+        raise HostListError(f"{place}: {_brief(name)} is no host name", _HINT_NAME)
+    if _NUMERIC.fullmatch(name) and not is_address(name):
+        raise HostListError(f"{place}: {_brief(name)} is no IPv4 address", _HINT_NAME)
+    labels = name.removesuffix(".").split(".")
+    if max(map(len, labels)) > _MAX_LABEL_LENGTH:
+        raise HostListError(f"{place}: {_brief(name)} is too long for a host name", _HINT_NAME)
+    if not all(labels):
+        raise HostListError(f"{place}: {_brief(name)} has an empty part", _HINT_NAME)
+
+
+def _brief(text: str) -> str:
+    found = repr(text)
+    return found if len(found) <= 60 else found[:57] + "..."

@@ -17,8 +17,7 @@ from typing import Any
 from probes.errors import HostListError
 from probes.hosts.address import is_address
 from probes.hosts.host import ListedHost
-from probes.hosts.hostline import MAX_SLOTS, check_name
-from probes.hosts.hostlist import checked
+from probes.hosts.hostlist import MAX_SLOTS, check_name, checked
 
 _HINT = "kubectl get nodes -o json, or the listing of virtual machines of AWS, GCP or Azure"
 

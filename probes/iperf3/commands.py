@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from probes.errors import HostError
 from probes.iperf3.parse import Version, parse_version
-from probes.ssh.session import Session
-from probes.ssh.shell import posix_command
+from probes.ssh.session import Session, posix_command
 
 # `-1`, which ends a server after one test, came with it.
 OLDEST: Version = (3, 1)

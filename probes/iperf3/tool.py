@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from probes.errors import HostError
 from probes.iperf3.commands import TransferOptions
-from probes.iperf3.ends import find_ends
 from probes.iperf3.parse import received_gbit_s
-from probes.iperf3.transfers import End, TransferError, Transfers
+from probes.iperf3.transfers import End, TransferError, Transfers, find_ends
 from probes.paired_rounds import IMPATIENCE, Silence, measure_rounds
 from probes.reach import ReachedHost
 from probes.samples import BandwidthReading, PairLoss, Rounds, Sink, Wanted

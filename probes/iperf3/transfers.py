@@ -15,10 +15,13 @@ from probes.iperf3.commands import (
     LISTENING,
     TAKEN,
     TransferOptions,
+    find_version,
     receive_command,
     serve_command,
 )
 from probes.iperf3.parse import Complaint, Report, Version, parse_report
+from probes.reach import ReachedHost
+from probes.ssh import parallel
 from probes.ssh.running import Running
 from probes.ssh.session import RemoteProcess, Session
 
@@ -200,3 +203,22 @@ def _check_time(options: TransferOptions, least_s: float) -> None:
 
 def _says(complaint: Complaint, phrases: Sequence[str]) -> bool:
     return any(phrase in complaint.text for phrase in phrases)
+
+
+def find_ends(
+    hosts: Sequence[ReachedHost], concurrency: int
+) -> tuple[dict[int, End], dict[int, HostError]]:
+    """Of the hosts, by index, those that have iperf3, and why the others cannot take part."""
+    ends: dict[int, End] = {}
+    failures: dict[int, HostError] = {}
+
+    def find(index: int) -> End:
+        host = hosts[index]
+        return End(host.session, host.address, find_version(host.session))
+
+    for index, outcome in parallel.each(find, range(len(hosts)), concurrency):
+        if isinstance(outcome, HostError):
+            failures[index] = outcome
+        else:
+            ends[index] = outcome
+    return ends, dict(sorted(failures.items()))

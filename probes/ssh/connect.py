@@ -1,9 +1,10 @@
-"""Opening SSH connections: one, through jump hosts, or many at once."""
+"""Opening SSH connections: one, through jump hosts or a proxy command, or many at once."""
 
 from __future__ import annotations
 
 import logging
 import socket
+import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -16,17 +17,17 @@ from probes.errors import HostError
 from probes.ssh import parallel
 from probes.ssh.config import Target
 from probes.ssh.explain import explain
-from probes.ssh.host_key import prefer_known, verify
 from probes.ssh.keys import authenticate
-from probes.ssh.known_hosts import KnownHosts
+from probes.ssh.known_hosts import KnownHosts, prefer_known, verify
 from probes.ssh.options import SshOptions
-from probes.ssh.proxy import ProxyCommand
 from probes.ssh.session import Session
 
 # Every failure is reported as a HostError; paramiko's own log would repeat it as a traceback.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 _KEEPALIVE_S = 15
+
+_END_WAIT_S = 1.0
 
 
 class _Closable(Protocol):
@@ -165,3 +166,21 @@ def _peer_address(transport: paramiko.Transport, target: Target) -> str:
         return target.hostname
     peer: tuple[str, int] = transport.getpeername()
     return peer[0].removeprefix("::ffff:")
+
+
+class ProxyCommand(paramiko.ProxyCommand):
+    """paramiko's own signals the process, and never waits for it nor closes its pipes."""
+
+    def close(self) -> None:
+        """End the process; may be called again."""
+        process = self.process
+        process.terminate()
+        try:
+            process.wait(_END_WAIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()

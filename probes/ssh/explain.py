@@ -8,13 +8,13 @@ import paramiko
 
 from probes.errors import HostError
 from probes.ssh.config import Target
-from probes.ssh.host_key import (
+from probes.ssh.keys import NoKeyError
+from probes.ssh.known_hosts import (
     ChangedHostKeyError,
     RevokedHostKeyError,
     UnknownHostKeyError,
     UnreadableKnownHostsError,
 )
-from probes.ssh.keys import NoKeyError
 
 
 def explain(error: Exception, target: Target, timeout_s: float) -> HostError:

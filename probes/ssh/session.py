@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,8 +12,7 @@ from dataclasses import dataclass
 import paramiko
 
 from probes.errors import HostError
-from probes.ssh.deadline import Deadline
-from probes.ssh.tail import TailPipe
+from probes.ssh.limits import Deadline, TailPipe
 
 _STDERR_TAIL = 4096
 _STDERR_WAIT_S = 5.0
@@ -217,3 +217,8 @@ def _is_lost(channel: paramiko.Channel) -> bool:
     transport = channel.get_transport()
     transport.join(_LOSS_NOTICE_S)
     return not transport.is_active()
+
+
+def posix_command(script: str, *arguments: str) -> str:
+    """The command that runs `script` in a POSIX shell with `arguments` as $1, $2, ..."""
+    return " ".join(shlex.quote(word) for word in ("sh", "-c", script, "sh", *arguments))

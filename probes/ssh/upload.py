@@ -6,8 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from probes.errors import HostError
-from probes.ssh.session import Session
-from probes.ssh.shell import posix_command
+from probes.ssh.session import Session, posix_command
 
 _TIMEOUT_S = 60.0
 # What a login shell prints by itself stands before this.

@@ -13,7 +13,6 @@ from queue import SimpleQueue
 
 from probes.errors import HostError
 from probes.iperf3.commands import TransferOptions
-from probes.iperf3.ends import find_ends
 from probes.iperf3.transfers import (
     DEFAULT_PORT,
     End,
@@ -21,6 +20,7 @@ from probes.iperf3.transfers import (
     Prepared,
     TransferError,
     Transfers,
+    find_ends,
 )
 from probes.reach import ReachedHost
 from probes.samples import HostLoss

@@ -9,9 +9,8 @@ from probes.iperf3.tool import WARM_UP_SHARE
 from probes.iperf3.transfers import OUT_OF_TIME
 from probes.samples import PairLoss
 from probes.uplinks.at_once import AtOnce
-from probes.uplinks.plan import Flow, plan_flows
+from probes.uplinks.plan import Flow, Turn, plan_flows
 from probes.uplinks.samples import Exchange, UplinkSink
-from probes.uplinks.turns import Turn
 from probes.uplinks.window import Timed, common_windows_s
 
 # Transfers that did not overlap are tried again, and so many times longer: a busy machine may begin

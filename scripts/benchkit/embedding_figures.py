@@ -21,8 +21,8 @@ from solvers.embedding.embed import embed
 from solvers.embedding.objective import Objective
 from solvers.embedding.observations import observe
 from solvers.embedding.start import classical
+from solvers.orders.latency_search import search_by_latency
 from solvers.orders.reference import cost
-from solvers.orders.search import solve
 
 Matrix = npt.NDArray[np.float64]
 Table = tuple[Sequence[str], list[list[object]]]
@@ -128,7 +128,9 @@ def _ratios(share: float, seed: int) -> list[float]:
     given = list(range(_RING_HOSTS))
 
     def found_on(matrix: Matrix) -> float:
-        order = solve(RingForm(_RING_HOSTS), matrix, given, seed=0, time_limit_s=_RING_S).order
+        order = search_by_latency(
+            RingForm(_RING_HOSTS), matrix, given, seed=0, time_limit_s=_RING_S
+        ).order
         return cost(RingForm(_RING_HOSTS), whole, order)
 
     best = found_on(whole)

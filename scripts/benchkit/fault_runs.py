@@ -74,7 +74,7 @@ def probe_with_faults(
 def _result_in(path: Path) -> tuple[Pairs, set[str]]:
     if not path.exists():
         return set(), set()
-    cluster, _ = cluster_file.read(str(path))
+    cluster = cluster_file.read(str(path))
     measurement, readings = _measurement(cluster)
     pairs = np.argwhere(~np.isnan(readings))
     failures = measurement.failures

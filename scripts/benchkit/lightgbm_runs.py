@@ -12,7 +12,7 @@ from benchkit.labs import BenchLab
 from benchkit.processes import Process, program, started
 from benchkit.programs.lightgbm_worker import UNTIMED_TREES
 from plink.deploy.launchers import FORMATS
-from plink.deploy.launchers.lightgbm import FIRST_PORT
+from plink.deploy.launchers.address_lists import FIRST_PORT
 from plink.files.cluster import Host
 
 

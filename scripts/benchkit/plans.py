@@ -16,12 +16,12 @@ from plink.files.groups import Group
 from plink.files.plan import Plan, PlanRank
 from plink.optimize.plans.candidates import best
 from plink.optimize.plans.kinds import KINDS, build, refusal
-from plink.optimize.plans.solve import candidate
+from plink.optimize.plans.planning import candidate
 from plink.plans.forest import Forest, make_forest
 from solvers.contention.network import Network, make_network
-from solvers.forests.bound import lower_bound_s
-from solvers.forests.flat import flat
+from solvers.forests.kinds import flat
 from solvers.forests.routes import Indices, Routes
+from solvers.forests.time import lower_bound_s
 
 # Of a frame of 1514 bytes TCP over IPv4 with timestamps has 1448 to itself.
 TCP_SHARE = 1448 / 1514

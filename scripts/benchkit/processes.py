@@ -17,8 +17,8 @@ from typing import Any
 
 from benchkit.labs import Hosts
 from labkit.bound import BOUND
-from plink.autotune.log import autotune_log
-from plink.autotune.log.autotune_log import Entry
+from plink.autotune.log import records
+from plink.autotune.log.records import Entry
 
 _SCRIPTS = Path(__file__).resolve().parents[1]
 _PROGRAMS = "benchkit.programs"
@@ -157,7 +157,7 @@ class Daemon:
 
     def entries(self) -> list[Entry]:
         """What stands in the log by now."""
-        return list(autotune_log.read(str(self.log))[1]) if self.log.exists() else []
+        return list(records.read(str(self.log))[1]) if self.log.exists() else []
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def autotuning(
         SystemExit: it did not start.
     """
     log.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "plink", "autotune", str(plan)]
+    command = [sys.executable, "-m", "plink", "autotune", "serve", str(plan)]
     command += ["--listen", f"{address}:0", "--log", str(log)]
     with _daemon([*prefix, *command], is_quiet=is_quiet) as process:
         words = shlex.split(_first_line(process))

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from plink.autotune.protocol.frames import Channel, payload_of
-from plink.autotune.protocol.handshake import CHALLENGE_BYTES, Proofs, greeting
+from plink.autotune.protocol.handshake import CHALLENGE_BYTES, NONCE_BYTES, Proofs, greeting
 from plink.autotune.protocol.identity import Identity
 from plink.autotune.protocol.messages import Join, NewPlan, Report, from_json, to_json
-from plink.autotune.protocol.secret import NONCE_BYTES
-from plink.autotune.tuner.window import Floats, Window
+from plink.autotune.tuner.interface import Floats, Window
 
 _RECEIVED_BYTES = 1 << 20
 JOB = "job"

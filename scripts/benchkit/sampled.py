@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from benchkit.readings import cluster_of, edges_leaving
 from plink.model.distance import distances
-from probes.sampled_rounds import sampled_rounds
+from probes.rounds import sampled_rounds
 from solvers.datacenters import FAMILIES
 from solvers.ring.reference import ring_cost
-from solvers.ring.search import solve
+from solvers.ring.ring_search import search_ring
 from solvers.sampling.sampler import next_rounds
 
 Matrix = npt.NDArray[np.float64]
@@ -187,7 +187,7 @@ class Ring:
 
 def ring_on(matrix_us: Matrix, network: Network, seconds: float) -> Ring:
     """The ring that is searched on distances."""
-    order = solve(matrix_us, seed=0, time_limit_s=seconds).order
+    order = search_ring(matrix_us, seed=0, time_limit_s=seconds).order
     return Ring(
         cost_us=ring_cost(network.truth_us, order),
         read_us=ring_cost(network.readings_us, order),

@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plink.autotune.log.autotune_log import Entry
-from plink.autotune.tuner.decision import Action
+from plink.autotune.log.records import Entry
+from plink.autotune.tuner.interface import Action
 
 # Iterations by which a phase is judged, and windows.
 SETTLED = 10

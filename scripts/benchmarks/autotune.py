@@ -5,7 +5,7 @@
   ranks    how long a decision takes for 1,000 ranks
 
 Flows share links max-min fairly; readings have noise with heavy tails
-(tests/autotune/tuner/network.py). Of ten minutes, 120 windows of ten iterations, the change lasts
+(plink/simulate). Of ten minutes, 120 windows of ten iterations, the change lasts
 from the tenth to the fortieth.
 """
 
@@ -19,18 +19,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from autotune.tuner.jobs import CHANGE, WINDOW_S, Run, first_forest, while_changed
-from autotune.tuner.jobs import run as simulate
-from autotune.tuner.network import Job, Noise, State, even
 from benchkit.arguments import add_seed_count
 from benchkit.report import Report
-from plink.autotune.log.autotune_log import LogWriter, Start
+from plink.autotune.log.records import LogWriter, Start
+from plink.autotune.tuner.interface import TunerOptions, Window
 from plink.autotune.tuner.masters import Masters, forest_of
-from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
-from plink.autotune.tuner.window import Window
 from plink.files.plan import Plan, PlanRank
 from plink.plans.measures import bytes_between
+from plink.simulate.jobs import CHANGE, WINDOW_S, Job, Noise, TunedRun, first_forest, while_changed
+from plink.simulate.jobs import run as simulate
+from plink.simulate.network import State, even
 
 EXAMPLE = "--seeds 6 --only changes"
 QUICK = "--seeds 1 --only changes"
@@ -99,7 +98,7 @@ def _changes(seeds: Sequence[int], report: Report) -> None:
     print(f"best static plan for a host at 40 %: {_best_static_s(job, slow):.3f} s an iteration\n")
 
 
-def _decisions(done: Run) -> int:
+def _decisions(done: TunedRun) -> int:
     """From the change to within 10 % of the best time that the run came to."""
     times_s = [step.truth_s for step in done.steps[CHANGE:LIFTED]]
     return next(at for at, took_s in enumerate(times_s, 1) if took_s <= 1.1 * min(times_s))

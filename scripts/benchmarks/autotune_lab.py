@@ -11,7 +11,7 @@ twice as long as with all of them on 5 Gbit/s. Below a fifth the engine cannot e
 The network changes when the tuner has learned what is usual, and is as before when it has nothing
 left to do. Then, on the changed network again and without a tuner: the first plan, and plans with
 less and less on the hosts concerned, the best of which is the best static plan. --keep keeps the
-tuner's log of each scenario, which `plink autotune --replay` reads.
+tuner's log of each scenario, which `plink autotune replay` reads.
 """
 
 from __future__ import annotations

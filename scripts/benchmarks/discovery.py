@@ -105,7 +105,7 @@ def _outcome(drawn: DrawnLab, probe_options: Sequence[str]) -> Outcome:
     ):
         file = lab.probe(*probe_options)
         told = lab.plink("group", file, "--json", over_ssh=False).stdout
-        cluster, _ = cluster_file.read(str(file))
+        cluster = cluster_file.read(str(file))
         return _judged(drawn, lab, cluster, json.loads(told)["grouping"])
 
 

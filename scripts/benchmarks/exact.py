@@ -20,7 +20,7 @@ from solvers.collectives.registry import find
 from solvers.datacenters import FAMILIES
 from solvers.exact.prove import prove
 from solvers.exact.verdict import Engine, Verdict
-from solvers.orders.search import solve
+from solvers.orders.latency_search import search_by_latency
 
 EXAMPLE = "--only proofs --engine cp-sat --seeds 1"
 QUICK = "--only proofs --engine cp-sat --seeds 1 --seconds 2"
@@ -104,7 +104,7 @@ def _proof(
     better = 0
     for seed in seeds:
         distance = _some_hosts(hosts, seed)
-        start = solve(form, distance, seed=seed, time_limit_s=_SEARCH_S)
+        start = search_by_latency(form, distance, seed=seed, time_limit_s=_SEARCH_S)
         before_s = time.process_time()
         verdicts.append(prove(form, distance, start.order, limit_s, engine))
         seconds.append(time.process_time() - before_s)
@@ -139,7 +139,7 @@ def _gap(name: str, hosts: int, seeds: Sequence[int]) -> Sequence[str]:
     for family in FAMILIES.values():
         for seed in seeds:
             distance = family(hosts, seed).distance
-            cost = solve(form, distance, seed=seed, time_limit_s=_KNOWN_S).cost
+            cost = search_by_latency(form, distance, seed=seed, time_limit_s=_KNOWN_S).cost
             costs.append(cost)
             for limit_s, found in zip(_BOUND_LIMITS_S, gaps, strict=True):
                 bound = lower_bound(form, distance, limit_s).value

@@ -16,7 +16,7 @@ from benchkit.other_work import KINDS, QUIET, other_work
 from benchkit.readings import between, triplets_in_order
 from benchkit.report import Report
 from plink.files import cluster as cluster_file
-from probes.echo.disturbance import DISTURBED
+from probes.echo.readings import DISTURBED
 
 EXAMPLE = "--quiet-runs 3"
 QUICK = "--racks 2 --hosts 2 --quiet-runs 1"
@@ -56,7 +56,7 @@ def _row(lab: BenchLab, kind: str) -> tuple[str, ...]:
         began = time.monotonic()
         out = lab.probe()
         seconds = time.monotonic() - began
-    cluster, _ = cluster_file.read(str(out))
+    cluster = cluster_file.read(str(out))
     rtt = cluster_file.measured_rtt(cluster, str(out))
     racks = [lab.racks[name] for name in cluster.names]
     if rtt.disturbance is None:

@@ -76,12 +76,12 @@ def _orders(lab: BenchLab, seed: int, training: Training) -> Mapping[str, Sequen
     size = ("--size", training.features * BINS * BIN_BYTES)
     what = ("--algo", ALGORITHM, *size, "--seed", seed, "-o", order, "--json")
     lab.plink("order", cluster, *what, over_ssh=False)
-    given = list(cluster_file.read(str(cluster))[0].hosts)
+    given = list(cluster_file.read(str(cluster)).hosts)
     by_name = {host.name: host for host in given}
     shuffled = random.Random(seed)
     return {
         "given": given,
-        "plink": order_file.read(str(order))[0].hosts,
+        "plink": order_file.read(str(order)).hosts,
         "racks": [by_name[name] for name in lab.in_rack_order()],
         **{
             f"random-{number}": shuffled.sample(given, len(given))

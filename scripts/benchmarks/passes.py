@@ -21,8 +21,8 @@ from plink.measure.probing.passes import arranged
 from probes.echo import coordinator
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
+from probes.rounds import round_robin
 from probes.samples import Rounds
-from probes.tournament import round_robin
 
 EXAMPLE = "--racks 2 --hosts 4 --passes 6"
 QUICK = "--racks 2 --hosts 2 --passes 5"

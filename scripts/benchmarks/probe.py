@@ -23,7 +23,7 @@ from plink.files.measurement import Matrix
 from probes.echo import coordinator
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
-from probes.tournament import round_robin
+from probes.rounds import round_robin
 
 EXAMPLE = "--racks 8 --hosts 8 --seeds 1 --runs echo"
 QUICK = "--racks 2 --hosts 2 --seeds 1 --runs echo"
@@ -106,7 +106,7 @@ def _measure(lab: BenchLab, run: str) -> Result:
         options += ("--count", count, "--percentile", "90", "--passes", "1")
     out = lab.probe(*options)
     seconds = time.monotonic() - began
-    cluster, _ = cluster_file.read(str(out))
+    cluster = cluster_file.read(str(out))
     rtt = cluster_file.measured_rtt(cluster, str(out))
     racks = [lab.racks[name] for name in cluster.names]
     return Result(rtt.rtt_us[10.0], rtt.rtt_us.get(90.0), racks, seconds, rtt.seconds)

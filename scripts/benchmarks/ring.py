@@ -23,10 +23,10 @@ from plink.files.cluster import Cluster
 from plink.files.document import read_bytes
 from plink.measure.importing.matrix import import_matrix
 from plink.model.distance import distances
-from plink.optimize.orders.solve import Task, solve_order
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.show.terminal.order import unproven
 from solvers.ring import reference
-from solvers.ring.search import solve
+from solvers.ring.ring_search import search_ring
 from solvers.ring.solution import RingSolution
 
 try:
@@ -169,7 +169,7 @@ def _latencies(folder: Path, seed: int) -> Iterator[Sequence[str]]:
         if path.name.startswith("nccl-pairs"):
             continue
         cluster = import_matrix(read_bytes(str(path)), str(path), unit=None, percentile=50.0)
-        order = solve_order(cluster, None, Task(seed=seed, time_limit_s=_LATENCY_SECONDS))
+        order = find_order(cluster, OrderRequest(seed=seed, time_limit_s=_LATENCY_SECONDS))
         _check(cluster, order.names, order.cost_us)
         confirmed = order.confirmed_gain
         yield (
@@ -194,7 +194,7 @@ def _check(cluster: Cluster, names: Sequence[str], cost_us: float) -> None:
 
 def _timed(matrix: Matrix, seed: int, limit_s: float) -> tuple[RingSolution, float]:
     start = time.monotonic()
-    found = solve(matrix, seed=seed, time_limit_s=limit_s)
+    found = search_ring(matrix, seed=seed, time_limit_s=limit_s)
     return found, time.monotonic() - start
 
 

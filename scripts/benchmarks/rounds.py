@@ -15,8 +15,8 @@ from benchkit.readings import cluster_of, edges_leaving
 from benchkit.report import Report
 from plink.measure.probing.rounds import chosen_sample, rounds_among
 from plink.model.distance import distances
-from probes.tournament import rounds_in_all
-from solvers.ring.search import solve
+from probes.rounds import rounds_in_all
+from solvers.ring.ring_search import search_ring
 
 EXAMPLE = "--racks 8 --hosts 8"
 QUICK = "--racks 4 --hosts 4 --rounds 8,all"
@@ -67,7 +67,7 @@ def _leaving(racks: int, hosts: int, rounds: int, seed: int) -> tuple[float, int
             readings[a, b], readings[b, a] = truth[a, b] * np.exp(np.abs(rng.normal(0, _NOISE, 2)))
     read = int((~np.isnan(readings)).sum())
     cluster = cluster_of(readings)
-    order = np.array(solve(distances(cluster).matrix_us, seed=seed, time_limit_s=2.0).order)
+    order = np.array(search_ring(distances(cluster).matrix_us, seed=seed, time_limit_s=2.0).order)
     any_order = [rng.permutation(size) for _ in range(20)]
     random = statistics.mean(edges_leaving(rack[other]) for other in any_order)
     return read / (size * (size - 1)), edges_leaving(rack[order]), random

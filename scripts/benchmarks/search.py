@@ -25,7 +25,7 @@ from solvers import datacenters
 from solvers.collectives.form import Form, RoundsForm
 from solvers.collectives.registry import find
 from solvers.orders import reference
-from solvers.orders.search import solve
+from solvers.orders.latency_search import search_by_latency
 
 EXAMPLE = "--only orders --seeds 1"
 QUICK = "--only rings --seeds 1 --known-seconds 1"
@@ -98,7 +98,7 @@ def _share(form: Form, distance: Matrix, seed: int) -> float:
         reference.cost(form, distance, rng.permutation(hosts).tolist())
         for _ in range(_RANDOM_ORDERS)
     ]
-    found = solve(form, distance, seed=seed, time_limit_s=_ORDER_SECONDS)
+    found = search_by_latency(form, distance, seed=seed, time_limit_s=_ORDER_SECONDS)
     return found.cost / statistics.median(random)
 
 
@@ -110,8 +110,10 @@ def _rings(seeds: Sequence[int], known_seconds: float, report: Report) -> None:
         def above(
             distance: Matrix, seed: int, ring: Form = form, limit_s: float = seconds
         ) -> tuple[float, float]:
-            found = solve(ring, distance, seed=seed, time_limit_s=limit_s)
-            known = solve(ring, distance, found.order, seed=seed + 1, time_limit_s=known_seconds)
+            found = search_by_latency(ring, distance, seed=seed, time_limit_s=limit_s)
+            known = search_by_latency(
+                ring, distance, found.order, seed=seed + 1, time_limit_s=known_seconds
+            )
             bound = max(found.lower_bound, known.lower_bound)
             return 100.0 * (found.cost / known.cost - 1.0), 100.0 * (found.cost / bound - 1.0)
 
@@ -135,7 +137,7 @@ def _paper(seeds: Sequence[int], report: Report) -> None:
         form = cast(RoundsForm, find(algorithm).form(ranks))
 
         def gain(distance: Matrix, seed: int, of: RoundsForm = form) -> float:
-            found = solve(of, distance, seed=seed, time_limit_s=_ORDER_SECONDS)
+            found = search_by_latency(of, distance, seed=seed, time_limit_s=_ORDER_SECONDS)
             peer_s = _PAPER_TIMES * _ORDER_SECONDS
             return paper_annealing(of, distance, seed, peer_s) / found.cost
 

@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 
 def _measure(lab: BenchLab, options: list[str]) -> Mapping[str, Uplink]:
     out = lab.probe("--tool", "uplinks", "--groups", lab.write_groups(), *options)
-    cluster, _ = cluster_file.read(str(out))
+    cluster = cluster_file.read(str(out))
     uplinks = () if cluster.uplinks is None else cluster.uplinks.uplinks
     return {uplink.group: uplink for uplink in uplinks}
 

@@ -83,14 +83,23 @@ install_plink() {
         return
     fi
     rm -f "$VENV/plink-sources"
-    # Without build isolation the build tools are the pinned ones, and are fetched once.
-    run_quietly "installing the build tools into .venv" "$VENV/bin/python" -m pip install \
+    # Without build isolation the build tools are the pinned ones, and are fetched once. What is
+    # never imported need not be compiled, which would take longer than all the rest.
+    run_quietly "installing the build tools into .venv" "$VENV/bin/python" -m pip install --no-compile \
         -c "$ROOT/constraints.txt" scikit-build-core nanobind ||
         die "pip could not install the build tools"
-    run_quietly "installing plink and its extras into .venv" "$VENV/bin/python" -m pip install \
+    run_quietly "installing plink and its extras into .venv" "$VENV/bin/python" -m pip install --no-compile \
         -c "$ROOT/constraints.txt" --no-build-isolation "${ROOT}[dev,exact,metrics,redis,report,torch,trace]" ||
         die "pip could not install plink"
     printf '%s\n' "$sources" >"$VENV/plink-sources"
+}
+
+# Python compiles a module when it is first imported: once here, not on every host of a lab at once.
+warm_up() {
+    [[ ! -f $VENV/plink-warm ]] || return 0
+    run_quietly "compiling the largest packages" "$VENV/bin/python" -c \
+        'import torch.distributed.run, torch.nn.parallel, scipy.optimize, sklearn.cluster, paramiko'
+    touch "$VENV/plink-warm"
 }
 
 recorded() {

@@ -40,7 +40,7 @@ def farthest_bound(used: Used, distance: Matrix, levels: npt.NDArray[np.float64]
 
 
 def _may_hold(used: Used, graph: Graph) -> bool:
-    needed = used.filling.fewest_hosts
+    needed = used.layout.fewest_hosts
     if needed < 2:
         return True
     if used.degrees is not None:

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.distances import Matrix
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 Edges = npt.NDArray[np.intp]
 
@@ -22,12 +22,12 @@ class Used:
 
     Args:
         form: whose messages they are, over all ranks.
-        filling: how the ranks fill the hosts.
+        layout: how the ranks fill the hosts.
     """
 
-    def __init__(self, form: Form, filling: Filling) -> None:
+    def __init__(self, form: Form, layout: RankLayout) -> None:
         self.form = form
-        self.filling = filling
+        self.layout = layout
 
     def farthest(self, distance: Matrix, order: Sequence[int]) -> float:
         """The greatest distance between two hosts that exchange data; 0 where none do."""
@@ -38,7 +38,7 @@ class Used:
     @cached_property
     def degrees(self) -> npt.NDArray[np.intp] | None:
         """(R,) with how many others each rank exchanges data; None where hosts take several."""
-        if max(self.filling.slots) > 1:
+        if max(self.layout.slots) > 1:
             return None
         ranks = self.form.ranks
         if isinstance(self.form, RingForm):
@@ -75,8 +75,8 @@ class Used:
     def _hosts(self, order: Sequence[int]) -> Edges:
         """Where a form's ranks are: of a ring the hosts in turn, else the host of every rank."""
         if isinstance(self.form, RingForm):
-            return np.asarray(order[: self.filling.used(order)], dtype=np.intp)
-        return self.filling.placement(order)
+            return np.asarray(order[: self.layout.used(order)], dtype=np.intp)
+        return self.layout.placement(order)
 
 
 def _ring(hosts: Edges) -> Edges:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +76,25 @@ def make_network(
         group_of=group.astype(np.intp),
         uplink_send_bytes_s=_rates(uplink_send_bytes_s, groups, "uplink_send_bytes_s"),
         uplink_receive_bytes_s=_rates(uplink_receive_bytes_s, groups, "uplink_receive_bytes_s"),
+    )
+
+
+def with_every_host_grouped(network: Network) -> Network:
+    """The network without empty groups, and with a group for each host that has none.
+
+    Such a group's uplink is unlimited, for its host's own link is what limits it.
+    """
+    outside = len(network.uplink_send_bytes_s)
+    group_of = network.group_of.copy()
+    alone = np.flatnonzero(group_of < 0)
+    group_of[alone] = outside + np.arange(len(alone))
+    kept, dense = np.unique(group_of, return_inverse=True)
+    unlimited = np.full(len(alone), np.inf)
+    return replace(
+        network,
+        group_of=dense.astype(np.intp),
+        uplink_send_bytes_s=np.append(network.uplink_send_bytes_s, unlimited)[kept],
+        uplink_receive_bytes_s=np.append(network.uplink_receive_bytes_s, unlimited)[kept],
     )
 
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from solvers.collectives.form import RingForm
 from solvers.contention.network import Floats, Network
 from solvers.contention.stages import Waits
-from solvers.slots.filling import Filling
-from solvers.slots.search import solve
+from solvers.slots.layout import RankLayout
+from solvers.slots.slot_search import search_with_slots
 
 
 def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[int]:
@@ -54,10 +54,10 @@ def ring_by_groups(
     # One crossing more is dearer than all that distances can save.
     penalty = max(1.0, float(distance.max())) * network.hosts
     ring = len(waits.sources)
-    found = solve(
+    found = search_with_slots(
         RingForm(ring),
         distance + penalty * crosses,
-        Filling([1] * network.hosts, ring),
+        RankLayout([1] * network.hosts, ring),
         range(network.hosts),
         seed=seed,
         time_limit_s=time_limit_s,

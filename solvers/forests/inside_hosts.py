@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers.forests.partition import partition
 from solvers.forests.routes import Floats, Indices, Parents, Routes, make_routes
 
 
@@ -15,7 +14,7 @@ def inside_hosts(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
 
     They send to it, and it takes the host's place in the route. Every route is split into as many
     as the fullest host has ranks, and the ranks of a host take turns so that each has about as many
-    bytes to add up (`solvers.forests.partition`).
+    bytes to add up (`partition`).
 
     Args:
         routes: over hosts.
@@ -53,3 +52,24 @@ def _with_ranks(parents: Parents, heads: Indices, host_of: Indices) -> Parents:
     above = np.where(parents >= 0, np.take_along_axis(heads, np.maximum(parents, 0), axis=1), -1)
     trees[every, heads] = above
     return trees
+
+
+def partition(work: Sequence[float], workers: int) -> list[int]:
+    """The worker of each piece of work, so that the busiest has little: largest pieces first.
+
+    Each goes to the worker that has least so far; all work alike. The busiest has at most
+    4/3 - 1/(3 m) times what is best with m workers (Graham 1969, as in Luo 2020, §3.2.4 and
+    §4.2.2).
+
+    Raises:
+        ValueError: no workers.
+    """
+    if workers < 1:
+        raise ValueError(f"{workers} workers")
+    load = [0.0] * workers
+    worker_of = [0] * len(work)
+    for piece in sorted(range(len(work)), key=lambda piece: (-work[piece], piece)):
+        worker = min(range(workers), key=load.__getitem__)
+        worker_of[piece] = worker
+        load[worker] += work[piece]
+    return worker_of

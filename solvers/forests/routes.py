@@ -1,9 +1,8 @@
-"""What builders of forests return, and what many of them need."""
+"""Forests as plain arrays: what their builders return and what may be asked of any."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +12,24 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Routes:
-    """R routes over P members, which are hosts or ranks.
+class ForestLike(Protocol):
+    """R routes over P members, which are hosts or ranks: `Routes`, or a plan's forest."""
+
+    @property
+    def weights(self) -> Floats:
+        """(R,) not negative, with a positive sum."""
+
+    @property
+    def reduce_parents(self) -> Parents:
+        """(R, P) of every member, -1 at the root."""
+
+    @property
+    def broadcast_parents(self) -> Parents:
+        """(R, P) of every member, -1 at the same root."""
+
+
+class Routes(NamedTuple):
+    """The arrays of a forest, in the order in which a plan's constructor takes them.
 
     Args:
         weights: (R,) positive, with the sum 1: the share of the buffer that each route carries.
@@ -40,15 +54,3 @@ def make_routes(
     reduction = np.array(up, dtype=np.int32)
     broadcast = reduction.copy() if down is None else np.array(down, dtype=np.int32)
     return Routes(shares / shares.sum(), reduction, broadcast)
-
-
-def check_permutation(order: Sequence[int]) -> Indices:
-    """The order as an array.
-
-    Raises:
-        ValueError: empty, or no permutation of 0 to N-1.
-    """
-    members = np.asarray(order, dtype=np.intp)
-    if not members.size or sorted(members.tolist()) != list(range(len(members))):
-        raise ValueError(f"not a permutation of 0 to {len(members) - 1}")
-    return members

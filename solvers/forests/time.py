@@ -1,4 +1,4 @@
-"""How long an allreduce over a forest takes where flows share links."""
+"""How long an allreduce over a forest takes where flows share links, and a lower bound."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from solvers.collectives.table import PeerTable, Round
 from solvers.contention.fair import ends_s
-from solvers.contention.network import Network
+from solvers.contention.network import Network, with_every_host_grouped
 from solvers.contention.time import Clock
-from solvers.forests.routes import Floats, Indices, Routes, make_routes
-from solvers.forests.table import forest_table
-from solvers.forests.trees import messages_on_the_way, seconds_on_the_way
+from solvers.forests.routes import Floats, ForestLike, Indices, Routes, make_routes
+from solvers.forests.trees import depths, heights, messages_on_the_way, seconds_on_the_way
 
 # How the engine cuts a buffer. Never into smaller pieces than this: messages would take the time
 # then, not bytes.
@@ -32,7 +32,7 @@ MESSAGE_S = 5e-6
 
 
 def time_s(
-    routes: Routes, host_of: Sequence[int] | Indices, network: Network, size_bytes: float
+    forest: ForestLike, host_of: Sequence[int] | Indices, network: Network, size_bytes: float
 ) -> float:
     """The time in seconds of one allreduce.
 
@@ -46,7 +46,7 @@ def time_s(
     or the end, has nothing to do: the fill of a pipeline, short where chunks are small.
 
     Args:
-        routes: over ranks.
+        forest: over ranks.
         host_of: (P,) the host of each rank; ranks of one host exchange data for free.
         network: the hosts and links.
         size_bytes: of the buffer.
@@ -54,7 +54,7 @@ def time_s(
     Raises:
         ValueError: not a host for each rank.
     """
-    used = dealt(routes, size_bytes)
+    used = dealt(forest, size_bytes)
     hosts = np.asarray(host_of, dtype=np.intp)
     carried_s = Clock(forest_table(used, size_bytes), network).time_s(hosts)
     up, down = used.reduce_parents.astype(np.intp), used.broadcast_parents.astype(np.intp)
@@ -160,11 +160,12 @@ def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: fl
     return seconds
 
 
-def dealt(routes: Routes, size_bytes: float) -> Routes:
+def dealt(forest: ForestLike, size_bytes: float) -> Routes:
     """The routes that a buffer uses, which are not all where it has fewer chunks than there are.
 
     Chunks go to routes in proportion to weight, by largest remainder, ties to the first.
     """
+    routes = make_routes(forest.weights, forest.reduce_parents, forest.broadcast_parents)
     chunks = max(1, math.ceil(size_bytes / LEAST_CHUNK_BYTES))
     if chunks >= len(routes.weights):
         return routes
@@ -174,3 +175,57 @@ def dealt(routes: Routes, size_bytes: float) -> Routes:
     share[np.argsort(share - exact, kind="stable")[:left]] += 1.0
     used = np.flatnonzero(share)
     return make_routes(share[used], routes.reduce_parents[used], routes.broadcast_parents[used])
+
+
+def forest_table(routes: Routes, size_bytes: float) -> PeerTable:
+    """The forest as a peer table, pipelined: an allreduce over all routes at the same time.
+
+    A member sends up as soon as all below it have, and down as soon as it has the sum: round i has
+    the messages of those that are i edges away from their farthest leaf, or from their root.
+    """
+    sizes_bytes = routes.weights * size_bytes
+    up = routes.reduce_parents.astype(np.intp)
+    down = routes.broadcast_parents.astype(np.intp)
+    towards_root = _rounds(up, heights(up), sizes_bytes)
+    fan_out = [
+        Round(step.destinations, step.sources, step.sizes_bytes)
+        for step in _rounds(down, depths(down) - 1, sizes_bytes)
+    ]
+    return PeerTable(routes.members, [*towards_root, *fan_out], is_pipelined=True)
+
+
+def _rounds(parents: Indices, round_of: Indices, sizes_bytes: Floats) -> list[Round]:
+    """The messages from every member to its parent, by rounds."""
+    is_sent = parents >= 0
+    rounds = []
+    for number in range(int(round_of[is_sent].max(initial=-1)) + 1):
+        route, child = np.nonzero(is_sent & (round_of == number))
+        rounds.append(Round(child, parents[route, child], sizes_bytes[route]))
+    return rounds
+
+
+def lower_bound_s(network: Network, size_bytes: float) -> float:
+    """What links need at least for an allreduce among all hosts by any forest, latency left out.
+
+    Each host sends its part of every chunk or the sum, and receives the sum or a part, so that its
+    link carries the buffer once at least in either direction; in all N hosts exchange it 2 (N-1)
+    times (Patarasuk and Yuan 2009). The same holds of groups as of hosts. So equal links of rate B
+    take 2 S (1-1/N) / B, and equal uplinks of R groups 2 S (1-1/R) / B.
+    """
+    grouped = with_every_host_grouped(network)
+    bounds = []
+    for links, uplinks in (
+        (grouped.send_bytes_s, grouped.uplink_send_bytes_s),
+        (grouped.receive_bytes_s, grouped.uplink_receive_bytes_s),
+    ):
+        of_groups = np.minimum(uplinks, np.bincount(grouped.group_of, links))
+        bounds += [_exchange_s(links, size_bytes), _exchange_s(of_groups, size_bytes)]
+    return max(bounds)
+
+
+def _exchange_s(rates: Floats, size_bytes: float) -> float:
+    """For parties that exchange the buffer 2 (N-1) times in all, each of them once at least."""
+    parties = len(rates)
+    if parties == 1:
+        return 0.0
+    return size_bytes * max(float((1.0 / rates).max()), 2.0 * (parties - 1) / float(rates.sum()))

@@ -6,37 +6,20 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from solvers.annealing.courses import Course, course
 from solvers.collectives.form import RoundsForm, TreesForm
 from solvers.orders import reference
 from solvers.orders.clusters import clustered
 from solvers.orders.solution import EndedBy, Progress
 from solvers.orders.spread import spread
-from solvers.rounds.search import RoundsCourse
-from solvers.trees.search import TreesCourse
 
 Matrix = npt.NDArray[np.float64]
 
 _TELL_S = 0.05
-
-
-class Course(Protocol):
-    """Annealing that is run step by step."""
-
-    @property
-    def best(self) -> list[int]:
-        """The cheapest order so far."""
-
-    @property
-    def best_cost(self) -> float:
-        """What it costs."""
-
-    def step(self, progress: float) -> int:
-        """Try some moves; returns how many."""
 
 
 class _Clock:
@@ -77,16 +60,16 @@ def anneal(
 ) -> tuple[list[int], int, EndedBy]:
     """The cheapest order of all threads, how many moves were tried, and what ended it.
 
-    Arguments as those of `solvers.orders.search.solve`, checked.
+    Arguments as those of `solvers.orders.latency_search.search_by_latency`, checked.
     """
     clock = _Clock(time_limit_s, steps)
-    runs: list[_Run] = []
+    runs: list[_CourseThread] = []
     try:
         starts = [clustered(distance), list(given)]
         start = min(starts, key=lambda order: reference.cost(form, distance, order))
         unit = spread(distance)
         for child in np.random.SeedSequence(seed).generate_state(threads, np.uint64):
-            runs.append(_Run(_course(form, distance, start, unit, int(child)), clock))
+            runs.append(_CourseThread(course(form, distance, start, unit, int(child)), clock))
         ended_by = _run_all(runs, clock, on_progress)
     except KeyboardInterrupt:
         clock.is_stopped.set()
@@ -97,15 +80,7 @@ def anneal(
     return best, sum(run.tried for run in runs), ended_by
 
 
-def _course(
-    form: RoundsForm | TreesForm, distance: Matrix, start: list[int], unit: float, seed: int
-) -> Course:
-    if isinstance(form, RoundsForm):
-        return RoundsCourse(form, distance, start, unit, seed)
-    return TreesCourse(form, distance, start, unit, seed)
-
-
-class _Run:
+class _CourseThread:
     """One thread's course."""
 
     def __init__(self, course: Course, clock: _Clock) -> None:
@@ -123,7 +98,7 @@ class _Run:
 
 
 def _run_all(
-    runs: list[_Run], clock: _Clock, on_progress: Callable[[Progress], None] | None
+    runs: list[_CourseThread], clock: _Clock, on_progress: Callable[[Progress], None] | None
 ) -> EndedBy:
     told_s = 0.0
 

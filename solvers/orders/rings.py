@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.orders.solution import EndedBy, OrderSolution, Progress
-from solvers.ring import search, solution
+from solvers.ring import solution
+from solvers.ring.ring_search import search_ring
 
 Matrix = npt.NDArray[np.float64]
 
@@ -40,7 +41,7 @@ def solve_ring(
             raise KeyboardInterrupt
 
     def run(number: int) -> solution.RingSolution:
-        return search.solve(
+        return search_ring(
             distance,
             given,
             seed=(seed + number) % _SEEDS,

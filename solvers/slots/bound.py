@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.form import Form
-from solvers.slots.filling import Filling
-from solvers.slots.search import over_hosts, slots_bound, solve
+from solvers.slots.layout import RankLayout
+from solvers.slots.slot_search import over_hosts, search_with_slots, slots_bound
 
 Matrix = npt.NDArray[np.float64]
 
@@ -21,7 +21,7 @@ _SEARCH_SHARE = 0.5
 
 
 def least_cost(
-    form: Form, distance: Matrix, filling: Filling, order: Sequence[int], time_limit_s: float
+    form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int], time_limit_s: float
 ) -> float:
     """A proven lower bound of the cost over all orders and choices of hosts, without a search.
 
@@ -30,22 +30,22 @@ def least_cost(
     Args:
         form: what the cost sums up, over all ranks.
         distance: (H, H), symmetric, zero diagonal, finite, not negative.
-        filling: how ranks fill the H hosts.
+        layout: how ranks fill the H hosts.
         order: a permutation of the hosts, for few hosts' search to begin with.
         time_limit_s: for the proof. An interrupt (Ctrl-C) ends it with 0 or what there is.
     """
-    simpler = over_hosts(form, filling)
+    simpler = over_hosts(form, layout)
     found = 0.0
     try:
-        if filling.hosts <= _MOST_SEARCHED_HOSTS:
+        if layout.hosts <= _MOST_SEARCHED_HOSTS:
             limit_s = _SEARCH_SHARE * time_limit_s
-            found = solve(
-                form, distance, filling, order, time_limit_s=limit_s, proof_limit_s=limit_s
+            found = search_with_slots(
+                form, distance, layout, order, time_limit_s=limit_s, proof_limit_s=limit_s
             ).lower_bound
         elif simpler is not None:
             found = lower_bound(simpler, distance, time_limit_s).value
         else:
-            found = slots_bound(form, distance, filling, time_limit_s)
+            found = slots_bound(form, distance, layout, time_limit_s)
     except KeyboardInterrupt:
         pass
     return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from solvers.collectives.form import RoundsForm, TreesForm, WeightedRound
 from solvers.collectives.merged import merged
-from solvers.slots.filling import Ranks
+from solvers.slots.layout import Ranks
 
 # The parent of what is in no tree.
 IDLE = -2

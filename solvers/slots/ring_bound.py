@@ -10,14 +10,14 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 Matrix = npt.NDArray[np.float64]
 
 _ROUNDING = 1e-12
 
 
-def subset_ring_bound(distance: Matrix, filling: Filling) -> float:
+def subset_ring_bound(distance: Matrix, layout: RankLayout) -> float:
     """What every ring costs that goes through hosts with slots for all ranks.
 
     The greater of two sums. Half of the distances from each host to its two nearest ones, of the
@@ -27,28 +27,28 @@ def subset_ring_bound(distance: Matrix, filling: Filling) -> float:
 
     Args:
         distance: (H, H), symmetric.
-        filling: of the H hosts.
+        layout: of the H hosts.
     """
-    if filling.fewest_hosts == 1:
+    if layout.fewest_hosts == 1:
         return 0.0
     between = distance + np.diag(np.full(len(distance), np.inf))
     nearest = np.sort(between, axis=1)[:, :2]
-    if filling.fewest_hosts == 2:
+    if layout.fewest_hosts == 2:
         # A ring of two goes there and back.
         nearest = nearest[:, :1].repeat(2, axis=1)
-    halves = np.sort(nearest.sum(axis=1))[: filling.fewest_hosts] / 2.0
-    bound = max(float(halves.sum()), _by_components(distance, filling))
+    halves = np.sort(nearest.sum(axis=1))[: layout.fewest_hosts] / 2.0
+    bound = max(float(halves.sum()), _by_components(distance, layout))
     return bound * (1.0 - _ROUNDING)
 
 
-def _by_components(distance: Matrix, filling: Filling) -> float:
-    sizes = list(filling.slots)
+def _by_components(distance: Matrix, layout: RankLayout) -> float:
+    sizes = list(layout.slots)
     is_whole = [True] * len(sizes)
     total, below = 0.0, 0.0
     merges = linkage(squareform(distance, checks=False), "single").tolist()
     for height, together in itertools.groupby(merges, key=lambda merge: merge[2]):
         needed = _needed(
-            [size for size, whole in zip(sizes, is_whole, strict=True) if whole], filling
+            [size for size, whole in zip(sizes, is_whole, strict=True) if whole], layout
         )
         if needed == 1:
             break
@@ -61,6 +61,6 @@ def _by_components(distance: Matrix, filling: Filling) -> float:
     return total
 
 
-def _needed(sizes: Sequence[int], filling: Filling) -> int:
+def _needed(sizes: Sequence[int], layout: RankLayout) -> int:
     """How many components take all ranks at least."""
-    return Filling(sizes, filling.ranks).fewest_hosts
+    return RankLayout(sizes, layout.ranks).fewest_hosts

@@ -12,9 +12,9 @@ from solvers import _native
 from solvers.orders.clusters import clustered
 from solvers.orders.solution import EndedBy, OrderSolution, Progress
 from solvers.orders.spread import spread
-from solvers.ring import search as ring_search
 from solvers.ring.reference import ring_cost
-from solvers.slots.filling import Filling
+from solvers.ring.ring_search import search_ring
+from solvers.slots.layout import RankLayout
 from solvers.slots.ring_bound import subset_ring_bound
 
 Matrix = npt.NDArray[np.float64]
@@ -38,7 +38,7 @@ _RELATIVE_TOLERANCE = 1e-9
 
 def solve_ring_of_some(
     distance: Matrix,
-    filling: Filling,
+    layout: RankLayout,
     given: Sequence[int],
     *,
     seed: int,
@@ -52,7 +52,7 @@ def solve_ring_of_some(
 
     Args:
         distance: (H, H), symmetric, zero diagonal.
-        filling: even; it does not need all hosts.
+        layout: even; it does not need all hosts.
         given: a permutation of the hosts.
         seed: decides every choice by chance.
         time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
@@ -62,7 +62,7 @@ def solve_ring_of_some(
         a permutation of all hosts, of which the first are the ring; `given` where nothing cheaper
         was found.
     """
-    count = filling.fewest_hosts
+    count = layout.fewest_hosts
     first = list(given[:count])
     cost = ring_cost(distance, first) if count > 1 else 0.0
     if cost == 0.0:
@@ -74,7 +74,7 @@ def solve_ring_of_some(
             ring, exact = first, cost
         return OrderSolution(_with_others(ring, given), exact, exact, "exact", 0)
     climb = _Climb(
-        distance, filling, first, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
+        distance, layout, first, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
     )
     try:
         ended_by = climb.run()
@@ -108,7 +108,7 @@ class _Climb:
     def __init__(
         self,
         distance: Matrix,
-        filling: Filling,
+        layout: RankLayout,
         first: Ring,
         *,
         seed: int,
@@ -123,7 +123,7 @@ class _Climb:
         self._rng = np.random.default_rng(seed)
         self._on_progress = on_progress
         self.best = (ring_cost(distance, first), first)
-        self.bound = subset_ring_bound(distance, filling)
+        self.bound = subset_ring_bound(distance, layout)
         self.moves = 0
 
     def run(self) -> EndedBy:
@@ -169,7 +169,7 @@ class _Climb:
         within = self._distance[np.ix_(ring, ring)]
         if left_s > 0.0:
             limit_s = _POLISH_SHARE * left_s
-            found = ring_search.solve(within, seed=0, time_limit_s=limit_s)
+            found = search_ring(within, seed=0, time_limit_s=limit_s)
             if found.ended_by == "interrupt":
                 raise KeyboardInterrupt
             ring = [ring[place] for place in found.order]

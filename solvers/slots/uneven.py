@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 Order = list[int]
 
@@ -16,7 +16,7 @@ TURNS = 3
 
 
 def by_places(
-    filling: Filling,
+    layout: RankLayout,
     starts: Sequence[Order],
     price: Callable[[Sequence[int]], float],
     search: Callable[[npt.NDArray[np.intp], Order], Sequence[int]],
@@ -28,15 +28,15 @@ def by_places(
     order is priced, and the next turn begins with what it has become.
 
     Args:
-        filling: how ranks fill hosts.
+        layout: how ranks fill hosts.
         starts: permutations of all hosts.
         price: of an order.
         search: of the place of every rank in a start, and that start: a permutation.
     """
     best: Order = min([list(start) for start in starts], key=price)
     for _ in range(TURNS):
-        place_of_rank = np.repeat(np.arange(filling.hosts), [filling.slots[host] for host in best])
-        found = list(search(place_of_rank[: filling.ranks], best))
+        place_of_rank = np.repeat(np.arange(layout.hosts), [layout.slots[host] for host in best])
+        found = list(search(place_of_rank[: layout.ranks], best))
         if price(found) >= price(best):
             break
         best = found

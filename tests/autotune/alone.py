@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from plink.autotune.ranks.agreement import Ballot
+from plink.autotune.ranks.agreement import Vote
 from plink.autotune.ranks.client import Client
 from plink.engine import Forest, Statistics
 from support.running import wait_for
@@ -44,7 +44,7 @@ class Alone:
         self.votes: list[Pending] = []
         self._ending = ending
 
-    def allreduce(self, array: Ballot, op: str = "sum", dtype: str | None = None) -> Any:
+    def allreduce(self, array: Vote, op: str = "sum", dtype: str | None = None) -> Any:
         self.votes.append(Pending(has_ended=len(self.votes) < self._ending))
         return self.votes[-1]
 
@@ -64,8 +64,8 @@ class Listening(Client):
     def __init__(self) -> None:
         self.heard: list[Any] = []
 
-    def put(self, errand: Callable[[], Any]) -> None:
-        self.heard.append(errand())
+    def submit(self, task: Callable[[], Any]) -> None:
+        self.heard.append(task())
 
     def close(self) -> None:
         pass

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.forests import binary_tree, chains, random_forest, stars
-from plink.autotune.tuner.decision import Action, Decision
+from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.autotune.tuner.masters import Masters
-from plink.autotune.tuner.window import Window
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
 

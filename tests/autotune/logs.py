@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from autotune.tuner.jobs import first_forest
-from autotune.tuner.network import Job, Noise, even
-from plink.autotune.log.autotune_log import LogWriter, Start
+from plink.autotune.log.records import LogWriter, Start
 from plink.autotune.log.replay import tuner_of
-from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.snapshot import to_json
 from plink.files.plan import Plan, PlanRank
+from plink.simulate.jobs import Job, Noise, first_forest
+from plink.simulate.network import even
 
 USUAL = even(4)
 SLOW = USUAL.with_host(0, 0.4)

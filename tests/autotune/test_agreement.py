@@ -9,19 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.autotune.ranks.agreement import Points, Stride, ballot, outcome
+from plink.autotune.ranks.agreement import Points, Stride, outcome, vote_of
 from plink.base.errors import WrongUseError
-from plink.training.iterations import iteration_seconds, period_of
 
 words = st.integers(0, (1 << 63) - 1)
 
 
 @given(st.lists(st.tuples(words, st.booleans()), min_size=1, max_size=8))
 def test_an_outcome_is_what_all_hold(votes: Sequence[tuple[int, bool]]) -> None:
-    reduced = np.minimum.reduce([ballot(word, is_over) for word, is_over in votes])
+    reduced = np.minimum.reduce([vote_of(word, is_over) for word, is_over in votes])
     held = {word for word, _ in votes}
     result = outcome(reduced)
-    assert result.word == (held.pop() if len(held) == 1 else None)
+    assert result.plan_id == (held.pop() if len(held) == 1 else None)
     assert result.is_window_over == all(is_over for _, is_over in votes)
 
 
@@ -43,31 +42,3 @@ def test_points_come_after_bytes_or_collectives(
 def test_a_stride_of_nothing_is_refused() -> None:
     with pytest.raises(WrongUseError):
         Stride(0, 1)
-
-
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(4, 9), st.data())
-def test_a_period_is_found_from_any_place_on(
-    sizes: list[int], times: int, data: st.DataObject
-) -> None:
-    cut = data.draw(st.integers(0, len(sizes) - 1))
-    found = period_of((sizes * times)[cut:])
-    assert found is not None
-    shortest = next(p for p in range(1, len(sizes) + 1) if sizes[p:] + sizes[:p] == sizes)
-    assert found == shortest
-
-
-def test_a_collective_now_and_then_does_not_hide_the_period() -> None:
-    iteration = [100, 200, 300, 50]
-    assert period_of(iteration * 40 + [8] + iteration * 40) == 4
-
-
-def test_sizes_that_never_come_again_have_no_period() -> None:
-    assert period_of(range(100)) is None
-    assert period_of([]) is None
-
-
-def test_iterations_are_timed_from_a_place_to_the_same_one() -> None:
-    times = [0.0, 0.1, 1.0, 1.1, 3.0, 3.1]
-    assert iteration_seconds(times, [], 2) == pytest.approx([1.0, 2.0])
-    assert iteration_seconds(times, [0.5, 2.0, 4.0], 2) == pytest.approx([1.5, 2.0])
-    assert len(iteration_seconds(times, [], None)) == 0

@@ -19,23 +19,29 @@ from autotune.logs import plan_of_log, write_log
 from autotune.serving import HOST, SECRET, TIMEOUT_S, serving, switching
 from autotune.test_metrics import measured
 from autotune.test_protocol import ends
-from plink.autotune.daemon import addresses
-from plink.autotune.daemon.addresses import address_for, called, is_wildcard, own_address
 from plink.autotune.daemon.attaching import Viewer, attached
 from plink.autotune.daemon.server import Served
-from plink.autotune.daemon.status_message import Picture, from_json, picture_of, to_json
-from plink.autotune.protocol.calling import authenticated
+from plink.autotune.protocol import addresses
+from plink.autotune.protocol.addresses import (
+    address_for,
+    format_address,
+    is_wildcard,
+    own_address,
+)
 from plink.autotune.protocol.frames import ProtocolError, payload_of
+from plink.autotune.protocol.handshake import authenticated
 from plink.autotune.protocol.messages import Watch
 from plink.autotune.protocol.messages import to_json as message_to_json
+from plink.autotune.protocol.status import JobStatus, from_json, to_json
 from plink.base.errors import PlinkError
 from plink.cli import autotune_attach, run
+from plink.cli.autotune import with_verb
 from plink.files import plan as plan_file
 from plink.files.plan import PlanRank
 
 
-def fields_of(picture: Picture) -> object:
-    return json.loads(json.dumps(to_json(picture)))
+def fields_of(status: JobStatus) -> object:
+    return json.loads(json.dumps(to_json(status)))
 
 
 def test_who_is_attached_sees_the_job_and_is_no_rank() -> None:
@@ -44,9 +50,9 @@ def test_who_is_attached_sees_the_job_and_is_no_rank() -> None:
     with serving({"job": Served(job, SECRET)}, said) as port:
         with attached(HOST, port, SECRET, "job") as viewer:
             seen = viewer.look()
-            assert fields_of(seen) == fields_of(picture_of(job.status))
+            assert fields_of(seen) == fields_of(job.status)
             assert seen.throughput_bytes_s == 2000
-            assert seen.sent_bytes.tolist() == job.status.window.sent_bytes.sum(axis=1).tolist()
+            assert seen.sent_bytes.tolist() == job.status.sent_bytes.tolist()
             job.status.windows = 99
             assert viewer.look().windows == 99
         with attached(HOST, port, SECRET, "job") as viewer:
@@ -92,7 +98,7 @@ def test_an_answer_says_of_which_version_it_is_and_others_are_refused() -> None:
         from_json({**answered[0], "version": 2})
 
 
-PICTURE = to_json(picture_of(measured().status))
+PICTURE = to_json(measured().status)
 
 
 WRONG: list[object] = [None, True, -1, 0, 1 << 80, 1e308, "x", "", [], [None], ["x"], {}, {"a": 1}]
@@ -158,19 +164,32 @@ def test_own_addresses_are_of_the_family_that_is_listened_on() -> None:
         False,
         False,
     ]
-    assert (called("::1", 7), called("10.0.0.1", 7)) == ("[::1]:7", "10.0.0.1:7")
+    assert (format_address("::1", 7), format_address("10.0.0.1", 7)) == ("[::1]:7", "10.0.0.1:7")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--attach", "127.0.0.1:1"], "--attach needs the job's secret"),
-        (["--attach", "nowhere"], "--attach is 'nowhere', expected HOST:PORT"),
-        (["--attach", "h:1", "--job", "a b"], "--job is 'a b'"),
-        (["--attach", "h:1", "--listen", "h:2"], "no plan to serve"),
-        (["--attach", "h:1", "--replay", "x"], "--replay looks at a log"),
-        (["--attach", "h:1", "--all"], "--all is for --replay"),
-        (["--json"], "--json and --job are for"),
+        (["attach", "127.0.0.1:1"], "attaching needs the job's secret"),
+        (["attach", "nowhere"], "the daemon's address is 'nowhere', expected HOST:PORT"),
+        (["attach", "h:1", "--job", "a b"], "--job is 'a b'"),
+        (["attach", "h:1", "--listen", "h:2"], "no such option '--listen'"),
+        (["attach", "h:1", "--replay", "x"], "no such option '--replay'"),
+        (["attach", "h:1", "--all"], "no such option '--all'"),
+        (["attach"], "missing argument 'HOST:PORT'"),
+        (["serve", "plan.json"], "missing option '--listen'"),
+        (["serve", "--listen", "h:1"], "missing argument '[NAME=]PLAN...'"),
+        (["serve", "plan.json", "--listen", "h:1", "--json"], "no such option '--json'"),
+        (["replay", "a.log", "plan.json"], "unexpected extra argument"),
+        (["replay", "a.log", "--watch"], "no such option '--watch'"),
+        # As they were once spelled, which is understood.
+        (["--attach", "127.0.0.1:1"], "attaching needs the job's secret"),
+        (["--attach=h:1", "--listen", "h:2"], "no such option '--listen'"),
+        (["--attach", "h:1", "--replay", "x"], "no such option '--attach'"),
+        (["--json"], "no such option '--json'"),
+        (["plan.json"], "no verb 'plan.json', expected serve, attach, replay"),
+        (["sevre", "plan.json"], "no verb 'sevre'"),
+        ([], "missing command"),
     ],
 )
 def test_wrong_use_is_said(
@@ -183,6 +202,35 @@ def test_wrong_use_is_said(
         monkeypatch.delenv(name, raising=False)
     assert run(["autotune", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a.json --listen h:1 --watch", "serve a.json --listen h:1 --watch"),
+        ("--listen=h:1 x=a.json", "serve --listen=h:1 x=a.json"),
+        ("--attach h:1 --job x --json", "attach h:1 --job x --json"),
+        ("--json --watch --attach=h:1", "attach h:1 --json --watch"),
+        ("--replay - --all", "replay - --all"),
+        ("--json --replay a.log", "replay a.log --json"),
+    ],
+)
+def test_what_was_spelled_without_a_verb_means_one(old: str, new: str) -> None:
+    assert with_verb(old.split()) == new.split()
+
+
+@pytest.mark.parametrize("arguments", [[], ["plan.json"], ["--replay"], ["--help"]])
+def test_what_was_no_command_line_means_no_verb(arguments: list[str]) -> None:
+    assert with_verb(arguments) is None
+
+
+def test_an_old_spelling_says_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["autotune", "--replay", "no log"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("note: this is now spelled: plink autotune replay 'no log'\n")
+    assert "no log: No such file" in said
+    assert run(["autotune", "replay", "no log"]) == 2
+    assert "spelled" not in capsys.readouterr().err
 
 
 @contextlib.contextmanager
@@ -219,12 +267,12 @@ def test_a_daemon_on_all_addresses_goes_on_from_its_log_and_is_looked_at(
     plan_file.write("plan.json", plan)
     write_log(Path("tune.log"), plan=plan)
     Path("tune.log").write_bytes(Path("tune.log").read_bytes()[:-5])
-    with plink("plan.json", "--listen", "0.0.0.0:0", "--log", "tune.log") as daemon:
+    with plink("serve", "plan.json", "--listen", "0.0.0.0:0", "--log", "tune.log") as daemon:
         environment = dict(word.split("=", 1) for word in line_of(daemon).split() if "=" in word)
         host, _, port = environment["PLINK_AUTOTUNE"].rpartition(":")
         assert host == "127.0.0.1"
         secret_file = environment["PLINK_AUTOTUNE_SECRET_FILE"]
-        attach = ["autotune", "--attach", f"{host}:{port}", "--secret-file", secret_file]
+        attach = ["autotune", "attach", f"{host}:{port}", "--secret-file", secret_file]
         assert run([*attach, "--json"]) == 0
         seen = json.loads(capfd.readouterr().out)
         # Until interrupted: a line for what changed, which is nothing after the first.
@@ -249,7 +297,7 @@ def test_a_daemon_on_all_addresses_goes_on_from_its_log_and_is_looked_at(
     [
         ("tune.log.gz", "expected a plain file"),
         ("-", "expected a plain file"),
-        ("plan.json", "no log of plink autotune"),
+        ("plan.json", "not a log of plink autotune"),
         ("no/tune.log", "there is no folder"),
     ],
 )
@@ -262,6 +310,6 @@ def test_what_cannot_be_a_log_is_refused_before_anything_is_done(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     plan_file.write("plan.json", plan_of_log())
-    assert run(["autotune", "plan.json", "--listen", "127.0.0.1:0", "--log", log]) == 2
+    assert run(["autotune", "serve", "plan.json", "--listen", "127.0.0.1:0", "--log", log]) == 2
     assert said in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]

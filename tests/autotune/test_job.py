@@ -12,11 +12,10 @@ from autotune.reporting import first, join, report
 from autotune.serving import plan_of
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.windows import window_of
-from plink.autotune.log.resuming import Kept
+from plink.autotune.log.replay import ResumeState
 from plink.autotune.protocol.identity import Identity, identity
 from plink.autotune.protocol.messages import MOST_HOLD_S, Ask, Holding, NewPlan, Release
-from plink.autotune.tuner.decision import Decision
-from plink.autotune.tuner.window import Window
+from plink.autotune.tuner.interface import Decision, Window
 from plink.base.errors import PlinkError
 from plink.files.plan import Plan
 
@@ -123,7 +122,7 @@ class FullDisk:
     def begun(self, plan: Plan, decider: object) -> None:
         pass
 
-    def resumed(self, kept: Kept) -> None:
+    def resumed(self, kept: ResumeState) -> None:
         pass
 
     def decided(self, now_s: float, window: Window, decision: Decision) -> None:
@@ -140,28 +139,28 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_tuning() -> None:
 
 @pytest.mark.parametrize("digest", [0, 1])
 def test_plans_of_one_number_are_told_apart(digest: int) -> None:
-    assert Identity(1, digest).word != Identity(1, digest + 1).word
-    assert Identity(1, digest).word < Identity(2, 0).word < 1 << 63
+    assert Identity(1, digest).encoded != Identity(1, digest + 1).encoded
+    assert Identity(1, digest).encoded < Identity(2, 0).encoded < 1 << 63
 
 
 def test_ranks_are_asked_to_hold_still_once_and_only_if_all_are_there() -> None:
     job = begun()
     still: list[bool] = []
-    job.still.when_changed = lambda: still.append(job.still.is_whole)
-    plan = issued(job.hold())
+    job.barrier.when_changed = lambda: still.append(job.barrier.is_complete)
+    plan = issued(job.pause())
     assert plan.hold_s == MOST_HOLD_S
     assert plan.identity == identity(1, job.plan.forest)
     for rank in range(RANKS):
         assert still == [False] * rank
         # One that says so of another plan does not count.
-        job.holding(rank, Holding(Identity(7, 0)))
-        job.holding(rank, Holding(plan.identity))
+        job.paused(rank, Holding(Identity(7, 0)))
+        job.paused(rank, Holding(plan.identity))
     assert still == [False, False, True]
     assert job.release() == [(None, Release(plan.identity))]
     assert job.release() == []
-    # Who comes later is not to hold still any more.
+    # A rank that comes later is not to pause any more.
     job.left(0.0, 1)
-    assert job.hold() == []
+    assert job.pause() == []
     [(_, late)] = job.joined(0.0, join(1, first(job.plan.forest), RANKS))
     assert late == NewPlan(plan.identity, plan.forest)
     # The plan is tuned on as what it is.

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from benchkit.tuned_figures import Iteration, Phases, figures, since_new_plan
-from plink.autotune.log.autotune_log import Entry
-from plink.autotune.tuner.decision import Action
-from plink.autotune.tuner.window import Window
+from plink.autotune.log.records import Entry
+from plink.autotune.tuner.interface import Action, Window
 
 PHASES = Phases(changing_s=20.0, changed_s=20.5, restored_s=61.0)
 

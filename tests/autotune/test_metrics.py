@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +20,8 @@ from autotune.reporting import first, join, report
 from autotune.serving import plan_of
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.metrics import JobCollector
-from plink.autotune.daemon.status import Event
-from plink.autotune.daemon.status_message import picture_of
 from plink.autotune.daemon.terminal import view
+from plink.autotune.protocol.status import Event
 
 DASHBOARD = Path(__file__).resolve().parents[2] / "docs" / "autotune-dashboard.json"
 RANKS = 3
@@ -93,7 +93,7 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
 def test_a_terminal_shows_load_and_decisions() -> None:
     console = Console(width=120, record=True, file=io.StringIO())
     job = measured()
-    console.print(view([picture_of(job.status)]))
+    console.print(view([job.status]))
     text = console.export_text()
     assert "3 of 3 ranks" in text
     assert "(1 on its way)" in text
@@ -104,9 +104,9 @@ def test_a_terminal_shows_load_and_decisions() -> None:
 def test_a_terminal_shows_names_and_events_as_they_are() -> None:
     console = Console(width=120, file=io.StringIO(), force_terminal=False)
     said = "no answer from [fe80::1]:22 [/usr/bin/iperf3]"
-    picture = picture_of(measured().status)
+    status = measured().status
     hosts = ["[/h0]", "[h1]", "h2"]
-    console.print(view([replace(picture, hosts=hosts, latest=[Event(0.0, "\x1b[2J", said)])]))
+    console.print(view([replace(status, hosts=hosts, latest=deque([Event(0.0, "\x1b[2J", said)]))]))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert said in text
     assert "\x1b" not in text

@@ -14,13 +14,13 @@ from autotune.strategies import messages
 from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
 from plink.autotune.protocol.handshake import (
     GREETING_BYTES,
+    NONCE_BYTES,
     Proofs,
     greeting,
     is_job_name,
     parse_greeting,
 )
 from plink.autotune.protocol.messages import Message, from_json, to_json
-from plink.autotune.protocol.secret import NONCE_BYTES
 
 KEY = b"k" * 32
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plink.autotune.ranks.settings import parse_address, settings_of
+from plink.autotune.protocol.addresses import parse_address
+from plink.autotune.ranks.settings import settings_of
 from plink.base.errors import WrongUseError
 
 

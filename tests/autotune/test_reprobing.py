@@ -1,4 +1,4 @@
-"""Training holds still while hosts are probed again, goes on whatever happens, and gets a plan."""
+"""Training is paused while hosts are probed again, goes on whatever happens, and gets a plan."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.reprobing import AnyProber, Reprobing
 from plink.autotune.daemon.server import Served, Server
 from plink.autotune.protocol.messages import MOST_HOLD_S
-from plink.autotune.reprobing.measuring import Quiet
+from plink.autotune.reprobing.measuring import Quiesce
 from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.replanning import Replanned
-from plink.autotune.tuner.decision import Action, Decision
-from plink.autotune.tuner.window import Window
+from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError
-from plink.cli.autotune_probing import prober_of
+from plink.cli.autotune_serve import prober_of
 from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
 from probes.ssh.options import SshOptions
@@ -57,14 +56,14 @@ class Rack:
         self.iterations: list[int] = []
         self.hosts: Sequence[str] = ()
         self.seen: list[list[int]] = []
-        self.quiet_s = 0.0
+        self.paused_s = 0.0
         self.has_begun = threading.Event()
         self.may_end = threading.Event()
 
-    def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiet: Quiet) -> Probed:
+    def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiesce: Quiesce) -> Probed:
         self.hosts = hosts
-        with quiet() as left_s:
-            self.quiet_s = left_s()
+        with quiesce() as left_s:
+            self.paused_s = left_s()
             self.seen.append(list(self.iterations))
             self.has_begun.set()
             assert self.may_end.wait(TIMEOUT_S)
@@ -101,10 +100,10 @@ def test_training_holds_still_and_goes_on_with_the_new_plan() -> None:
         assert rack.has_begun.wait(TIMEOUT_S), events(job)
         time.sleep(0.1)
         rack.may_end.set()
-        # Plan 1 was the first one again, with which ranks held still.
+        # Plan 1 was the first one again, with which ranks paused.
         wait_for(lambda: min(state.plans) == 2)
         wait_for(lambda: job.status.plan_in_force == 2)
-    assert 0.0 < rack.quiet_s < MOST_HOLD_S
+    assert 0.0 < rack.paused_s < MOST_HOLD_S
     assert rack.hosts == ["h0", "h1"]
     assert rack.seen[0] == rack.seen[1]
     assert job.plan.kind == "other"
@@ -155,14 +154,14 @@ def test_hosts_that_cannot_be_reached_are_an_event_and_left_alone() -> None:
     prober = Prober(Cluster(hosts), "c.json", None, SshOptions(config_file="/dev/null"))
     said = probing(job, prober, ["h0", "h1"], ["h1"])
     assert "probing again failed: fewer than two hosts can be reached; left alone for 120 s" in said
-    assert "h1 was probed a short while ago" in said
+    assert "probed a short while ago: h1" in said
 
 
 @pytest.mark.parametrize("error", [RuntimeError("boom"), KeyboardInterrupt("boom")])
 def test_whatever_probing_fails_with_is_an_event(error: BaseException) -> None:
     class Broken:
-        def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiet: Quiet) -> Probed:
-            with quiet() as left_s:
+        def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiesce: Quiesce) -> Probed:
+            with quiesce() as left_s:
                 assert left_s() == 0.0
             raise error
 

@@ -16,11 +16,10 @@ from autotune.test_reprobing_rules import RACKS, cluster_in, planned, with_rates
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.reprobing import Reprobing
 from plink.autotune.reprobing import prober as prober_module
-from plink.autotune.reprobing.measuring import Left, Measured, Quiet
-from plink.autotune.reprobing.patience import Patience
+from plink.autotune.reprobing.backoff import BackOff
+from plink.autotune.reprobing.measuring import Measured, Quiesce, SecondsLeft
 from plink.autotune.reprobing.prober import Probed, Prober
-from plink.autotune.reprobing.regrouping import Regrouped
-from plink.autotune.reprobing.replanning import Replanned
+from plink.autotune.reprobing.replanning import Regrouped, Replanned
 from plink.base.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
@@ -28,7 +27,7 @@ from probes.ssh.options import SshOptions
 
 
 @contextlib.contextmanager
-def at_once() -> Iterator[Left]:
+def at_once() -> Iterator[SecondsLeft]:
     yield lambda: 10.0
 
 
@@ -88,7 +87,7 @@ class Asked:
         self.hosts: list[Sequence[str]] = []
 
     def probe(
-        self, plan: Plan, before: Cluster | None, hosts: Sequence[str], quiet: Quiet
+        self, plan: Plan, before: Cluster | None, hosts: Sequence[str], quiesce: Quiesce
     ) -> Probed:
         self.before.append(before)
         self.hosts.append(hosts)
@@ -124,7 +123,7 @@ def test_a_job_compares_with_what_its_plan_was_made_for() -> None:
     assert asked.before == [None, None, clusters[1], clusters[2], clusters[2]]
 
 
-class LeftAlone(Patience):
+class LeftAlone(BackOff):
     """These hosts are left alone as long as they are named here."""
 
     def __init__(self, *hosts: str) -> None:
@@ -144,7 +143,7 @@ def test_hosts_that_are_asked_for_while_they_are_left_alone_are_probed_later() -
     asked = Asked(nothing, nothing)
 
     async def probe() -> None:
-        reprobing = Reprobing(job, lambda *_: None, asked, patience=left_alone)
+        reprobing = Reprobing(job, lambda *_: None, asked, back_off=left_alone)
         reprobing.ask(0.0, ["h0", "h1"])
         while reprobing.is_busy:
             await asyncio.sleep(0.005)

@@ -13,7 +13,7 @@ import pytest
 
 from autotune.test_reprobing_rules import RACKS, cluster_in, with_rates
 from plink.autotune.reprobing import measuring
-from plink.autotune.reprobing.measuring import Left, Measured, measure_again
+from plink.autotune.reprobing.measuring import Measured, SecondsLeft, measure_again
 from plink.base.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.measurement import Failure
@@ -104,10 +104,10 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Network:
 
 
 def again(network: Network, left_s: float) -> Measured:
-    """The first two hosts, while training holds still for that long."""
+    """The first two hosts, while training is paused for that long."""
 
     @contextlib.contextmanager
-    def quiet() -> Iterator[Left]:
+    def quiet() -> Iterator[SecondsLeft]:
         yield lambda: left_s
 
     return measure_again(network.before, "c.json", ["h0", "h1"], SshOptions(), quiet)
@@ -122,14 +122,14 @@ def test_transfers_know_how_long_training_holds_still(network: Network) -> None:
     done = again(network, 7.0)
     assert (network.used["iperf3"], network.used["uplinks"]) == (7.0, 7.0)
     assert network.used["echo"] == np.inf
-    assert (done.has_rates, done.quiet_s, done.failures) == (True, 7.0, [])
+    assert (done.has_rates, done.paused_s, done.failures) == (True, 7.0, [])
     assert host_gbit_s(done) == NEW_GBIT_S
 
 
 def test_there_are_no_transfers_while_training_runs(network: Network) -> None:
     done = again(network, 0.0)
     assert list(network.used) == ["echo"]
-    assert (done.has_rates, done.quiet_s) == (False, 0.0)
+    assert (done.has_rates, done.paused_s) == (False, 0.0)
     assert host_gbit_s(done) == 10.0
 
 

@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 
 from plink.autotune.protocol.identity import identity
 from plink.autotune.reprobing import merging
-from plink.autotune.reprobing.patience import FIRST_PAUSE_S, LONGEST_PAUSE_S, Patience
-from plink.autotune.reprobing.regrouping import Regrouped, other_rates, regrouped
-from plink.autotune.reprobing.replanning import Replanned, cluster_of, replan
+from plink.autotune.reprobing.backoff import FIRST_PAUSE_S, LONGEST_PAUSE_S, BackOff
+from plink.autotune.reprobing.replanning import (
+    Regrouped,
+    Replanned,
+    cluster_of,
+    other_rates,
+    regrouped,
+    replan,
+)
 from plink.autotune.tuner.masters import layout_of
 from plink.base.errors import PlinkError
 from plink.files.bandwidth import BandwidthMeasurement
@@ -24,7 +30,7 @@ from plink.files.measurement import Matrix
 from plink.files.plan import Plan
 from plink.files.rtt import RttMeasurement
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
-from plink.optimize.plans.solve import Task, solve_plan
+from plink.optimize.plans.planning import PlanRequest, find_plan
 
 NEAR_US, FAR_US = 10.0, 40.0
 RACKS = (0, 0, 0, 1, 1, 1)
@@ -60,7 +66,7 @@ def cluster_in(racks: Sequence[int]) -> Cluster:
 
 
 def planned(cluster: Cluster, kind: str = "2lha") -> Plan:
-    return solve_plan(cluster, None, Task(kind)).plan
+    return find_plan(cluster, PlanRequest(kind)).plan
 
 
 def again(before: Cluster, hosts: Sequence[int], racks: Sequence[int], factor: float) -> Regrouped:
@@ -266,17 +272,17 @@ def test_a_job_on_a_part_of_the_cluster_gets_a_plan_for_its_ranks() -> None:
 
 
 def test_hosts_are_left_alone_for_longer_each_time_in_vain() -> None:
-    patience, now_s = Patience(), 0.0
+    back_off, now_s = BackOff(), 0.0
     pauses = []
     for _ in range(8):
-        assert patience.due(now_s, ["a", "b"]) == ["a", "b"]
-        pauses.append(patience.in_vain(now_s, ["a"]))
-        assert patience.due(now_s + pauses[-1] - 1.0, ["a", "b"]) == ["b"]
-        assert patience.wait_s(now_s + pauses[-1] - 1.0, ["a"]) == 1.0
+        assert back_off.due(now_s, ["a", "b"]) == ["a", "b"]
+        pauses.append(back_off.record_failure(now_s, ["a"]))
+        assert back_off.due(now_s + pauses[-1] - 1.0, ["a", "b"]) == ["b"]
+        assert back_off.wait_s(now_s + pauses[-1] - 1.0, ["a"]) == 1.0
         now_s += pauses[-1]
     assert pauses[:3] == [FIRST_PAUSE_S, 2 * FIRST_PAUSE_S, 4 * FIRST_PAUSE_S]
     assert pauses[-1] == LONGEST_PAUSE_S
-    patience.worth_it(now_s, ["a"])
-    assert patience.due(now_s, ["a"]) == []
-    assert patience.due(now_s + FIRST_PAUSE_S, ["a"]) == ["a"]
-    assert patience.in_vain(now_s + FIRST_PAUSE_S, ["a"]) == FIRST_PAUSE_S
+    back_off.record_success(now_s, ["a"])
+    assert back_off.due(now_s, ["a"]) == []
+    assert back_off.due(now_s + FIRST_PAUSE_S, ["a"]) == ["a"]
+    assert back_off.record_failure(now_s + FIRST_PAUSE_S, ["a"]) == FIRST_PAUSE_S

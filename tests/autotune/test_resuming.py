@@ -14,13 +14,12 @@ import pytest
 from autotune.logs import SIZE_BYTES, WINDOWS, damage, plan_of_log, write_log
 from autotune.reporting import first, report
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.log import autotune_log, journal
+from plink.autotune.log import journal, records
 from plink.autotune.log.journal import LogJournal
-from plink.autotune.log.replay import replay, tuner_of
-from plink.autotune.log.resuming import UnusableLogError, kept_of
+from plink.autotune.log.replay import UnusableLogError, read_resume_state, replay, tuner_of
 from plink.autotune.protocol.identity import Identity, identity
 from plink.autotune.protocol.messages import NewPlan
-from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.snapshot import to_json
 from plink.base.errors import WrongUseError
 
@@ -47,8 +46,10 @@ def log(tmp_path: Path, written: bytes) -> Path:
 
 
 def restarted(log: Path) -> Job:
-    kept = kept_of(str(log), PLAN)
-    return Job("job", PLAN, lambda plan: tuner_of(plan, TunerOptions()), LogJournal(str(log)), kept)
+    state = read_resume_state(str(log), PLAN)
+    return Job(
+        "job", PLAN, lambda plan: tuner_of(plan, TunerOptions()), LogJournal(str(log)), state
+    )
 
 
 def all_report(
@@ -75,9 +76,9 @@ def all_report(
 
 
 def newest(log: Path, number: int) -> Identity:
-    kept = kept_of(str(log), PLAN)
-    assert kept is not None
-    return identity(number, kept.forest)
+    state = read_resume_state(str(log), PLAN)
+    assert state is not None
+    return identity(number, state.forest)
 
 
 def events(job: Job) -> list[str]:
@@ -95,7 +96,7 @@ def test_a_log_goes_on_as_if_it_had_never_stopped(log: Path, cut_bytes: int) -> 
     text = f"plan 7 is in force, and tuned on after the log's {left} windows"
     assert events(job) == [f"resumed: {text}"]
     assert not Path(f"{log}.1").exists()
-    start, entries = autotune_log.read(str(log))
+    start, entries = records.read(str(log))
     replayed = list(replay(start, entries))
     assert len(replayed) == left + 7
     assert all(each.is_same for each in replayed)
@@ -109,7 +110,7 @@ def test_a_job_on_another_plan_begins_anew_and_the_log_is_kept(log: Path, writte
     assert event.endswith("with nothing learned yet: the ranks have another plan than the log")
     assert Path(f"{log}.1").read_bytes() == written
     all_report(job, first(PLAN.forest), windows=2)
-    start, entries = autotune_log.read(str(log))
+    start, entries = records.read(str(log))
     assert start.state is None
     assert len(list(entries)) == 2
 
@@ -149,9 +150,9 @@ def test_a_job_with_other_buffers_begins_anew(log: Path) -> None:
     job = restarted(log)
     asked = all_report(job, newest(log, 2), size_bytes=2 * SIZE_BYTES)
     assert len(asked) == 1
-    kept = kept_of(str(log), PLAN)
-    assert kept is not None
-    job.told(0.0, NewPlan(newest(log, 2), kept.forest))
+    state = read_resume_state(str(log), PLAN)
+    assert state is not None
+    job.told(0.0, NewPlan(newest(log, 2), state.forest))
     assert all_report(job, newest(log, 2), size_bytes=2 * SIZE_BYTES) == []
     assert events(job)[-1].endswith("an iteration reduces 204 MB, and 102 MB in the log")
 
@@ -168,15 +169,15 @@ def test_a_plan_that_no_rank_got_is_handed_out_again(log: Path) -> None:
     assert "handed out again" in events(job)[0]
     # What the old plan did meanwhile tells nothing of it.
     assert all_report(job, first(PLAN.forest)) == []
-    assert job.status.decisions.total() == 0
+    assert sum(job.status.decisions.values()) == 0
     all_report(job, sent.identity)
-    assert job.status.decisions.total() == 1
+    assert sum(job.status.decisions.values()) == 1
 
 
 def test_nothing_is_kept_where_there_is_no_log_or_an_empty_one(tmp_path: Path) -> None:
-    assert kept_of(str(tmp_path / "no.log"), PLAN) is None
+    assert read_resume_state(str(tmp_path / "no.log"), PLAN) is None
     (tmp_path / "empty.log").touch()
-    assert kept_of(str(tmp_path / "empty.log"), PLAN) is None
+    assert read_resume_state(str(tmp_path / "empty.log"), PLAN) is None
 
 
 @pytest.mark.parametrize(
@@ -196,29 +197,29 @@ def test_a_log_that_cannot_be_gone_on_from_says_why(
 ) -> None:
     damage(log, line, change)
     with pytest.raises(UnusableLogError, match=why):
-        kept_of(str(log), PLAN)
+        read_resume_state(str(log), PLAN)
 
 
-def test_a_file_that_is_no_log_is_not_written_over(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_log_is_not_written_over(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text('{"format": "plink.plan"}\n')
-    with pytest.raises(WrongUseError, match="no log of plink autotune"):
-        kept_of(str(path), PLAN)
+    with pytest.raises(WrongUseError, match="not a log of plink autotune"):
+        read_resume_state(str(path), PLAN)
 
 
 def test_states_in_the_log_spare_deciding_again(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "_WINDOWS_A_STATE", 3)
     job = restarted(log)
     all_report(job, newest(log, 2), windows=9)
-    whole = kept_of(str(log), PLAN)
+    whole = read_resume_state(str(log), PLAN)
     # From the last state on, what came before need not even be decided alike.
     damage(log, 5, lambda data: data["decision"].update(plan=3))
-    kept = kept_of(str(log), PLAN)
-    assert kept is not None
+    state = read_resume_state(str(log), PLAN)
+    assert state is not None
     assert whole is not None
-    assert to_json(kept.tuner) == to_json(whole.tuner)
-    assert kept.windows == WINDOWS + 8
-    start, entries = autotune_log.read(str(log))
+    assert to_json(state.tuner) == to_json(whole.tuner)
+    assert state.windows == WINDOWS + 8
+    start, entries = records.read(str(log))
     without_states = [replace(entry, state=None) for entry in entries]
-    assert [each.decision.plan for each in replay(start, without_states)][-1] == kept.tuner.plan
-    assert np.array_equal(kept.forest.weights, whole.forest.weights)
+    assert [each.decision.plan for each in replay(start, without_states)][-1] == state.tuner.plan
+    assert np.array_equal(state.forest.weights, whole.forest.weights)

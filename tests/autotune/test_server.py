@@ -14,10 +14,15 @@ from autotune.reporting import first, join, report
 from autotune.serving import HOST, SECRET, TIMEOUT_S, plan_of, serving, switching
 from plink.autotune.daemon.server import Served
 from plink.autotune.protocol.frames import Channel, payload_of
-from plink.autotune.protocol.handshake import ANSWER_BYTES, CHALLENGE_BYTES, Proofs, greeting
+from plink.autotune.protocol.handshake import (
+    ANSWER_BYTES,
+    CHALLENGE_BYTES,
+    NONCE_BYTES,
+    Proofs,
+    greeting,
+)
 from plink.autotune.protocol.identity import Identity
 from plink.autotune.protocol.messages import Ask, Join, NewPlan, to_json
-from plink.autotune.protocol.secret import NONCE_BYTES
 from plink.autotune.ranks.client import Client
 from plink.autotune.ranks.settings import Settings
 
@@ -49,7 +54,7 @@ class Rank:
     def report(self) -> None:
         self._begin += 10
         made = report(self.rank, self.plan, RANKS, self._begin)
-        self._client.put(lambda: made)
+        self._client.submit(lambda: made)
 
     def take(self) -> NewPlan:
         """Wait for a plan, which is in force from then on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -10,15 +11,19 @@ import pytest
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.bench import bench as bench_module
-from plink.bench import hosts as hosts_module
-from plink.bench.bench import BenchRun, bench
-from plink.bench.clients.base import ClientFacts, Workload
+from plink.bench.bench import BenchOutcome, bench
+from plink.bench.cases import outlook
+from plink.bench.clients.client import Launch, Measured, Workload
 from plink.bench.clients.mpi import MpiTools
+from plink.bench.order_report import to_json
 from plink.bench.orders import NamedOrder
-from plink.bench.request import BenchRequest, outlook
-from plink.bench.result import to_json
+from plink.bench.plans import EnginePlan
+from plink.bench.request import BenchRequest, Case
 from plink.files.cluster import Cluster, Host
+from plink.files.comparison import ClientRecord
 from plink.files.rtt import RttMeasurement
+from plink.model.network import network_of
+from plink.plans.forest import make_forest
 from probes.errors import HostError, HostListError
 from probes.hosts.host import ListedHost
 from probes.reach import Reached
@@ -34,15 +39,20 @@ def request_of(rtt_us: Any = None, client: str = "gloo") -> BenchRequest:
     if rtt_us is not None:
         counts = np.full((3, 3), 5)
         rtt = RttMeasurement({10.0: np.array(rtt_us, float)}, 10.0, counts, 0 * counts, tool="echo")
-    cluster, workload = Cluster(HOSTS, rtt), Workload("ring", 4000, 0, 1)
+    cluster, workload = Cluster(HOSTS, rtt), Workload(4000, 0, 1)
+    predictor = outlook(cluster, client, "ring", 4000).predictor
+    cases = []
+    for order in (NamedOrder("given", (0, 1, 2)), NamedOrder("random-1", (2, 1, 0))):
+        cost = predictor.cost(order.order)
+        cases.append(Case(client, "ring", order, workload, None, cost.time_s, cost.latency_us))
     return BenchRequest(
         cluster=cluster,
         source="cluster.json",
-        made_from="hash",
-        client=client,
-        workload=workload,
-        orders=[NamedOrder("given", (0, 1, 2)), NamedOrder("random-1", (2, 1, 0))],
-        ahead=outlook(cluster, client, workload),
+        cases=cases,
+        compares_orders=True,
+        network=network_of(cluster).network,
+        groups=(),
+        assumptions=(),
         rounds=2,
         seed=1,
         tools=MpiTools(mpicc="no-such-mpicc"),
@@ -52,17 +62,17 @@ def request_of(rtt_us: Any = None, client: str = "gloo") -> BenchRequest:
 class StandIn:
     """A client whose methods do as they are told."""
 
-    def __init__(self, on_start: Callable[[], None], on_measure: Callable[[], None]) -> None:
-        self.on_start, self.on_measure = on_start, on_measure
+    def __init__(self, on_start: Callable[[], None], on_launch: Callable[[], None]) -> None:
+        self.on_start, self.on_launch = on_start, on_launch
         self.is_closed = False
 
-    def start(self) -> ClientFacts:
+    def start(self) -> ClientRecord:
         self.on_start()
-        return ClientFacts({"gloo": "1"}, {})
+        return ClientRecord({"gloo": "1"}, {})
 
-    def measure(self, order: Sequence[int]) -> list[float]:
-        self.on_measure()
-        return [0.5 + order[0]]
+    def launch(self, launch: Launch) -> Measured:
+        self.on_launch()
+        return Measured([0.5 + launch.seats[0]])
 
     def close(self) -> None:
         self.is_closed = True
@@ -85,7 +95,7 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> Reached:
         cast("Any", found).asked_for = listed
         return found
 
-    monkeypatch.setattr(hosts_module, "reach", reach)
+    monkeypatch.setattr(bench_module, "reach", reach)
     monkeypatch.setattr(bench_module, "describe", lambda _entries, _reached: [])
     return found
 
@@ -95,7 +105,7 @@ def run(
     request: BenchRequest,
     client: StandIn,
     progress: Told | None = None,
-) -> BenchRun:
+) -> BenchOutcome:
     monkeypatch.setattr(bench_module, "GlooClient", lambda *_: client)
     return bench(request, progress or Told())
 
@@ -118,7 +128,7 @@ def test_a_name_that_cannot_be_resolved_asks_for_the_configuration(
     def reach(listed: Sequence[ListedHost], *_: Any, **__: Any) -> Reached:
         raise HostListError(f"{listed[0].place}: a cannot be resolved", "correct the list")
 
-    monkeypatch.setattr(hosts_module, "reach", reach)
+    monkeypatch.setattr(bench_module, "reach", reach)
     with pytest.raises(WrongUseError, match=r"cluster\.json: a cannot be resolved") as caught:
         run(monkeypatch, request_of(), StandIn(well, well))
     assert "-F" in (caught.value.hint or "")
@@ -146,7 +156,7 @@ def test_every_host_that_cannot_be_reached_is_named(
 def test_a_tool_that_is_not_here_is_missed_before_any_host_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hosts_module, "reach", lambda *_, **__: pytest.fail("it connected"))
+    monkeypatch.setattr(bench_module, "reach", lambda *_, **__: pytest.fail("it connected"))
     with pytest.raises(PlinkError, match="no no-such-mpicc"):
         bench(request_of(client="openmpi"), Told())
 
@@ -161,6 +171,50 @@ def test_ctrl_c_before_anything_was_measured_is_an_interrupt(
     with pytest.raises(KeyboardInterrupt):
         run(monkeypatch, request_of(), client)
     assert client.is_closed
+
+
+@pytest.mark.usefixtures("reached")
+def test_clients_of_one_bench_share_its_rounds_and_only_the_engine_gets_plans(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[tuple[str, bool]] = []
+    idle_limits_s: dict[str, float] = {}
+
+    class Noting(StandIn):
+        def __init__(self, name: str) -> None:
+            super().__init__(well, well)
+            self.name = name
+
+        def launch(self, launch: Launch) -> Measured:
+            seen.append((self.name, launch.forest is not None))
+            return super().launch(launch)
+
+    clients = {name: Noting(name) for name in ("engine", "gloo")}
+    for name, title in (("engine", "EngineClient"), ("gloo", "GlooClient")):
+
+        def make(_hosts: object, _python: object, idle_limit_s: float, name: str = name) -> StandIn:
+            idle_limits_s[name] = idle_limit_s
+            return clients[name]
+
+        monkeypatch.setattr(bench_module, title, make)
+    request = request_of()
+    parents = [[-1, 0, 0]]
+    plan = EnginePlan("tree", "tree", make_forest([1.0], parents, parents), (0, 1, 2), (), None)
+    engine = replace(request.cases[0], client="engine", algorithm="tree", plan=plan)
+    mixed = replace(request, cases=[*request.cases, engine], compares_orders=False)
+    done = bench(mixed, Told())
+    assert sorted(seen) == [("engine", True)] * 2 + [("gloo", False)] * 4
+    assert list(done.result.setting.clients) == ["gloo", "engine"]
+    assert [(row.client, row.order) for row in done.result.rows] == [
+        ("gloo", "given"),
+        ("gloo", "random-1"),
+        ("engine", "given"),
+    ]
+    assert done.orders is None
+    assert all(client.is_closed for client in clients.values())
+    # The engine waits while both of Gloo's cases run twice, each up to its launch's limit.
+    assert idle_limits_s["engine"] > 4 * engine.workload.launch_limit_s
+    assert idle_limits_s["engine"] > idle_limits_s["gloo"]
 
 
 NAN = float("nan")
@@ -188,7 +242,8 @@ def test_what_is_predicted_from_guesses_is_said(
 ) -> None:
     progress = Told()
     done = run(monkeypatch, request_of(rtt_us), StandIn(well, well), progress)
-    data = to_json(done.result)
+    assert done.orders is not None
+    data = to_json(done.result, done.orders)
     assert [row["predicted_us"] for row in data["rows"]] == [predicted_us] * 2
     assert (data["filled_pairs"], data["unmeasured_hosts"]) == (filled, unmeasured)
     assert len(progress.said) == (said is not None)

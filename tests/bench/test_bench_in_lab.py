@@ -26,7 +26,7 @@ from support.lab import Lab, lab_cluster
 from support.plink_command import plink, plink_argv, ssh_options
 from support.require import require_client
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.needs("mpi")]
 
 
 # The program that runs a rank on a host.

@@ -23,7 +23,7 @@ LINK_GBIT_S = 0.2 * 1448 / 1514
 
 def write_known(lab: Lab, path: Path) -> Path:
     """A cluster file that knows the lab's racks and what their uplinks carry."""
-    cluster, _ = cluster_file.read(str(write_cluster(lab, path)))
+    cluster = cluster_file.read(str(write_cluster(lab, path)))
     uplinks = [
         Uplink(rack, LINK_GBIT_S, LINK_GBIT_S, hosts_gbit_s=LINK_GBIT_S * len(hosts))
         for rack, hosts in lab.racks.items()

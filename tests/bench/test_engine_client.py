@@ -16,10 +16,10 @@ import pytest
 from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
 from plans.strategies import two_by_two
 from plink import __version__
-from plink.bench.clients.base import Workload
+from plink.bench.clients.client import Launch, Workload
 from plink.bench.clients.engine import EngineClient, explain
-from plink.bench.clients.relay import Relay
-from plink.bench.comparison.links import planned_bytes
+from plink.bench.clients.workers import Relay
+from plink.bench.rows import planned_bytes
 from plink.bench.workers import engine_allreduce
 from plink.deploy.remote.hosts import RemoteHost
 from plink.plans.forest import make_forest
@@ -40,7 +40,7 @@ def client(hosts: Sequence[RemoteHost], python: str = sys.executable) -> Iterato
 
 
 def workload(size_bytes: int, repetitions: int = 3) -> Workload:
-    return Workload("", size_bytes, 1, repetitions, timeout_s=30.0)
+    return Workload(size_bytes, 1, repetitions, timeout_s=30.0)
 
 
 def test_launch_after_launch_a_killed_worker_and_no_other_is_blamed() -> None:
@@ -50,7 +50,7 @@ def test_launch_after_launch_a_killed_worker_and_no_other_is_blamed() -> None:
         assert facts.versions["plink"] == __version__
         for size_bytes in (4, 4 * 100_003):
             order = [3, 0, 4, 1]
-            measured = engine.launch(order, two_by_two(), workload(size_bytes))
+            measured = engine.launch(Launch(order, workload(size_bytes), two_by_two()))
             assert len(measured.seconds) == len(measured.cpu_s) == 3
             assert all(0.0 < value < 30.0 for value in measured.seconds)
             assert measured.traffic is not None
@@ -60,10 +60,10 @@ def test_launch_after_launch_a_killed_worker_and_no_other_is_blamed() -> None:
             # Frames have headers, and the least chunk is a share of its own.
             assert np.all(sent[planned == 0.0] == 0.0)
             assert abs(sent.sum() - planned.sum()) < 0.02 * planned.sum() + 8 * 6
-        engine.launch([2, 4], TWO, workload(4))
+        engine.launch(Launch([2, 4], workload(4), TWO))
         process_of(hosts[0]).send_signal(signal.SIGKILL)
         with pytest.raises(HostError, match="the engine worker ended") as caught:
-            engine.launch([3, 0, 4, 1], two_by_two(), workload(4))
+            engine.launch(Launch([3, 0, 4, 1], workload(4), two_by_two()))
         assert caught.value.host == "h0"
 
 

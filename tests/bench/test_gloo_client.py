@@ -17,7 +17,7 @@ from typing import Any, cast
 import pytest
 
 from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
-from plink.bench.clients.base import Workload
+from plink.bench.clients.client import Launch, Workload
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.workers import gloo_allreduce
 from plink.deploy.remote.hosts import RemoteHost
@@ -28,14 +28,14 @@ pytestmark = pytest.mark.timing
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
 # Long enough to be disturbed: far more repetitions than a test waits for.
-ENDLESS = Workload("ring", 4_000_000, warmups=0, repetitions=100_000, timeout_s=2.0)
+ENDLESS = Workload(4_000_000, warmups=0, repetitions=100_000, timeout_s=2.0)
 
 
 @contextmanager
 def client(
-    hosts: Sequence[RemoteHost], workload: Workload, python: str | None = sys.executable
+    hosts: Sequence[RemoteHost], python: str | None = sys.executable
 ) -> Iterator[GlooClient]:
-    gloo = GlooClient(hosts, workload, python)
+    gloo = GlooClient(hosts, python, idle_limit_s=60.0)
     try:
         yield gloo
     finally:
@@ -46,13 +46,13 @@ def client(
 @needs_torch
 def test_workers_live_on_from_launch_to_launch_and_the_sum_is_checked() -> None:
     hosts = local_remote_hosts(3)
-    workload = Workload("ring", 4 * 100_003, warmups=1, repetitions=2, timeout_s=30.0)
-    with client(hosts, workload) as gloo:
+    workload = Workload(4 * 100_003, warmups=1, repetitions=2, timeout_s=30.0)
+    with client(hosts) as gloo:
         facts = gloo.start()
         assert facts.versions["torch"].startswith("2.")
         first = [process_of(host).pid for host in hosts]
         for order in ([0, 1], [2, 0]):
-            seconds = gloo.measure(order)
+            seconds = gloo.launch(Launch(order, workload)).seconds
             assert len(seconds) == 2
             assert all(0.0 < value < 30.0 for value in seconds)
         assert [process_of(host).pid for host in hosts] == first
@@ -61,12 +61,12 @@ def test_workers_live_on_from_launch_to_launch_and_the_sum_is_checked() -> None:
 @needs_torch
 def test_a_killed_worker_is_named_and_the_others_do_not_hang() -> None:
     hosts = local_remote_hosts(3)
-    with client(hosts, ENDLESS) as gloo:
+    with client(hosts) as gloo:
         gloo.start()
         killer = subprocess.Popen(["sh", "-c", f"sleep 1; kill -9 {process_of(hosts[1]).pid}"])
         begin = time.monotonic()
         with pytest.raises(HostError, match="the Gloo worker ended") as caught:
-            gloo.measure([2, 1, 0])
+            gloo.launch(Launch([2, 1, 0], ENDLESS))
         killer.wait()
         assert caught.value.host == "h1"
         assert time.monotonic() - begin < 15.0
@@ -75,11 +75,11 @@ def test_a_killed_worker_is_named_and_the_others_do_not_hang() -> None:
 @needs_torch
 def test_a_silent_worker_is_named() -> None:
     hosts = local_remote_hosts(2)
-    with client(hosts, ENDLESS) as gloo:
+    with client(hosts) as gloo:
         gloo.start()
         stopper = subprocess.Popen(["sh", "-c", f"sleep 1; kill -STOP {process_of(hosts[0]).pid}"])
         with pytest.raises(HostError, match="stopped answering") as caught:
-            gloo.measure([1, 0])
+            gloo.launch(Launch([1, 0], ENDLESS))
         stopper.wait()
         assert caught.value.host == "h0"
 
@@ -88,26 +88,26 @@ def test_a_host_without_torch_is_named(tmp_path: Path) -> None:
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     bare.chmod(0o700)
-    with client(local_remote_hosts(2), ENDLESS, str(bare)) as gloo:
+    with client(local_remote_hosts(2), str(bare)) as gloo:
         with pytest.raises(HostError, match="PyTorch is not installed") as caught:
             gloo.start()
         assert "--python" in (caught.value.hint or "")
 
 
 def test_a_host_without_the_interpreter_is_named() -> None:
-    with client(local_remote_hosts(2), ENDLESS, "/nowhere/python") as gloo:
+    with client(local_remote_hosts(2), "/nowhere/python") as gloo:
         with pytest.raises(HostError, match=r"the Gloo worker ended.*not found") as caught:
             gloo.start()
         assert "--python" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("answer", ["nonsense", "[]", '{"event": 1}', "[" * 100_000])
-def test_an_answer_that_is_none_ends_the_worker_and_not_plink(answer: str, tmp_path: Path) -> None:
+def test_nonsense_for_an_answer_ends_the_worker_and_not_plink(answer: str, tmp_path: Path) -> None:
     liar = tmp_path / "python"
     liar.write_text(f"#!/bin/sh\necho '{answer}'\ncat > /dev/null\n")
     liar.chmod(0o700)
     with (
-        client(local_remote_hosts(2), ENDLESS, str(liar)) as gloo,
+        client(local_remote_hosts(2), str(liar)) as gloo,
         pytest.raises(HostError, match="not an answer"),
     ):
         gloo.start()

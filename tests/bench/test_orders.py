@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plink.base.errors import WrongUseError
 from plink.bench.orders import NamedOrder, Sources, as_permutation, names_in, resolve_orders
 from plink.deploy.remote.hosts import seats
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -17,7 +17,7 @@ def resolve(
 ) -> list[NamedOrder]:
     sources = Sources(
         names=NAMES,
-        filling=Filling([1] * 4, 4),
+        filling=RankLayout([1] * 4, 4),
         seed=seed,
         solve=lambda: [1, 0, 2, 3],
         spread=lambda count: [[2, 3, 0, 1], [3, 2, 0, 1]][:count],
@@ -93,7 +93,7 @@ def test_names_in_a_list_may_have_slots_and_comments() -> None:
     assert names_in("# racks\n a slots=2\n\nb#c\nc\r\n") == ["a", "b", "c"]
 
 
-def sources_of(filling: Filling, listed: Sequence[str]) -> Sources:
+def sources_of(filling: RankLayout, listed: Sequence[str]) -> Sources:
     return Sources(
         names=NAMES,
         filling=filling,
@@ -106,7 +106,7 @@ def sources_of(filling: Filling, listed: Sequence[str]) -> Sources:
 
 
 def test_ranks_fill_the_hosts_that_they_need() -> None:
-    sources = sources_of(Filling([2] * 4, 3), ["d", "b"])
+    sources = sources_of(RankLayout([2] * 4, 3), ["d", "b"])
     found = resolve_orders("given,plink,random:20,file:l.txt", sources)
     by_label = {entry.label: entry.order for entry in found}
     assert by_label["given"] == (0, 0, 1)
@@ -117,9 +117,9 @@ def test_ranks_fill_the_hosts_that_they_need() -> None:
 
 
 def test_a_list_may_name_the_host_of_every_rank() -> None:
-    sources = sources_of(Filling([2] * 4, 4), ["d", "b", "d", "b"])
+    sources = sources_of(RankLayout([2] * 4, 4), ["d", "b", "d", "b"])
     assert resolve_orders("apart.json", sources)[0].order == (3, 1, 3, 1)
-    crowded = sources_of(Filling([2] * 4, 4), ["d", "b", "d", "d"])
+    crowded = sources_of(RankLayout([2] * 4, 4), ["d", "b", "d", "d"])
     with pytest.raises(WrongUseError, match="d has 3 ranks, more than slots"):
         resolve_orders("apart.json", crowded)
 
@@ -130,12 +130,12 @@ def test_a_list_may_name_the_host_of_every_rank() -> None:
 )
 def test_what_slots_do_not_go_with(text: str, complaint: str) -> None:
     with pytest.raises(WrongUseError, match=complaint):
-        resolve_orders(text, sources_of(Filling([2] * 4, 3), ["a", "b", "c"]))
+        resolve_orders(text, sources_of(RankLayout([2] * 4, 3), ["a", "b", "c"]))
 
 
 def test_an_order_of_some_hosts_needs_ranks() -> None:
     with pytest.raises(WrongUseError, match=r"l.txt: lists 3 hosts of 4") as refused:
-        resolve_orders("file:l.txt", sources_of(Filling([1] * 4, 4), ["a", "b", "c"]))
+        resolve_orders("file:l.txt", sources_of(RankLayout([1] * 4, 4), ["a", "b", "c"]))
     assert refused.value.hint == "--ranks 3 compares orders of so many"
 
 

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.bench.clients.base import Workload
-from plink.bench.request import check_workload, outlook, read_orders
+from plink.bench.cases import outlook, read_orders
+from plink.bench.clients.client import Workload
+from plink.bench.request import check_workload
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
-from verifying.orders import write_order
+from verify.orders import write_order
 
 
 def cluster_of(size: int) -> Cluster:
@@ -29,10 +30,10 @@ def cluster_of(size: int) -> Cluster:
 
 
 def test_a_launch_of_a_day_is_allowed_and_a_longer_one_names_the_options() -> None:
-    day = Workload("ring", 4000, warmups=40, repetitions=1400, timeout_s=60.0)
+    day = Workload(4000, warmups=40, repetitions=1400, timeout_s=60.0)
     assert day.launch_limit_s == 86_400.0
     check_workload(day, ranks=4)
-    longer = Workload("ring", 4000, warmups=1, repetitions=40_000, timeout_s=60.0)
+    longer = Workload(4000, warmups=1, repetitions=40_000, timeout_s=60.0)
     with pytest.raises(
         WrongUseError, match=r"27\.8 days, 40001 allreduces of up to 60 s"
     ) as caught:
@@ -44,7 +45,7 @@ def test_a_launch_of_a_day_is_allowed_and_a_longer_one_names_the_options() -> No
 @pytest.mark.parametrize(
     ("size_bytes", "complaint", "hint"),
     [
-        (7, "--size 7 B is no whole number of float32", "multiple of 4"),
+        (7, "--size 7 B is not a whole number of float32", "multiple of 4"),
         (8, "--size 8 B is less than one float32 for each of 4 ranks", "at least 16 bytes"),
         (999_999 * 10**9, "--size 999999 GB is more than", "at most 8589934588 bytes"),
     ],
@@ -53,19 +54,19 @@ def test_sizes_that_cannot_be_are_told_with_the_option(
     size_bytes: int, complaint: str, hint: str
 ) -> None:
     with pytest.raises(WrongUseError, match=complaint) as caught:
-        check_workload(Workload("ring", size_bytes, 1, 3), ranks=4)
+        check_workload(Workload(size_bytes, 1, 3), ranks=4)
     assert hint in (caught.value.hint or "")
 
 
 def test_ctrl_c_while_plinks_order_is_sought_ends_the_bench() -> None:
     cluster = cluster_of(300)
-    ahead = outlook(cluster, "gloo", Workload("ring", 4000, 1, 3))
+    ahead = outlook(cluster, "gloo", "ring", 4000)
     timer = threading.Timer(1.0, interrupt_main)
     timer.start()
     begin = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            read_orders("plink", cluster, "hash", ahead, seed=1, time_limit_s=30.0)
+            read_orders("plink", cluster, ahead, seed=1, time_limit_s=30.0)
     finally:
         timer.cancel()
         timer.join()
@@ -76,12 +77,12 @@ def test_an_order_of_fewer_hosts_with_several_ranks_each_says_what_to_ask_for(
     tmp_path: Path,
 ) -> None:
     cluster = cluster_of(4)
-    ahead = outlook(cluster, "gloo", Workload("ring", 4000, 1, 3))
+    ahead = outlook(cluster, "gloo", "ring", 4000)
     path = write_order(
         tmp_path / "order.json", [replace(host, slots=3) for host in cluster.hosts[:2]]
     )
     with pytest.raises(
         WrongUseError, match="has 6 ranks on 2 of 4 hosts, the bench has 4"
     ) as caught:
-        read_orders(str(path), cluster, "hash", ahead, seed=1, time_limit_s=1.0)
+        read_orders(str(path), cluster, ahead, seed=1, time_limit_s=1.0)
     assert caught.value.hint == "--ranks 6 --slots 3 compares orders of so many"

@@ -47,7 +47,7 @@ def test_import_order_show_plan(folder: Path, capsys: pytest.CaptureFixture[str]
     shown = capsys.readouterr()
     assert "gpu02 and gpu05: nccl.log:" in shown.err
     assert "has no result" in shown.err
-    found, _ = cluster_file.read("c.json")
+    found = cluster_file.read("c.json")
     assert found.rtt is None
     assert found.bandwidth is not None
     assert found.bandwidth.options == {"message_bytes": 2**27}
@@ -57,7 +57,7 @@ def test_import_order_show_plan(folder: Path, capsys: pytest.CaptureFixture[str]
     for part in ("bottleneck", "given order", "random (median)", "bound", "Gbit/s", "1 of 28"):
         assert part in shown.out
     assert "as slow as the slowest that was measured" in shown.err
-    order, _ = order_file.read("o.json")
+    order = order_file.read("o.json")
     crossings = [
         int(one[3:]) % 2 != int(other[3:]) % 2
         for one, other in zip(order.names, [*order.names[1:], order.names[0]], strict=True)

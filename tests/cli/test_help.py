@@ -5,20 +5,33 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from plink import __version__
 from plink.cli import COMMANDS, LazyGroup, cli, run
 
 
+def find(name: str) -> click.Command:
+    """The command of that name, or of two words the verb of a command."""
+    command: click.Command | None = cli
+    for word in name.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)
+    assert command is not None
+    return command
+
+
 def commands() -> list[str]:
-    """The commands that can be imported."""
+    """The commands that can be imported, and their verbs."""
     found = []
     for name in COMMANDS:
         try:
-            cli.get_command(click.Context(cli), name)
+            command = find(name)
         except ImportError:
             continue
         found.append(name)
+        if isinstance(command, click.Group):
+            found += [f"{name} {verb}" for verb in command.list_commands(click.Context(command))]
     return found
 
 
@@ -38,14 +51,8 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert not heavy & set(modules)
     ours = {name for name in modules if name.startswith(("plink.", "probes."))}
     assert ours == {
-        *("plink.cli", "plink.cli.talk", "plink.base.errors", "probes.errors"),
-        *(
-            "plink.files",
-            "plink.files.output",
-            "plink.show.terminal",
-            "plink.show.terminal.encoding",
-            "plink.base.text",
-        ),
+        *("plink.cli", "plink.cli.stderr", "probes.errors"),
+        *("plink.base", "plink.base.errors", "plink.base.output", "plink.base.text"),
     }
 
 
@@ -60,8 +67,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", commands())
 def test_every_command_has_an_example_and_explains_its_options(name: str) -> None:
-    command = cli.get_command(click.Context(cli), name)
-    assert command is not None
+    command = find(name)
     assert command.epilog is not None
     assert f"Example: plink {name} " in " ".join(command.epilog.split())
     assert command.help
@@ -73,7 +79,7 @@ def test_every_command_has_an_example_and_explains_its_options(name: str) -> Non
 @pytest.mark.parametrize("name", commands())
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_every_command_helps(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([name, option]) == 0
+    assert run([*name.split(), option]) == 0
     assert f"Example: plink {name}" in " ".join(capsys.readouterr().out.split())
 
 
@@ -107,9 +113,7 @@ def float_options() -> list[tuple[str, str]]:
     """Every option of every command that takes a number with a point."""
     found = []
     for name in commands():
-        command = cli.get_command(click.Context(cli), name)
-        assert command is not None
-        for parameter in command.params:
+        for parameter in find(name).params:
             if isinstance(parameter.type, click.types.FloatParamType):
                 found.append((name, parameter.opts[0]))
     return found
@@ -120,13 +124,21 @@ def float_options() -> list[tuple[str, str]]:
 def test_a_number_is_finite(
     name: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([name, f"{option}={value}"]) == 2
+    assert run([*name.split(), f"{option}={value}"]) == 2
     assert f"error: invalid value for '{option}'" in capsys.readouterr().err
 
 
 def test_every_command_with_floats_is_tested() -> None:
     named = {"autotune", "plan", "predict", "report", "run"}
     assert {name for name, _ in float_options()} == set(COMMANDS) - named
+
+
+def test_the_shell_completes_verbs() -> None:
+    completer = ShellComplete(cli, {}, "plink", "_PLINK_COMPLETE")
+    found = {item.value for item in completer.get_completions(["autotune"], "")}
+    assert {"serve", "attach", "replay"} <= found
+    options = {item.value for item in completer.get_completions(["autotune", "replay"], "--")}
+    assert {"--all", "--json"} <= options
 
 
 def test_python_m_plink(tmp_path: Path) -> None:

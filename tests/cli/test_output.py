@@ -11,7 +11,7 @@ import pytest
 
 from plink.cli import run
 from plink.files import cluster
-from view.racks import racks
+from show.racks import racks
 
 PLINK = [sys.executable, "-m", "plink"]
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from collectives.traffic import check, differing, run_gloo, run_mpi, sent
-from plink.bench.clients import mpich, openmpi
+from plink.bench.clients.mpi_flavours import FLAVOURS
 from support.lab import Lab
 from support.require import require_client
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.needs("mpi")]
 
 COUNTS = (8, 12, 16)
 
@@ -52,7 +52,7 @@ def openmpi_traffic(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     choices = [
         variables.format(name, number, segment, size) for name, (number, size) in OPENMPI.items()
     ]
-    run_mpi(lab, openmpi.FLAVOUR, folder, COUNTS, choices=choices, environment={})
+    run_mpi(lab, FLAVOURS["openmpi"], folder, COUNTS, choices=choices, environment={})
     return folder
 
 
@@ -97,7 +97,7 @@ def test_the_segmented_ring_really_sends_segments(
 @pytest.mark.parametrize("name", MPICH)
 def test_mpich_sends_what_its_table_says(lab: Lab, tmp_path: Path, name: str) -> None:
     require_client("mpich")
-    run_mpi(lab, mpich.FLAVOUR, tmp_path, COUNTS, choices=[name], environment=MPICH[name])
+    run_mpi(lab, FLAVOURS["mpich"], tmp_path, COUNTS, choices=[name], environment=MPICH[name])
     for ranks in COUNTS:
         check(lab, tmp_path, name, ranks)
 

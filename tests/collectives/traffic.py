@@ -14,7 +14,7 @@ import numpy as np
 
 from labkit.bound import BOUND
 from labkit.wiring import namespace
-from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
+from plink.bench.clients.mpi_flavours import Flavour, LauncherJob, TrafficNetwork
 from plink.deploy.remote.launcher import run_launcher
 from plink.deploy.remote.ssh_files import write_ssh_files
 from plink.files.cluster import Host
@@ -59,10 +59,10 @@ def run_mpi(
     addresses = [lab.truth["addresses"][name] for name in lab.names]
     hosts = [Host(*named) for named in zip(lab.names, addresses, strict=True)]
     local = _local_address(addresses[0])
-    network = NetworkPlan(addresses, ["eth0"], local, shares_machines=True)
+    network = TrafficNetwork(addresses, ["eth0"], local, shares_machines=True)
     numbers = ",".join(map(str, counts))
     arguments = [str(SIZE_BYTES // 4), str(folder), str(LIMIT_S), numbers, *choices]
-    plan = LaunchPlan(
+    job = LauncherJob(
         launcher=flavour.launchers[0],
         folder=folder,
         ssh=write_ssh_files(folder, hosts, SshOptions(config_file=str(lab.ssh_config))),
@@ -71,7 +71,7 @@ def run_mpi(
         settings={**flavour.settings(network, "ring"), **environment},
         program=[str(program), *arguments],
     )
-    ended = run_launcher(flavour.command(plan), LIMIT_S)
+    ended = run_launcher(flavour.command(job), LIMIT_S)
     assert ended is not None
     assert ended.status == 0, ended.stderr
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contention.instances import networks, racks_network, ring_table, tables
 from solvers.contention.bound import lower_bound_s
-from solvers.contention.search import search
+from solvers.contention.contention_search import search_by_contention
 from solvers.contention.time import Clock, time_s
 
 
@@ -44,7 +44,7 @@ def test_small_cases_equal_brute_force_and_no_choice_beats_the_bound(data, hosts
     chosen = itertools.permutations(range(hosts), blocks)
     best_s = min(clock.time_s(order) for order in chosen)
     assert lower_bound_s(table, network, position_of) <= best_s * (1 + 1e-9)
-    found = search(table, network, position_of=position_of, time_limit_s=0.5)
+    found = search_by_contention(table, network, position_of=position_of, time_limit_s=0.5)
     assert found.time_s == pytest.approx(best_s, rel=1e-9, abs=1e-12)
 
 
@@ -52,7 +52,7 @@ def test_small_cases_equal_brute_force_and_no_choice_beats_the_bound(data, hosts
 def test_a_ring_of_some_hosts_takes_whole_racks(per_host):
     network = racks_network(4, 4, shuffled=7)
     ranks = 12 * per_host
-    found = search(
+    found = search_by_contention(
         ring_table(ranks, 10e6),
         network,
         position_of=positions(ranks, per_host),
@@ -65,6 +65,6 @@ def test_a_ring_of_some_hosts_takes_whole_racks(per_host):
 
 def test_more_positions_than_hosts_are_refused():
     network = racks_network(1, 2)
-    for ask in (search, lower_bound_s):
+    for ask in (search_by_contention, lower_bound_s):
         with pytest.raises(ValueError, match="3 blocks of ranks on 2 hosts"):
             ask(ring_table(6, 6.0), network, position_of=positions(6, 2))

@@ -19,8 +19,9 @@ from engine.forests import chains
 from engine.group import QUICK
 from plink.base.errors import WrongUseError
 from plink.engine import Engine, EngineError, RedisStore
+from support.needs import declared
 
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.timing, pytest.mark.needs("redis")]
 
 START_TIMEOUT_S = 20.0
 PASSWORD = "not-to-be-told"
@@ -34,6 +35,7 @@ def redis() -> Any:
 @pytest.fixture(scope="module")
 def server(redis: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server that listens on no port, keeps nothing, and ends with this process."""
+    declared("redis")
     if shutil.which("redis-server") is None or shutil.which("setpriv") is None:
         pytest.skip("needs redis-server and setpriv")
     path = tmp_path_factory.mktemp("redis") / "socket"

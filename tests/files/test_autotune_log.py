@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from autotune.logs import damage, write_log
-from plink.autotune.log import autotune_log
+from plink.autotune.log import records
 from plink.autotune.log.replay import replay, tuner_of
 from plink.autotune.tuner.snapshot import to_json
 from plink.base.errors import EXIT_CHANGED, EXIT_WRONG_USE, WrongUseError
@@ -30,20 +30,20 @@ def on_trial(tmp_path: Path) -> Path:
     """A log that begins in a plan's trial, after a window of it."""
     whole, path = tmp_path / "whole.log", tmp_path / "on-trial.log"
     write_log(whole)
-    start, entries = autotune_log.read(str(whole))
+    start, entries = records.read(str(whole))
     tuner = tuner_of(start.plan, start.options)
     lines = iter(whole.read_bytes().splitlines(keepends=True)[1:])
     while tuner.trial is None or not tuner.recent:
         entry = next(entries)
         tuner.decide(entry.now_s, entry.window)
         next(lines)
-    autotune_log.LogWriter(str(path), replace(start, state=to_json(tuner)))
+    records.LogWriter(str(path), replace(start, state=to_json(tuner)))
     path.write_bytes(path.read_bytes() + b"".join(lines))
     return path
 
 
 def test_a_replay_decides_the_same(log: Path) -> None:
-    start, entries = autotune_log.read(str(log))
+    start, entries = records.read(str(log))
     replayed = list(replay(start, entries))
     assert len(replayed) == 45
     assert all(each.is_same for each in replayed)
@@ -57,7 +57,7 @@ def test_a_log_that_was_cut_decides_the_same(tmp_path: Path, max_bytes: int) -> 
     write_log(path, max_bytes)
     seen = 0
     for part in (f"{path}.1", str(path)):
-        start, entries = autotune_log.read(part)
+        start, entries = records.read(part)
         replayed = list(replay(start, entries))
         assert all(each.is_same for each in replayed), part
         seen += len(replayed)
@@ -68,7 +68,7 @@ def test_a_log_that_was_cut_decides_the_same(tmp_path: Path, max_bytes: int) -> 
 
 def test_a_last_line_that_was_cut_is_left_out(log: Path) -> None:
     log.write_bytes(log.read_bytes()[:-20])
-    start, entries = autotune_log.read(str(log))
+    start, entries = records.read(str(log))
     assert len(list(replay(start, entries))) == 44
 
 
@@ -92,7 +92,7 @@ def test_a_damaged_log_is_refused(
     log: Path, line: int, change: Callable[[dict[str, Any]], None], said: str, capsys: Any
 ) -> None:
     damage(log, line, change)
-    assert run(["autotune", "--replay", str(log)]) == EXIT_WRONG_USE
+    assert run(["autotune", "replay", str(log)]) == EXIT_WRONG_USE
     assert said in capsys.readouterr().err
 
 
@@ -153,7 +153,7 @@ def test_a_state_with_which_no_tuner_could_decide_is_refused(
     on_trial: Path, change: Callable[[dict[str, Any]], None], capsys: Any
 ) -> None:
     damage(on_trial, 0, lambda data: change(data["state"]))
-    for command in (["autotune", "--replay"], ["report", "-o", "never.html"]):
+    for command in (["autotune", "replay"], ["report", "-o", "never.html"]):
         assert run([*command, str(on_trial)]) == EXIT_WRONG_USE
         assert "Traceback" not in capsys.readouterr().err
 
@@ -162,14 +162,14 @@ def test_a_state_with_memories_is_none_to_refuse(on_trial: Path) -> None:
     damage(on_trial, 0, lambda data: at("turns", value=[turn()])(data["state"]))
     damage(on_trial, 0, lambda data: at("slow_flows", value=[flow()])(data["state"]))
     damage(on_trial, 0, lambda data: at("trial", "move", value=MOVE)(data["state"]))
-    start, entries = autotune_log.read(str(on_trial))
+    start, entries = records.read(str(on_trial))
     assert len(list(replay(start, entries))) > 0
 
 
 def test_windows_without_time_are_waited_out(log: Path, capsys: Any) -> None:
     for line in range(1, 4):
         damage(log, line, lambda data: data["window"].update(iteration_s=[0.0, 0.0]))
-    assert run(["autotune", "--replay", str(log), "--all"]) == EXIT_CHANGED
+    assert run(["autotune", "replay", str(log), "--all"]) == EXIT_CHANGED
     assert capsys.readouterr().out.count("wait: a window in which nothing was sent") == 3
 
 
@@ -177,11 +177,11 @@ def test_no_log_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty"
     path.write_bytes(b"")
     with pytest.raises(WrongUseError, match="is empty"):
-        autotune_log.read(str(path))
+        records.read(str(path))
 
 
 def test_the_command_prints_changes_with_their_reasons(log: Path, capsys: Any) -> None:
-    assert run(["autotune", "--replay", str(log)]) == 0
+    assert run(["autotune", "replay", str(log)]) == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert len(lines) == 2
@@ -192,7 +192,7 @@ def test_the_command_prints_changes_with_their_reasons(log: Path, capsys: Any) -
 
 
 def test_the_command_prints_json(log: Path, capsys: Any) -> None:
-    assert run(["autotune", "--replay", str(log), "--json"]) == 0
+    assert run(["autotune", "replay", str(log), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert [each["plan"] for each in printed if each["is_new_plan"]] == [1, 2]
     assert all(each["is_as_logged"] for each in printed)
@@ -200,6 +200,6 @@ def test_the_command_prints_json(log: Path, capsys: Any) -> None:
 
 def test_other_decisions_are_told(log: Path, capsys: Any) -> None:
     damage(log, 20, lambda data: data["decision"].update(reason="because"))
-    assert run(["autotune", "--replay", str(log)]) == EXIT_CHANGED
+    assert run(["autotune", "replay", str(log)]) == EXIT_CHANGED
     err = capsys.readouterr().err
-    assert "1 decision of 45 are others than in the log, first in line 21: wait, because" in err
+    assert "not as in the log: 1 of 45 decisions, the first in line 21: wait, because" in err

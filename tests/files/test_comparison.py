@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comparison.results import comparison
+from bench.results import comparison
 from files.refusals import is_one_sentence, refusal
 from plink.base.errors import WrongUseError
 from plink.files import document

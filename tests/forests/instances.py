@@ -26,7 +26,7 @@ def racks(sizes: list[int], *, host: float = 1.0, uplink: float = 1.0, latency: 
 
 
 def forest_of(routes: Routes) -> Forest:
-    return make_forest(routes.weights, routes.reduce_parents, routes.broadcast_parents)
+    return make_forest(*routes)
 
 
 def busiest_link(routes: Routes, network: Network) -> float:

@@ -12,10 +12,7 @@ from plink.plans.check import check
 from plink.plans.measures import measure
 from solvers.contention.network import make_network
 from solvers.forests.balance import master_shares
-from solvers.forests.double_tree import double_tree
-from solvers.forests.flat import flat
-from solvers.forests.ring import ring
-from solvers.forests.two_level import two_level
+from solvers.forests.kinds import double_tree, flat, ring, two_level
 
 RATES = st.sampled_from([1.0, 1.5, 4.0, 10.0])
 

@@ -12,11 +12,8 @@ from hypothesis import strategies as st
 from forests.instances import forest_of
 from plink.plans.check import check
 from plink.plans.measures import measure
-from solvers.forests.flat import flat
-from solvers.forests.inside_hosts import inside_hosts
-from solvers.forests.partition import partition
-from solvers.forests.ring import ring
-from solvers.forests.two_level import two_level
+from solvers.forests.inside_hosts import inside_hosts, partition
+from solvers.forests.kinds import flat, ring, two_level
 
 
 def test_two_hosts_of_two_ranks_literally():

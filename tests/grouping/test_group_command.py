@@ -53,7 +53,7 @@ def test_racks_are_found_and_written_into_the_file(sizes, capsys):
     Path("racks.txt").write_text(truth_of(rack))
     assert run(["group", "c.json", "--truth", "racks.txt"]) == 0
     said = capsys.readouterr()
-    found, _ = cluster.read("c.json")
+    found = cluster.read("c.json")
     assert sorted(len(group.hosts) for group in found.groups) == sorted(sizes)
     assert found.grouping.method == "levels"
     assert found.grouping.confirmed == 1.0
@@ -76,7 +76,7 @@ def test_json_tells_groups_capacities_and_truth(capsys):
     assert [level["of_groups"] for level in data["truth"]["levels"]] == [1.0]
     assert data["capacity"]["uplinks"][0]["send_gbit_s"] is None
     assert len(data["capacity"]["assumptions"]) == 2
-    assert cluster.read("c.json")[0].groups == []
+    assert cluster.read("c.json").groups == []
 
 
 def test_where_there_is_no_structure_nothing_is_written(capsys):
@@ -90,7 +90,7 @@ def test_where_there_is_no_structure_nothing_is_written(capsys):
 def test_groups_that_are_asked_for_are_made_and_doubted(capsys):
     write(np.random.default_rng(1).lognormal(0.0, 0.15, (40, 40)) * 30.0)
     assert run(["group", "c.json", "--k", "5", "--elasticity", "1"]) == 0
-    found, _ = cluster.read("c.json")
+    found = cluster.read("c.json")
     assert [len(group.hosts) for group in found.groups] == [8] * 5
     assert found.grouping.method == "linkage"
     assert found.grouping.confirmed < 0.5
@@ -100,7 +100,7 @@ def test_groups_that_are_asked_for_are_made_and_doubted(capsys):
 def test_kmeans_makes_root_n_groups_of_the_embedding():
     write(CENTRE.distance)
     assert run(["group", "c.json", "--method", "kmeans", "--elasticity", "1.0"]) == 0
-    found, _ = cluster.read("c.json")
+    found = cluster.read("c.json")
     assert [len(group.hosts) for group in found.groups] == [8] * 8
     rack_of = {f"h{host}": rack for host, rack in enumerate(CENTRE.rack_of)}
     assert all(len({rack_of[host] for host in group.hosts}) == 1 for group in found.groups)
@@ -111,7 +111,7 @@ def test_gaps_are_filled_by_the_embedding_and_said(capsys):
     kept = np.triu(rng.random(CENTRE.distance.shape) < 0.6, 1)
     write(np.where(kept | kept.T, CENTRE.distance, np.nan))
     assert run(["group", "c.json"]) == 0
-    found, _ = cluster.read("c.json")
+    found = cluster.read("c.json")
     assert found.grouping.matrix == "embedding"
     rack_of = {f"h{host}": rack for host, rack in enumerate(CENTRE.rack_of.tolist())}
     assert [len({rack_of[host] for host in group.hosts}) for group in found.groups] == [1] * 4
@@ -125,7 +125,7 @@ def test_a_host_without_measurements_is_named(capsys):
     write(matrix)
     assert run(["group", "c.json"]) == 3
     assert "1 host with too few measurements to be placed: h5" in capsys.readouterr().err
-    found, _ = cluster.read("c.json")
+    found = cluster.read("c.json")
     assert found.grouping.unmeasured == ["h5"]
     assert sum(len(group.hosts) for group in found.groups) == 23
 
@@ -144,7 +144,7 @@ def test_uplinks_stay_with_groups_that_have_the_same_hosts(capsys):
     cluster.write("c.json", known)
     assert run(["group", "c.json"]) == 0
     said = capsys.readouterr()
-    found, _ = cluster.read("c.json")
+    found = cluster.read("c.json")
     assert "left" in [group.name for group in found.groups]
     assert [uplink.group for uplink in found.uplinks.uplinks] == ["left"]
     assert "4.00 Gbit/s" in said.out

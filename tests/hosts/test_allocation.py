@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probes.errors import HostListError
-from probes.hosts.allocation import parse_allocation
 from probes.hosts.host import ListedHost
+from probes.hosts.slurm import parse_allocation
 
 
 def allocation(nodes: str, tasks: str | None = None) -> list[tuple[str, int]]:

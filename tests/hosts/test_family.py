@@ -5,8 +5,8 @@ import ipaddress
 import pytest
 
 from probes.errors import OptionError
-from probes.hosts.family import Candidates, choose_addresses
-from probes.hosts.reported import parse_hostname
+from probes.facts import parse_hostname
+from probes.hosts.address import Candidates, choose_addresses
 
 
 def host(ssh_address: str, addresses: str) -> Candidates:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probes.facts import parse_hostname, parse_ip_addr
 from probes.hosts.address import InterfaceAddress
-from probes.hosts.reported import parse_hostname, parse_ip_addr
 
 # iproute2 6.1 on Debian 12, with a container bridge, a point-to-point link and an alias.
 DEBIAN = r"""
@@ -109,6 +109,7 @@ def test_what_is_written_is_read_back(listed: list[tuple[str, tuple[str, int]]])
     assert parse_ip_addr(text) == expected
 
 
+@pytest.mark.needs("lab")
 @pytest.mark.skipif(shutil.which("ip") is None, reason="needs iproute2")
 def test_this_machine_has_loopback() -> None:
     text = subprocess.run(

@@ -20,7 +20,7 @@ UPLINK_GBIT_S = 0.06 * 1448 / 1514
 
 
 def read(path: Path) -> Cluster:
-    return cluster_file.read(str(path))[0]
+    return cluster_file.read(str(path))
 
 
 def test_from_hosts_to_uplinks(lab: Lab, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ UPLINK_GBIT_S = 0.06 * 1448 / 1514
 
 
 def read(path: Path) -> Cluster:
-    return cluster_file.read(str(path))[0]
+    return cluster_file.read(str(path))
 
 
 def iperf3s(lab: Lab) -> list[int]:
@@ -117,7 +117,7 @@ def test_uplinks_are_found(lab: Lab, tmp_path: Path) -> None:
     found = {uplink.group: uplink for uplink in cluster.uplinks.uplinks}
     assert found["r1"].send_gbit_s == UPLINK_GBIT_S
     for uplink in found.values():
-        # A transfer of a second is not exact on a busy machine; docs/benchmarks.md says how exact.
+        # A transfer of a second is not exact on a busy machine (docs/benchmarks/probing.md).
         assert [uplink.send_gbit_s, uplink.receive_gbit_s] == pytest.approx(
             [UPLINK_GBIT_S] * 2, rel=0.25
         )

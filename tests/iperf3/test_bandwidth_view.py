@@ -15,7 +15,7 @@ from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.measurement import Failure
-from plink.show.terminal.uplinks import oversubscription, uplink_lines
+from plink.show.terminal.bandwidth import oversubscription, uplink_lines
 from support.plink_command import plink_here
 
 NAN = float("nan")

@@ -15,14 +15,16 @@ from probes.iperf3 import transfers
 from probes.iperf3.commands import TransferOptions, no_limit
 from probes.iperf3.tool import Iperf3Options, measure
 from probes.reach import ReachedHost
+from probes.rounds import round_robin
 from probes.samples import BandwidthReading
-from probes.tournament import round_robin
 from support.local_hosts import ListSink
 from support.local_shell import ShellSession, program, shell_hosts
 from support.pairs import all_pairs
 
-if shutil.which("iperf3") is None:
-    pytest.skip("needs iperf3", allow_module_level=True)
+pytestmark = [
+    pytest.mark.needs("lab"),
+    pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3"),
+]
 
 VERSION = 'case "$*" in *--version*) echo "iperf 3.12 (cJSON 1.7.15)"; exit;; esac\n'
 SERVER = f'case "$*" in "-s "*) exec {shutil.which("iperf3")} "$@";; esac\n'

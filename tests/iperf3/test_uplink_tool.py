@@ -18,8 +18,8 @@ from probes.iperf3.parse import Interval, Report
 from probes.iperf3.transfers import OUT_OF_TIME, PortTakenError, TransferError
 from probes.samples import BandwidthReading, HostLoss, PairLoss
 from probes.uplinks import at_once, links, tool
+from probes.uplinks.plan import Turn
 from probes.uplinks.samples import Exchange
-from probes.uplinks.turns import Turn
 
 GROUPS = [[0, 1], [2, 3], [4]]
 RATE_GBIT_S = 0.08

@@ -19,7 +19,7 @@ from support.lab import Lab, lab_cluster, program
 from support.launchers import PROGRAMS, expected_placement, mpi_command, placement
 from support.require import require_launcher
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.needs("mpi")]
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
 # Five of these and four of torchrun itself would be nine imports of torch: one kind of line

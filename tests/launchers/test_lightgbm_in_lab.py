@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from plink.deploy.launchers import FORMATS
-from plink.deploy.launchers.lightgbm import FIRST_PORT
+from plink.deploy.launchers.address_lists import FIRST_PORT
 from plink.files.cluster import Host
 from support.lab import Lab, lab_cluster
 

@@ -19,6 +19,8 @@ from plink.files.cluster import Host
 from support.launchers import PROGRAMS, expected_placement, mpi_command, placement
 from support.require import require_launcher
 
+pytestmark = pytest.mark.needs("mpi")
+
 # A daemon of Open MPI keeps its state under TMPDIR, named after the machine: one each.
 AGENT = """\
 #!/bin/sh

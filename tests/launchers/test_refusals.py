@@ -70,7 +70,7 @@ def refusal(name: str, hosts: list[Host]) -> WrongUseError:
 )
 def test_names_that_are_none(name: str, odd: str) -> None:
     error = refusal(name, [Host("good", "10.0.0.1"), Host(odd, "10.0.0.2")])
-    assert str(error) == f"{LAUNCHERS[name]} cannot take {odd!r}, which is no host name"
+    assert str(error) == f"{LAUNCHERS[name]} cannot take {odd!r}, which is not a host name"
     assert error.hint
 
 
@@ -147,7 +147,7 @@ def test_pods_of_a_job_are_alike(name: str) -> None:
     assert str(error) == f"{LAUNCHERS[name]} cannot take 'b', which {reason}"
     for odd in ("Gpu1", "a_b", "a.", "a" * 64):
         error = refusal(name, [Host(odd, "10.0.0.1")])
-        assert str(error).endswith("which is no name of a node")
+        assert str(error).endswith("which cannot name a node")
 
 
 HARMLESS = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.:-]*")

@@ -19,9 +19,9 @@ from plink.files.groups import Group
 from probes.hosts.ranges import expand, split_outside_brackets
 from support.lab import Lab, lab_cluster
 from support.slurm import Slurm, require_slurm, slurm_version, start_controller, start_slurm
-from verifying.orders import write_order
+from verify.orders import write_order
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.needs("slurm")]
 
 # The first version that takes each format. 23.11 has blocks, too, but not BlockSizes.
 SINCE = {
@@ -117,6 +117,6 @@ def test_hosts_of_an_allocation(
     out = tmp_path / "cluster.json"
     words = ["probe", "@slurm", "-F", str(slurm.lab.ssh_config), "--count", "10", "-o", str(out)]
     assert run(words) == 0
-    cluster, _ = cluster_file.read(str(out))
+    cluster = cluster_file.read(str(out))
     assert [host.name for host in cluster.hosts] == names
     assert sorted(host.slots for host in cluster.hosts) == [1, 2]

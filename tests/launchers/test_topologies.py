@@ -94,20 +94,24 @@ def test_one_group_needs_no_switch_above_it() -> None:
         (
             ["a", "b"],
             [Group("r", ["a"])],
-            "Slurm needs every host in a group, and 'b' is in none",
+            "Slurm needs every host in a group, and 'b' is not in one",
         ),
         (
             ["a"],
             [Group("r,s", ["a"])],
-            "Slurm cannot take 'r,s', which is no name of a switch or block",
+            "Slurm cannot take 'r,s', which cannot name a switch or block",
         ),
         (
             ["a"],
             [Group("plink-root", ["a"])],
-            "Slurm cannot take 'plink-root', which is no name of a switch or block",
+            "Slurm cannot take 'plink-root', which cannot name a switch or block",
         ),
-        (["a[1-2]"], [Group("r", ["a[1-2]"])], "Slurm cannot take 'a[1-2]', which is no name"),
-        (["a:1"], [Group("r", ["a:1"])], "Slurm cannot take 'a:1', which is no name of a node"),
+        (
+            ["a[1-2]"],
+            [Group("r", ["a[1-2]"])],
+            "Slurm cannot take 'a[1-2]', which cannot name a node",
+        ),
+        (["a:1"], [Group("r", ["a:1"])], "Slurm cannot take 'a:1', which cannot name a node"),
     ],
 )
 def test_refusals(name: str, hosts: list[str], groups: list[Group], said: str) -> None:

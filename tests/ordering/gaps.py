@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.collectives.registry import find
-from solvers.orders.search import solve
+from solvers.orders.latency_search import search_by_latency
 
 Matrix = npt.NDArray[np.float64]
 
@@ -38,6 +38,6 @@ def metric(size: int, seed: int) -> Matrix:
 
 def least_cost_us(algorithm: str, whole: Matrix) -> float:
     """What the cheapest order costs, all orders tried."""
-    found = solve(find(algorithm).form(len(whole)), whole)
+    found = search_by_latency(find(algorithm).form(len(whole)), whole)
     assert found.ended_by == "exact"
     return found.cost

@@ -17,9 +17,9 @@ from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.optimize.orders.algorithms import algorithm_for
-from plink.optimize.orders.solve import Task, solve_order
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from solvers.exact.verdict import Engine
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 QUICK_S = 0.4
 
@@ -57,7 +57,7 @@ def crossings(cluster_: Cluster, names: list[str]) -> int:
 @pytest.mark.parametrize("algorithm", ["halving-doubling", "bcube", "openmpi-rabenseifner"])
 def test_rounds_keep_racks_together(algorithm: str):
     shuffled = racks([4, 4, 4, 4], seed=3)[0]
-    order = solve_order(shuffled, None, Task(algorithm=algorithm, time_limit_s=QUICK_S))
+    order = find_order(shuffled, OrderRequest(algorithm=algorithm, time_limit_s=QUICK_S))
     assert order.algorithm == algorithm
     assert order.lower_bound_us <= order.cost_us < order.cost_random_us
     # Half of the rounds can stay within racks.
@@ -67,8 +67,8 @@ def test_rounds_keep_racks_together(algorithm: str):
 @pytest.mark.parametrize("engine", ["cp-sat", "z3"])
 def test_trees_are_ordered_and_proved(engine: Engine):
     shuffled = racks([4, 5], seed=3)[0]
-    task = Task(algorithm="tree", time_limit_s=QUICK_S, prove_s=30.0, engine=engine)
-    order = solve_order(shuffled, None, task)
+    request = OrderRequest(algorithm="tree", time_limit_s=QUICK_S, prove_s=30.0, engine=engine)
+    order = find_order(shuffled, request)
     assert order.proof is not None
     assert (order.proof.engine, order.proof.outcome) == (engine, "optimal")
     assert order.gap == pytest.approx(0.0, abs=1e-5)
@@ -76,7 +76,7 @@ def test_trees_are_ordered_and_proved(engine: Engine):
 
 def test_uplinks_make_contention_the_objective_and_a_ring_leaves_each_rack_once():
     found = with_uplinks(racks_of_four(), 4)
-    order = solve_order(found, None, Task(size_bytes=20_000_000, time_limit_s=QUICK_S))
+    order = find_order(found, OrderRequest(size_bytes=20_000_000, time_limit_s=QUICK_S))
     assert (order.objective, order.size_bytes) == ("contention", 20_000_000)
     assert crossings(found, order.names) == 1
     # 2 x 15 rounds of a sixteenth, one at a time through 0.4 Gbit/s.
@@ -86,7 +86,7 @@ def test_uplinks_make_contention_the_objective_and_a_ring_leaves_each_rack_once(
 
 def test_latency_can_be_asked_for_where_uplinks_are_known():
     found = with_uplinks(racks_of_four(), 4)
-    order = solve_order(found, None, Task(objective="latency", time_limit_s=QUICK_S))
+    order = find_order(found, OrderRequest(objective="latency", time_limit_s=QUICK_S))
     assert (order.objective, order.size_bytes) == ("latency", None)
     assert order.cost_us == pytest.approx(12 * 20 + 4 * 60)
 
@@ -94,19 +94,19 @@ def test_latency_can_be_asked_for_where_uplinks_are_known():
 @pytest.mark.parametrize("objective", ["latency", "contention"])
 def test_never_dearer_than_given(objective: str):
     found = with_uplinks(racks_of_four(), 4)
-    task = Task(algorithm="gloo-ring", objective=objective, time_limit_s=QUICK_S)
-    order = solve_order(found, None, task)
+    request = OrderRequest(algorithm="gloo-ring", objective=objective, time_limit_s=QUICK_S)
+    order = find_order(found, request)
     assert order.cost_us <= order.cost_given_us
 
 
 def test_what_a_library_does_not_run_is_refused_with_what_it_takes():
     with pytest.raises(WrongUseError, match="power of two") as refused:
-        algorithm_for("halving-doubling", Filling([1] * 12, 12))
+        algorithm_for("halving-doubling", RankLayout([1] * 12, 12))
     assert "gloo-halving-doubling" in str(refused.value.hint)
     with pytest.raises(
         WrongUseError, match="there is no algorithm 'gloo-rung'; there are gloo-ring"
     ):
-        algorithm_for("gloo-rung", Filling([1] * 12, 12))
+        algorithm_for("gloo-rung", RankLayout([1] * 12, 12))
 
 
 def test_the_file_and_the_page_say_what_was_minimised(
@@ -117,7 +117,7 @@ def test_the_file_and_the_page_say_what_was_minimised(
     arguments = ["order", "c.json", "--algo", "gloo-ring", "--size", "20MB", "--time-limit", "0.4"]
     assert run([*arguments, "-o", "o.json"]) == 0
     assert "time predicted for 20 MB" in capsys.readouterr().out
-    assert order_file.read("o.json")[0].objective == "contention"
+    assert order_file.read("o.json").objective == "contention"
     assert run([*arguments, "--objective", "latency", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["objective"] == "latency"
 

@@ -17,8 +17,8 @@ from plink.files import order as order_file
 from plink.files.cluster import Cluster, Host
 from plink.files.order import Order
 from plink.model.bandwidth_distance import bandwidth_distances, filled_bandwidth_distances
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.optimize.orders.quality import doubt
-from plink.optimize.orders.solve import Task, solve_order
 
 QUICK_S = 0.4
 
@@ -46,7 +46,7 @@ def test_a_ring_equals_all_rings_tried(size: int, seed: int) -> None:
         hops = gbit_s[ring, np.roll(ring, -1)]
         best = max(best, (float(hops.min()), -float((1.0 / hops).sum())))
     # It ends as soon as it is proven, which takes no such time.
-    found = solve_order(cluster, None, Task(time_limit_s=60))
+    found = find_order(cluster, OrderRequest(time_limit_s=60))
     assert found.objective == "bandwidth"
     assert found.bandwidth is not None
     assert found.bandwidth.bottleneck_gbit_s == pytest.approx(best[0])
@@ -63,7 +63,7 @@ def leaving(order: Order, rack_of: np.ndarray) -> int:
 
 def test_a_ring_hardly_leaves_racks() -> None:
     cluster, rack_of = racks_by_bandwidth(24, 4, seed=52)
-    found = solve_order(cluster, "sha256:00", Task(time_limit_s=1.0))
+    found = find_order(cluster, OrderRequest(time_limit_s=1.0))
     # Once each, and perhaps once more for a wider bottleneck.
     assert 4 <= leaving(found, rack_of) <= 5
     assert found.bandwidth is not None
@@ -74,7 +74,7 @@ def test_a_ring_hardly_leaves_racks() -> None:
 
 def test_rounds_follow_racks_and_not_the_noise_of_the_bottleneck() -> None:
     cluster, _ = racks_by_bandwidth(32, 4, seed=53)
-    found = solve_order(cluster, None, Task("halving-doubling", time_limit_s=1.5))
+    found = find_order(cluster, OrderRequest("halving-doubling", time_limit_s=1.5))
     assert found.bandwidth is not None
     # Two of the five rounds leave racks, in place of all.
     assert found.bandwidth.sum_s_per_gbit < 0.7 * found.bandwidth.sum_random_s_per_gbit
@@ -88,7 +88,7 @@ def test_a_slow_link_is_not_used() -> None:
     assert cluster.bandwidth is not None
     cluster.bandwidth.gbit_s[3, 8] = 0.5
     for algorithm in ("ring", "tree", "halving-doubling"):
-        found = solve_order(cluster, None, Task(algorithm, time_limit_s=QUICK_S))
+        found = find_order(cluster, OrderRequest(algorithm, time_limit_s=QUICK_S))
         assert found.bandwidth is not None
         assert found.bandwidth.bottleneck_gbit_s > 8.0
 
@@ -97,41 +97,41 @@ def test_pairs_not_measured_are_avoided_and_prove_nothing() -> None:
     cluster, _ = racks_by_bandwidth(12, 1, seed=55)
     assert cluster.bandwidth is not None
     cluster.bandwidth.gbit_s[0, 2:] = cluster.bandwidth.gbit_s[2:, 0] = np.nan
-    found = solve_order(cluster, None, Task(time_limit_s=QUICK_S))
+    found = find_order(cluster, OrderRequest(time_limit_s=QUICK_S))
     assert found.filled_pairs == 10
     assert found.bandwidth is not None
     assert found.bandwidth.sum_bound_s_per_gbit is None
     assert found.bandwidth.bottleneck_bound_gbit_s is not None
     assert found.bandwidth.bottleneck_bound_gbit_s >= found.bandwidth.bottleneck_gbit_s
     cluster.bandwidth.gbit_s[0, :] = cluster.bandwidth.gbit_s[:, 0] = np.nan
-    assert solve_order(cluster, None, Task(time_limit_s=QUICK_S)).unmeasured_hosts == ["h0"]
+    assert find_order(cluster, OrderRequest(time_limit_s=QUICK_S)).unmeasured_hosts == ["h0"]
 
 
 def test_times_go_before_bandwidth_unless_asked() -> None:
     timed, _ = racks([4, 4])
     by_bandwidth, _ = racks_by_bandwidth(8, 2, seed=56)
     both = replace(timed, bandwidth=by_bandwidth.bandwidth)
-    assert solve_order(both, None, Task(time_limit_s=QUICK_S)).objective == "latency"
-    asked = solve_order(both, None, Task(objective="bandwidth", time_limit_s=QUICK_S))
+    assert find_order(both, OrderRequest(time_limit_s=QUICK_S)).objective == "latency"
+    asked = find_order(both, OrderRequest(objective="bandwidth", time_limit_s=QUICK_S))
     assert asked.objective == "bandwidth"
     with pytest.raises(WrongUseError, match="holds no bandwidth"):
-        solve_order(timed, None, Task(objective="bandwidth"))
+        find_order(timed, OrderRequest(objective="bandwidth"))
     with pytest.raises(WrongUseError, match="no round-trip time"):
-        solve_order(by_bandwidth, None, Task(objective="latency"))
+        find_order(by_bandwidth, OrderRequest(objective="latency"))
     one = Cluster([Host("a", "a")])
-    assert solve_order(one, None, Task(objective="bandwidth")).names == ["a"]
+    assert find_order(one, OrderRequest(objective="bandwidth")).names == ["a"]
 
 
 def test_hosts_are_chosen() -> None:
     cluster, rack_of = racks_by_bandwidth(16, 4, seed=57)
-    found = solve_order(cluster, None, Task(ranks=4, time_limit_s=QUICK_S))
+    found = find_order(cluster, OrderRequest(ranks=4, time_limit_s=QUICK_S))
     assert leaving(found, rack_of) == 0
     assert len(found.unused) == 12
 
 
 @pytest.fixture
 def text() -> dict[str, object]:
-    order = solve_order(racks_by_bandwidth(6, 2, seed=58)[0], None, Task(time_limit_s=QUICK_S))
+    order = find_order(racks_by_bandwidth(6, 2, seed=58)[0], OrderRequest(time_limit_s=QUICK_S))
     return order_file.to_json(order)
 
 

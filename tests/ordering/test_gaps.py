@@ -16,13 +16,13 @@ from ordering.gaps import SHARES, hidden, least_cost_us, lognormal, metric
 from plink.model.distance import distances
 from plink.model.network import network_of
 from plink.optimize.orders.objectives import LatencyObjective
-from plink.optimize.orders.solve import Task, solve_order
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from prediction.clusters import rack_cluster
 from solvers.collectives.registry import find
 from solvers.contention.time import Clock
 from solvers.datacenters import FAMILIES
 from solvers.orders.reference import cost
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 QUICK_S = 0.05
 SLACK = 1.0 + 1e-9
@@ -33,7 +33,7 @@ Matrix = npt.NDArray[np.float64]
 @pytest.fixture(autouse=True)
 def _few_random_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     # What random orders cost is of no interest here, and takes most of the time.
-    monkeypatch.setattr("plink.optimize.orders.solve.RANDOM_ORDERS", 3)
+    monkeypatch.setattr("plink.optimize.orders.ordering.RANDOM_ORDERS", 3)
 
 
 def first_of(family: str) -> Callable[[int, int], Matrix]:
@@ -56,8 +56,8 @@ def test_no_bound_is_above_the_cheapest_order_there_is(kind, share):
         range(4), (("ring", 6), ("ring", 11), ("halving-doubling", 8), ("tree", 7))
     ):
         whole = WHOLES[kind](size, seed)
-        order = solve_order(
-            cluster_of(hidden(whole, share, seed)), None, Task(algorithm, time_limit_s=QUICK_S)
+        order = find_order(
+            cluster_of(hidden(whole, share, seed)), OrderRequest(algorithm, time_limit_s=QUICK_S)
         )
         assert order.lower_bound_us <= least_cost_us(algorithm, whole) * SLACK
         if order.filled_pairs:
@@ -72,7 +72,7 @@ def test_what_is_proven_of_distances_that_were_filled_in_would_be_wrong():
     for seed in range(20):
         whole = lognormal(8, seed)
         filled = distances(cluster_of(hidden(whole, 0.5, seed)))
-        naive = LatencyObjective(find("ring").form(8), filled.matrix_us, Filling([1] * 8, 8))
+        naive = LatencyObjective(find("ring").form(8), filled.matrix_us, RankLayout([1] * 8, 8))
         bound_us = naive.solve(range(8), seed=0, time_limit_s=QUICK_S).lower_bound_us
         wrong += bound_us > least_cost_us("ring", whole) * SLACK
     assert wrong >= 5
@@ -83,7 +83,7 @@ def test_a_bound_is_known_where_few_pairs_are_missing():
         whole = metric(10, seed)
         readings = whole.copy()
         readings[2, 7] = readings[7, 2] = np.nan
-        order = solve_order(cluster_of(readings), None, Task(time_limit_s=QUICK_S))
+        order = find_order(cluster_of(readings), OrderRequest(time_limit_s=QUICK_S))
         best_us = least_cost_us("ring", whole)
         assert 0.5 * best_us < order.lower_bound_us <= best_us * SLACK
         assert order.gap < 0.6
@@ -93,7 +93,7 @@ def test_a_bound_is_known_where_few_pairs_are_missing():
 @pytest.mark.parametrize("sizes", [[16] * 4, [8, 24, 13, 30, 5]])
 def test_no_bound_of_a_large_ring_is_above_the_known_best(sizes, share):
     whole, best_us = ring_instances.racks(sizes, 3)
-    order = solve_order(cluster_of(hidden(whole, share, 1)), None, Task(time_limit_s=0.3))
+    order = find_order(cluster_of(hidden(whole, share, 1)), OrderRequest(time_limit_s=0.3))
     assert order.lower_bound_us <= best_us * SLACK
     low_us, high_us = order.cost_range_us
     assert low_us <= ring_of(whole, order) * SLACK
@@ -106,10 +106,10 @@ def test_no_bound_of_a_choice_of_hosts_is_above_the_best_choice(ranks, share):
     for seed in range(3):
         whole, _ = ring_instances.racks([5, 5, 4], seed)
         for slots in (1, 2):
-            task = Task(ranks=ranks * slots, slots=slots, time_limit_s=QUICK_S)
-            best = solve_order(cluster_of(whole), None, task)
+            request = OrderRequest(ranks=ranks * slots, slots=slots, time_limit_s=QUICK_S)
+            best = find_order(cluster_of(whole), request)
             assert best.solver.ended_by == "exact"
-            order = solve_order(cluster_of(hidden(whole, share, seed)), None, task)
+            order = find_order(cluster_of(hidden(whole, share, seed)), request)
             assert order.lower_bound_us <= best.cost_us * SLACK
 
 
@@ -117,9 +117,9 @@ def test_no_bound_of_a_choice_of_hosts_is_above_the_best_choice(ranks, share):
 def test_no_bound_of_ranks_that_are_apart_is_above_the_best_placement(share):
     for seed in range(3):
         whole = lognormal(4, seed)
-        task = Task("tree", ranks=6, slots=2, is_interleaved=True, time_limit_s=QUICK_S)
-        best = solve_order(cluster_of(whole), None, task)
-        order = solve_order(cluster_of(hidden(whole, share, seed)), None, task)
+        request = OrderRequest("tree", ranks=6, slots=2, is_interleaved=True, time_limit_s=QUICK_S)
+        best = find_order(cluster_of(whole), request)
+        order = find_order(cluster_of(hidden(whole, share, seed)), request)
         assert order.lower_bound_us <= best.cost_us * SLACK
 
 
@@ -130,12 +130,12 @@ def test_no_bound_of_a_time_is_above_the_quickest_order(share):
     for seed, algorithm in itertools.product(range(3), ("gloo-ring", "openmpi-rabenseifner")):
         readings = lognormal(6, seed)
         np.fill_diagonal(readings, np.nan)
-        task = Task(algorithm, size_bytes=100, time_limit_s=QUICK_S)
+        request = OrderRequest(algorithm, size_bytes=100, time_limit_s=QUICK_S)
         full = replace(whole, rtt=replace(whole.rtt, rtt_us={10.0: readings}))
-        best = solve_order(full, None, task)
+        best = find_order(full, request)
         assert (best.objective, best.solver.ended_by) == ("contention", "exact")
         known = replace(whole.rtt, rtt_us={10.0: hidden(readings, share, seed)})
-        order = solve_order(replace(whole, rtt=known), None, task)
+        order = find_order(replace(whole, rtt=known), request)
         assert order.lower_bound_us <= best.cost_us * SLACK
         placement = [full.names.index(name) for name in order.names]
         clock = Clock(find(algorithm).table(6, 100), network_of(full).network)
@@ -147,8 +147,8 @@ def test_no_bound_of_a_time_is_above_the_quickest_order(share):
 def test_a_range_holds_the_true_cost_where_ways_round_are_no_shorter(algorithm, share):
     for seed in range(5):
         whole = metric(16, seed)
-        order = solve_order(
-            cluster_of(hidden(whole, share, seed)), None, Task(algorithm, time_limit_s=0.1)
+        order = find_order(
+            cluster_of(hidden(whole, share, seed)), OrderRequest(algorithm, time_limit_s=0.1)
         )
         hosts = [int(name[1:]) for name in order.names]
         true_us = cost(find(algorithm).form(16), whole, hosts)
@@ -161,19 +161,19 @@ def test_a_range_holds_the_true_cost_where_ways_round_are_no_shorter(algorithm, 
 def test_a_range_holds_the_true_cost_of_hosts_that_were_chosen():
     for seed in range(5):
         whole = metric(9, seed)
-        for task in (
-            Task(ranks=6, time_limit_s=QUICK_S),
-            Task("tree", slots=2, ranks=7, time_limit_s=QUICK_S),
-            Task("tree", slots=2, ranks=7, is_interleaved=True, time_limit_s=QUICK_S),
+        for request in (
+            OrderRequest(ranks=6, time_limit_s=QUICK_S),
+            OrderRequest("tree", slots=2, ranks=7, time_limit_s=QUICK_S),
+            OrderRequest("tree", slots=2, ranks=7, is_interleaved=True, time_limit_s=QUICK_S),
         ):
-            order = solve_order(cluster_of(hidden(whole, 0.5, seed)), None, task)
+            order = find_order(cluster_of(hidden(whole, 0.5, seed)), request)
             hosts = [int(name[1:]) for name in order.names]
             of_rank = (
                 np.repeat(hosts, [host.slots for host in order.hosts])
                 if order.host_of_rank is None
                 else np.take(hosts, order.host_of_rank)
             )
-            true_us = cost(find(task.algorithm).form(order.ranks), whole, of_rank.tolist())
+            true_us = cost(find(request.algorithm).form(order.ranks), whole, of_rank.tolist())
             low_us, high_us = order.cost_range_us
             assert low_us <= true_us * SLACK
             assert high_us is None or true_us <= high_us * SLACK
@@ -183,7 +183,7 @@ def test_ranges_of_generated_data_centres_hold_the_true_cost_though_they_are_no_
     holding = []
     for family, seed, share in itertools.product(FAMILIES, range(4), (0.5, 0.75)):
         whole = FAMILIES[family](64, seed).distance
-        order = solve_order(cluster_of(hidden(whole, share, seed)), None, Task(time_limit_s=0.2))
+        order = find_order(cluster_of(hidden(whole, share, seed)), OrderRequest(time_limit_s=0.2))
         low_us, high_us = order.cost_range_us
         true_us = ring_of(whole, order)
         assert low_us <= true_us
@@ -195,9 +195,9 @@ def test_ranges_of_generated_data_centres_hold_the_true_cost_though_they_are_no_
 def test_an_engine_proves_only_what_the_lower_limits_prove(share):
     for seed in range(8):
         whole = lognormal(7, seed)
-        task = Task("tree", time_limit_s=QUICK_S, prove_s=5.0, engine="brute-force")
+        request = OrderRequest("tree", time_limit_s=QUICK_S, prove_s=5.0, engine="brute-force")
         best_us = least_cost_us("tree", whole)
-        order = solve_order(cluster_of(hidden(whole, share, seed)), None, task)
+        order = find_order(cluster_of(hidden(whole, share, seed)), request)
         assert order.lower_bound_us <= best_us * SLACK
         assert order.proof is not None
         if order.proof.outcome == "optimal":
@@ -205,15 +205,15 @@ def test_an_engine_proves_only_what_the_lower_limits_prove(share):
 
 
 def test_an_engine_proves_what_a_missing_pair_cannot_change():
-    task = Task(time_limit_s=QUICK_S, prove_s=1.0, engine="brute-force")
+    request = OrderRequest(time_limit_s=QUICK_S, prove_s=1.0, engine="brute-force")
     # Rings that use the missing pair have to pass the long one, too.
     square = np.array([[0, 1, np.nan, 1], [1, 0, 1, 9], [np.nan, 1, 0, 1], [1, 9, 1, 0]])
-    order = solve_order(cluster_of(square), None, task)
+    order = find_order(cluster_of(square), request)
     assert (order.proof.outcome, order.gap) == ("optimal", 0.0)
     assert order.cost_range_us == (4.0, 4.0)
     # Every cheapest ring needs the missing pair, so that nobody knows how cheap it is.
     pairs = np.array([[0, np.nan, 9, 9], [np.nan, 0, 9, 9], [9, 9, 0, 1], [9, 9, 1, 0]])
-    order = solve_order(cluster_of(pairs), None, task)
+    order = find_order(cluster_of(pairs), request)
     assert order.proof.outcome == "gave-up"
     assert order.lower_bound_us == pytest.approx(19.0)
     assert order.cost_range_us == (19.0, 37.0)

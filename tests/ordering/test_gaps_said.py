@@ -43,7 +43,7 @@ def square() -> cluster.Cluster:
 def test_mostly_filled_distances_prove_nothing(capsys):
     cluster.write("c.json", sampled())
     assert run(["order", "c.json", "-o", "o.json", "--time-limit", "1"]) == 0
-    found, _ = order_file.read("o.json")
+    found = order_file.read("o.json")
     assert found.filled_pairs > 7000
     for text in (capsys.readouterr().out, shown(capsys, "o.json")):
         assert f"not proven: {found.filled_pairs:,} pairs were not measured" in text
@@ -68,7 +68,7 @@ def test_a_range_and_a_bound_are_told_with_their_limits(capsys):
         assert "range     19.0 to 37.0 µs" in text
         assert "gap       at most 49 % of 37.0 µs could still be saved" in text
         assert "ended by exact of distances as filled in" in text
-    found = order_file.read("o.json")[0]
+    found = order_file.read("o.json")
     data = json.loads(Path("o.json").read_text())
     assert (data["version"], data["cost_low_us"], data["cost_high_us"]) == (3, 19.0, 37.0)
     assert [found.names[place] for place in found.filled_hops] in (["h0"], ["h1"])
@@ -91,7 +91,7 @@ def test_a_pair_without_any_way_round_has_no_upper_limit(capsys):
     cluster.write("c.json", cluster_of(readings))
     assert run(["order", "c.json", "-o", "o.json"]) == 3
     shown_text = capsys.readouterr().out
-    found = order_file.read("o.json")[0]
+    found = order_file.read("o.json")
     assert (found.most_us, found.gap) == (None, 1.0)
     assert "µs or more" in shown_text
     assert "not proven: 5 pairs were not measured" in shown_text
@@ -117,7 +117,7 @@ def test_nothing_of_this_is_said_where_every_pair_was_measured(capsys):
     data = json.loads(Path("o.json").read_text())
     assert data["version"] == 1
     assert not {"cost_low_us", "cost_high_us", "filled_hops"} & set(data)
-    found = order_file.read("o.json")[0]
+    found = order_file.read("o.json")
     assert "error_x" not in cost_bars(NamedOrder("o.json", found), "costs").traces[0]
     assert run(["predict", "c.json", "--size", "1MB", "--algo", "ring"]) == 0
     assert "range" not in capsys.readouterr().out
@@ -126,7 +126,7 @@ def test_nothing_of_this_is_said_where_every_pair_was_measured(capsys):
 def test_an_older_file_of_filled_distances_is_shown_without_a_bound(capsys):
     cluster.write("c.json", square())
     assert run(["order", "c.json", "-o", "o.json"]) == 0
-    found = order_file.read("o.json")[0]
+    found = order_file.read("o.json")
     old = order_file.to_json(replace(found, cost_range_us=None, filled_hops=()))
     old |= {"lower_bound_us": found.cost_us, "gap": 0.0}
     assert old["version"] == 1

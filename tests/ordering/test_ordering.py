@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,13 +11,15 @@ import pytest
 import ring_instances
 from ordering.clusters import cluster_of, racks
 from plink.files.cluster import Cluster, Host
+from plink.optimize.orders.ordering import RANDOM_ORDERS, OrderRequest, find_order
 from plink.optimize.orders.quality import doubt
-from plink.optimize.orders.solve import RANDOM_ORDERS, Task, solve_order
 
 
 def test_racks_are_put_in_sequence_and_all_costs_are_told():
     cluster, cost_us = racks([4, 4, 4, 4])
-    order = solve_order(cluster, "sha256:00", Task(seed=3, time_limit_s=10))
+    order = find_order(
+        replace(cluster, file_hash="sha256:00"), OrderRequest(seed=3, time_limit_s=10)
+    )
     assert order.cost_us == pytest.approx(cost_us)
     assert order.lower_bound_us <= order.cost_us <= order.cost_given_us
     # In a random ring, 12 of 15 neighbours stand in another rack.
@@ -34,7 +37,7 @@ def test_racks_are_put_in_sequence_and_all_costs_are_told():
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_few_hosts_keep_their_order(size):
-    order = solve_order(cluster_of(np.full((size, size), 7.0)), None, Task(seed=0, time_limit_s=1))
+    order = find_order(cluster_of(np.full((size, size), 7.0)), OrderRequest(seed=0, time_limit_s=1))
     assert order.names == [f"h{i}" for i in range(size)]
     assert order.cost_us == order.cost_given_us == order.lower_bound_us
     assert order.cost_us == pytest.approx({1: 0.0, 2: 14.0, 3: 21.0}[size])
@@ -43,7 +46,7 @@ def test_few_hosts_keep_their_order(size):
 
 
 def test_a_single_host_without_measurement_is_an_order():
-    order = solve_order(Cluster([Host("a", "10.0.0.1")]), None, Task(seed=0, time_limit_s=1))
+    order = find_order(Cluster([Host("a", "10.0.0.1")]), OrderRequest(seed=0, time_limit_s=1))
     assert (order.names, order.cost_us, order.gap) == (["a"], 0.0, 0.0)
 
 
@@ -52,7 +55,7 @@ def test_filled_pairs_and_unmeasured_hosts_are_recorded():
     readings = cluster.rtt.readings_us
     readings[5, :] = readings[:, 5] = np.nan
     readings[0, 1] = readings[1, 0] = np.nan
-    order = solve_order(cluster_of(readings), None, Task(seed=0, time_limit_s=1))
+    order = find_order(cluster_of(readings), OrderRequest(seed=0, time_limit_s=1))
     assert order.filled_pairs == 5 + 1
     assert order.unmeasured_hosts == ["h5"]
 
@@ -61,13 +64,13 @@ def test_filled_pairs_and_unmeasured_hosts_are_recorded():
 def test_pure_noise_is_called_so(seed):
     rng = np.random.default_rng(seed)
     readings = 50.0 + rng.normal(0.0, 5.0, (24, 24))
-    order = solve_order(cluster_of(readings), None, Task(seed=0, time_limit_s=2))
+    order = find_order(cluster_of(readings), OrderRequest(seed=0, time_limit_s=2))
     assert order.cost_us < 0.9 * order.cost_random_us
     assert "this may be noise" in str(doubt(order))
 
 
 def test_equal_distances_are_called_structureless():
-    order = solve_order(cluster_of(np.full((20, 20), 50.0)), None, Task(seed=0, time_limit_s=2))
+    order = find_order(cluster_of(np.full((20, 20), 50.0)), OrderRequest(seed=0, time_limit_s=2))
     assert order.names == order.given
     assert "as a random one" in str(doubt(order))
 
@@ -76,14 +79,14 @@ def test_equal_distances_are_called_structureless():
 def test_racks_under_noise_are_not_doubted(noise_us):
     measured = ring_instances.data_centre(48, seed=1, rack=8, racks_per_row=2)
     noise = np.random.default_rng(2).exponential(noise_us, measured.shape)
-    order = solve_order(cluster_of(measured + noise), None, Task(seed=0, time_limit_s=1))
+    order = find_order(cluster_of(measured + noise), OrderRequest(seed=0, time_limit_s=1))
     assert order.confirmed_gain is not None
     assert doubt(order) is None
 
 
 def test_one_measurement_confirms_nothing_and_casts_no_doubt():
     cluster, _ = racks([4, 4, 4])
-    order = solve_order(cluster, None, Task(seed=0, time_limit_s=1))
+    order = find_order(cluster, OrderRequest(seed=0, time_limit_s=1))
     assert order.confirmed_gain is None
     assert doubt(order) is None
 
@@ -96,7 +99,7 @@ def test_an_interrupt_keeps_the_best_so_far():
         if next(calls) == 3:
             raise KeyboardInterrupt
 
-    task = Task(seed=0, time_limit_s=60)
-    order = solve_order(cluster_of(ring_instances.euclidean(points)), None, task, interrupt)
+    request = OrderRequest(seed=0, time_limit_s=60)
+    order = find_order(cluster_of(ring_instances.euclidean(points)), request, interrupt)
     assert order.solver.ended_by == "interrupt"
     assert order.cost_us <= order.cost_given_us

@@ -54,7 +54,7 @@ def test_noise_is_said_in_the_table_and_after_it(capsys):
     cluster.write("n.json", noisy())
     assert run(["order", "n.json", "-o", "o.json"]) == 0
     shown = capsys.readouterr()
-    order, _ = order_file.read("o.json")
+    order = order_file.read("o.json")
     assert order.gain > 0.3
     assert f"confirmed {confirmation(order)}" in shown.out
     assert confirmation(order).endswith("mostly noise")
@@ -75,7 +75,7 @@ def test_noise_is_said_in_the_table_and_after_it(capsys):
 )
 def test_confirmation(confirmed, words):
     assert run(["order", "c.json", "-o", "o.json"]) == 0
-    found, _ = order_file.read("o.json")
+    found = order_file.read("o.json")
     order = replace(found, cost_random_us=2 * found.cost_us, confirmed_gain=confirmed)
     assert confirmation(order) == words
     assert (doubt(order) is not None) == words.endswith("noise")
@@ -129,7 +129,7 @@ def test_another_percentile(capsys):
     cluster.write("c.json", replace(found, rtt=replace(found.rtt, rtt_us=doubled)))
     for options in ([], ["--percentile", "50"]):
         assert run(["order", "c.json", *options, "-o", f"o{len(options)}.json"]) == 0
-    ten, fifty = (order_file.read(name)[0] for name in ("o0.json", "o2.json"))
+    ten, fifty = (order_file.read(name) for name in ("o0.json", "o2.json"))
     assert fifty.cost_us == pytest.approx(2 * ten.cost_us)
     assert (ten.solver.options["reading"], fifty.solver.options["reading"]) == ("p10", "p50")
     assert run(["order", "c.json", "--percentile", "99"]) == 2

@@ -16,8 +16,8 @@ from plink.cli import run
 from plink.files import cluster, document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
+from plink.optimize.orders.ordering import OrderRequest, find_order
 from plink.optimize.orders.slots import slots_of
-from plink.optimize.orders.solve import Task, solve_order
 
 QUICK_S = 0.2
 
@@ -37,7 +37,7 @@ def alike(size: int, slots: int) -> Cluster:
 
 
 def test_three_racks_of_four_are_chosen_and_none_is_left_in_part():
-    order = solve_order(racks([4, 4, 4, 4], seed=3)[0], None, Task(ranks=12, time_limit_s=QUICK_S))
+    order = find_order(racks([4, 4, 4, 4], seed=3)[0], OrderRequest(ranks=12, time_limit_s=QUICK_S))
     assert order.cost_us == pytest.approx(9 * 20 + 3 * 60)
     assert (order.solver.ended_by, order.gap) == ("exact", 0.0)
     assert (len(order.hosts), len(order.unused), order.ranks) == (12, 4, 12)
@@ -49,8 +49,10 @@ def test_ring_under_contention_leaves_each_of_three_racks_once():
     shuffled = np.random.default_rng(1).permutation(16).tolist()
     hosts = [found.hosts[place] for place in shuffled]
     mixed = replace(found, hosts=hosts)
-    task = Task(algorithm="gloo-ring", ranks=12, size_bytes=20_000_000, time_limit_s=QUICK_S)
-    order = solve_order(mixed, None, task)
+    request = OrderRequest(
+        algorithm="gloo-ring", ranks=12, size_bytes=20_000_000, time_limit_s=QUICK_S
+    )
+    order = find_order(mixed, request)
     assert crossings(found, order.names) == 1
     assert order.cost_us == pytest.approx(2 * 11 / 12 * 20e6 * 8 / 0.4e9 * 1e6, rel=0.01)
     assert order.lower_bound_us == pytest.approx(order.cost_us, rel=0.01)
@@ -61,8 +63,8 @@ def test_ring_under_contention_leaves_each_of_three_racks_once():
 @pytest.mark.parametrize("algorithm", ["ring", "halving-doubling", "tree"])
 def test_hosts_with_different_slots_are_filled_one_after_the_other(objective: str, algorithm: str):
     found = with_uplinks(uneven([4, 4], [1, 3]), 4)
-    task = Task(algorithm=algorithm, objective=objective, ranks=8, time_limit_s=QUICK_S)
-    order = solve_order(found, None, task)
+    request = OrderRequest(algorithm=algorithm, objective=objective, ranks=8, time_limit_s=QUICK_S)
+    order = find_order(found, request)
     assert order.ranks == 8
     capacity = {host.name: host.slots for host in found.hosts}
     assert all(host.slots == capacity[host.name] for host in order.hosts[:-1])
@@ -72,15 +74,15 @@ def test_hosts_with_different_slots_are_filled_one_after_the_other(objective: st
 def test_a_ring_over_all_hosts_does_not_mind_their_slots():
     found = with_uplinks(uneven([4, 4, 4], [1, 2, 3]), 4)
     for objective in ("latency", "contention"):
-        order = solve_order(found, None, Task(objective=objective, time_limit_s=QUICK_S))
+        order = find_order(found, OrderRequest(objective=objective, time_limit_s=QUICK_S))
         assert (order.ranks, len(order.hosts)) == (24, 12)
         assert order.lower_bound_us > 0.0
     assert order.lower_bound_us == pytest.approx(order.cost_us, rel=0.02)
 
 
 def test_several_ranks_a_host_keep_large_halves_at_home():
-    order = solve_order(
-        racks([4, 4], seed=3)[0], None, Task("halving-doubling", slots=2, time_limit_s=QUICK_S)
+    order = find_order(
+        racks([4, 4], seed=3)[0], OrderRequest("halving-doubling", slots=2, time_limit_s=QUICK_S)
     )
     # Ranks of a host are none apart: three rounds of four go over the network, one between racks.
     assert order.ranks == 16
@@ -89,12 +91,12 @@ def test_several_ranks_a_host_keep_large_halves_at_home():
 
 def test_nccls_tree_is_one_of_hosts():
     found = racks([4, 4], seed=3)[0]
-    one = solve_order(found, None, Task("nccl-tree", time_limit_s=QUICK_S))
-    eight = solve_order(found, None, Task("nccl-tree", slots=8, time_limit_s=QUICK_S))
+    one = find_order(found, OrderRequest("nccl-tree", time_limit_s=QUICK_S))
+    eight = find_order(found, OrderRequest("nccl-tree", slots=8, time_limit_s=QUICK_S))
     assert eight.cost_us == one.cost_us
     assert eight.ranks == 64
     with pytest.raises(WrongUseError, match="nccl-tree runs over hosts"):
-        solve_order(uneven([4, 4], [1, 2]), None, Task("nccl-tree", ranks=8))
+        find_order(uneven([4, 4], [1, 2]), OrderRequest("nccl-tree", ranks=8))
 
 
 @pytest.mark.parametrize("has_uplinks", [False, True])
@@ -102,21 +104,21 @@ def test_ranks_of_a_host_are_apart_only_where_that_is_cheaper(has_uplinks: bool)
     found = alike(4, 3)
     if has_uplinks:
         found = with_uplinks(found, 4)
-    adjacent = Task("halving-doubling", ranks=8, time_limit_s=QUICK_S)
-    together = solve_order(found, None, adjacent)
-    apart = solve_order(found, None, replace(adjacent, is_interleaved=True))
+    adjacent = OrderRequest("halving-doubling", ranks=8, time_limit_s=QUICK_S)
+    together = find_order(found, adjacent)
+    apart = find_order(found, replace(adjacent, is_interleaved=True))
     # Three to a host cut every round; two on each of four hosts keep one at home.
     assert together.host_of_rank is None
     assert apart.cost_us < together.cost_us
     assert apart.lower_bound_us <= apart.cost_us
     assert sorted(host.slots for host in apart.hosts) == [2, 2, 2, 2]
-    ring = solve_order(found, None, replace(adjacent, algorithm="ring", is_interleaved=True))
+    ring = find_order(found, replace(adjacent, algorithm="ring", is_interleaved=True))
     assert ring.host_of_rank is None
 
 
 def test_more_slots_than_are_searched_one_by_one_are_refused():
     with pytest.raises(WrongUseError, match="up to 4,096 slots, and there are 4,800"):
-        solve_order(alike(4, 1200), None, Task("tree", ranks=8, is_interleaved=True))
+        find_order(alike(4, 1200), OrderRequest("tree", ranks=8, is_interleaved=True))
 
 
 def test_not_enough_slots_is_one_sentence(
@@ -145,7 +147,7 @@ def test_what_was_chosen_stands_in_file_page_and_json(
     shown = capsys.readouterr().out
     assert "8 of 12 hosts, 15 ranks" in shown
     assert "left out" in shown
-    order = order_file.read("o.json")[0]
+    order = order_file.read("o.json")
     assert [host.slots for host in order.hosts] == [2] * 7 + [1]
     assert {host.slots for host in order.unused} == {2}
     assert json.loads(Path("o.json").read_text())["version"] == 2
@@ -192,26 +194,26 @@ def test_a_topology_has_hosts_without_ranks_too(
 
 def test_slots_are_known_that_hosts_had_before_ranks_took_them():
     found = racks([4, 4, 4], seed=3)[0]
-    order = solve_order(found, None, Task(ranks=7, slots=2, time_limit_s=QUICK_S))
+    order = find_order(found, OrderRequest(ranks=7, slots=2, time_limit_s=QUICK_S))
     assert order.hosts[-1].slots == 1
     assert slots_of(order, found.hosts) == [2] * 12
     own = uneven([3, 3], [2, 4])
-    order = solve_order(own, None, Task(ranks=7, time_limit_s=QUICK_S))
+    order = find_order(own, OrderRequest(ranks=7, time_limit_s=QUICK_S))
     assert sum(host.slots for host in order.hosts) == 7
     assert slots_of(order, own.hosts) == [host.slots for host in own.hosts]
-    order = solve_order(found, None, Task(slots=3, time_limit_s=QUICK_S))
+    order = find_order(found, OrderRequest(slots=3, time_limit_s=QUICK_S))
     assert slots_of(order, found.hosts) == [3] * 12
 
 
 def test_ranks_that_are_apart_are_read_and_written(tmp_path: Path):
-    task = Task("halving-doubling", ranks=8, time_limit_s=QUICK_S, is_interleaved=True)
-    found = solve_order(alike(4, 3), None, task)
+    request = OrderRequest("halving-doubling", ranks=8, time_limit_s=QUICK_S, is_interleaved=True)
+    found = find_order(alike(4, 3), request)
     order = replace(found, seconds=1.0)
     if order.host_of_rank is None:
         order = replace(order, host_of_rank=[0, 1, 2, 3, 0, 1, 2, 3])
     path = str(tmp_path / "order.json")
     order_file.write(path, order)
-    assert order_file.read(path)[0] == order
+    assert order_file.read(path) == order
     assert [host.name for host in order.ranked for _ in range(host.slots)] == [
         order.names[host] for host in order.host_of_rank or ()
     ]
@@ -232,7 +234,7 @@ def test_ranks_that_are_apart_are_read_and_written(tmp_path: Path):
     ],
 )
 def test_a_file_whose_ranks_cannot_be_is_refused(change: dict[str, object], part: str):
-    order = solve_order(alike(3, 2), None, Task(time_limit_s=0.1))
+    order = find_order(alike(3, 2), OrderRequest(time_limit_s=0.1))
     data = {**order_file.to_json(order), "version": 2, **change}
     with pytest.raises(WrongUseError) as refused:
         order_file.parse(document.dump(data), "order.json")

@@ -15,18 +15,18 @@ from plink.files.groups import Group
 from plink.model.network import network_of
 from plink.optimize.plans.kinds import KINDS, build
 from plink.optimize.plans.levels import grouped_as
-from plink.optimize.plans.solve import Planned, Task, candidate, solve_plan
+from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_plan
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure
 from solvers.contention.network import make_network
-from solvers.forests.double_tree import double_tree
+from solvers.forests.kinds import double_tree
 
 S = 20_000_000
 
 
 def plan(cluster: Cluster, kind: str = "auto", **options) -> Planned:
-    found = solve_plan(cluster, "sha256:0", Task(kind, **{"size_bytes": S, **options}))
+    found = find_plan(cluster, PlanRequest(kind, **{"size_bytes": S, **options}))
     for each in found.candidates:
         check(each.forest)
     return found
@@ -162,7 +162,7 @@ def test_a_tree_begins_where_a_group_does():
     # NCCL's two trees over four groups of four in a row.
     in_a_row = double_tree(range(16))
     least = measure(
-        make_forest(in_a_row.weights, in_a_row.reduce_parents, in_a_row.broadcast_parents),
+        make_forest(*in_a_row),
         1.0,
         group_of=[rank // 4 for rank in range(16)],
     )

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from plans.strategies import forests, two_by_two
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between, measure
-from solvers.forests.flat import flat
-from solvers.forests.ring import ring
+from solvers.forests.kinds import flat, ring, two_level
 from solvers.forests.routes import Routes
-from solvers.forests.two_level import two_level
 
 S = 960.0
 
@@ -22,7 +20,7 @@ RACKS = [(1, 3), (2, 2), (4, 4), (3, 5), (5, 3)]
 
 
 def forest_of(routes: Routes) -> Forest:
-    return make_forest(routes.weights, routes.reduce_parents, routes.broadcast_parents)
+    return make_forest(*routes)
 
 
 def group_of(n: int, c: int) -> list[int]:

@@ -16,7 +16,7 @@ import pytest
 
 from probes.echo import coordinator
 from probes.echo.protocol import EchoOptions
-from probes.tournament import round_robin
+from probes.rounds import round_robin
 from support import echo_packet
 from support.local_hosts import AGENT, SECRET, ListSink, local_hosts, start_agent
 from support.pairs import all_pairs

@@ -12,8 +12,8 @@ from probes.echo.agents import Agents, Ended
 from probes.echo.deploy import ECHO_AGENT
 from probes.echo.protocol import EchoOptions
 from probes.errors import HostError
+from probes.rounds import round_robin
 from probes.ssh.session import Completed
-from probes.tournament import round_robin
 from support.local_hosts import ListSink, LocalProcess, LocalSession, local_hosts
 from support.pairs import all_pairs
 

@@ -1,5 +1,4 @@
-from probes.concurrency import most_pairs, shared_machines
-from probes.facts import HostFacts
+from probes.facts import HostFacts, most_pairs, shared_machines
 
 
 def facts(machine: str, cores: int = 2) -> HostFacts:

@@ -13,7 +13,7 @@ import pytest
 from probes.echo import coordinator
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
-from probes.tournament import round_robin
+from probes.rounds import round_robin
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 

@@ -10,8 +10,8 @@ import pytest
 from probes.echo import coordinator
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
+from probes.rounds import round_robin
 from probes.samples import Wanted
-from probes.tournament import round_robin
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 

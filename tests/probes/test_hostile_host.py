@@ -16,10 +16,10 @@ import pytest
 from probes.echo import agents, coordinator
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
+from probes.rounds import round_robin
 from probes.ssh.connect import Connector
+from probes.ssh.limits import TailPipe
 from probes.ssh.session import RemoteProcess, Session
-from probes.ssh.tail import TailPipe
-from probes.tournament import round_robin
 from support.local_hosts import AGENT, ListSink, local_hosts
 from support.pairs import all_pairs
 from support.sshd import Sshd

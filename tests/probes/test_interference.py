@@ -10,9 +10,9 @@ import pytest
 
 from benchkit.other_work import BUSY, other_work
 from probes.echo import coordinator
-from probes.echo.disturbance import DISTURBED
 from probes.echo.protocol import EchoOptions
-from probes.tournament import round_robin
+from probes.echo.readings import DISTURBED
+from probes.rounds import round_robin
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 

@@ -50,6 +50,7 @@ def test_names(file: Path, names: str, name: str, expected: bool) -> None:
     assert knows(file, name) is expected
 
 
+@pytest.mark.needs("lab")
 def test_names_hashed_by_openssh(file: Path) -> None:
     file.write_text(line("gpu1") + line("[gpu2]:2222", OTHER))
     subprocess.run(["ssh-keygen", "-q", "-H", "-f", file], check=True, capture_output=True)

@@ -10,8 +10,8 @@ import pytest
 
 from probes.errors import HostError
 from probes.paired_rounds import Silence, measure_rounds
+from probes.rounds import round_robin
 from probes.samples import More, PairLoss, RttReading, no_more
-from probes.tournament import round_robin
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probes.echo.placement import Placement
+from probes.echo.grants import Placement
 from probes.facts import HostFacts
 
 # Two machines of four cores, and hosts that do not say where they are.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probes.echo.reports import Late, Reports
+from probes.echo.liveness import Late, Reports
 from probes.echo.schedule import Schedule
 from support.pairs import all_pairs
 

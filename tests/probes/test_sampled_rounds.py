@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probes.sampled_rounds import sampled_rounds
-from probes.tournament import round_robin, rounds_in_all
+from probes.rounds import round_robin, rounds_in_all, sampled_rounds
 
 Pairs = list[tuple[int, int]]
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from probes.echo.grants import Grant, Grants
 from probes.echo.schedule import Schedule
+from probes.rounds import round_robin
 from probes.suspicion import Suspicion
-from probes.tournament import round_robin
 from support.pairs import all_pairs
 
 

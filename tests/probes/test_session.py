@@ -13,6 +13,8 @@ from probes.ssh.connect import Connector
 from probes.ssh.session import MAX_LINE, MAX_OUTPUT, Session
 from support.sshd import Sshd
 
+pytestmark = pytest.mark.needs("lab")
+
 
 @pytest.fixture
 def session(sshd: Sshd) -> Iterator[Session]:

@@ -20,9 +20,8 @@ from probes.samples import HostLoss, RttReading, Sink, Wanted
 from probes.ssh.connect import Connector
 from probes.ssh.options import SshOptions
 from probes.uplinks import tool
-from probes.uplinks.plan import plan_flows
+from probes.uplinks.plan import Turn, plan_flows
 from probes.uplinks.samples import Exchange, UplinkSink
-from probes.uplinks.turns import Turn
 from support.plink_command import Done, plink_here
 from support.reached import reached_host
 
@@ -114,7 +113,7 @@ def go_on(tmp_path: Path, *more: object) -> Done:
 
 
 def read(tmp_path: Path) -> Cluster:
-    return cluster_file.read(str(tmp_path / "c.json"))[0]
+    return cluster_file.read(str(tmp_path / "c.json"))
 
 
 def test_one_run_yields_all_three(play: Play, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from autotune.holding import training
 from autotune.serving import SECRET, TIMEOUT_S
-from plink.autotune.log import autotune_log
+from plink.autotune.log import records
 from plink.base.errors import PlinkError
 from plink.files import cluster as cluster_file
 from plink.files import document
@@ -22,7 +22,7 @@ from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.plan import Plan
-from plink.optimize.plans.solve import Task, solve_plan
+from plink.optimize.plans.planning import PlanRequest, find_plan
 from support.lab import Lab, lab_cluster
 from support.plink_command import Done, plink, plink_argv, read_json, ssh_options
 from support.running import wait_for
@@ -157,7 +157,7 @@ def partition(known: Cluster | Plan) -> set[frozenset[str]]:
 def partition_of_log(path: Path) -> set[frozenset[str]]:
     """The groups of the plan that is tuned; none before one is."""
     try:
-        return partition(autotune_log.read(str(path))[0].plan)
+        return partition(records.read(str(path))[0].plan)
     except PlinkError:
         return set()
 
@@ -169,7 +169,7 @@ def cluster(measured: Measured, tmp_path: Path) -> Path:
     data = read_json(measured.file)
     data["rtt"]["options"]["count"] = REPROBED_COUNT
     document.write_bytes(str(path), document.dump(data))
-    known, _ = cluster_file.read(str(path))
+    known = cluster_file.read(str(path))
     groups = [Group(rack, hosts) for rack, hosts in measured.lab.racks.items()]
     cluster_file.write(str(path), replace(known, groups=groups))
     return path
@@ -178,14 +178,14 @@ def cluster(measured: Measured, tmp_path: Path) -> Path:
 def test_a_job_gets_the_groups_of_a_host_that_moved(
     measured: Measured, cluster: Path, tmp_path: Path
 ) -> None:
-    before, _ = cluster_file.read(str(cluster))
-    plan = solve_plan(before, None, Task("2lha")).plan
+    before = cluster_file.read(str(cluster))
+    plan = find_plan(before, PlanRequest("2lha")).plan
     plan_file.write(str(tmp_path / "plan.json"), plan)
     (tmp_path / "secret").write_bytes(SECRET)
     log = tmp_path / "log"
     arguments = (tmp_path / "plan.json", "--listen", "127.0.0.1:0", "--cluster", cluster)
     more = ("--secret-file", tmp_path / "secret", "--log", log, *ssh_options(measured.lab))
-    argv = plink_argv("autotune", *arguments, *more)
+    argv = plink_argv("autotune", "serve", *arguments, *more)
     racks = measured.lab.truth["hosts"]
     moved, home = measured.lab.names[0], racks[measured.lab.names[0]]
     away = next(rack for rack in sorted(set(racks.values())) if rack != home)
@@ -209,6 +209,6 @@ def test_a_job_gets_the_groups_of_a_host_that_moved(
                 daemon.kill()
     finally:
         measured.lab.lab("move", moved, home)
-    renewed, _ = cluster_file.read(str(cluster))
+    renewed = cluster_file.read(str(cluster))
     assert partition(renewed) == expected
     assert renewed.names == before.names

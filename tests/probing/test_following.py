@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plink.files.cluster import Cluster, Host
-from plink.files.round_sample import FollowedSample, RoundSample, recorded_sample
+from plink.files.measurement import FollowedSample, RoundSample, recorded_sample
 from plink.measure.probing.collectors.base import Run
 from plink.measure.probing.collectors.rtt import RttCollector
 from plink.measure.probing.following import Following

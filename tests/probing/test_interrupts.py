@@ -67,7 +67,7 @@ def test_what_was_measured_is_written_before_connections_are_closed(
 ) -> None:
     set_tool(monkeypatch, silent=False)
     assert probe_action.run_command(two_hosts, StageProgress()) == 0
-    cluster, _ = cluster_file.read(two_hosts["output"])
+    cluster = cluster_file.read(two_hosts["output"])
     assert cluster.names == ["h1", "h2"]
 
 

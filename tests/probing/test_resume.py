@@ -30,8 +30,8 @@ from plink.measure.probing.resume import (
     same_network,
 )
 from probes.hosts.host import ListedHost
+from probes.rounds import round_robin
 from probes.samples import BandwidthReading, RouteReading, RttReading
-from probes.tournament import round_robin
 
 NAMES = ("a", "b", "c")
 RUN = Run(tool="echo", options={}, started="2026-01-02T03:04:05+00:00", seconds=0.0, notes=[])

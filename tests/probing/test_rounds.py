@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files.measurement import Measurement
-from plink.files.round_sample import RoundSample, recorded_sample
+from plink.files.measurement import Measurement, RoundSample, recorded_sample
 from plink.measure.probing.limits import ALL_ROUNDS
 from plink.measure.probing.resume import same_sample
 from plink.measure.probing.rounds import advice, chosen_sample, directed_pairs, rounds_among
-from probes.sampled_rounds import sampled_rounds
+from probes.rounds import sampled_rounds
 
 NAMES = [f"n{i:02}" for i in range(20)]
 

@@ -15,7 +15,7 @@ from plink.cli import run as plink
 from plink.files import cluster as cluster_file
 from plink.measure.probing import connecting
 from probes.reach import Reached
-from probes.sampled_rounds import sampled_rounds
+from probes.rounds import sampled_rounds
 
 HOSTS, ROUNDS = 150, 12
 
@@ -33,7 +33,7 @@ def probe(
     hosts, out = folder / "hosts", folder / "c.json"
     hosts.write_text("\n".join(f"10.9.0.{i}" for i in range(HOSTS)))
     code = plink(["probe", str(hosts), "-o", str(out), "--rounds", str(ROUNDS), *options])
-    return code, cluster_file.read(str(out))[0], reached[0]
+    return code, cluster_file.read(str(out)), reached[0]
 
 
 @pytest.mark.parametrize("one_machine", [False, True])

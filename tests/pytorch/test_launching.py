@@ -39,6 +39,7 @@ def test_torchrun() -> None:
     assert result.stdout.count("sum 3 of 2") == 2, result.stderr
 
 
+@pytest.mark.needs("mpi")
 @pytest.mark.parametrize(
     ("launcher", "variables"),
     [("mpirun.openmpi", "OMPI_COMM_WORLD"), ("mpiexec.hydra", "PMI")],

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plans.strategies import forests
-from plink.autotune.ranks.placing import renamed
+from plink.autotune.ranks.placing import Place, match, renamed
 from plink.base.errors import WrongUseError
 from plink.engine import DirectoryStore, EngineError, Options
 from plink.engine.forest import native
@@ -20,7 +20,6 @@ from plink.files import plan as plan_file
 from plink.files.plan import Plan, PlanRank
 from plink.plans.forest import Forest, make_forest
 from plink.torch.forests import agreed_forest, flat
-from plink.torch.placement import Place, match
 from pytorch import work_checks as checks
 from pytorch.processes import results
 

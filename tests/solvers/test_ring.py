@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 import ring_instances
 from ring_strategies import distance_matrices
 from solvers.ring import reference
-from solvers.ring.search import MAX_EXACT_SIZE, solve
+from solvers.ring.ring_search import MAX_EXACT_SIZE, search_ring
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_few_hosts_have_one_ring(size):
     distance = np.full((size, size), 5.0)
     np.fill_diagonal(distance, 0.0)
-    solution = solve(distance, list(reversed(range(size))))
+    solution = search_ring(distance, list(reversed(range(size))))
     assert solution.order == list(reversed(range(size)))
     assert solution.cost == solution.lower_bound == {1: 0.0, 2: 10.0, 3: 15.0}[size]
     assert solution.ended_by == "exact"
@@ -28,7 +28,7 @@ def test_few_hosts_have_one_ring(size):
 @settings(max_examples=40)
 @given(distance_matrices(4, 8))
 def test_small_rings_equal_brute_force(distance):
-    solution = solve(distance)
+    solution = search_ring(distance)
     expected = reference.ring_cost(distance, reference.cheapest_ring(distance))
     assert solution.cost == pytest.approx(expected, abs=1e-9)
     assert solution.lower_bound == solution.cost
@@ -40,7 +40,7 @@ def test_small_rings_equal_brute_force(distance):
 def test_any_matrix_gets_a_ring_no_dearer_than_given_and_a_bound_below_it(distance, data):
     size = len(distance)
     order = data.draw(st.permutations(range(size)))
-    solution = solve(distance, order, time_limit_s=0.1)
+    solution = search_ring(distance, order, time_limit_s=0.1)
     assert sorted(solution.order) == list(range(size))
     assert solution.order[0] == order[0]
     assert solution.cost == reference.ring_cost(distance, solution.order)
@@ -51,7 +51,7 @@ def test_any_matrix_gets_a_ring_no_dearer_than_given_and_a_bound_below_it(distan
 @pytest.mark.parametrize("size", [13, 40, 150])
 def test_points_on_a_circle_are_visited_around_it(size):
     distance, truth, cost = ring_instances.circle(size, seed=size)
-    solution = solve(distance, time_limit_s=20)
+    solution = search_ring(distance, time_limit_s=20)
     assert solution.cost == pytest.approx(cost)
     assert solution.lower_bound == pytest.approx(cost, rel=1e-3)
     assert _edges(solution.order) == _edges(truth)
@@ -60,7 +60,7 @@ def test_points_on_a_circle_are_visited_around_it(size):
 @pytest.mark.parametrize("sizes", [[8] * 4, [1, 2, 3, 5, 8, 13], [1] * 20, [16] * 8])
 def test_racks_are_entered_once(sizes):
     distance, cost = ring_instances.racks(sizes, seed=1)
-    solution = solve(distance, time_limit_s=20)
+    solution = search_ring(distance, time_limit_s=20)
     assert solution.cost == pytest.approx(cost)
     assert solution.lower_bound >= 0.97 * cost
 
@@ -68,10 +68,10 @@ def test_racks_are_entered_once(sizes):
 def test_the_optimum_of_an_exact_size_is_found_by_search_too():
     rng = np.random.default_rng(5)
     points = rng.random((MAX_EXACT_SIZE, 2))
-    exact = solve(ring_instances.euclidean(points))
+    exact = search_ring(ring_instances.euclidean(points))
     # A 13th host on top of another costs nothing, and sends the matrix to the search.
     doubled = ring_instances.euclidean(np.vstack([points, points[:1]]))
-    searched = solve(doubled, time_limit_s=20)
+    searched = search_ring(doubled, time_limit_s=20)
     assert exact.ended_by == "exact"
     assert searched.ended_by != "exact"
     assert searched.cost == pytest.approx(exact.cost)
@@ -81,26 +81,26 @@ def test_the_optimum_of_an_exact_size_is_found_by_search_too():
 def test_a_data_centre_ring_is_near_its_bound():
     measured = ring_instances.data_centre(128, seed=2)
     distance = np.nan_to_num(np.fmax(measured, measured.T))
-    solution = solve(distance, time_limit_s=3)
+    solution = search_ring(distance, time_limit_s=3)
     assert solution.cost <= 1.02 * solution.lower_bound
 
 
 def test_an_optimal_given_order_is_returned_as_it_is():
     distance, truth, _ = ring_instances.circle(30, seed=3)
-    assert solve(distance, truth, time_limit_s=20).order == truth
-    assert solve(distance[:8, :8], [3, 1, 2, 0, 7, 6, 5, 4]).order[0] == 3
+    assert search_ring(distance, truth, time_limit_s=20).order == truth
+    assert search_ring(distance[:8, :8], [3, 1, 2, 0, 7, 6, 5, 4]).order[0] == 3
 
 
 def test_equal_distances_are_proven_optimal_at_once():
     distance = np.ones((50, 50)) - np.eye(50)
-    solution = solve(distance, time_limit_s=60)
+    solution = search_ring(distance, time_limit_s=60)
     assert solution.order == list(range(50))
     assert solution.ended_by == "bound"
     assert solution.lower_bound == pytest.approx(50.0)
 
 
 def test_all_zero_distances_end_at_once():
-    solution = solve(np.zeros((20, 20)), time_limit_s=60)
+    solution = search_ring(np.zeros((20, 20)), time_limit_s=60)
     assert solution.cost == solution.lower_bound == 0.0
     assert solution.ended_by == "bound"
 
@@ -108,7 +108,7 @@ def test_all_zero_distances_end_at_once():
 def test_the_same_seed_gives_the_same_answer():
     measured = ring_instances.data_centre(40, seed=4)
     distance = np.nan_to_num(np.fmax(measured, measured.T))
-    first, second = (solve(distance, seed=7, time_limit_s=60) for _ in range(2))
+    first, second = (search_ring(distance, seed=7, time_limit_s=60) for _ in range(2))
     assert first.ended_by in ("kicks", "bound")
     assert first == second
 
@@ -133,7 +133,7 @@ def test_the_same_seed_gives_the_same_answer():
 )
 def test_wrong_input_is_refused(matrix, order, options):
     with pytest.raises(ValueError, match=r"expected|symmetric|negative|permutation"):
-        solve(matrix, order, **options)
+        search_ring(matrix, order, **options)
 
 
 def test_an_interrupt_keeps_the_best_so_far():
@@ -144,7 +144,7 @@ def test_an_interrupt_keeps_the_best_so_far():
         if next(calls) == 3:
             raise KeyboardInterrupt
 
-    solution = solve(distance, time_limit_s=60, on_progress=interrupt)
+    solution = search_ring(distance, time_limit_s=60, on_progress=interrupt)
     assert solution.ended_by == "interrupt"
     assert sorted(solution.order) == list(range(60))
     assert solution.cost == reference.ring_cost(distance, solution.order)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from probes.dpdk.tool import AGENT_FILE
+from support.needs import declared
 
 _TIMEOUT_S = 30
 _TWO_RANKS = ["2", "2"]
@@ -76,6 +77,7 @@ def require_fuzzer() -> None:
 
 def require_browser() -> str:
     """The path of a headless Chromium; skip unless one is installed."""
+    declared("browser")
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     found = next((path for name in names if (path := shutil.which(name)) is not None), None)
     if found is None:
@@ -94,6 +96,8 @@ def require_gloo_headers() -> None:
 
 def require_client(name: str) -> None:
     """Skip unless the bench client `gloo`, `openmpi` or `mpich` works here."""
+    if name != "gloo":
+        declared("mpi")
     if name == "gloo":
         why_not = None if importlib.util.find_spec("torch") else "needs torch"
     else:
@@ -104,6 +108,7 @@ def require_client(name: str) -> None:
 
 def require_launcher(program: str) -> None:
     """Skip unless `mpirun.openmpi` or `mpiexec.hydra` starts ranks as plink expects it to."""
+    declared("mpi")
     why_not = why_no_openmpi() if program == "mpirun.openmpi" else why_no_hydra(program)
     if why_not is not None:
         pytest.skip(why_not)

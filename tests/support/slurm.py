@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from support.lab import Lab
+from support.needs import declared
 
 _LIMIT_S = 60
 _PAUSE_S = 0.05
@@ -72,6 +73,7 @@ class Slurm:
 
 def require_slurm() -> None:
     """Skip unless Slurm's daemons and commands are installed."""
+    declared("slurm")
     missing = [name for name in ("slurmctld", "slurmd", "srun") if shutil.which(name) is None]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")

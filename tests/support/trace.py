@@ -27,7 +27,7 @@ def trace(lab: Lab, out: Path, *options: object, python: object = PYTHON) -> Don
 
 def measured(path: Path) -> tuple[list[str], RouteMeasurement]:
     """The hosts and the routes in a cluster file."""
-    cluster, _ = cluster_file.read(str(path))
+    cluster = cluster_file.read(str(path))
     assert cluster.routes is not None
     return cluster.names, cluster.routes
 

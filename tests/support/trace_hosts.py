@@ -13,7 +13,7 @@ from labkit.wiring import namespace
 from probes.facts import HostFacts
 from probes.hosts.host import ListedHost
 from probes.reach import ReachedHost
-from probes.tournament import round_robin
+from probes.rounds import round_robin
 from probes.trace.tool import TraceOptions, measure
 from support.fake_python import REAL
 from support.lab import Lab

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.tournament import round_robin
+from probes.rounds import round_robin
 from probes.trace.turns import Turns
 from support.pairs import all_pairs
 

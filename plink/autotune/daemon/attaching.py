@@ -1,4 +1,4 @@
-"""The end of who is attached to a running daemon: it asks, is shown, and changes nothing."""
+"""A viewer of a running daemon: it asks, is shown a job, and changes nothing."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from plink.autotune.daemon.status_message import Picture, from_json
-from plink.autotune.protocol.calling import authenticated
 from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
+from plink.autotune.protocol.handshake import authenticated
 from plink.autotune.protocol.messages import Watch, to_json
+from plink.autotune.protocol.status import JobStatus, from_json
 from plink.base.errors import PlinkError
 
 _TIMEOUT_S = 10.0
@@ -29,7 +29,7 @@ class Viewer:
         self._connection = connection
         self._channel = channel
 
-    def look(self) -> Picture:
+    def look(self) -> JobStatus:
         """The job as it is now.
 
         Raises:
@@ -65,7 +65,7 @@ def attached(host: str, port: int, secret: bytes, job: str) -> Iterator[Viewer]:
     except OSError as error:
         raise PlinkError(
             f"no daemon answers at {host}:{port}: {_reason(error)}",
-            "plink autotune PLAN --listen HOST:PORT starts one",
+            "plink autotune serve PLAN --listen HOST:PORT starts one",
         ) from None
     with connection:
         try:

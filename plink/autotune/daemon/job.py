@@ -9,16 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from plink.autotune.daemon.holding import Hold
-from plink.autotune.daemon.status import Event, Status
+from plink.autotune.daemon.barrier import PauseBarrier
 from plink.autotune.daemon.windows import (
-    Gathering,
+    ReportAssembler,
     iteration_seconds,
-    most_by_host,
     reduced_bytes,
+    show,
     window_of,
 )
-from plink.autotune.log.resuming import Kept
+from plink.autotune.log.replay import ResumeState
 from plink.autotune.protocol.identity import LARGEST_NUMBER, Identity, identity
 from plink.autotune.protocol.messages import (
     MOST_HOLD_S,
@@ -30,8 +29,8 @@ from plink.autotune.protocol.messages import (
     Release,
     Report,
 )
-from plink.autotune.tuner.decision import Action, Decision
-from plink.autotune.tuner.window import Window
+from plink.autotune.protocol.status import Event, JobStatus
+from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
@@ -43,7 +42,7 @@ _MOST_KNOWN = 16
 
 
 class Decider(Protocol):
-    """What is needed of `plink.autotune.tuner.tuner.Tuner`."""
+    """The part of `plink.autotune.tuner.tuner.Tuner` that is used here."""
 
     plan: int
 
@@ -56,12 +55,12 @@ MakeDecider = Callable[[Plan], Decider]
 
 
 class Journal(Protocol):
-    """Who writes down what happens."""
+    """Records what happens."""
 
     def begun(self, plan: Plan, decider: Decider) -> None:
         """Tuning of that plan begins, or begins anew."""
 
-    def resumed(self, kept: Kept) -> None:
+    def resumed(self, state: ResumeState) -> None:
         """Tuning goes on where a log ended."""
 
     def decided(self, now_s: float, window: Window, decision: Decision) -> None:
@@ -84,7 +83,7 @@ class Job:
         plan: where its ranks run, and what they begin with.
         make_decider: for what the job turns out to run on.
         journal: None for none.
-        kept: what an earlier daemon's log has left; None for nothing.
+        resume: where an earlier daemon's log ends; None to begin anew.
     """
 
     def __init__(
@@ -93,32 +92,34 @@ class Job:
         plan: Plan,
         make_decider: MakeDecider,
         journal: Journal | None = None,
-        kept: Kept | None = None,
+        resume: ResumeState | None = None,
     ) -> None:
         self.plan = plan
         self.ranks = len(plan.ranks)
         hosts = list(dict.fromkeys(rank.host for rank in plan.ranks))
-        self.status = Status(name, hosts, self.ranks)
+        self.status = JobStatus(
+            name, hosts, self.ranks, decisions={action.value: 0 for action in Action}
+        )
         self._host_of = plan.host_of
         self._make_decider = make_decider
         self._journal = journal
-        self._kept = kept
-        self._gathering = Gathering(self.ranks)
+        self._resume_state = resume
+        self._assembler = ReportAssembler(self.ranks)
         self._tuned: _Tuned | None = None
         self._issued: NewPlan | None = None
         self._known: dict[Identity, Forest] = {}
         self._remember(NewPlan(identity(0, plan.forest), plan.forest))
         self._largest = 0
         self._there: set[int] = set()
-        self.still = Hold(self.ranks)
+        self.barrier = PauseBarrier(self.ranks)
         self.when_asked: Callable[[float, Sequence[str]], None] = lambda _now_s, _hosts: None
 
     def joined(self, now_s: float, join: Join) -> Outgoing:
         """A rank is there; it gets the newest plan if it lacks it."""
-        self.still.left()  # One that calls anew has been gone.
+        self.barrier.rank_left()  # One that calls again has been gone.
         self._there.add(join.rank)
         self.status.ranks_there = len(self._there)
-        self._gathering.forget()
+        self._assembler.forget()
         self._largest = max(self._largest, join.in_force.number, join.held.number)
         if len(self._there) == self.ranks:
             self.say(now_s, "joined", f"all {self.ranks} ranks are there")
@@ -132,8 +133,8 @@ class Job:
             self.say(now_s, "left", f"rank {rank} on {self.plan.ranks[rank].host} is gone")
         self._there.discard(rank)
         self.status.ranks_there = len(self._there)
-        self._gathering.forget()
-        self.still.left()
+        self._assembler.forget()
+        self.barrier.rank_left()
 
     def told(self, now_s: float, plan: NewPlan) -> Outgoing:
         """A rank has sent the plan that it was asked for."""
@@ -145,11 +146,11 @@ class Job:
         """Something has happened that is to be seen."""
         self.status.latest.append(Event(now_s, what, text))
 
-    def hold(self) -> Outgoing:
-        """Ask the ranks to hold still; `still` tells which ones do.
+    def pause(self) -> Outgoing:
+        """Ask the ranks to pause; `barrier` tells which ones have.
 
         Returns:
-            nothing where they cannot: a rank is not there, or nothing is tuned yet.
+            nothing where they cannot: a rank is missing, or nothing is tuned yet.
         """
         if self._tuned is None or len(self._there) < self.ranks:
             return []
@@ -157,16 +158,16 @@ class Job:
         sent = self._issue(self._known[self._tuned.current], hold_s=MOST_HOLD_S)
         if sent and self._issued is not None:
             self._tuned = replace(self._tuned, current=self._issued.identity)
-            self.still.begin(self._issued.identity)
+            self.barrier.begin(self._issued.identity)
         return sent
 
-    def holding(self, rank: int, message: Holding) -> None:
-        """A rank holds still."""
-        self.still.holding(rank, message.plan)
+    def paused(self, rank: int, message: Holding) -> None:
+        """A rank has paused."""
+        self.barrier.paused(rank, message.plan)
 
     def release(self) -> Outgoing:
         """Let the ranks go on."""
-        self.still.end()
+        self.barrier.end()
         if self._issued is None or not self._issued.hold_s:
             return []
         self._issued = replace(self._issued, hold_s=0.0)
@@ -191,8 +192,8 @@ class Job:
     def reported(self, now_s: float, rank: int, report: Report) -> Outgoing:
         """A rank has measured."""
         self._largest = max(self._largest, report.plan.number)
-        reports = self._gathering.add(rank, report)
-        self.status.windows_incomplete = self._gathering.incomplete
+        reports = self._assembler.add(rank, report)
+        self.status.windows_incomplete = self._assembler.incomplete
         if reports is None:
             return []
         self.status.windows += 1
@@ -205,11 +206,8 @@ class Job:
             return []
         if self._tuned is None or report.plan not in self._known:
             return self._adopt(now_s, rank, report.plan, reduced_bytes(reports))
-        self.status.reduced_bytes = reduced_bytes(reports)
         window = window_of(reports, self._host_of, self._tuned.decider.plan)
-        self.status.window = window
-        self.status.rate_bytes_s = most_by_host(reports, self._host_of, "rate_bytes_s")
-        self.status.waited_s = most_by_host(reports, self._host_of, "waited_s")
+        show(self.status, window, reports, self._host_of)
         if report.plan != self._tuned.current:
             # It is on its way, and starts when all ranks have it.
             return []
@@ -218,10 +216,10 @@ class Job:
     def _adopt(self, now_s: float, rank: int, plan: Identity, size_bytes: float) -> Outgoing:
         """Begin to tune what the job turns out to run on, or go on where a log ended."""
         why_not = ""
-        if self._kept is not None:
-            reason = self._kept.why_not(now_s, plan, size_bytes)
+        if self._resume_state is not None:
+            reason = self._resume_state.why_not(now_s, plan, size_bytes)
             if reason is None:
-                return self._resume(now_s, self._kept, plan)
+                return self._resume(now_s, self._resume_state, plan)
             why_not = f", with nothing learned yet: {reason}"
         if plan not in self._known:
             return [(rank, Ask(plan))]
@@ -231,7 +229,7 @@ class Job:
         except ValueError as error:
             self.say(now_s, "plan", f"plan {plan.number} cannot be tuned: {error}")
             return self._issue(self.plan.forest)
-        self._kept = None
+        self._resume_state = None
         self._tuned = _Tuned(decider, plan)
         self.status.plan = plan.number
         text = f"plan {plan.number} is in force, and tuned from now on{why_not}"
@@ -239,27 +237,27 @@ class Job:
         self._write(now_s, lambda journal: journal.begun(begun, decider))
         return []
 
-    def _resume(self, now_s: float, kept: Kept, plan: Identity) -> Outgoing:
+    def _resume(self, now_s: float, state: ResumeState, plan: Identity) -> Outgoing:
         """Go on where a log ended, with a plan in force that it has."""
-        self._kept = None
-        self.plan = kept.plan
-        self._tuned = _Tuned(kept.tuner, plan)
+        self._resume_state = None
+        self.plan = state.plan
+        self._tuned = _Tuned(state.tuner, plan)
         self.status.plan = plan.number
-        running = kept.running(plan)
-        is_newest = running is kept.forest
+        running = state.running(plan)
+        is_newest = running is state.forest
         if running is not None:
             self._remember(NewPlan(plan, running))
         text = (
-            f"plan {plan.number} is in force, and tuned on after the log's {kept.windows} windows"
+            f"plan {plan.number} is in force, and tuned on after the log's {state.windows} windows"
         )
         lost = "" if is_newest else "; the newest plan is handed out again"
         self.say(now_s, "resumed", f"{text}{lost}")
-        self._write(now_s, lambda journal: journal.resumed(kept))
+        self._write(now_s, lambda journal: journal.resumed(state))
         if is_newest:
             return []
-        sent = self._issue(kept.forest)
+        sent = self._issue(state.forest)
         if self._issued is not None:
-            self._tuned = _Tuned(kept.tuner, self._issued.identity)
+            self._tuned = _Tuned(state.tuner, self._issued.identity)
         return sent
 
     def _decide(self, now_s: float, decider: Decider, window: Window) -> Outgoing:

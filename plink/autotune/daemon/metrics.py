@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from plink.autotune.daemon.status import Status
-from plink.autotune.tuner.decision import Action
-from plink.autotune.tuner.window import Floats
+from plink.autotune.protocol.status import Floats, JobStatus
+from plink.autotune.tuner.interface import Action
 
 Family = CounterMetricFamily | GaugeMetricFamily
-Value = Callable[[Status], float]
+Value = Callable[[JobStatus], float]
 
 _GAUGES: Sequence[tuple[str, str, Value]] = (
     ("ranks", "Ranks of the job", lambda job: job.ranks),
@@ -25,7 +24,7 @@ _GAUGES: Sequence[tuple[str, str, Value]] = (
     (
         "iteration_seconds",
         "Median iteration of the last window",
-        lambda job: 0.0 if job.window is None else job.window.median_s,
+        lambda job: job.iteration_s or 0.0,
     ),
     ("iteration_bytes", "Bytes reduced in an iteration", lambda job: job.reduced_bytes),
     (
@@ -58,7 +57,7 @@ class JobCollector(Collector):
         dropped: how many connections were dropped.
     """
 
-    def __init__(self, jobs: Sequence[Status], dropped: Callable[[], int]) -> None:
+    def __init__(self, jobs: Sequence[JobStatus], dropped: Callable[[], int]) -> None:
         self._jobs = jobs
         self._dropped = dropped
 
@@ -108,16 +107,15 @@ class JobCollector(Collector):
             yield gauge
 
 
-def _host_values(job: Status) -> Mapping[str, Floats]:
+def _host_values(job: JobStatus) -> Mapping[str, Floats]:
     """By name (H,); nothing before the first window."""
-    window = job.window
-    if window is None:
+    if job.iteration_s is None:
         return {}
     return {
-        "host_sent_bytes": window.sent_bytes.sum(axis=1),
-        "host_busy_seconds": window.busy_s.max(axis=1),
-        "host_retransmissions": window.retransmissions.sum(axis=1),
-        "host_rtt_seconds": window.rtt_s,
+        "host_sent_bytes": job.sent_bytes,
+        "host_busy_seconds": job.busy_s,
+        "host_retransmissions": job.retransmissions,
+        "host_rtt_seconds": job.rtt_s,
         "host_rate_bytes_per_second": job.rate_bytes_s,
         "host_waited_seconds": job.waited_s,
     }

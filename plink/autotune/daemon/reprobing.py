@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.daemon.quiet import STILL_TIMEOUT_S, QuietMoments
-from plink.autotune.reprobing.measuring import Quiet
-from plink.autotune.reprobing.patience import Patience
+from plink.autotune.daemon.quiesce import PAUSE_TIMEOUT_S, Quiescer
+from plink.autotune.reprobing.backoff import BackOff
+from plink.autotune.reprobing.measuring import Quiesce
 from plink.autotune.reprobing.prober import Probed
 from plink.base.errors import PlinkError
 from plink.base.text import named
@@ -27,24 +27,24 @@ _T = TypeVar("_T")
 
 
 class AnyProber(Protocol):
-    """What is needed of `plink.autotune.reprobing.prober.Prober`."""
+    """The part of `plink.autotune.reprobing.prober.Prober` that is used here."""
 
     def probe(
-        self, plan: Plan, before: Cluster | None, hosts: Sequence[str], quiet: Quiet
+        self, plan: Plan, before: Cluster | None, hosts: Sequence[str], quiesce: Quiesce
     ) -> Probed:
         """Measure, and see what that changes; it blocks."""
 
 
 class Reprobing:
-    """Of one job. All but what it says is done in the daemon's event loop.
+    """Probes one job's hosts again. All of it but measuring is done in the daemon's event loop.
 
     Args:
         job: whose tuner asks.
         send: given what the job's ranks are to know.
-        prober: None where nobody said how hosts are reached.
+        prober: None where it is not known how hosts are reached.
         tell: told what happens, a sentence each, beside the job.
-        patience: which hosts are left alone.
-        still_timeout_s: for the ranks to hold still; then hosts are probed while training runs.
+        back_off: which hosts are left alone.
+        pause_timeout_s: for the ranks to pause; then hosts are probed while training runs.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class Reprobing:
         prober: AnyProber | None,
         *,
         tell: Callable[[str], None] = lambda _: None,
-        patience: Patience | None = None,
-        still_timeout_s: float = STILL_TIMEOUT_S,
+        back_off: BackOff | None = None,
+        pause_timeout_s: float = PAUSE_TIMEOUT_S,
     ) -> None:
         self._job, self._send, self._prober, self._tell = job, send, prober, tell
-        self._patience = patience or Patience()
-        self._quiet = QuietMoments(job, send, still_timeout_s)
+        self._back_off = back_off or BackOff()
+        self._quiescer = Quiescer(job, send, pause_timeout_s)
         self._wanted: set[str] = set()
         # Those that the tuner has asked for while they were left alone.
         self._later: set[str] = set()
@@ -75,13 +75,13 @@ class Reprobing:
         if self._prober is None:
             if not self._has_hinted:
                 self._has_hinted = True
-                self._say("hosts are not probed again: --cluster FILE says how to reach them")
+                self._say("hosts are not probed again: --cluster FILE would say how to reach them")
             return
-        due = self._patience.due(now_s, hosts)
+        due = self._back_off.due(now_s, hosts)
         early = sorted(set(hosts) - set(due))
         if early:
-            wait_s = self._patience.wait_s(now_s, early)
-            self._say(f"{named(early)} was probed a short while ago: again in {wait_s:.0f} s")
+            wait_s = self._back_off.wait_s(now_s, early)
+            self._say(f"probed a short while ago: {named(early)}; again in {wait_s:.0f} s")
             self._later.update(early)
             self._wait(now_s)
         if due:
@@ -103,13 +103,13 @@ class Reprobing:
         """Until the first of those that are left alone may be probed."""
         if self._timer is not None:
             self._timer.cancel()
-        wait_s = self._patience.wait_s(now_s, self._later)
+        wait_s = self._back_off.wait_s(now_s, self._later)
         self._timer = asyncio.get_running_loop().call_later(wait_s, self._ask_again)
 
     def _ask_again(self) -> None:
         self._timer = None
         now_s = time.time()
-        due = self._patience.due(now_s, sorted(self._later))
+        due = self._back_off.due(now_s, sorted(self._later))
         if due:
             self._begin(due)
         if self._later:
@@ -128,14 +128,14 @@ class Reprobing:
             await self._probe(hosts)
 
     async def _probe(self, hosts: Sequence[str]) -> None:
-        self._say(f"{named(hosts)}: to be probed again")
+        self._say(f"to be probed again: {named(hosts)}")
         prober, loop = self._prober, asyncio.get_running_loop()
         if prober is None:
             return
         try:
             done = await _in_thread(
                 lambda: prober.probe(
-                    self._job.plan, self._planned_for, hosts, lambda: self._quiet.moment(loop)
+                    self._job.plan, self._planned_for, hosts, lambda: self._quiescer.pause(loop)
                 )
             )
         except (PlinkError, ProbesError) as error:
@@ -154,10 +154,10 @@ class Reprobing:
         if done.replanned.is_confirmed:
             self._planned_for = done.cluster
         if done.replanned.plan is None:
-            pause_s = self._patience.in_vain(now_s, hosts)
+            pause_s = self._back_off.record_failure(now_s, hosts)
             self._say(f"{done.how}: {done.replanned.reason}; left alone for {pause_s:.0f} s")
             return
-        self._patience.worth_it(now_s, hosts)
+        self._back_off.record_success(now_s, hosts)
         self._say(f"{done.how}: {done.replanned.reason}; the job gets a new plan")
         sent = self._job.replanned(now_s, done.replanned.plan)
         if sent:
@@ -165,7 +165,7 @@ class Reprobing:
         self._send(self._job, sent)
 
     def _failed(self, hosts: Sequence[str], reason: str) -> None:
-        pause_s = self._patience.in_vain(time.time(), hosts)
+        pause_s = self._back_off.record_failure(time.time(), hosts)
         self._say(f"probing again failed: {reason}; left alone for {pause_s:.0f} s")
 
     def _say(self, text: str) -> None:

@@ -13,10 +13,16 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from plink.autotune.daemon import status_message
 from plink.autotune.daemon.job import Job, Outgoing
+from plink.autotune.protocol import status
 from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
-from plink.autotune.protocol.handshake import ANSWER_BYTES, GREETING_BYTES, Proofs, parse_greeting
+from plink.autotune.protocol.handshake import (
+    ANSWER_BYTES,
+    GREETING_BYTES,
+    NONCE_BYTES,
+    Proofs,
+    parse_greeting,
+)
 from plink.autotune.protocol.messages import (
     Holding,
     Join,
@@ -27,7 +33,6 @@ from plink.autotune.protocol.messages import (
     from_json,
     to_json,
 )
-from plink.autotune.protocol.secret import NONCE_BYTES
 from plink.base.errors import PlinkError
 from plink.base.text import printable
 
@@ -156,7 +161,7 @@ class Server:
                 for data in channel.feed(received):
                     message = from_json(data, job.ranks)
                     if rank is None and isinstance(message, Watch):
-                        shown = status_message.to_json(status_message.picture_of(job.status))
+                        shown = status.to_json(job.status)
                         guest.send(payload_of(shown))
                         continue
                     if rank is None:
@@ -186,7 +191,7 @@ class Server:
         elif isinstance(message, NewPlan):
             self.send(job, job.told(now_s, message))
         elif isinstance(message, Holding):
-            job.holding(rank, message)
+            job.paused(rank, message)
         else:
             raise ProtocolError("a message that no rank sends")
 

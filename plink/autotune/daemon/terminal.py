@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plink.autotune.daemon.status_message import Picture
+from plink.autotune.protocol.status import JobStatus
 from plink.base.text import counted, printable
 
 _BAR_WIDTH = 30
@@ -17,16 +17,16 @@ _MOST_HOSTS = 16
 _MOST_EVENTS = 8
 
 
-def view(jobs: Sequence[Picture]) -> RenderableType:
+def view(jobs: Sequence[JobStatus]) -> RenderableType:
     """Of each job its throughput, the load of its hosts, and what happened last."""
     return Group(*(part for job in jobs for part in _job(job)))
 
 
-def _job(job: Picture) -> list[RenderableType]:
+def _job(job: JobStatus) -> list[RenderableType]:
     return [_heading(job), _loads(job), _events(job), Text()]
 
 
-def _heading(job: Picture) -> Text:
+def _heading(job: JobStatus) -> Text:
     heading = Text(printable(job.name), style="bold")
     heading.append(f"  {job.ranks_there} of {counted(job.ranks, 'rank')}", style="default")
     if job.iteration_s is None:
@@ -43,7 +43,7 @@ def _heading(job: Picture) -> Text:
     return heading
 
 
-def _loads(job: Picture) -> Table:
+def _loads(job: JobStatus) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("host", "sends, MB an iteration", "", "busy, ms", "sent again"):
         table.add_column(name, justify="left" if name in ("host", "") else "right")
@@ -66,7 +66,7 @@ def _loads(job: Picture) -> Table:
     return table
 
 
-def _events(job: Picture) -> Table:
+def _events(job: JobStatus) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     for event in list(job.latest)[-_MOST_EVENTS:]:
         clock = time.strftime("%H:%M:%S", time.localtime(event.at_s))

@@ -9,17 +9,18 @@ import numpy.typing as npt
 
 from plink.autotune.protocol.identity import Identity
 from plink.autotune.protocol.messages import Report
-from plink.autotune.tuner.window import Window
+from plink.autotune.protocol.status import JobStatus
+from plink.autotune.tuner.interface import Window
 
 Floats = npt.NDArray[np.float64]
 Key = tuple[Identity, int, int]
 
-# Of how many windows reports are kept until the last rank's is there.
+# How many windows are kept that still lack a rank's report.
 _MOST_OPEN = 8
 
 
-class Gathering:
-    """Reports of a job, until those of all ranks on one window are there.
+class ReportAssembler:
+    """Keeps reports of a job until those of all ranks on one window are there.
 
     Args:
         ranks: of the job.
@@ -88,6 +89,20 @@ def window_of(reports: Sequence[Report], host_of: Sequence[int], plan: int) -> W
         retransmissions=flows("retransmissions", np.add),
         rtt_s=flows("rtt_s", np.maximum).max(axis=1),
     )
+
+
+def show(
+    status: JobStatus, window: Window, reports: Sequence[Report], host_of: Sequence[int]
+) -> None:
+    """Put the figures of a window, and of the reports that it is made of, into the status."""
+    status.iteration_s = window.median_s
+    status.reduced_bytes = reduced_bytes(reports)
+    status.sent_bytes = window.sent_bytes.sum(axis=1)
+    status.busy_s = window.busy_s.max(axis=1)
+    status.retransmissions = window.retransmissions.sum(axis=1)
+    status.rtt_s = window.rtt_s
+    status.rate_bytes_s = most_by_host(reports, host_of, "rate_bytes_s")
+    status.waited_s = most_by_host(reports, host_of, "waited_s")
 
 
 def most_by_host(reports: Sequence[Report], host_of: Sequence[int], name: str) -> Floats:

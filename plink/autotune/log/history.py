@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.autotune.log.autotune_log import Entry, Start
+from plink.autotune.log.records import Entry, Start
 from plink.autotune.log.replay import tuner_of
 from plink.autotune.tuner.bandwidth import hosts_bytes_s
-from plink.autotune.tuner.decision import Action
-from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.interface import Action, TunerOptions
 from plink.autotune.tuner.snapshot import restore
 from plink.files.plan import Plan
 

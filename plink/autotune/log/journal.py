@@ -1,15 +1,14 @@
-"""A job's log on disk, from which `plink autotune --replay` decides again."""
+"""A job's log on disk, from which `plink autotune replay` decides again."""
 
 from __future__ import annotations
 
 import os
 
-from plink.autotune.log.autotune_log import LogWriter, Start
-from plink.autotune.log.resuming import Kept
-from plink.autotune.tuner.decision import Decision
+from plink.autotune.log.records import LogWriter, Start
+from plink.autotune.log.replay import ResumeState
+from plink.autotune.tuner.interface import Decision, Window
 from plink.autotune.tuner.snapshot import to_json
 from plink.autotune.tuner.tuner import Tuner
-from plink.autotune.tuner.window import Window
 from plink.base.errors import PlinkError
 from plink.files.plan import Plan
 
@@ -48,17 +47,17 @@ class LogJournal:
             self._writer.restart(start)
         self._since_state = 0
 
-    def resumed(self, kept: Kept) -> None:
+    def resumed(self, state: ResumeState) -> None:
         """Go on with the log that stands there, without a last line that was cut.
 
         Raises:
             PlinkError: it cannot be written.
         """
         try:
-            os.truncate(self._path, kept.whole_bytes)
+            os.truncate(self._path, state.whole_bytes)
         except OSError as error:
             raise PlinkError(f"{self._path}: cannot be written: {error.strerror}") from None
-        self._plan, self._tuner = kept.plan, kept.tuner
+        self._plan, self._tuner = state.plan, state.tuner
         self._writer = LogWriter(self._path, None)
         self._since_state = _WINDOWS_A_STATE
 

@@ -1,16 +1,104 @@
-"""How a rank and the daemon prove to each other that they know the job's secret.
+"""How both ends of a connection prove that they know the job's secret.
 
-The rank sends magic, version, job and a nonce; the daemon a nonce and its proof; the rank its own.
-Every step has a fixed length, so that a stranger can neither send nor ask for more.
+The calling end sends magic, version, job and a nonce; the daemon a nonce and its proof; the caller
+its own. A proof is HMAC-SHA256 (RFC 2104) over both nonces. Every step has a fixed length, so that
+a stranger can neither send nor ask for more.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import os
 import re
+import secrets
+import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from plink.autotune.protocol.frames import ProtocolError
-from plink.autotune.protocol.secret import NONCE_BYTES, PROOF_BYTES, is_proof, proof
+from plink.autotune.protocol.frames import Channel, ProtocolError
+from plink.base.errors import WrongUseError
+
+SECRET_VARIABLE = "PLINK_AUTOTUNE_SECRET"  # noqa: S105  its name, not the secret
+FILE_VARIABLE = "PLINK_AUTOTUNE_SECRET_FILE"
+
+NONCE_BYTES = 32
+PROOF_BYTES = 32
+
+_LEAST_BYTES = 16
+_MOST_BYTES = 4096
+
+
+def secret_of(environment: Mapping[str, str]) -> bytes | None:
+    """The secret that the environment holds or names a file of; None if it does neither.
+
+    Raises:
+        WrongUseError: the file cannot be read, or the secret is too short.
+    """
+    if SECRET_VARIABLE in environment:
+        return _checked(environment[SECRET_VARIABLE].encode(), SECRET_VARIABLE)
+    if FILE_VARIABLE in environment:
+        return read_secret(environment[FILE_VARIABLE])
+    return None
+
+
+def read_secret(path: str) -> bytes:
+    """The secret in a file; white space around it does not count.
+
+    Raises:
+        WrongUseError: the file cannot be read, or the secret is too short or too long.
+    """
+    try:
+        with Path(path).open("rb") as stream:
+            return _checked(stream.read(_MOST_BYTES + 1), path)
+    except OSError as error:
+        raise WrongUseError(f"{path}: {error.strerror or error}") from None
+
+
+def make_secret(path: str) -> bytes:
+    """A new secret of 256 bits, in a new file that only its owner reads.
+
+    Raises:
+        WrongUseError: the file cannot be made.
+    """
+    secret = secrets.token_hex(32)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(f"{secret}\n")
+    except OSError as error:
+        raise WrongUseError(f"{path}: {error.strerror or error}") from None
+    return secret.encode()
+
+
+def proof(secret: bytes, role: str, job: str, nonces: bytes) -> bytes:
+    """What an end that knows the secret can say, and nobody else.
+
+    Args:
+        secret: of the job.
+        role: of the end that proves, so that no end can be sent its own proof.
+        job: its name.
+        nonces: the client's, then the daemon's.
+    """
+    return hmac.digest(secret, f"plink autotune {role} {job} ".encode() + nonces, hashlib.sha256)
+
+
+def is_proof(given: bytes, expected: bytes) -> bool:
+    """Compare without telling how much agrees."""
+    return hmac.compare_digest(given, expected)
+
+
+def _checked(secret: bytes, source: str) -> bytes:
+    stripped = secret.strip()
+    if not _LEAST_BYTES <= len(stripped) <= _MOST_BYTES:
+        raise WrongUseError(
+            f"{source}: holds a secret of {len(stripped)} bytes, "
+            f"expected {_LEAST_BYTES} to {_MOST_BYTES}",
+            "openssl rand -hex 32 makes one",
+        )
+    return stripped
+
 
 _MAGIC = b"plinktune\x02"
 _NAME_BYTES = 64
@@ -19,6 +107,7 @@ GREETING_BYTES = len(_MAGIC) + _NAME_BYTES + NONCE_BYTES
 CHALLENGE_BYTES = NONCE_BYTES + PROOF_BYTES
 ANSWER_BYTES = PROOF_BYTES
 
+DEFAULT_JOB = "job"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -83,3 +172,29 @@ class Proofs:
         """
         if not is_proof(given, expected):
             raise ProtocolError(f"job {self.job} has another secret there")
+
+
+def authenticated(connection: socket.socket, secret: bytes, job: str) -> Channel:
+    """The channel, once both ends have proven that they know the job's secret.
+
+    Raises:
+        ProtocolError: the daemon does not know it.
+        OSError: the connection is lost.
+    """
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    connection.sendall(greeting(job, nonce))
+    challenge = _received(connection, CHALLENGE_BYTES)
+    proofs = Proofs(secret, job, nonce + challenge[:NONCE_BYTES])
+    proofs.check(challenge[NONCE_BYTES:], proofs.of_daemon)
+    connection.sendall(proofs.of_rank)
+    return Channel(proofs.session_key, is_daemon=False)
+
+
+def _received(connection: socket.socket, size_bytes: int) -> bytes:
+    received = b""
+    while len(received) < size_bytes:
+        part = connection.recv(size_bytes - len(received))
+        if not part:
+            raise ConnectionResetError("the autotuner has closed the connection: another job?")
+        received += part
+    return received

@@ -1,4 +1,4 @@
-"""What tells plans apart: a number that the daemon gives, and a digest of what they are."""
+"""What tells plans apart: a number that the daemon gives, and a digest of their content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIGEST_BITS = 32
 
 @dataclass(frozen=True, order=True)
 class Identity:
-    """Of a plan. Two with the same number and digest are the same plan.
+    """The identity of a plan. Two with the same number and digest are the same plan.
 
     Args:
         number: 0 for the plan that the job began with.
@@ -26,13 +26,13 @@ class Identity:
     digest: int
 
     @property
-    def word(self) -> int:
-        """As one signed number of 64 bits, not negative."""
+    def encoded(self) -> int:
+        """As one signed number of 64 bits, not negative: the number, then the digest."""
         return self.number << _DIGEST_BITS | self.digest
 
 
 def identity(number: int, forest: Forest) -> Identity:
-    """Of this plan."""
+    """The identity of this plan."""
     hashed = hashlib.sha256(f"{forest.routes} {forest.ranks} ".encode())
     hashed.update(np.ascontiguousarray(forest.weights, dtype="<f8").tobytes())
     for parents in (forest.reduce_parents, forest.broadcast_parents):

@@ -37,7 +37,7 @@ _MOST_DIGEST = (1 << 32) - 1
 _FIGURES = "<f4"
 _PARENTS = "<i2"
 
-# Once they are still, ranks hold still for at most so long at a time.
+# Ranks are paused for at most so long at a time.
 MOST_HOLD_S = 10.0
 
 PEER_FIGURES = (
@@ -100,7 +100,7 @@ class NewPlan:
     Args:
         identity: of the plan.
         forest: over the ranks of the plan file.
-        hold_s: for how long ranks hold still where it starts, at most; 0 for not at all.
+        hold_s: for how long ranks pause where it starts, at most; 0 for not at all.
     """
 
     identity: Identity
@@ -117,15 +117,12 @@ class Ask:
 
 @dataclass(frozen=True)
 class Watch:
-    """Who is attached asks to be shown the job once. It is no rank, and is answered by a picture.
-
-    The picture says which version it is of (`plink.autotune.daemon.status_message`).
-    """
+    """A viewer, which is no rank, asks for the job's status once (`protocol.status`)."""
 
 
 @dataclass(frozen=True)
 class Holding:
-    """A rank holds still, for `NewPlan.hold_s` from now on: all that it has begun has ended on it.
+    """A rank is paused for `NewPlan.hold_s` from now on: all that it has begun has ended on it.
 
     Once all ranks say so, nothing of their collectives is on its way any more.
     """
@@ -135,7 +132,7 @@ class Holding:
 
 @dataclass(frozen=True)
 class Release:
-    """The daemon no longer needs ranks to hold still."""
+    """The daemon no longer needs ranks to be paused."""
 
     plan: Identity
 

@@ -1,12 +1,12 @@
 """At which collective a plan starts, agreed by the ranks alone.
 
 After so many bytes or collectives there is a *point*, at the same collective on every rank. There
-each rank begins a tiny all-reduce by minimum of three numbers, and nobody waits for it: the word of
-the newest plan that it holds, this word negated, and whether its window of measurements is long
-enough. At the next point its result is read, the same on every rank: where minimum and maximum
-are one word, every rank holds that plan, and all install it at the same collective.
+each rank votes, by a tiny all-reduce by minimum for which nobody waits: the encoded identity of the
+newest plan that it holds, the same number negated, and whether its window of measurements is long
+enough. At the next point the result is read, the same on every rank: where minimum and maximum
+are one number, every rank holds that plan, and all install it at the same collective.
 
-A daemon that fails midway, or two that number alike, do no harm: without one word there is no
+A daemon that fails midway, or two that number alike, do no harm: without agreement there is no
 change.
 """
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
 
-Ballot = npt.NDArray[np.int64]
+Vote = npt.NDArray[np.int64]
 
 DEFAULT_BYTES = 256_000_000
 DEFAULT_COLLECTIVES = 256
@@ -39,7 +39,9 @@ class Stride:
 
     def __post_init__(self) -> None:
         if self.size_bytes < 1 or self.collectives < 1:
-            raise WrongUseError("from point to point there are at least a byte and a collective")
+            raise WrongUseError(
+                "the stride from point to point is at least one byte and one collective"
+            )
 
 
 class Points:
@@ -73,23 +75,24 @@ class Points:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What all ranks know after a ballot.
+    """What all ranks know after a vote.
 
     Args:
-        word: of the plan that every rank held, or None where they held different ones.
+        plan_id: the encoded identity of the plan that every rank held; None where they held
+            different ones.
         is_window_over: every rank's window was long enough.
     """
 
-    word: int | None
+    plan_id: int | None
     is_window_over: bool
 
 
-def ballot(word: int, is_window_long_enough: bool) -> Ballot:
-    """(3,) what a rank gives to the all-reduce by minimum."""
-    return np.array([word, -word, int(is_window_long_enough)], dtype=np.int64)
+def vote_of(plan_id: int, is_window_long_enough: bool) -> Vote:
+    """(3,) what a rank gives to the all-reduce by minimum; `plan_id` is `Identity.encoded`."""
+    return np.array([plan_id, -plan_id, int(is_window_long_enough)], dtype=np.int64)
 
 
-def outcome(reduced: Ballot) -> Outcome:
-    """What the all-reduce gave."""
+def outcome(reduced: Vote) -> Outcome:
+    """What the all-reduce says."""
     least, negated_most, is_over = reduced.tolist()
     return Outcome(least if least == -negated_most else None, bool(is_over))

@@ -1,4 +1,4 @@
-"""The thread that talks to the daemon, and calls again when it is gone."""
+"""The thread that talks to the daemon, and reconnects when it is gone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from plink.autotune.protocol.calling import authenticated
 from plink.autotune.protocol.frames import Channel, payload_of
+from plink.autotune.protocol.handshake import authenticated
 from plink.autotune.protocol.messages import (
     Ask,
     Holding,
@@ -39,11 +39,11 @@ _RECEIVED_BYTES = 1 << 16
 # Reports that wait for a daemon that does not read.
 _MOST_WAITING = 16
 
-Errand = Callable[[], Report | Holding | None]
+Task = Callable[[], Report | Holding | None]
 
 
 class Client:
-    """Of one rank; it starts with `start` and never disturbs the training.
+    """The connection of one rank to the daemon. It never disturbs the training.
 
     Args:
         settings: where the daemon is.
@@ -52,7 +52,7 @@ class Client:
         join: says who this rank is and what it holds.
         held: is given each plan that comes, in the thread.
         find: a plan that the daemon asks for, or None.
-        released: called when the daemon no longer needs ranks to hold still, or is gone.
+        released: called when the daemon no longer needs ranks to pause, or is gone.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class Client:
         self._ranks = ranks
         self._join, self._held, self._find = join, held, find
         self._released = released
-        self._errands: deque[Errand] = deque(maxlen=_MOST_WAITING)
-        self._ear, self._mouth = os.pipe()
-        os.set_blocking(self._mouth, False)
+        self._tasks: deque[Task] = deque(maxlen=_MOST_WAITING)
+        self._wake_end, self._wake_begin = os.pipe()
+        os.set_blocking(self._wake_begin, False)
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="plink-autotune", daemon=True)
 
@@ -81,9 +81,9 @@ class Client:
         """Begin to call the daemon."""
         self._thread.start()
 
-    def put(self, errand: Errand) -> None:
-        """Have the thread do this and send what it returns; of too many the oldest are left out."""
-        self._errands.append(errand)
+    def submit(self, task: Task) -> None:
+        """Have the thread run this and send its result; if too many wait, the oldest is dropped."""
+        self._tasks.append(task)
         self._wake()
 
     def close(self) -> None:
@@ -93,13 +93,13 @@ class Client:
         self._thread.join(_END_TIMEOUT_S)
         # A host that does not answer keeps the thread, and what it uses, a little longer.
         if not self._thread.is_alive():
-            os.close(self._mouth)
-            os.close(self._ear)
+            os.close(self._wake_begin)
+            os.close(self._wake_end)
 
     def _wake(self) -> None:
         # Where the pipe is full, enough is in it.
         with contextlib.suppress(BlockingIOError):
-            os.write(self._mouth, b".")
+            os.write(self._wake_begin, b".")
 
     def _run(self) -> None:
         pause_s = _FIRST_PAUSE_S
@@ -119,11 +119,11 @@ class Client:
             pause_s = min(2.0 * pause_s, _LONGEST_PAUSE_S)
 
     def _idle(self, seconds: float) -> None:
-        """Wait, and do errands: figures count from one to the next, though nobody hears them."""
+        """Wait, and run tasks: figures count from one to the next, even if nobody gets them."""
         until = time.monotonic() + seconds
         while not self._is_over.is_set() and (left_s := until - time.monotonic()) > 0.0:
-            if _readable([self._ear], left_s):
-                self._do_errands()
+            if _readable([self._wake_end], left_s):
+                self._run_tasks()
 
     def _converse(self) -> None:
         address = (self._settings.host, self._settings.port)
@@ -133,9 +133,9 @@ class Client:
             channel = authenticated(connection, self._secret, self._settings.job)
             _send(connection, channel, self._join())
             while not self._is_over.is_set():
-                readable = _readable([connection.fileno(), self._ear])
-                if self._ear in readable:
-                    for report in self._do_errands():
+                readable = _readable([connection.fileno(), self._wake_end])
+                if self._wake_end in readable:
+                    for report in self._run_tasks():
                         _send(connection, channel, report)
                 if connection.fileno() in readable:
                     received = connection.recv(_RECEIVED_BYTES)
@@ -154,11 +154,11 @@ class Client:
             if found is not None:
                 _send(connection, channel, found)
 
-    def _do_errands(self) -> list[Report | Holding]:
-        os.read(self._ear, _RECEIVED_BYTES)
+    def _run_tasks(self) -> list[Report | Holding]:
+        os.read(self._wake_end, _RECEIVED_BYTES)
         made: list[Report | Holding] = []
-        while self._errands:
-            report = self._errands.popleft()()
+        while self._tasks:
+            report = self._tasks.popleft()()
             if report is not None:
                 made.append(report)
         return made

@@ -1,4 +1,4 @@
-"""Between a job's ranks and those of the plan file."""
+"""Which rank of a plan file each rank of a job is, and forests over the ones or the others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from plink.base.errors import WrongUseError
+from plink.files.plan import PlanRank
 from plink.plans.forest import Forest
 
 
@@ -51,3 +53,48 @@ class Placing:
     def to_plan(self, forest: Forest) -> Forest:
         """A forest over the job's ranks as one over the plan's."""
         return renamed(forest, np.argsort(self.planned_rank).tolist())
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a rank of a job runs.
+
+    Args:
+        name: of the host, as it calls itself.
+        addresses: of the host, all of them.
+    """
+
+    name: str
+    addresses: Sequence[str]
+
+
+def match(planned: Sequence[PlanRank], places: Sequence[Place]) -> list[int]:
+    """By rank of the job the rank of the plan: on the same host, both in ascending order.
+
+    A host is known by its name, or else by its address.
+
+    Raises:
+        WrongUseError: the plan is for other ranks.
+    """
+    if len(planned) != len(places):
+        raise WrongUseError(f"is for {len(planned)} ranks, there are {len(places)}")
+    free: dict[str, list[int]] = {}
+    for index, one in enumerate(planned):
+        free.setdefault(one.host, []).append(index)
+    slots = {host: len(indices) for host, indices in free.items()}
+    by_address = {one.address: one.host for one in planned}
+    found = []
+    for rank, place in enumerate(places):
+        host = _host_of(place, slots.keys(), by_address)
+        if host is None:
+            raise WrongUseError(f"has no host {place.name}, on which rank {rank} runs")
+        if not free[host]:
+            raise WrongUseError(f"has {slots[host]} ranks on {host}, where more than these run")
+        found.append(free[host].pop(0))
+    return found
+
+
+def _host_of(place: Place, hosts: object, by_address: dict[str, str]) -> str | None:
+    names = (place.name, place.name.partition(".")[0])
+    by_name = next((name for name in names if name in hosts), None)  # type: ignore[operator]
+    return by_name or next((by_address[one] for one in place.addresses if one in by_address), None)

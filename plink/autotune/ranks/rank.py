@@ -17,24 +17,28 @@ from typing import Protocol
 
 from plink.autotune.protocol.identity import Identity, identity
 from plink.autotune.protocol.messages import Ask, Holding, Join, NewPlan, Report
-from plink.autotune.ranks.agreement import Ballot, Points, ballot, outcome
+from plink.autotune.ranks.agreement import Points, Vote, outcome, vote_of
 from plink.autotune.ranks.client import Client
 from plink.autotune.ranks.figures import Snapshot, between, snapshot_of
+from plink.autotune.ranks.pause import Pause
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
-from plink.autotune.ranks.stillness import Stillness
 from plink.base.errors import PlinkError
 from plink.engine import Forest, Prepared, Statistics, Work
-from plink.training.iterations import iteration_seconds, period_of
-from plink.training.markers import Habit, Marks
+from plink.training.iterations import (
+    IterationSource,
+    Markers,
+    iteration_seconds,
+    period_of,
+)
 
 # A window is looked through for its period each time it has so many times more collectives.
 _GROWTH = 1.25
 # A window of more collectives than that ends without a period.
 _MOST_COLLECTIVES = 1 << 14
-# For a ballot to end before the engine is closed.
+# For a vote to end before the engine is closed.
 _SETTLE_S = 10.0
-# Figures that are read later than this, and this share of the window, are none of the window.
+# Figures that are read later than this, plus this share of the window, do not count for it.
 _LATE_S = 0.1
 _LATE_SHARE = 0.1
 
@@ -45,7 +49,7 @@ class _Engine(Protocol):
     @property
     def next_collective(self) -> int: ...
 
-    def allreduce(self, array: Ballot, op: str = "sum", dtype: str | None = None) -> Work: ...
+    def allreduce(self, array: Vote, op: str = "sum", dtype: str | None = None) -> Work: ...
 
     def prepare(self, forest: Forest) -> Prepared: ...
 
@@ -62,7 +66,7 @@ class _Window:
         begin: number of the next collective at the first.
         began_s: when that was.
         times_s, sizes: of each collective since.
-        marks: where iterations ended.
+        markers: where iterations ended.
         looked_at: how many collectives there were when a period was last looked for.
         has_period: one was found.
     """
@@ -71,7 +75,7 @@ class _Window:
     began_s: float
     times_s: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    marks: Marks = field(default_factory=Marks)
+    markers: Markers = field(default_factory=Markers)
     looked_at: int = 0
     has_period: bool = False
 
@@ -81,8 +85,8 @@ class _Window:
             return False
         if len(self.sizes) >= _MOST_COLLECTIVES:
             return True
-        if self.marks.are_to_come:
-            return self.marks.are_enough
+        if self.markers.are_expected:
+            return self.markers.are_enough
         if not self.has_period and len(self.sizes) >= _GROWTH * self.looked_at:
             self.looked_at = len(self.sizes)
             self.has_period = period_of(self.sizes) is not None
@@ -99,8 +103,8 @@ class TunedRank:
         forest: with which the engine began, over the job's ranks.
         placing: between the job's ranks and the plan's.
         settings: the same on all ranks.
-        secret: of the job; None where this rank has none, so that it reports nothing, and no plan
-            is taken by any rank.
+        secret: of the job; None where this rank lacks it, so that it reports nothing, and no rank
+            takes a plan.
     """
 
     def __init__(
@@ -120,17 +124,17 @@ class TunedRank:
         first = NewPlan(identity(0, planned), planned)
         self._lock = threading.Lock()
         self._in_force = self._held = first
-        # What was held when the ballot under way began; each as the engine takes it, too.
+        # What was held when the vote under way began; each as the engine takes it, too.
         self._proposed = first
         self._held_ready = self._proposed_ready = engine.prepare(forest)
-        self._numbers: Ballot | None = None
-        self._vote: Work | None = None
+        self._own_vote: Vote | None = None
+        self._voting: Work | None = None
         self._window: _Window | None = None
-        self._habit = Habit()
+        self._source = IterationSource()
         self._snapshot: Snapshot | None = None
         # Works of the user's that may not have ended yet.
         self._begun: deque[Work] = deque()
-        self._stillness = Stillness(self._has_ended, self._say_holding)
+        self._pause = Pause(self._has_ended, self._say_holding)
         self._client: Client | None = None
         if secret is not None:
             self._client = Client(
@@ -138,15 +142,19 @@ class TunedRank:
                 secret,
                 placing.ranks,
                 join=self._join,
-                held=self._hold,
+                held=self._take,
                 find=self._find,
-                released=self._stillness.release,
+                released=self._pause.release,
             )
             self._client.start()
 
     def would_wait(self, size_bytes: int) -> bool:
         """Whether `after` a collective of that size would have to wait for other ranks."""
-        return self._vote is not None and self._points.is_next(size_bytes) and not self._vote.done()
+        return (
+            self._voting is not None
+            and self._points.is_next(size_bytes)
+            and not self._voting.done()
+        )
 
     def after(self, size_bytes: int, work: Work) -> None:
         """A collective of the user's has begun.
@@ -172,33 +180,33 @@ class TunedRank:
         """An iteration of the program's ends here."""
         window = self._window
         if window is not None:
-            window.marks.mark(time.monotonic())
+            window.markers.mark(time.monotonic())
 
     def step(self, optimizer: int) -> None:
         """An optimizer of the program's has stepped."""
         window = self._window
         if window is not None:
-            window.marks.step(optimizer, time.monotonic(), len(window.sizes))
+            window.markers.step(optimizer, time.monotonic(), len(window.sizes))
 
     def go_on(self) -> None:
-        """Hold still no longer, if it does."""
-        self._stillness.release()
+        """End the pause, if there is one."""
+        self._pause.release()
 
     def settle(self) -> None:
-        """Await the ballot under way, before the engine is closed.
+        """Await the vote under way, before the engine is closed.
 
         All ranks begin it with the same collective of the user's, so that it is not long; and not
         at all where the engine has failed. A rank that is lost meanwhile ends it, too.
         """
         self.go_on()
-        vote = self._vote
-        if vote is not None:
+        voting = self._voting
+        if voting is not None:
             with contextlib.suppress(PlinkError, TimeoutError):
-                vote.wait(_SETTLE_S)
+                voting.wait(_SETTLE_S)
 
     def close(self) -> None:
         """End the thread. The engine goes on, on its last plan."""
-        self._stillness.release()
+        self._pause.release()
         if self._client is not None:
             self._client.close()
         self._begun.clear()
@@ -206,11 +214,15 @@ class TunedRank:
     def _pass_point(self, now_s: float) -> None:
         at = self._engine.next_collective
         window = self._window
-        if self._vote is not None and self._numbers is not None:
-            self._vote.wait()
-            result = outcome(self._numbers)
+        if self._voting is not None and self._own_vote is not None:
+            self._voting.wait()
+            result = outcome(self._own_vote)
             with self._lock:
-                is_new = result.word == self._proposed.identity.word != self._in_force.identity.word
+                is_new = (
+                    result.plan_id
+                    == self._proposed.identity.encoded
+                    != self._in_force.identity.encoded
+                )
                 if is_new:
                     self._in_force = self._proposed
             if is_new:
@@ -225,20 +237,20 @@ class TunedRank:
         with self._lock:
             self._proposed, self._proposed_ready = self._held, self._held_ready
         is_long = window is not None and window.is_long_enough(now_s, self._settings.window_s)
-        self._numbers = ballot(self._proposed.identity.word, is_long)
-        self._vote = self._engine.allreduce(self._numbers, "min")
-        self._stillness.keep(self._in_force)
+        self._own_vote = vote_of(self._proposed.identity.encoded, is_long)
+        self._voting = self._engine.allreduce(self._own_vote, "min")
+        self._pause.at_point(self._in_force)
 
     def _begin(self, at: int, now_s: float) -> _Window:
         if self._client is not None:
-            self._client.put(lambda: self._open(at, now_s))
-        return _Window(at, now_s, marks=Marks(self._habit))
+            self._client.submit(lambda: self._open(at, now_s))
+        return _Window(at, now_s, markers=Markers(self._source))
 
     def _end(self, window: _Window, at: int, now_s: float) -> None:
-        self._habit = window.marks.habit
+        self._source = window.markers.source
         if self._client is not None:
             plan = self._in_force.identity
-            self._client.put(lambda: self._measured(plan, window, at, now_s))
+            self._client.submit(lambda: self._measured(plan, window, at, now_s))
 
     def _open(self, at: int, now_s: float) -> None:
         # A window that ended there has left its figures.
@@ -254,13 +266,13 @@ class TunedRank:
         self._snapshot = None if is_late else after
         if is_late or before is None or before.at != window.begin:
             return None
-        period = None if window.marks.count_alone else period_of(window.sizes)
+        period = None if window.markers.replace_periods else period_of(window.sizes)
         return Report(
             plan,
             window.begin,
             at,
             seconds,
-            iteration_seconds(window.times_s, window.marks.times_s, period),
+            iteration_seconds(window.times_s, window.markers.times_s, period),
             sum(window.sizes),
             between(before, after),
         )
@@ -275,24 +287,24 @@ class TunedRank:
                 self._held.identity,
             )
 
-    def _hold(self, plan: NewPlan) -> None:
+    def _take(self, plan: NewPlan) -> None:
         # What cannot be prepared is not held, so that no rank changes to it.
         ready = self._engine.prepare(self._placing.to_job(plan.forest))
         if self._settings.may_hold:
-            self._stillness.ask(plan)
+            self._pause.ask(plan)
         with self._lock:
             self._held, self._held_ready = plan, ready
 
     def _say_holding(self, plan: NewPlan) -> None:
         if self._client is not None:
-            self._client.put(lambda: Holding(plan.identity))
+            self._client.submit(lambda: Holding(plan.identity))
 
     def _has_ended(self) -> bool:
         self._forget_ended()
-        if self._begun or self._vote is None or not self._vote.done():
+        if self._begun or self._voting is None or not self._voting.done():
             return False
         # Well or not, which this tells.
-        self._vote.wait()
+        self._voting.wait()
         return True
 
     def _forget_ended(self) -> None:

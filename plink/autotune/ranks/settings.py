@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from plink.autotune.protocol.handshake import is_job_name
+from plink.autotune.protocol.addresses import parse_address
+from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name
 from plink.autotune.protocol.messages import MOST_HOLD_S
 from plink.autotune.ranks.agreement import DEFAULT_BYTES, DEFAULT_COLLECTIVES, Stride
 from plink.base.errors import WrongUseError
@@ -16,23 +17,22 @@ JOB_VARIABLE = "PLINK_AUTOTUNE_JOB"
 STRIDE_VARIABLE = "PLINK_AUTOTUNE_STRIDE"
 WINDOW_VARIABLE = "PLINK_AUTOTUNE_WINDOW"
 
-DEFAULT_JOB = "job"
 _DEFAULT_WINDOW_S = 1.0
-# A rank that goes on while another holds still must not take it for lost: of the group's timeout a
-# quarter may pass until a rank is still, and another while it holds.
+# A rank that goes on while another is paused must not give it up: a quarter of the group's timeout
+# may pass until a rank is paused, and another quarter while it is.
 _LEAST_TIMEOUT_S = 4.0 * MOST_HOLD_S
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The same on all ranks of a job: rank 0's count.
+    """How a job is tuned, the same on all its ranks: those of rank 0 count.
 
     Args:
         host, port: of the daemon.
         job: its name there.
         stride: from point to point.
         window_s: a window of measurements is at least so long.
-        may_hold: ranks hold still where they are asked to.
+        may_hold: ranks pause where they are asked to.
     """
 
     host: str
@@ -74,24 +74,6 @@ def settings_of(environment: Mapping[str, str], timeout_s: float) -> Settings | 
     window = environment.get(WINDOW_VARIABLE)
     may_hold = timeout_s >= _LEAST_TIMEOUT_S
     return Settings(host, port, job, _stride(environment), _seconds(window), may_hold)
-
-
-def parse_address(text: str, source: str) -> tuple[str, int]:
-    """Host and port of `host:port`; a numeric IPv6 host may stand in brackets.
-
-    Raises:
-        WrongUseError: it is none.
-    """
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not (colon and host and port.isdecimal() and len(port) <= 5 and int(port) < 1 << 16):
-        raise WrongUseError(f"{source} is {text!r}, expected HOST:PORT")
-    try:
-        # As whoever looks it up will.
-        host.encode("idna")
-    except UnicodeError:
-        raise WrongUseError(f"{source} is {text!r}, and {host!r} cannot be a host's name") from None
-    return host, int(port)
 
 
 def _stride(environment: Mapping[str, str]) -> Stride:

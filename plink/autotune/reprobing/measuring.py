@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plink.autotune.reprobing import merging
-from plink.autotune.reprobing.regrouping import Regrouped, regrouped
+from plink.autotune.reprobing.replanning import Regrouped, regrouped
 from plink.base.errors import PlinkError
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
@@ -41,10 +41,10 @@ from probes.ssh.options import SshOptions
 
 _BANDWIDTH_TOOL = "iperf3"
 
-Left = Callable[[], float]
-"""For how many seconds training still holds still; 0 where it does not, or no longer."""
-Quiet = Callable[[], AbstractContextManager[Left]]
-"""While it lasts training holds still, as long as it says."""
+SecondsLeft = Callable[[], float]
+"""For how many seconds training stays paused; 0 where it is not, or no longer."""
+Quiesce = Callable[[], AbstractContextManager[SecondsLeft]]
+"""Makes a context in which training is paused, for as long as the function that it gives says."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Measured:
         unreachable: sentences on those that were not.
         failures: directed pairs that could not be measured.
         without: sentences on what links carry where that could not be measured at all.
-        has_rates: whether there was time to measure what links carry, where it was before.
-        quiet_s: for how many seconds training was to hold still when measuring began.
-        is_quiet: whether it still did in the end.
+        has_rates: whether there was time to measure what links carry, if it was measured before.
+        paused_s: for how many seconds training was to be paused when measuring began.
+        is_paused: whether it still was in the end.
         seconds: how long measuring took.
     """
 
@@ -69,13 +69,13 @@ class Measured:
     failures: Sequence[Failure]
     without: Sequence[str]
     has_rates: bool
-    quiet_s: float
-    is_quiet: bool
+    paused_s: float
+    is_paused: bool
     seconds: float
 
 
 class _Silent:
-    """Nobody looks on."""
+    """Progress that is shown to nobody."""
 
     def stage(self, name: str, total: int) -> None:
         """Begin a stage."""
@@ -88,7 +88,7 @@ class _Silent:
 
 
 def measure_again(
-    cluster: Cluster, source: str, hosts: Collection[str], ssh: SshOptions, quiet: Quiet
+    cluster: Cluster, source: str, hosts: Collection[str], ssh: SshOptions, quiesce: Quiesce
 ) -> Measured:
     """Measure these hosts' round-trip times to all others, and what else the cluster knows of them.
 
@@ -97,22 +97,22 @@ def measure_again(
         source: its file, for errors.
         hosts: names of those concerned.
         ssh: how hosts are reached.
-        quiet: entered when hosts are reached, left when all is measured.
+        quiesce: entered when hosts are reached, left when all is measured.
 
     Raises:
         PlinkError, ProbesError: none of the hosts concerned can be reached, or measured.
     """
     listed = [as_listed(host, source) for host in cluster.hosts]
-    run = _Run(cluster, source, set(hosts), listed, ssh)
+    run = _Remeasurement(cluster, source, set(hosts), listed, ssh)
     with connected(run.request(cluster.rtt), _Silent()) as reached:
         present = [host.name for host in reached.hosts if host.name in run.concerned]
         unreachable = [f"{error.host}: {error}" for error in reached.failures]
         if not present:
             raise PlinkError(f"none of the hosts concerned can be reached: {unreachable[0]}")
-        with quiet() as left_s:
-            began_s, quiet_s = time.monotonic(), left_s()
+        with quiesce() as left_s:
+            began_s, paused_s = time.monotonic(), left_s()
             found = run.measure(reached, left_s)
-            is_quiet, seconds = left_s() > 0.0, time.monotonic() - began_s
+            is_paused, seconds = left_s() > 0.0, time.monotonic() - began_s
     return Measured(
         found,
         present,
@@ -120,14 +120,14 @@ def measure_again(
         run.failures,
         run.without,
         run.is_in_time,
-        quiet_s,
-        is_quiet,
+        paused_s,
+        is_paused,
         seconds,
     )
 
 
-class _Run:
-    """One time of measuring again."""
+class _Remeasurement:
+    """What is measured again this time, and what could not be."""
 
     def __init__(
         self,
@@ -145,11 +145,11 @@ class _Run:
         self._listed, self._ssh = listed, ssh
         self._places = [i for i, name in enumerate(cluster.names) if name in concerned]
 
-    def measure(self, reached: Reached, left_s: Left) -> Regrouped:
+    def measure(self, reached: Reached, left_s: SecondsLeft) -> Regrouped:
         """Round-trip times, groups, and what links carry where that was measured before.
 
-        Transfers beside those of a training say nothing: those for which too little is left are not
-        made, and one that ended too late does not count.
+        A transfer beside those of a training says nothing: none is begun for which too little time
+        is left, and one that ended too late does not count.
         """
         found = self._measure_rtt(reached)
         cluster = found.cluster
@@ -164,19 +164,19 @@ class _Run:
 
     @contextlib.contextmanager
     def _kept_otherwise(self, what: str) -> Iterator[None]:
-        """Round-trip times and groups are good without."""
+        """Without it round-trip times and groups are still good."""
         try:
             yield
         except (PlinkError, ProbesError) as error:
             self.without.append(f"{what} could not be measured again: {error}")
 
-    def _has_time(self, left_s: Left) -> bool:
+    def _has_time(self, left_s: SecondsLeft) -> bool:
         if left_s() <= 0.0:
             self.is_in_time = False
         return self.is_in_time
 
     def _without_late(self, failures: Sequence[Failure]) -> Sequence[Failure]:
-        """Those that are not for want of time, which is said once for all."""
+        """Those that have another reason than lack of time, which is said once for all."""
         others = [each for each in failures if OUT_OF_TIME not in each.reason]
         self.is_in_time = self.is_in_time and len(others) == len(failures)
         return others
@@ -226,7 +226,7 @@ class _Run:
         return regrouped(self._cluster, replace(after, rtt=rtt), measured_us)
 
     def _measure_bandwidth(
-        self, cluster: Cluster, before: BandwidthMeasurement, reached: Reached, left_s: Left
+        self, cluster: Cluster, before: BandwidthMeasurement, reached: Reached, left_s: SecondsLeft
     ) -> Cluster:
         pairs = merging.transfers_of(self._places, len(cluster.hosts))
         blank = replace(cluster, bandwidth=merging.without_bandwidth(before, pairs))
@@ -239,7 +239,7 @@ class _Run:
         return replace(after, bandwidth=found)
 
     def _measure_uplinks(
-        self, cluster: Cluster, before: UplinkMeasurement, reached: Reached, left_s: Left
+        self, cluster: Cluster, before: UplinkMeasurement, reached: Reached, left_s: SecondsLeft
     ) -> Cluster:
         request = replace(
             self.request(None, merging.without_uplinks(cluster, self.concerned)),

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from plink.autotune.reprobing.measuring import Measured, Quiet, measure_again
+from plink.autotune.reprobing.measuring import Measured, Quiesce, measure_again
 from plink.autotune.reprobing.replanning import Replanned, cluster_of, replan
 from plink.base.errors import PlinkError
 from plink.base.text import counted
@@ -26,7 +26,7 @@ class Probed:
     """What came of probing again.
 
     Args:
-        replanned: a plan or none, and why.
+        replanned: a plan, or None, and why.
         cluster: what is known now.
         how: how it was measured, half a sentence.
         warnings: what is missing, a sentence each.
@@ -39,7 +39,7 @@ class Probed:
 
 
 class Prober:
-    """Of one cluster file.
+    """Probes hosts of one cluster file again.
 
     Args:
         cluster: what is known.
@@ -62,23 +62,23 @@ class Prober:
         cluster_of(plan, self._cluster)
 
     def probe(
-        self, plan: Plan, before: Cluster | None, hosts: Collection[str], quiet: Quiet
+        self, plan: Plan, before: Cluster | None, hosts: Collection[str], quiesce: Quiesce
     ) -> Probed:
         """Measure what concerns these hosts again, renew the file, and see what that changes.
 
         Args:
-            plan: of the job, which says what it takes the network for.
+            plan: of the job.
             before: what was known when that plan was made, whatever was measured since for this job
                 or others; None for what there was at first.
             hosts: names.
-            quiet: while it lasts, training holds still.
+            quiesce: pauses training.
 
         Raises:
             PlinkError, ProbesError: nothing could be measured.
         """
         with self._one_at_a_time:
             known = self._cluster
-            done = measure_again(known, self._source, hosts, self._ssh, quiet)
+            done = measure_again(known, self._source, hosts, self._ssh, quiesce)
             found = done.found
             # A plan that is not to be had does not cost what was measured.
             self._cluster = replace(found.cluster, made_from=known.made_from)
@@ -94,13 +94,13 @@ class Prober:
 
 def _how(done: Measured) -> str:
     how = f"{counted(len(done.reached), 'host')} probed again in {done.seconds:.1f} s"
-    if done.quiet_s <= 0.0:
+    if done.paused_s <= 0.0:
         return f"{how} while training ran"
-    if done.is_quiet:
-        return f"{how} while training held still"
-    if done.seconds > done.quiet_s:
-        return f"{how}, of which training held still for {done.quiet_s:.0f} s"
-    return f"{how}, and training went on meanwhile"
+    if done.is_paused:
+        return f"{how} while training was paused"
+    if done.seconds > done.paused_s:
+        return f"{how}, with training paused for {done.paused_s:.0f} s"
+    return f"{how}, and training resumed meanwhile"
 
 
 def _warnings(done: Measured) -> list[str]:
@@ -110,7 +110,7 @@ def _warnings(done: Measured) -> list[str]:
         warnings.append(f"{counted(rest, 'host')} more cannot be reached")
     warnings += done.without
     if not done.has_rates:
-        warnings.append("not all that links carry was measured again while training held still")
+        warnings.append("not all that links carry was measured again while training was paused")
     pairs = [each for each in done.failures if each.destination is not None]
     if pairs:
         warnings.append(

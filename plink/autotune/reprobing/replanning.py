@@ -1,4 +1,7 @@
-"""The plan for the network as it is now, for the very ranks of a running job. Pure."""
+"""What to make of a network that was measured again: its groups now, and a plan for a running job.
+
+Without I/O. Groups and plan stay as they are where nothing has changed beyond noise.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,151 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from plink.autotune.protocol.identity import identity
-from plink.autotune.reprobing.regrouping import knows_more, other_rates
-from plink.base.errors import PlinkError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.base.text import named
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
+from plink.files.measurement import Matrix
 from plink.files.plan import Plan
+from plink.measure.drift.judge import judge, noise_ceilings
+from plink.measure.drift.sample import both_ways_us
 from plink.measure.probing.keeping import kept_cluster
+from plink.model.capacity import capacity
+from plink.optimize.groups.finding import (
+    DEFAULT_ELASTICITY,
+    METHODS,
+    GroupRequest,
+    find_groups,
+    with_groups,
+)
 from plink.optimize.plans.candidates import Candidate
-from plink.optimize.plans.solve import Task, solve_plan
+from plink.optimize.plans.planning import PlanRequest, find_plan
+
+# A link that carries so many times as much as before, or as little, is another one.
+_OTHER_RATE = 1.25
+
+
+@dataclass(frozen=True)
+class Regrouped:
+    """What measuring again has shown.
+
+    Args:
+        cluster: as it is now.
+        moved: names of hosts whose distances are others than before, beyond noise.
+    """
+
+    cluster: Cluster
+    moved: Sequence[str]
+
+
+def regrouped(before: Cluster, after: Cluster, measured_us: Matrix | None) -> Regrouped:
+    """The cluster with the groups of now; those of before where no distance has changed.
+
+    Args:
+        before: the cluster that there was.
+        after: the same hosts, measured again.
+        measured_us: (N, N) of the pairs that were measured again the reading, else NaN; None where
+            there is nothing to compare with.
+    """
+    names = after.names
+    moved: Sequence[str] = ()
+    if measured_us is not None and before.rtt is not None:
+        found = judge(before.rtt.readings_us, measured_us, noise_ceilings(before.rtt))
+        moved = sorted({names[host] for change in found.changes for host in change.hosts})
+    if measured_us is not None and not moved and after.groups:
+        return Regrouped(after, moved)
+    request = _request(before)
+    try:
+        groups = find_groups(after, request)
+    except WrongUseError:  # Too few hosts are measured, or not so many groups can be made.
+        return Regrouped(after, moved)
+    if not groups.groups and len(after.groups) > 1:
+        return Regrouped(_with_moved(after, moved), moved)
+    return Regrouped(with_groups(after, groups), moved)
+
+
+def _with_moved(cluster: Cluster, moved: Sequence[str]) -> Cluster:
+    """The groups that there were, with the hosts that moved where they are near now.
+
+    Few hosts, or a busy network, may show no groups at all: the other hosts stay where they were. A
+    host that is as far from every group as groups are from each other is in none.
+    """
+    if cluster.rtt is None:
+        return cluster
+    logs = np.log(both_ways_us(cluster.rtt.readings_us))
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    members = [[host for host in group.hosts if host not in moved] for group in cluster.groups]
+    places = [[place_of[host] for host in hosts] for hosts in members]
+    group_of = np.full(len(logs), -1)
+    for number, group in enumerate(places):
+        group_of[group] = number
+    is_placed = (group_of >= 0)[:, None] & (group_of >= 0)[None, :] & np.isfinite(logs)
+    is_inside = group_of[:, None] == group_of[None, :]
+    inside, outside = logs[is_placed & is_inside], logs[is_placed & ~is_inside]
+    if not inside.size or not outside.size:
+        return cluster
+    farthest = (np.median(inside) + np.median(outside)) / 2.0
+    for host in moved:
+        found = [_median(logs[place_of[host], group]) for group in places]
+        nearest = int(np.argmin(found))
+        if found[nearest] < farthest:
+            members[nearest].append(host)
+    groups = [
+        Group(group.name, hosts)
+        for group, hosts in zip(cluster.groups, members, strict=True)
+        if hosts
+    ]
+    same = {group.name for group in groups if group in cluster.groups}
+    uplinks = cluster.uplinks
+    if uplinks is not None:
+        uplinks = replace(uplinks, uplinks=[each for each in uplinks.uplinks if each.group in same])
+    return replace(cluster, groups=groups, uplinks=uplinks, grouping=None)
+
+
+def _median(values: Matrix) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if known.size else np.inf
+
+
+def other_rates(before: Cluster, after: Cluster) -> Sequence[str]:
+    """Names of the hosts and groups whose links carry materially more or less than before."""
+    then, now = _rates(before, after.groups), _rates(after, after.groups)
+    # A rate that is unknown compares with nothing.
+    is_other = (np.maximum(then, now) > _OTHER_RATE * np.minimum(then, now)).any(axis=1)
+    names = [*after.names, *(group.name for group in after.groups)]
+    return [names[index] for index in np.flatnonzero(is_other).tolist()]
+
+
+def knows_more(before: Cluster, after: Cluster) -> bool:
+    """Whether what some link carries is known now, and was not before."""
+    then, now = _rates(before, after.groups), _rates(after, after.groups)
+    return bool((np.isnan(then) & ~np.isnan(now)).any())
+
+
+def _rates(cluster: Cluster, groups: Sequence[Group]) -> Matrix:
+    """(N + G, 2) what links of hosts and groups send and receive in Gbit/s; NaN where unknown."""
+    known = capacity(cluster, groups)
+    uplinks = [(each.send_gbit_s, each.receive_gbit_s) for each in known.uplinks]
+    hosts = np.stack([known.send_gbit_s, known.receive_gbit_s], axis=1)
+    return np.vstack([hosts, np.array(uplinks, dtype=np.float64).reshape(-1, 2)])
+
+
+def _request(cluster: Cluster) -> GroupRequest:
+    """As the groups of before were found."""
+    known = cluster.grouping
+    if known is None or known.method not in METHODS:
+        return GroupRequest()
+    groups, elasticity = known.options.get("k"), known.options.get("elasticity")
+    return GroupRequest(
+        known.method,
+        groups if isinstance(groups, int) else None,
+        float(elasticity) if isinstance(elasticity, (int, float)) else DEFAULT_ELASTICITY,
+        known.seed,
+    )
+
 
 # Kinds of plans with masters that can be moved.
 _TUNABLE = ("flat", "2lha")
@@ -81,7 +219,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
         if moved:
             return Replanned(None, f"{named(moved)} moved, and groups are as they were", is_new)
         return Replanned(None, "nothing changed", is_new)
-    found = solve_plan(now, None, Task(size_bytes=plan.size_bytes, seed=plan.seed))
+    found = find_plan(now, PlanRequest(size_bytes=plan.size_bytes, seed=plan.seed))
     chosen = _chosen(plan, found.candidates)
     changes = [f"links carry other rates: {named(rates)}"] if rates else []
     if has_other_groups:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from plink.autotune.tuner.interface import Floats, TunerOptions, Window, merged
 from plink.autotune.tuner.masters import Layout
-from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.readings import Flags, Reader, Readings, by_link, flows_of, middle_mean
-from plink.autotune.tuner.window import Floats, Window, merged
 
 # How much of a link's bytes has to have been limited there for it to be a cause. The clearest
 # causes are taken first, since they explain flows that make others look slow.

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.autotune.tuner.bandwidth import Belief
+from plink.autotune.tuner.interface import Floats, TunerOptions, Window, merged
 from plink.autotune.tuner.masters import Layout, Masters, normalised
-from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.readings import Flags
-from plink.autotune.tuner.window import Floats, Window, merged
 
 # Who is so near to the slowest has a part in how long it takes.
 _NEAR_SLOWEST = 0.9

@@ -17,8 +17,8 @@ from plink.plans.check import check
 from plink.plans.forest import NO_PARENT, Forest, make_forest
 from solvers.forests.balance import MasterShares
 from solvers.forests.inside_hosts import inside_hosts
+from solvers.forests.kinds import with_masters
 from solvers.forests.routes import Floats, Indices, Parents
-from solvers.forests.two_level import with_masters
 
 # Shares are told apart from there on; below is what rounding left over.
 _NOTHING = 1e-9
@@ -128,7 +128,7 @@ def forest_of(masters: Masters, layout: Layout) -> Forest:
     routes = with_masters(layout.group_of, shares)
     if len(layout.host_of) > layout.hosts:
         routes = inside_hosts(routes, layout.host_of)
-    forest = make_forest(routes.weights, routes.reduce_parents, routes.broadcast_parents)
+    forest = make_forest(*routes)
     check(forest)
     return forest
 

@@ -12,9 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from plink.autotune.tuner.bandwidth import SlowFlow
+from plink.autotune.tuner.interface import Floats, TunerOptions
 from plink.autotune.tuner.masters import Layout, Masters, host_loads
-from plink.autotune.tuner.options import TunerOptions
-from plink.autotune.tuner.window import Floats
 
 # Plans are neighbours where no host's load differs by more than this share of the buffer, and
 # networks are the same where no host is believed to have become so much faster or slower.

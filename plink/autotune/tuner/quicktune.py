@@ -15,9 +15,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from plink.autotune.tuner.bandwidth import Belief
+from plink.autotune.tuner.interface import Floats, TunerOptions
 from plink.autotune.tuner.masters import Layout, Masters, host_loads, normalised, uplink_loads
-from plink.autotune.tuner.options import TunerOptions
-from plink.autotune.tuner.window import Floats
 from solvers.forests.balance import master_shares
 
 # A plan that is so little slower than the best one is as good.

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from plink.autotune.tuner.interface import Floats, Window
 from plink.autotune.tuner.masters import Layout
-from plink.autotune.tuner.window import Floats, Window
 
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]

@@ -10,11 +10,11 @@ import numpy as np
 
 from plink.autotune.tuner.bandwidth import SlowFlow
 from plink.autotune.tuner.finetune import Move
+from plink.autotune.tuner.interface import Floats, Window
 from plink.autotune.tuner.masters import Masters
 from plink.autotune.tuner.memory import Failure, Turn
 from plink.autotune.tuner.trigger import Baseline
 from plink.autotune.tuner.tuner import Trial, Tuner
-from plink.autotune.tuner.window import Floats, Window
 
 # Infinity is no JSON.
 _UNLIMITED = -1.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.interface import TunerOptions
 
 # Of a normal distribution, the standard deviation as a multiple of the MAD.
 _DEVIATIONS_PER_MAD = 1.4826

@@ -20,14 +20,12 @@ from plink.autotune.tuner.bandwidth import (
     hosts_bytes_s,
     reading_noise,
 )
-from plink.autotune.tuner.decision import Action, Decision
 from plink.autotune.tuner.finetune import Move, next_move
+from plink.autotune.tuner.interface import Action, Decision, Floats, TunerOptions, Window, median_s
 from plink.autotune.tuner.masters import Masters, forest_of, host_loads, layout_of, masters_of
 from plink.autotune.tuner.memory import Memory
-from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.quicktune import link_s, quicktune
 from plink.autotune.tuner.trigger import Baseline, change, is_sudden, learn, median_deviation
-from plink.autotune.tuner.window import Floats, Window, median_s
 from plink.plans.forest import Forest
 
 # Rates of links, and iteration times, are alike within so many deviations.

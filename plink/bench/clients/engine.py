@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from plink import __version__
-from plink.bench.clients.base import ClientFacts, Measured, Traffic, Workload
-from plink.bench.clients.relay import Relay
-from plink.bench.clients.workers import (
-    START_LIMIT_S,
-    Message,
-    Workers,
-    checked_times,
-    interpreter_command,
-    measure_command,
-)
-from plink.bench.statistics import mean_rank, slowest_rank
+from plink.bench.clients.client import Launch, Measured, Traffic
+from plink.bench.clients.workers import Message, Relay, Workers, interpreter_command
 from plink.deploy.remote.hosts import RemoteHost
-from plink.plans.forest import Forest
+from plink.files.comparison import ClientRecord
 from probes.errors import HostError
 
 # An interpreter looks for modules in its folder first, and a home may hold a checkout of plink.
@@ -46,16 +38,10 @@ class EngineClient:
         self._idle_limit_s = idle_limit_s
         self._workers = Workers(hosts, "engine", "plink", explain)
 
-    def start(self) -> ClientFacts:
+    def start(self) -> ClientRecord:
         """Start every worker. All must have the version of plink that runs here."""
-        self._workers.start(interpreter_command(self._python, _PROGRAM))
-        limit_s = self._idle_limit_s
-        replies = self._workers.ask(
-            {
-                seat: {"do": "start", "address": host.address, "idle_limit_s": limit_s}
-                for seat, host in enumerate(self._hosts)
-            },
-            START_LIMIT_S,
+        replies = self._workers.start(
+            interpreter_command(self._python, _PROGRAM), self._idle_limit_s
         )
         for seat, reply in replies.items():
             if reply.get("plink") != __version__:
@@ -64,14 +50,15 @@ class EngineClient:
                     self._hosts[seat].name, f"has plink {found}, and this is {__version__}", _HINT
                 )
         versions = {str(reply.get("numpy"))[:40] for reply in replies.values()}
-        return ClientFacts({"plink": __version__, "numpy": ", ".join(sorted(versions))}, {})
+        return ClientRecord({"plink": __version__, "numpy": ", ".join(sorted(versions))}, {})
 
-    def launch(self, order: Sequence[int], forest: Forest, workload: Workload) -> Measured:
-        """Run a workload along a plan, in new engines, with rank r on seat `order[r]`."""
-        ask, timeout_s = self._workers.ask, workload.timeout_s
-        taken = set(order)
-        idle = [seat for seat in range(len(self._hosts)) if seat not in taken]
-        ask({seat: {"do": "wait"} for seat in idle}, timeout_s)
+    def launch(self, launch: Launch) -> Measured:
+        """Run a workload along a plan, in new engines."""
+        forest, order = launch.forest, launch.seats
+        if forest is None:
+            raise RuntimeError("the engine runs plans")
+        ask, timeout_s = self._workers.ask, launch.workload.timeout_s
+        self._workers.let_wait(launch)
         group: Message = {
             "do": "join",
             "world_size": len(order),
@@ -82,33 +69,18 @@ class EngineClient:
         }
         joining = {seat: {**group, "rank": rank} for rank, seat in enumerate(order)}
         ask(joining, timeout_s, order=order, relay=Relay())
-        replies = ask(
-            dict.fromkeys(order, measure_command(workload)), workload.launch_limit_s, order=order
+        measured, replies = self._workers.measure(launch)
+        sent, received = (
+            [_counts(self._hosts[seat].name, replies[seat], name, len(order)) for seat in order]
+            for name in ("sent_bytes", "received_bytes")
         )
-        measured = self._measured(order, replies, workload.repetitions)
         leave = {"do": "leave", "timeout_s": timeout_s}
         ask(dict.fromkeys(order, leave), timeout_s, order=order)
-        return measured
+        return replace(measured, traffic=Traffic(sent, received))
 
     def close(self) -> None:
         """End every worker."""
         self._workers.close()
-
-    def _measured(
-        self, order: Sequence[int], replies: dict[int, Message], repetitions: int
-    ) -> Measured:
-        seconds, cpu_s, sent, received = [], [], [], []
-        for seat in order:
-            name, reply = self._hosts[seat].name, replies[seat]
-            seconds.append(checked_times(name, reply, "seconds", repetitions))
-            cpu_s.append(checked_times(name, reply, "cpu_s", repetitions, may_be_none=True))
-            if reply.get("wrong_elements") != 0:
-                raise HostError(
-                    name, f"{reply.get('wrong_elements')} elements of the sum are wrong"
-                )
-            sent.append(_counts(name, reply, "sent_bytes", len(order)))
-            received.append(_counts(name, reply, "received_bytes", len(order)))
-        return Measured(slowest_rank(seconds), mean_rank(cpu_s), Traffic(sent, received))
 
 
 def explain(reason: str) -> tuple[str, str] | None:
@@ -125,8 +97,9 @@ def explain(reason: str) -> tuple[str, str] | None:
 
 def _counts(host: str, reply: Message, name: str, ranks: int) -> list[int]:
     values = reply.get(name)
-    if not isinstance(values, list) or len(values) != ranks:
-        raise HostError(host, "sent no counts of bytes")
-    if not all(type(value) is int and 0 <= value < 1 << 63 for value in values):
+    is_valid = isinstance(values, list) and all(
+        type(value) is int and 0 <= value < 1 << 63 for value in values
+    )
+    if not is_valid or not isinstance(values, list) or len(values) != ranks:
         raise HostError(host, "sent no counts of bytes")
     return values

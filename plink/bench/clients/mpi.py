@@ -5,17 +5,27 @@ from __future__ import annotations
 import socket
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from plink.base.errors import PlinkError
-from plink.bench.clients.base import FLOAT32_BYTES, ClientFacts, Measured, Workload
-from plink.bench.clients.flavour import Flavour, LaunchPlan, NetworkPlan
-from plink.bench.clients.mpi_output import Run, check_order, explain, is_timeout, parse_run
-from plink.bench.clients.mpi_program import MpiProgram, compile_program, find_tool, install
+from plink.bench.clients.client import FLOAT32_BYTES, Launch, Measured, Workload
+from plink.bench.clients.mpi_flavours import Flavour, LauncherJob, TrafficNetwork
+from plink.bench.clients.mpi_program import (
+    MpiProgram,
+    MpiReport,
+    check_order,
+    compile_program,
+    explain,
+    find_tool,
+    install,
+    is_timeout,
+    parse_report,
+)
 from plink.deploy.remote.hosts import RemoteHost, for_each
 from plink.deploy.remote.launcher import Ended, run_launcher, version_text
 from plink.deploy.remote.ssh_files import SshFiles, write_ssh_files
+from plink.files.comparison import ClientRecord
 from probes.errors import HostError
 from probes.ssh.options import SshOptions
 
@@ -67,7 +77,8 @@ class MpiClient:
     Args:
         flavour: which MPI.
         hosts: the hosts that take part, once for each rank that they may take.
-        workload: what to run.
+        algorithm: the allreduce to force.
+        timeout_s: the longest that one allreduce of the trial at the start may take.
         ssh_options: how the launcher is to reach the hosts.
         tools: what starts it here.
     """
@@ -76,22 +87,24 @@ class MpiClient:
         self,
         flavour: Flavour,
         hosts: Sequence[RemoteHost],
-        workload: Workload,
+        *,
+        algorithm: str,
+        timeout_s: float,
         ssh_options: SshOptions,
         tools: FoundTools,
     ) -> None:
         self._flavour = flavour
         self._hosts = hosts
-        self._workload = workload
+        self._timeout_s = timeout_s
         self._ssh_options = ssh_options
         self._tools = tools
         self._folder = tempfile.TemporaryDirectory(prefix="plink-bench-")
         self._network = _network_of(hosts)
-        self._settings = flavour.settings(self._network, workload.algorithm)
+        self._settings = flavour.settings(self._network, algorithm)
         self._program: MpiProgram | None = None
         self._ssh: SshFiles | None = None
 
-    def start(self) -> ClientFacts:
+    def start(self) -> ClientRecord:
         """Compile the program, put it on every host, and launch it once on almost no data."""
         flavour, tools, folder = self._flavour, self._tools, Path(self._folder.name)
         once = list({host.name: host for host in self._hosts}.values())
@@ -105,31 +118,32 @@ class MpiClient:
         )
         self._program = program
         self._ssh = write_ssh_files(folder, [host.entry for host in once], self._ssh_options)
-        size_bytes = FLOAT32_BYTES * len(self._hosts)
-        trial = replace(self._workload, size_bytes=size_bytes, warmups=0, repetitions=1)
-        run = self._launch(range(len(self._hosts)), trial)
-        return ClientFacts({flavour.title: tools.version, "library": run.library}, self._settings)
+        everyone = range(len(self._hosts))
+        smallest = Workload(
+            FLOAT32_BYTES * len(everyone), warmups=0, repetitions=1, timeout_s=self._timeout_s
+        )
+        report = self._run(Launch(everyone, smallest))
+        return ClientRecord(
+            {flavour.title: tools.version, "library": report.library}, self._settings
+        )
 
-    def measure(self, order: Sequence[int]) -> list[float]:
-        """One launch with rank r on seat `order[r]`."""
-        return list(self.launch(order, self._workload).seconds)
-
-    def launch(self, order: Sequence[int], workload: Workload) -> Measured:
-        """One launch of any workload of the client's algorithm, with rank r on seat `order[r]`."""
-        run = self._launch(order, workload)
-        return Measured(run.seconds, run.cpu_s)
+    def launch(self, launch: Launch) -> Measured:
+        """One job of the real launcher."""
+        report = self._run(launch)
+        return Measured(report.seconds, report.cpu_s)
 
     def close(self) -> None:
         """Remove the files here; what ran on the hosts ended with each launch."""
         self._folder.cleanup()
 
-    def _launch(self, order: Sequence[int], workload: Workload) -> Run:
+    def _run(self, launch: Launch) -> MpiReport:
         if self._program is None or self._ssh is None:
             raise RuntimeError("start() comes first")
+        workload = launch.workload
         limit_s = workload.launch_limit_s + _LAUNCH_MARGIN_S
         arguments = [workload.elements, workload.warmups, workload.repetitions, round(limit_s)]
-        hosts = [self._hosts[host] for host in order]
-        plan = LaunchPlan(
+        hosts = [self._hosts[seat] for seat in launch.seats]
+        job = LauncherJob(
             launcher=self._tools.mpirun,
             folder=Path(self._folder.name),
             ssh=self._ssh,
@@ -139,13 +153,13 @@ class MpiClient:
             program=self._program.command([str(value) for value in arguments]),
         )
         # The program's own alarm comes first, so that it also ends where this machine is gone.
-        ended = run_launcher(self._flavour.command(plan), limit_s + _ALARM_MARGIN_S)
+        ended = run_launcher(self._flavour.command(job), limit_s + _ALARM_MARGIN_S)
         hostnames = [host.hostname for host in hosts]
         if ended is None or ended.status != 0:
             raise self._failure(ended, limit_s, hostnames)
-        run = parse_run(ended.stdout, workload.repetitions)
-        check_order(run, hostnames)
-        return run
+        report = parse_report(ended.stdout, workload.repetitions)
+        check_order(report, hostnames)
+        return report
 
     def _failure(
         self, ended: Ended | None, limit_s: float, hostnames: Sequence[str]
@@ -177,11 +191,11 @@ def _check_hostnames(hosts: Sequence[RemoteHost]) -> None:
             )
 
 
-def _network_of(hosts: Sequence[RemoteHost]) -> NetworkPlan:
+def _network_of(hosts: Sequence[RemoteHost]) -> TrafficNetwork:
     interfaces = sorted({host.interface for host in hosts})
     machine_of = {host.name: host.machine for host in hosts if host.machine}
     machines = list(machine_of.values())
-    return NetworkPlan(
+    return TrafficNetwork(
         addresses=[host.address for host in hosts],
         interfaces=interfaces if all(interfaces) else [],
         local_address=_local_address(hosts[0].address),

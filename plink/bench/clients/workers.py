@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from plink.bench.clients.base import Workload
-from plink.bench.clients.relay import Relay
+from plink.bench.clients.client import Launch, Measured
+from plink.bench.statistics import mean_rank, slowest_rank
 from plink.deploy.remote.hosts import RemoteHost
 from probes.errors import HostError
-from probes.ssh.session import RemoteProcess
-from probes.ssh.shell import posix_command
+from probes.ssh.session import RemoteProcess, posix_command
 
 # Imports take seconds of CPU, and many hosts may share a machine.
 START_LIMIT_S = 180.0
@@ -28,21 +27,42 @@ EXIT_LIMIT_S = 2.0
 # A shell's exit status for a command that is not there.
 NOT_FOUND = 127
 
+# What ranks of an engine set is an address or a table of them.
+_MOST_VALUE_BYTES = 1 << 24
+
 Message = dict[str, Any]
 
 # From what a worker said of its failure to the sentence and the hint for the user, or None.
 Explain = Callable[[str], tuple[str, str] | None]
 
 
-def measure_command(workload: Workload) -> Message:
-    """What asks a worker in a group for the times of a launch."""
-    return {
-        "do": "measure",
-        "elements": workload.elements,
-        "warmups": workload.warmups,
-        "repetitions": workload.repetitions,
-        "timeout_s": workload.timeout_s,
-    }
+class Relay:
+    """The store in which an engine's ranks meet: reached over their standard streams, kept here.
+
+    A `get` of a key that nobody has set waits for it.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+        self._waiting: dict[str, list[int]] = {}
+
+    def takes(self, message: Mapping[str, Any]) -> bool:
+        """Whether a worker's message is for the store."""
+        return message["event"] in ("set", "get") and isinstance(message.get("key"), str)
+
+    def handle(self, seat: int, message: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+        """Take a message; the answers that are due now, and the seats that they go to."""
+        key = str(message["key"])
+        if message["event"] == "set":
+            value = str(message.get("value"))
+            if len(value) <= _MOST_VALUE_BYTES:
+                self._values[key] = value
+        else:
+            self._waiting.setdefault(key, []).append(seat)
+        if key not in self._values:
+            return []
+        answer = {"do": "value", "key": key, "value": self._values[key]}
+        return [(waiting, answer) for waiting in self._waiting.pop(key, [])]
 
 
 class Workers:
@@ -65,13 +85,56 @@ class Workers:
         self._processes: list[RemoteProcess] = []
         self._inbox: queue.Queue[tuple[int, Message]] = queue.Queue()
 
-    def start(self, command: str, source: str = "") -> None:
-        """Run a command on every seat; `source` is the first of its standard input."""
+    def start(self, command: str, idle_limit_s: float, source: str = "") -> dict[int, Message]:
+        """Run a command on every seat; what each worker says of itself.
+
+        Args:
+            command: of the shell.
+            idle_limit_s: the longest that a worker may wait for a launch.
+            source: the first of its standard input.
+        """
         for seat, host in enumerate(self._hosts):
             process = host.session.start(command)
             self._processes.append(process)
             threading.Thread(target=self._read, args=(seat, process), daemon=True).start()
             self._send(seat, source)
+        commands = {
+            seat: {"do": "start", "address": host.address, "idle_limit_s": idle_limit_s}
+            for seat, host in enumerate(self._hosts)
+        }
+        return self.ask(commands, START_LIMIT_S)
+
+    def let_wait(self, launch: Launch) -> None:
+        """Have the workers that a launch leaves out wait for the next one."""
+        taken = set(launch.seats)
+        idle = [seat for seat in range(len(self._hosts)) if seat not in taken]
+        self.ask({seat: {"do": "wait"} for seat in idle}, launch.workload.timeout_s)
+
+    def measure(self, launch: Launch) -> tuple[Measured, dict[int, Message]]:
+        """Have the workers of a launch, which have joined, run its workload.
+
+        Returns:
+            the times, and all that each worker answered, by seat.
+        """
+        order, workload = launch.seats, launch.workload
+        command = {
+            "do": "measure",
+            "elements": workload.elements,
+            "warmups": workload.warmups,
+            "repetitions": workload.repetitions,
+            "timeout_s": workload.timeout_s,
+        }
+        replies = self.ask(dict.fromkeys(order, command), workload.launch_limit_s, order=order)
+        seconds, cpu_s = [], []
+        for seat in order:
+            name, reply = self._hosts[seat].name, replies[seat]
+            seconds.append(_times(name, reply, "seconds", workload.repetitions))
+            cpu_s.append(_times(name, reply, "cpu_s", workload.repetitions, may_be_zero=True))
+            if reply.get("wrong_elements") != 0:
+                raise HostError(
+                    name, f"{reply.get('wrong_elements')} elements of the sum are wrong"
+                )
+        return Measured(slowest_rank(seconds), mean_rank(cpu_s)), replies
 
     def ask(
         self,
@@ -93,7 +156,7 @@ class Workers:
             HostError: a host failed, died or stayed silent; the one that caused it, where several.
         """
         for seat, command in commands.items():
-            self._send(seat, as_line(command))
+            self._send(seat, _as_line(command))
         answers: dict[int, Message] = {}
         failures: dict[int, Message] = {}
         deadline = time.monotonic() + limit_s + MARGIN_S
@@ -105,7 +168,7 @@ class Workers:
                 break
             if relay is not None and relay.takes(message):
                 for waiting, value in relay.handle(seat, message):
-                    self._send(waiting, as_line(value))
+                    self._send(waiting, _as_line(value))
             elif message["event"] in ("failed", "ended"):
                 if not failures:
                     deadline = min(deadline, time.monotonic() + GRACE_S)
@@ -154,7 +217,7 @@ class Workers:
         return HostError(self._hosts[seat].name, *(self._explain(reason) or (reason, None)))
 
     def _send(self, seat: int, text: str) -> None:
-        # A worker that takes nothing has ended, and its reader tells why.
+        # A worker that accepts nothing has ended, and its reader says why.
         with suppress(HostError):
             self._processes[seat].write(text)
 
@@ -185,38 +248,6 @@ class Workers:
         return {"reason": tail or f"exit status {status}"}
 
 
-def as_line(message: Message) -> str:
-    """A message as it travels."""
-    return json.dumps(message) + "\n"
-
-
-def checked_times(
-    host: str, reply: Message, name: str, count: int, *, may_be_none: bool = False
-) -> list[float]:
-    """So many times of a worker's reply, in seconds.
-
-    Args:
-        host: its name.
-        reply: of the worker there.
-        name: of the times in it.
-        count: how many there must be.
-        may_be_none: whether a time of 0 is one.
-
-    Raises:
-        HostError: they are not there, or are no times.
-    """
-    values = reply.get(name)
-    is_valid = isinstance(values, list) and all(
-        isinstance(value, float) and (0.0 < value < 1e9 or (may_be_none and value == 0.0))
-        for value in values
-    )
-    if not is_valid or not isinstance(values, list):
-        raise HostError(host, "sent no times")
-    if len(values) != count:
-        raise HostError(host, f"sent {len(values)} times")
-    return values
-
-
 def interpreter_command(python: str | None, program: str) -> str:
     """The shell command that runs a Python program.
 
@@ -228,6 +259,26 @@ def interpreter_command(python: str | None, program: str) -> str:
         return posix_command('exec "$1" -u -c "$2"', python, program)
     script = 'if [ -x "$1" ]; then exec "$1" -u -c "$2"; else exec python3 -u -c "$2"; fi'
     return posix_command(script, sys.executable, program)
+
+
+def _as_line(message: Message) -> str:
+    return json.dumps(message) + "\n"
+
+
+def _times(
+    host: str, reply: Message, name: str, count: int, *, may_be_zero: bool = False
+) -> list[float]:
+    """`count` times in seconds from a worker's reply, checked."""
+    values = reply.get(name)
+    is_valid = isinstance(values, list) and all(
+        isinstance(value, float) and (0.0 < value < 1e9 or (may_be_zero and value == 0.0))
+        for value in values
+    )
+    if not is_valid or not isinstance(values, list):
+        raise HostError(host, "sent no times")
+    if len(values) != count:
+        raise HostError(host, f"sent {len(values)} times")
+    return values
 
 
 def _brief(reason: object) -> str:

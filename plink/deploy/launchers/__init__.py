@@ -5,44 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plink.deploy.launchers import (
-    deepspeed,
-    env,
-    horovod,
-    hosts,
-    intelmpi,
-    jax,
-    kubernetes_jobs,
-    lightgbm,
-    mlx,
-    mpich,
-    nccl,
+    address_lists,
+    environment,
+    hostfiles,
+    kubernetes,
     openmpi,
-    openmpi5_rankfile,
-    openmpi_rankfile,
     slurm,
-    slurm_topology,
     torchrun,
-    torchrun_script,
 )
-from plink.deploy.launchers.format import Format, check_adjacent
-from plink.deploy.launchers.topology import TopologyFormat, in_rank_order
+from plink.deploy.launchers.format import Format, TopologyFormat, check_adjacent, in_rank_order
 from plink.files.cluster import Host
 from plink.files.groups import Group
-
-_MPI = (openmpi, openmpi_rankfile, openmpi5_rankfile, mpich, intelmpi)
-_TRAINING = (torchrun, torchrun_script, env, nccl, horovod, deepspeed, lightgbm, jax, mlx)
 
 # Files that fix the rank of every host.
 FORMATS: dict[str, Format] = {
     found.name: found
     for found in (
-        *(module.FORMAT for module in (hosts, *_MPI, slurm, *_TRAINING)),
-        *kubernetes_jobs.FORMATS,
+        hostfiles.NAMES,
+        *openmpi.FORMATS,
+        hostfiles.MPICH,
+        hostfiles.INTEL_MPI,
+        slurm.HOSTFILE,
+        *torchrun.FORMATS,
+        environment.TORCH,
+        environment.NCCL,
+        hostfiles.HOROVOD,
+        hostfiles.DEEPSPEED,
+        address_lists.LIGHTGBM,
+        environment.JAX,
+        address_lists.MLX,
+        *kubernetes.FORMATS,
     )
 }
 
 # Files that say which hosts are near each other.
-TOPOLOGIES: dict[str, TopologyFormat] = {found.name: found for found in slurm_topology.FORMATS}
+TOPOLOGIES: dict[str, TopologyFormat] = {found.name: found for found in slurm.TOPOLOGIES}
 
 
 def described() -> dict[str, str]:

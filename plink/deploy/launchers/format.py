@@ -1,4 +1,8 @@
-"""What a launcher writer is: a pure function from ordered hosts to the text of a file."""
+"""What a writer of launchers' files is: a pure function from hosts to the text of a file.
+
+A `Format` fixes the rank of every host. A `TopologyFormat` says which hosts are near each other,
+whatever their ranks; a scheduler then decides.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Host
+from plink.files.groups import Group
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,28 @@ class Format:
     def usage_of(self, file: str, ranks: int | None) -> str:
         """The command that uses `file`, for so many ranks; None leaves RANKS to the reader."""
         return filled(self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file})
+
+
+@dataclass(frozen=True)
+class TopologyFormat:
+    """A file that a scheduler reads.
+
+    Args:
+        name: what the user calls it.
+        about: the scheduler and what is written for it, in a line.
+        usage: one command that uses it; FILE is the file.
+        render: groups that hold every host once, none empty, to the text of the file. Raises
+            `WrongUseError` where the scheduler cannot take a name.
+    """
+
+    name: str
+    about: str
+    usage: str
+    render: Callable[[Sequence[Group]], str]
+
+    def usage_of(self, file: str) -> str:
+        """The command that uses `file`."""
+        return filled(self.usage, {"FILE": file})
 
 
 @dataclass(frozen=True)
@@ -89,3 +116,27 @@ def check_adjacent(hosts: Sequence[Host], found: Format) -> None:
                 "plink order without --interleave keeps them together",
             )
         seen.add(host.name)
+
+
+def in_rank_order(hosts: Sequence[Host], groups: Sequence[Group], reader: str) -> list[Group]:
+    """The groups by their first rank, each with its hosts by rank.
+
+    Raises:
+        WrongUseError: there are no groups, or a host is in no group; `reader` reads the file.
+    """
+    if not groups:
+        raise WrongUseError(
+            f"{reader} needs groups of hosts, and the file has none",
+            "plink probe --tool uplinks --groups GROUPS writes them into a cluster file",
+        )
+    group_of = {name: group.name for group in groups for name in group.hosts}
+    members: dict[str, list[str]] = {}
+    for host in hosts:
+        if host.name not in group_of:
+            raise WrongUseError(
+                f"{reader} needs every host in a group, and {host.name!r} is not in one"
+            )
+        names = members.setdefault(group_of[host.name], [])
+        if host.name not in names:
+            names.append(host.name)
+    return [Group(name, names) for name, names in members.items()]

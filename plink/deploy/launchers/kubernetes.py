@@ -2,7 +2,12 @@
 
 The pods of a job share one template, which cannot send each to a node of its own. So the template
 holds a scheduling gate (Kubernetes 1.27), and the script written here gives every pod the node
-of its rank and takes the gate away: of a gated pod, the node selector may be extended.
+of its rank and takes the gate away: the node selector of a gated pod may be extended.
+
+The pod of a rank is found by labels. PyTorchJob: RANK is 0 on the master and the replica index + 1
+on a worker. Trainer v2 and JobSet: the completion index. LeaderWorkerSet: LWS_WORKER_INDEX, in the
+first group. MPIJob: workers stand in its host file by their index (its discover_hosts.sh sorts
+them by name).
 """
 
 from __future__ import annotations
@@ -16,6 +21,9 @@ from plink.files.cluster import Host
 
 GATE = "plink-order"
 
+_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+_TRAINING = "training.kubeflow.org"
+_LWS = "leaderworkerset.sigs.k8s.io"
 # A node's name and the value of its label are lower case, RFC 1123.
 _NODE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 
@@ -63,6 +71,47 @@ def _check(hosts: Sequence[Host], kind: str) -> None:
     check_names(hosts, kind, ipv6=False)
     for host in hosts:
         if not _NODE.fullmatch(host.name):
-            raise refusal(host, kind, "is no name of a node")
+            raise refusal(host, kind, "cannot name a node")
         if host.slots != hosts[0].slots:
             raise refusal(host, kind, f"has {host.slots} slots where others have another number")
+
+
+def _pytorchjob(index: int) -> str:
+    role, replica = ("master", 0) if index == 0 else ("worker", index - 1)
+    return _replica(role, replica)
+
+
+def _mpijob(index: int) -> str:
+    return _replica("worker", index)
+
+
+def _replica(role: str, index: int) -> str:
+    return (
+        f"{_TRAINING}/job-name=$job,{_TRAINING}/replica-type={role},"
+        f"{_TRAINING}/replica-index={index}"
+    )
+
+
+def _trainjob(index: int) -> str:
+    # A TrainJob makes a JobSet of its own name, whose job `node` trains.
+    return (
+        "jobset.sigs.k8s.io/jobset-name=$job,jobset.sigs.k8s.io/replicatedjob-name=node,"
+        f"{_COMPLETION_INDEX}={index}"
+    )
+
+
+def _jobset(index: int) -> str:
+    return f"jobset.sigs.k8s.io/jobset-name=$job,{_COMPLETION_INDEX}={index}"
+
+
+def _leaderworkerset(index: int) -> str:
+    return f"{_LWS}/name=$job,{_LWS}/group-index=0,{_LWS}/worker-index={index}"
+
+
+FORMATS = (
+    kubernetes_format("pytorchjob", "PyTorchJob", _pytorchjob),
+    kubernetes_format("trainjob", "TrainJob", _trainjob),
+    kubernetes_format("mpijob", "MPIJob", _mpijob),
+    kubernetes_format("leaderworkerset", "LeaderWorkerSet", _leaderworkerset),
+    kubernetes_format("jobset", "JobSet", _jobset),
+)

@@ -38,7 +38,7 @@ def check_names(hosts: Sequence[Host], launcher: str, *, ipv6: bool = True) -> N
         if is_ipv6 and not ipv6:
             raise refusal(host, launcher, "is an IPv6 address")
         if not is_ipv6 and not _NAME.fullmatch(host.name):
-            raise refusal(host, launcher, "is no host name")
+            raise refusal(host, launcher, "is not a host name")
 
 
 def master_address(hosts: Sequence[Host], launcher: str) -> str:

@@ -1,4 +1,4 @@
-"""torchrun: one command per host, with the static rendezvous.
+"""torchrun: one command per host, with the static rendezvous, and a script that runs them all.
 
 The c10d rendezvous ignores `--node-rank` and sorts hosts by name; only the static one keeps
 the order. Hosts may differ in slots: torchrun numbers ranks by a running sum over the hosts.
@@ -8,17 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from plink.deploy.launchers.environment import gloo_interface
 from plink.deploy.launchers.format import Format
-from plink.deploy.launchers.gloo import socket_interface
 from plink.deploy.launchers.names import MASTER_PORT, check_names, master_address
 from plink.files.cluster import Host
+
+_HEAD = """\
+#!/bin/sh
+# torchrun on every host, in plink's order. Its arguments are the training script and its options.
+script=
+for word; do
+  script="$script '$(printf %s "$word" | sed "s/'/'\\\\\\\\''/g")'"
+done
+started=
+on() {
+  ssh -n "$1" "$2 $script" &
+  started="$started $!"
+}
+trap 'kill $started 2>/dev/null' INT TERM HUP
+"""
+
+_TAIL = """\
+status=0
+for process in $started; do
+  wait "$process" || status=$?
+done
+exit $status
+"""
 
 
 def commands(hosts: Sequence[Host]) -> list[str]:
     """For every host in rank order, a shell command that lacks the script.
 
     Raises:
-        WrongUseError: a name is none, or rank 0 has no address.
+        WrongUseError: a name is not a host name, or rank 0 has no address.
     """
     check_names(hosts, "torchrun")
     master = master_address(hosts, "torchrun")
@@ -26,7 +49,7 @@ def commands(hosts: Sequence[Host]) -> list[str]:
         " ".join(
             word
             for word in [
-                socket_interface(host),
+                gloo_interface(host),
                 "torchrun",
                 "--rdzv-backend=static",
                 f"--nnodes={len(hosts)}",
@@ -41,17 +64,41 @@ def commands(hosts: Sequence[Host]) -> list[str]:
     ]
 
 
-def render(hosts: Sequence[Host]) -> str:
+def render_commands(hosts: Sequence[Host]) -> str:
     """One line per host: its name, then its command."""
     return "".join(
         f"{host.name} {command}\n" for host, command in zip(hosts, commands(hosts), strict=True)
     )
 
 
-FORMAT = Format(
-    name="torchrun",
-    about="torchrun: one command a host, with the static rendezvous",
-    usage=('while read -r host command; do ssh -n "$host" "$command SCRIPT" & done < FILE; wait'),
-    render=render,
-    adjacent_because="torchrun numbers the ranks of a host one after the other",
+def render_script(hosts: Sequence[Host]) -> str:
+    """A shell script: a line per host, then it waits, and ends with the worst exit status."""
+    lines = [
+        f"on {host.name} {_quoted(command)}\n"
+        for host, command in zip(hosts, commands(hosts), strict=True)
+    ]
+    return _HEAD + "".join(lines) + _TAIL
+
+
+def _quoted(command: str) -> str:
+    return "'" + command.replace("'", "'\\''") + "'"
+
+
+FORMATS = (
+    Format(
+        name="torchrun",
+        about="torchrun: one command a host, with the static rendezvous",
+        usage=(
+            'while read -r host command; do ssh -n "$host" "$command SCRIPT" & done < FILE; wait'
+        ),
+        render=render_commands,
+        adjacent_because="torchrun numbers the ranks of a host one after the other",
+    ),
+    Format(
+        name="torchrun-script",
+        about="torchrun: a script that runs those commands over SSH",
+        usage="sh FILE SCRIPT",
+        render=render_script,
+        adjacent_because="torchrun numbers the ranks of a host one after the other",
+    ),
 )

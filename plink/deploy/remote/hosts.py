@@ -12,8 +12,7 @@ from plink.files.cluster import Host
 from probes.errors import HostError
 from probes.hosts.address import is_address
 from probes.reach import Reached, ReachedHost
-from probes.ssh.session import Session
-from probes.ssh.shell import posix_command
+from probes.ssh.session import Session, posix_command
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -16,7 +16,7 @@ from plink.files.measurement import Matrix
 Pair = tuple[int, int]
 Mask = npt.NDArray[np.bool_]
 
-# Readings of one kind of path differ by so much at most, mostly less (docs/benchmarks.md, Probing).
+# Readings of one kind of path differ by so much at most, mostly less (docs/benchmarks/probing.md).
 _NEAR_FACTOR = 1.35
 
 

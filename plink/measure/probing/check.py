@@ -26,7 +26,7 @@ from plink.measure.probing.run import tool_options
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.visiting import Visits
 from probes.reach import Reached
-from probes.tournament import disjoint_rounds
+from probes.rounds import disjoint_rounds
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from probes.echo.disturbance import DISTURBED
+from probes.echo.readings import DISTURBED
 
 _MOST_NAMED = 3
 # Passes that differ by less than that confirm each other, whatever else the hosts did.

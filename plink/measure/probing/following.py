@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plink.files.round_sample import FollowedSample
+from plink.files.measurement import FollowedSample
 from plink.measure.probing.collectors.rtt import RttCollector
 from probes.samples import Rounds
 from solvers.sampling.sampler import next_rounds

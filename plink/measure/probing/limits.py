@@ -5,7 +5,7 @@ UPLINKS = "uplinks"
 DEFAULT_TOOL = "echo"
 TOOL_NAMES = ("echo", "dpdk", "fping", "trace", "iperf3", UPLINKS)
 # Probes per direction of a pair, each time it meets, where the user does not say
-# (docs/benchmarks.md, Probing).
+# (docs/benchmarks/probing.md).
 DEFAULT_COUNTS = {"echo": 100, "dpdk": 100, "fping": 10, "trace": 3}
 # How often a pair meets at most; those of the other tools meet once.
 DEFAULT_PASSES = {"echo": 5, "dpdk": 5, "fping": 2}

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plink.files.measurement import Measurement
-from plink.files.round_sample import SAMPLE_OPTIONS, Sample
+from plink.files.measurement import SAMPLE_OPTIONS, Measurement, Sample
 from plink.measure.probing.adapters.base import ToolOptions
 from plink.measure.probing.collectors.base import Run
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.tools import TOOLS
-from probes.concurrency import most_pairs, shared_machines
+from probes.facts import most_pairs, shared_machines
 from probes.reach import ReachedHost
 
 

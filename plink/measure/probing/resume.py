@@ -13,8 +13,7 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.document import finite_number
-from plink.files.measurement import Measurement
-from plink.files.round_sample import FollowedSample, recorded_sample
+from plink.files.measurement import FollowedSample, Measurement, recorded_sample
 from plink.files.rtt import RttMeasurement
 from plink.measure.listed import as_listed
 from plink.measure.probing.limits import FOLLOWED_ROUNDS, MAX_COUNT, MAX_PASSES

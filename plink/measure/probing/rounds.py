@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plink.files.round_sample import FollowedSample, RoundSample, Sample
+from plink.files.measurement import FollowedSample, RoundSample, Sample
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
-from probes.sampled_rounds import sampled_rounds
+from probes.rounds import round_robin, rounds_in_all, sampled_rounds
 from probes.samples import Rounds
-from probes.tournament import round_robin, rounds_in_all
 from solvers.sampling.sampler import usual_share
 
 # More hosts, and the user is told what all rounds are.

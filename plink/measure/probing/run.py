@@ -11,8 +11,7 @@ from typing import Any
 from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
-from plink.files.measurement import Measurement
-from plink.files.round_sample import FollowedSample, Sample
+from plink.files.measurement import FollowedSample, Measurement, Sample
 from plink.measure.probing.adapters.base import ToolOptions
 from plink.measure.probing.beginning import begin
 from plink.measure.probing.collectors.base import Collector, Run
@@ -34,8 +33,8 @@ from plink.measure.probing.rounds import advice, chosen_sample, directed_pairs, 
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.measure.probing.visiting import visits_of
-from probes.concurrency import most_pairs
 from probes.errors import OptionError
+from probes.facts import most_pairs
 from probes.reach import Reached, ReachedHost
 from probes.samples import Rounds
 

@@ -18,15 +18,14 @@ from plink.measure.probing.collectors.uplinks import LinkCollector, UplinkCollec
 from plink.measure.probing.limits import UPLINKS
 from plink.measure.probing.records import address_options, as_before
 from plink.measure.probing.request import ProbeRequest
-from probes.concurrency import most_pairs, shared_machines
+from probes.facts import most_pairs, shared_machines
 from probes.iperf3.commands import TransferOptions
 from probes.reach import Reached, ReachedHost
 from probes.samples import Rounds
 from probes.uplinks import tool as uplinks
 from probes.uplinks.at_once import AtOnce, at_once
 from probes.uplinks.links import measure as measure_links
-from probes.uplinks.plan import plan_links
-from probes.uplinks.turns import Turn, plan_turns
+from probes.uplinks.plan import Turn, plan_links, plan_turns
 
 # TCP connections that share an uplink need longer to settle than one by itself.
 _DURATION_S = 2

@@ -6,10 +6,10 @@ from plink.base.errors import WrongUseError
 from plink.optimize.orders.slots import modelled
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 
-def algorithm_for(name: str, filling: Filling) -> Algorithm:
+def algorithm_for(name: str, filling: RankLayout) -> Algorithm:
     """The algorithm of that name.
 
     Raises:

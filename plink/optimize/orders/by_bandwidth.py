@@ -18,12 +18,12 @@ from plink.files.order_bandwidth import OrderBandwidth
 from plink.model.bandwidth_distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.optimize.orders.algorithms import algorithm_for
 from plink.optimize.orders.slots import modelled, placed_on
-from solvers.bottleneck.search import BottleneckSolution, solve
+from solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
 from solvers.bottleneck.used import Used
 from solvers.collectives.form import Form, RingForm
 from solvers.orders.solution import Progress
-from solvers.slots import search as slots_search
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
+from solvers.slots.slot_search import cost_with_slots
 
 NAME = "bandwidth"
 _SOLVER = "threshold"
@@ -37,7 +37,7 @@ _US_PER_S = 1e6
 
 @dataclass(frozen=True)
 class BandwidthTask:
-    """What an order by bandwidth is asked for; members as in `plink.optimize.orders.solve.Task`.
+    """What an order by bandwidth is asked for; members as `ordering.OrderRequest` has them.
 
     Args:
         hosts: the cluster's, with the slots that count.
@@ -47,7 +47,7 @@ class BandwidthTask:
 
     algorithm: str
     hosts: Sequence[Host]
-    filling: Filling
+    filling: RankLayout
     seed: int
     time_limit_s: float
     threads: int
@@ -79,7 +79,6 @@ def refuse_options(*, prove_s: float, is_interleaved: bool) -> None:
 
 def order_by_bandwidth(
     cluster: Cluster,
-    made_from: str | None,
     task: BandwidthTask,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Order:
@@ -87,7 +86,6 @@ def order_by_bandwidth(
 
     Args:
         cluster: hosts and bandwidths between them.
-        made_from: the hash of the cluster file.
         task: what is wanted.
         on_progress: told of the time in µs that a Gbit takes over the slowest pair.
 
@@ -100,7 +98,7 @@ def order_by_bandwidth(
     peers = modelled(algorithm, task.filling)
     form = algorithm.form(peers.ranks)
     given = list(range(len(task.hosts)))
-    best = solve(
+    best = search_by_bottleneck(
         form,
         found.s_per_gbit,
         peers,
@@ -134,7 +132,7 @@ def order_by_bandwidth(
         seconds=time.monotonic() - start,
         filled_pairs=found.filled_pairs,
         unmeasured_hosts=[name for name in found.unmeasured_hosts if name in names],
-        made_from=made_from,
+        made_from=cluster.file_hash,
         groups=tuple(cluster.groups),
         bandwidth=bandwidth,
         **bandwidth.times(),
@@ -142,13 +140,13 @@ def order_by_bandwidth(
 
 
 def _figures(
-    matrix: Matrix, form: Form, peers: Filling, best: BottleneckSolution, task: BandwidthTask
+    matrix: Matrix, form: Form, peers: RankLayout, best: BottleneckSolution, task: BandwidthTask
 ) -> dict[str, Any]:
     """Bottleneck and sum of the best order, and of others, as `OrderBandwidth` names them."""
     used = Used(form, peers)
 
     def figures(order: Sequence[int]) -> tuple[float, float]:
-        return used.farthest(matrix, order), slots_search.cost(form, matrix, peers, order)
+        return used.farthest(matrix, order), cost_with_slots(form, matrix, peers, order)
 
     rng = np.random.default_rng([task.seed, task.random_orders])
     orders = (rng.permutation(len(matrix)).tolist() for _ in range(task.random_orders))

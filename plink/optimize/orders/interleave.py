@@ -11,11 +11,11 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.optimize.orders.objectives import ContentionObjective, Found, LatencyObjective, Objective
 from solvers.collectives.form import RingForm
-from solvers.orders.search import solve
+from solvers.orders.latency_search import search_by_latency
 from solvers.slots.anneal import anneal_order
 from solvers.slots.condense import padded
-from solvers.slots.filling import Filling
-from solvers.slots.search import by_slot, slots_bound
+from solvers.slots.layout import RankLayout
+from solvers.slots.slot_search import by_slot, slots_bound
 
 # The search keeps a matrix of all slots.
 _MOST_SLOTS = 4096
@@ -26,7 +26,7 @@ _PROOF_SHARE = 0.2
 _LEAST_GAIN = 1e-6
 
 
-def check_size(filling: Filling) -> None:
+def check_size(filling: RankLayout) -> None:
     """Refuse more slots than are searched one by one.
 
     Raises:
@@ -75,11 +75,11 @@ def apart(
     return replace(kept, ended_by=found.ended_by), placement
 
 
-def _host_of_slot(filling: Filling) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def _host_of_slot(filling: RankLayout) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     return np.repeat(np.arange(filling.hosts), filling.slots)
 
 
-def _slots_in_order(filling: Filling, order: Sequence[int]) -> list[int]:
+def _slots_in_order(filling: RankLayout, order: Sequence[int]) -> list[int]:
     """Every host's slots in an order of hosts; those of the host that is filled in part, too."""
     first = np.concatenate([[0], np.cumsum(filling.slots)])
     return [slot for host in order for slot in range(int(first[host]), int(first[host + 1]))]
@@ -93,7 +93,7 @@ def _by_latency(
         raise TypeError("a ring's ranks are adjacent")
     proof_s = _PROOF_SHARE * time_limit_s
     limits = objective.limits
-    found = solve(
+    found = search_by_latency(
         padded(objective.form, sum(filling.slots)),
         by_slot(objective.matrix_us, filling),
         _slots_in_order(filling, order),

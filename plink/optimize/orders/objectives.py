@@ -23,18 +23,21 @@ from plink.model.gaps import (
 )
 from solvers.collectives.form import Form, RingForm
 from solvers.collectives.table import PeerTable
-from solvers.contention import search as contention_search
+from solvers.contention.contention_search import (
+    ContentionProgress,
+    ContentionSolution,
+    search_by_contention,
+)
 from solvers.contention.network import Network
-from solvers.contention.search import ContentionSolution, search
 from solvers.contention.starts import in_sequence
 from solvers.contention.time import Clock
 from solvers.exact.prove import EngineMissingError, prove
 from solvers.exact.verdict import Engine, Verdict
 from solvers.orders.solution import Progress
-from solvers.slots import search as slots_search
 from solvers.slots.anneal import anneal_order
 from solvers.slots.bound import least_cost
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
+from solvers.slots.slot_search import cost_with_slots, over_hosts, search_with_slots
 from solvers.slots.uneven import TURNS, by_places
 
 OnProgress = Callable[[Progress], None]
@@ -83,7 +86,7 @@ class Objective(Protocol):
         """Of the buffer whose time it predicts."""
 
     @property
-    def filling(self) -> Filling:
+    def filling(self) -> RankLayout:
         """How the algorithm's ranks fill the hosts."""
 
     def cost_us(self, order: Sequence[int]) -> float:
@@ -120,7 +123,7 @@ class LatencyObjective:
 
     form: Form
     matrix_us: Matrix
-    filling: Filling
+    filling: RankLayout
     threads: int = 1
     name: str = "latency"
     size_bytes: int | None = None
@@ -128,7 +131,7 @@ class LatencyObjective:
 
     def cost_us(self, order: Sequence[int]) -> float:
         """The cost of an order."""
-        return slots_search.cost(self.form, self.matrix_us, self.filling, order)
+        return cost_with_slots(self.form, self.matrix_us, self.filling, order)
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
         """From what to what a placement costs."""
@@ -149,7 +152,7 @@ class LatencyObjective:
             return self._solve_with_gaps(given, self.limits, seed, time_limit_s, on_progress)
         # The search for a ring proves its bound itself.
         proof_s = 0.0 if isinstance(self.form, RingForm) else _PROOF_SHARE * time_limit_s
-        found = slots_search.solve(
+        found = search_with_slots(
             self.form,
             self.matrix_us,
             self.filling,
@@ -207,7 +210,7 @@ class LatencyObjective:
         Raises:
             WrongUseError: the engine is not installed, or hosts are chosen or differ in slots.
         """
-        form = slots_search.over_hosts(self.form, self.filling)
+        form = over_hosts(self.form, self.filling)
         if form is None or not self.filling.takes_all_hosts:
             raise WrongUseError(
                 "no exact engine proves a choice of hosts, nor the order of hosts with different "
@@ -263,7 +266,7 @@ class ContentionObjective:
 
     table: PeerTable
     network: Network
-    filling: Filling
+    filling: RankLayout
     by_latency: LatencyObjective
     size_bytes: int
     name: str = "contention"
@@ -307,7 +310,7 @@ class ContentionObjective:
         position_of = self._position_of()
         if position_of is None:
             return self._by_whole_orders(starts, seed, left_s, on_progress)
-        found = search(
+        found = search_by_contention(
             self.table,
             self.network,
             starts,
@@ -360,7 +363,7 @@ class ContentionObjective:
         """Annealing in which every order's time is predicted anew; no bound is known."""
 
         def search_places(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
-            found = search(
+            found = search_by_contention(
                 self.table,
                 self.network,
                 [start],
@@ -390,10 +393,10 @@ class ContentionObjective:
         return Found(order, self.cost_us(order), 0.0, _CONTENTION, steps, ended_by)
 
 
-def _in_us(on_progress: OnProgress) -> Callable[[contention_search.Progress], None]:
+def _in_us(on_progress: OnProgress) -> Callable[[ContentionProgress], None]:
     """Tell of a search in seconds as of one in µs."""
 
-    def tell(progress: contention_search.Progress) -> None:
+    def tell(progress: ContentionProgress) -> None:
         on_progress(Progress(progress.seconds, progress.time_s * 1e6, progress.lower_bound_s * 1e6))
 
     return tell

@@ -11,7 +11,7 @@ from plink.base.text import counted
 from plink.files.cluster import Host
 from plink.files.order import Order
 from solvers.collectives.algorithm import Algorithm
-from solvers.slots.filling import Filling
+from solvers.slots.layout import RankLayout
 
 # What --slots takes.
 MAX_SLOTS = 65536
@@ -22,7 +22,7 @@ def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
     return list(hosts) if slots is None else [replace(host, slots=slots) for host in hosts]
 
 
-def filling_of(hosts: Sequence[Host], ranks: int | None) -> Filling:
+def filling_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
     """How so many ranks fill hosts: all their slots for None.
 
     Raises:
@@ -38,7 +38,7 @@ def filling_of(hosts: Sequence[Host], ranks: int | None) -> Filling:
             if needed <= MAX_SLOTS
             else None,
         )
-    return Filling(slots, sum(slots) if ranks is None else ranks)
+    return RankLayout(slots, sum(slots) if ranks is None else ranks)
 
 
 def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
@@ -59,7 +59,7 @@ def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
     ]
 
 
-def modelled(algorithm: Algorithm, filling: Filling) -> Filling:
+def modelled(algorithm: Algorithm, filling: RankLayout) -> RankLayout:
     """The filling that an algorithm's peers are placed by: ranks, or hosts with one peer each.
 
     Raises:
@@ -74,7 +74,7 @@ def modelled(algorithm: Algorithm, filling: Filling) -> Filling:
             "leave out --ranks, or give all hosts as many slots with --slots",
         )
     hosts = filling.hosts if filling.takes_all_hosts else filling.fewest_hosts
-    return Filling([1] * filling.hosts, hosts)
+    return RankLayout([1] * filling.hosts, hosts)
 
 
 @dataclass(frozen=True)

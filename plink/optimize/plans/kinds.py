@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from plink.plans.forest import Forest, make_forest
-from solvers.contention.network import Floats, Network
-from solvers.forests.double_tree import double_tree
-from solvers.forests.flat import flat
-from solvers.forests.groups import with_every_host_grouped
+from solvers.contention.network import Floats, Network, with_every_host_grouped
 from solvers.forests.inside_hosts import inside_hosts
-from solvers.forests.ring import ring
+from solvers.forests.kinds import double_tree, flat, ring, two_level
 from solvers.forests.routes import Indices, Routes
-from solvers.forests.two_level import two_level
-from solvers.ring.search import solve
+from solvers.ring.ring_search import search_ring
 
 KINDS = ("2lha", "flat", "ring", "tree")
 
@@ -47,12 +43,7 @@ def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Fo
     # With a rank on each host, hosts are ranks.
     is_one_each = len(host_of) == network.hosts
     routes = over_hosts if is_one_each else inside_hosts(over_hosts, host_of)
-    return make_forest(routes.weights, routes.reduce_parents, routes.broadcast_parents)
-
-
-def as_routes(forest: Forest) -> Routes:
-    """The forest as solvers have it."""
-    return Routes(forest.shares, forest.reduce_parents, forest.broadcast_parents)
+    return make_forest(*routes)
 
 
 def near_order(network: Network, seed: int, distance: Floats | None = None) -> list[int]:
@@ -76,7 +67,7 @@ def near_order(network: Network, seed: int, distance: Floats | None = None) -> l
     crosses = (group_of[:, None] != group_of[None, :]).astype(np.float64)
     # One crossing more is dearer than all that distances can save.
     penalty = max(1.0, float(distance.max())) * network.hosts
-    found = solve(distance + penalty * crosses, seed=seed, time_limit_s=_ORDER_TIME_LIMIT_S)
+    found = search_ring(distance + penalty * crosses, seed=seed, time_limit_s=_ORDER_TIME_LIMIT_S)
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
     order = list(found.order)

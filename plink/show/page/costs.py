@@ -8,8 +8,19 @@ from plink.base.size import format_size
 from plink.base.text import counted, range_text, rtt_text, share_text
 from plink.files.order import Order
 from plink.optimize.orders.quality import confirmation, doubt
-from plink.show.page.colours import BETWEEN, NO_GROUP_COLOUR, WITHIN
-from plink.show.page.parts import INK, LINE, Figure, Paragraph, Part, Section, plotly_text, rounded
+from plink.show.page.parts import (
+    BETWEEN,
+    INK,
+    LINE,
+    NO_GROUP_COLOUR,
+    WITHIN,
+    Figure,
+    Paragraph,
+    Part,
+    Section,
+    plotly_text,
+    rounded,
+)
 from plink.show.page.subject import NamedOrder, Subject
 from plink.show.terminal.order import has_bound, hosts_text, no_cheaper, savings_text, unproven
 

@@ -10,9 +10,9 @@ import numpy as np
 from plink.base.text import counted, rtt_text
 from plink.files.measurement import Matrix
 from plink.files.rtt import percentile_name
-from plink.show.page.colours import NO_GROUP
 from plink.show.page.parts import (
     INK,
+    NO_GROUP,
     SELF,
     Figure,
     Legend,

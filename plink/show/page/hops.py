@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from plink.base.text import counted
 from plink.files.order import Order
-from plink.show.page.colours import BETWEEN, NO_GROUP, WITHIN
-from plink.show.page.parts import LINE, MUTED, Figure, rounded
+from plink.show.page.parts import BETWEEN, LINE, MUTED, NO_GROUP, WITHIN, Figure, rounded
 from plink.show.page.subject import NamedOrder, Subject
 
 # More bars are too narrow for a pattern.

@@ -1,4 +1,6 @@
-"""What a section of a report is made of. No HTML here: texts are plain, and not to be trusted."""
+"""What a section of a report is made of. No HTML here: texts are plain, and not to be trusted.
+
+Groups have both a colour and a symbol of their own, so that no reader depends on colour alone."""
 
 from __future__ import annotations
 
@@ -16,6 +18,17 @@ LINE = "var(--line)"
 SELF = "var(--self)"
 
 _LONGEST_NAME = 40
+# Okabe and Ito, "Color Universal Design" (2008), without black and yellow, which one of a light
+# and a dark page hides.
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7")
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
+_CYCLE = 24
+
+NO_GROUP = -1
+NO_GROUP_COLOUR = "#8c8c8c"
+
+WITHIN = "#0072b2"
+BETWEEN = "#d55e00"
 
 
 @dataclass(frozen=True)
@@ -110,3 +123,15 @@ def plotly_names(names: Sequence[str]) -> list[str]:
 def rounded(value: float, digits: int = 4) -> float:
     """A number with so many significant digits: a page holds many, and nobody reads more."""
     return float(f"{value:.{digits}g}")
+
+
+def group_colour(shade: int) -> str:
+    """A colour for each number (`Subject.shade_of`); -1 is no group."""
+    return NO_GROUP_COLOUR if shade == NO_GROUP else _COLOURS[shade % len(_COLOURS)]
+
+
+def group_symbol(shade: int) -> str:
+    """A symbol for each number: with the colour, distinct for 48 of them."""
+    if shade == NO_GROUP:
+        return "circle-open"
+    return _SYMBOLS[(shade + shade // _CYCLE) % len(_SYMBOLS)]

@@ -8,14 +8,16 @@ import numpy as np
 
 from plink.base.text import share_text
 from plink.model.denoising import measured_hosts, readings_between
-from plink.show.page.colours import NO_GROUP, group_colour, group_symbol
 from plink.show.page.parts import (
     LINE,
     MUTED,
+    NO_GROUP,
     Figure,
     Paragraph,
     Part,
     Section,
+    group_colour,
+    group_symbol,
     plotly_text,
     rounded,
 )

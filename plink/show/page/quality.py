@@ -10,12 +10,21 @@ import numpy.typing as npt
 
 from plink.base.text import share_text
 from plink.files.rtt import RttMeasurement, percentile_name
-from plink.show.page.colours import BETWEEN, WITHIN
-from plink.show.page.parts import LINE, Figure, Paragraph, Part, Section, Table, rounded
+from plink.show.page.parts import (
+    BETWEEN,
+    LINE,
+    WITHIN,
+    Figure,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    rounded,
+)
 from plink.show.page.subject import Subject
 from plink.show.terminal.facts import facts, failures, notes
 from plink.show.terminal.summary import summarise
-from probes.echo.disturbance import DISTURBED
+from probes.echo.readings import DISTURBED
 
 Vector = npt.NDArray[np.float64]
 

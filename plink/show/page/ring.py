@@ -1,17 +1,40 @@
-"""An order as a ring over the groups, beside the given one."""
+"""An order as a ring over the groups, beside the given one: hosts on a circle, groups together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from plink.base.text import counted
-from plink.show.page.circle import rings
-from plink.show.page.colours import NO_GROUP
-from plink.show.page.hops import hop_bars, leaving
-from plink.show.page.parts import Paragraph, Part, Section
+from plink.show.page.hops import hop_bars, leaves_group, leaving, staying_title
+from plink.show.page.parts import (
+    BETWEEN,
+    MUTED,
+    NO_GROUP,
+    WITHIN,
+    Figure,
+    Paragraph,
+    Part,
+    Section,
+    group_colour,
+    group_symbol,
+    plotly_text,
+    rounded,
+)
 from plink.show.page.subject import NamedOrder, Subject
 
 _LEAST_HOSTS = 3
+# Empty places on the circle between two groups.
+_GAP = 1.5
+_MAX_NAMES = 32
+_MAX_LEGEND = 16
+# More lines are thin and through each other.
+_MANY = 64
+# The opacity of a host without a rank.
+_LEFT_OUT = 0.3
 
 
 def ring_section(subject: Subject) -> Section | None:
@@ -57,3 +80,147 @@ def _compared(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str:
         f"another; in the given order {given} do. A ring over "
         f"{counted(groups, 'group')}{lone} has at least {least}."
     )
+
+
+def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) -> Figure:
+    """Hosts on circles, groups together, joined from rank to rank: a circle for each order.
+
+    Args:
+        subject: whose hosts they are.
+        orders: a title and the hosts in rank order, each.
+        name: of the figure.
+    """
+    places = _places(subject)
+    traces: list[dict[str, Any]] = []
+    layout: dict[str, Any] = {"hovermode": "closest", "showlegend": True, "annotations": []}
+    layout["legend"] = {"orientation": "h", "y": -0.02, "yanchor": "top"}
+    width = 1.0 / len(orders)
+    for number, (title, ranks) in enumerate(orders):
+        suffix = "" if number == 0 else str(number + 1)
+        axes = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+        traces += [
+            {**trace, **axes, "showlegend": trace["showlegend"] and number == 0}
+            for trace in _ring(subject, ranks, places)
+        ]
+        domain = [number * width + 0.01, (number + 1) * width - 0.01]
+        hidden = {"visible": False, "range": [-1.25, 1.25]}
+        layout[f"xaxis{suffix}"] = {**hidden, "domain": domain, "constrain": "domain"}
+        layout[f"yaxis{suffix}"] = {**hidden, "scaleanchor": f"x{suffix}", "anchor": f"x{suffix}"}
+        layout["annotations"].append(
+            {
+                "text": plotly_text(title[:60]),
+                "showarrow": False,
+                "xref": "paper",
+                "yref": "paper",
+                "x": sum(domain) / 2.0,
+                "y": 1.0,
+                "yanchor": "bottom",
+            }
+        )
+    return Figure(
+        name,
+        traces,
+        layout,
+        520,
+        "Hosts stand on a circle, groups side by side, and every rank is joined to the next. "
+        "Orange hops leave a group (dashed where they are few), blue ones stay: a good ring runs "
+        "around the circle, one that ignores the network crosses it again and again.",
+        f"rings of {len(subject.names)} hosts",
+    )
+
+
+def _places(subject: Subject) -> npt.NDArray[np.float64]:
+    """(N, 2) the hosts on a circle of radius 1, from the top clockwise, groups apart."""
+    sequence = np.array(subject.sequence)
+    groups = subject.group_of[sequence]
+    is_new = groups != np.roll(groups, 1)
+    offset = np.arange(len(sequence)) + _GAP * np.cumsum(is_new)
+    total = len(sequence) + _GAP * max(1, int(is_new.sum()))
+    angle = np.pi / 2.0 - 2.0 * np.pi * offset / total
+    places = np.empty((len(sequence), 2))
+    places[sequence] = np.column_stack([np.cos(angle), np.sin(angle)])
+    return places
+
+
+def _ring(
+    subject: Subject, ranks: Sequence[int], places: npt.NDArray[np.float64]
+) -> list[dict[str, Any]]:
+    """Hops within groups, hops between groups, and a trace of hosts for each group."""
+    leaves = leaves_group(subject, ranks)
+    dash = "dash" if leaves.sum() <= _MANY else "solid"
+    staying = {"color": WITHIN if subject.groups else MUTED, "dash": "solid"}
+    kinds = (
+        (staying, staying_title(subject), np.flatnonzero(~leaves)),
+        ({"color": BETWEEN, "dash": dash}, "leaves the group", np.flatnonzero(leaves)),
+    )
+    lines = [_lines(title, line, places, ranks, rows) for line, title, rows in kinds if rows.size]
+    rank_of = {host: rank for rank, host in enumerate(ranks)}
+    groups = subject.shown_groups
+    has_legend = 1 < len(groups) <= _MAX_LEGEND
+    marks = [_marks(subject, group, places, rank_of) for group in groups]
+    return [*lines, *({**mark, "showlegend": has_legend} for mark in marks)]
+
+
+def _lines(
+    title: str,
+    line: dict[str, Any],
+    places: npt.NDArray[np.float64],
+    ranks: Sequence[int],
+    rows: npt.NDArray[np.intp],
+) -> dict[str, Any]:
+    """The hops from the hosts of these ranks, each to the next rank's."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for row in rows:
+        here, there = places[ranks[row]], places[ranks[(row + 1) % len(ranks)]]
+        x += [rounded(here[0]), rounded(there[0]), None]
+        y += [rounded(here[1]), rounded(there[1]), None]
+    is_many = len(rows) > _MANY
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": title,
+        "showlegend": True,
+        "x": x,
+        "y": y,
+        "opacity": 0.5 if is_many else 1.0,
+        "line": {**line, "width": 1 if is_many else 2},
+        "hoverinfo": "skip",
+    }
+
+
+def _marks(
+    subject: Subject, group: int, places: npt.NDArray[np.float64], rank_of: dict[int, int]
+) -> dict[str, Any]:
+    """The hosts of a group."""
+    hosts = [int(host) for host in np.flatnonzero(subject.group_of == group)]
+    name = "no group" if group == NO_GROUP else subject.groups[group].name
+    has_names = len(places) <= _MAX_NAMES
+    return {
+        "type": "scatter",
+        "mode": "markers+text" if has_names else "markers",
+        "name": plotly_text(name[:40]),
+        "x": [rounded(places[host, 0]) for host in hosts],
+        "y": [rounded(places[host, 1]) for host in hosts],
+        "text": [subject.labels[host] for host in hosts],
+        "textposition": [_beside(places[host]) for host in hosts],
+        "textfont": {"size": 10},
+        "customdata": [
+            f"place {rank_of[host]}" if host in rank_of else "left out" for host in hosts
+        ],
+        "marker": {
+            "color": group_colour(subject.shade_of[group]),
+            "symbol": group_symbol(subject.shade_of[group]),
+            "opacity": [1.0 if host in rank_of else _LEFT_OUT for host in hosts],
+            "size": 10 if has_names else max(4, min(8, 1600 // len(places))),
+        },
+        "hovertemplate": "%{text}, %{customdata}<extra>%{fullData.name}</extra>",
+    }
+
+
+def _beside(place: npt.NDArray[np.float64]) -> str:
+    """On which side of its mark a host's name is outside the circle."""
+    x, y = place
+    vertical = "top" if y > 0.5 else "bottom" if y < -0.5 else "middle"
+    horizontal = "right" if x > 0.3 else "left" if x < -0.3 else "center"
+    return f"{vertical} {horizontal}"

@@ -11,10 +11,22 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.autotune.log.history import Change, History
-from plink.autotune.tuner.decision import Action
+from plink.autotune.tuner.interface import Action
 from plink.base.text import counted
-from plink.show.page.colours import BETWEEN, NO_GROUP_COLOUR, WITHIN, group_colour, group_symbol
-from plink.show.page.parts import INK, LINE, MUTED, Figure, plotly_names, plotly_text, rounded
+from plink.show.page.parts import (
+    BETWEEN,
+    INK,
+    LINE,
+    MUTED,
+    NO_GROUP_COLOUR,
+    WITHIN,
+    Figure,
+    group_colour,
+    group_symbol,
+    plotly_names,
+    plotly_text,
+    rounded,
+)
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,11 +1,20 @@
-"""The algorithms that `plink order` and `plink predict` know, as a table."""
+"""The algorithms that plink knows, and what each is predicted to cost, as tables."""
 
 from __future__ import annotations
 
+from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from plink.base.size import format_size
+from plink.base.text import counted, printable, range_text, rtt_text, share_text
+from plink.model.gaps import Range
+from plink.optimize.forecast import RANDOM_ORDERS, Forecast, Row
+from plink.optimize.prediction import Cost
 from plink.show.terminal.paper import paper
 from solvers.collectives.registry import ALGORITHMS
+
+_OTHER = {"contention": "latency", "latency": "contention"}
 
 
 def print_algorithms() -> None:
@@ -16,3 +25,97 @@ def print_algorithms() -> None:
     for name, algorithm in ALGORITHMS.items():
         table.add_row(name, algorithm.about)
     paper(None).console.print(table)
+
+
+def print_forecast(console: Console, found: Forecast, objective: str | None) -> None:
+    """Print the table, and which algorithms refuse so many ranks.
+
+    Args:
+        console: where.
+        found: what is predicted.
+        objective: which cost to compare; None for contention where it is known.
+    """
+    chosen = objective or ("contention" if found.has_times else "latency")
+    console.print(Text(_heading(found), style="bold"))
+    console.print(Text(_explained(chosen), style="dim"))
+    console.print()
+    console.print(_table(found, chosen))
+    if found.refused:
+        console.print()
+    for _, reason in found.refused:
+        console.print(Text(printable(reason), style="dim"))
+
+
+def _heading(found: Forecast) -> str:
+    hosts = counted(found.hosts, "host")
+    ranks = "" if found.ranks == found.hosts else f", {counted(found.ranks, 'rank')}"
+    return f"{printable(found.source)}: {format_size(found.size_bytes)} on {hosts}{ranks}"
+
+
+def _explained(chosen: str) -> str:
+    costs = {"contention": "times under contention", "latency": "sums of latencies"}[chosen]
+    return f"predicted {costs}; random is the median of {RANDOM_ORDERS} orders"
+
+
+def _table(found: Forecast, chosen: str) -> Table:
+    has_order = any(row.order is not None for row in found.rows)
+    other = _OTHER[chosen]
+    has_other = any(_cost(row.given, other) is not None for row in found.rows)
+    has_range = any(_range(_best(row), chosen) is not None for row in found.rows)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
+    table.add_column("algorithm", overflow="fold")
+    titles = [
+        *(["order", "given"] if has_order else ["given"]),
+        *("random", "of random"),
+        *([other] if has_other else []),
+    ]
+    if has_range:
+        titles.insert(1, "range")
+    for title in titles:
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in found.rows:
+        costs = [row.order] if row.order is not None else []
+        cells = [_shown(cost, chosen) for cost in (*costs, row.given, row.random)]
+        if has_range:
+            cells.insert(1, _range_shown(_best(row), chosen))
+        cells.append(_share(row, chosen))
+        if has_other:
+            cells.append(_shown(_best(row), other))
+        table.add_row(row.algorithm, *cells)
+    return table
+
+
+def _best(row: Row) -> Cost:
+    """What the table is about: the order, or the given one where there is no other."""
+    return row.given if row.order is None else row.order
+
+
+def _share(row: Row, chosen: str) -> str:
+    """Of a random order's cost."""
+    cost, random = _cost(_best(row), chosen), _cost(row.random, chosen)
+    return share_text(cost / random) if cost is not None and random else "-"
+
+
+def _cost(cost: Cost, form: str) -> float | None:
+    """In µs."""
+    if form == "latency":
+        return cost.latency_us
+    return None if cost.time_s is None else cost.time_s * 1e6
+
+
+def _range(cost: Cost, form: str) -> Range | None:
+    """In µs."""
+    if form == "latency" or cost.time_range_s is None:
+        return cost.latency_range_us if form == "latency" else None
+    low_s, high_s = cost.time_range_s
+    return low_s * 1e6, None if high_s is None else high_s * 1e6
+
+
+def _range_shown(cost: Cost, form: str) -> str:
+    found = _range(cost, form)
+    return "-" if found is None else range_text(*found)
+
+
+def _shown(cost: Cost, form: str) -> str:
+    value_us = _cost(cost, form)
+    return "-" if value_us is None else rtt_text(value_us)

@@ -1,4 +1,4 @@
-"""What a cluster file says of bandwidth, in numbers and as facts for its page."""
+"""What a cluster file says of bandwidth: between hosts as facts, of groups' uplinks as a table."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from plink.base.text import bandwidth_text, counted
+from plink.base.text import bandwidth_text, counted, printable
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
+from plink.files.groups import Uplink
 from plink.files.measurement import without_nones
-from plink.show.terminal.facts import Fact, failures, how, notes
-from plink.show.terminal.uplinks import oversubscription
+from plink.show.terminal.facts import Fact, aligned, failures, how, notes
 
 _SHOWN = 3
+UPLINK_HEADER = ("group", "hosts", "sends", "receives", "hosts' links", "oversubscribed")
+_UNKNOWN = "-"
 
 
 def bandwidth_facts(cluster: Cluster) -> list[Fact]:
@@ -76,3 +78,59 @@ def _slowest(names: Sequence[str], bandwidth: BandwidthMeasurement) -> list[str]
     return [
         f"{bandwidth_text(float(bandwidth.gbit_s[i, j]))} {names[i]} → {names[j]}" for i, j in pairs
     ]
+
+
+def uplink_lines(cluster: Cluster) -> list[str]:
+    """The table of a cluster's uplinks, heading first; empty where none was measured."""
+    if cluster.uplinks is None:
+        return []
+    lines = aligned([UPLINK_HEADER, *uplink_rows(cluster)])
+    if any(uplink.send_is_lower_bound or uplink.receive_is_lower_bound for uplink in _all(cluster)):
+        lines.append("≥: at least; something else, as the other groups' links, may be the limit")
+    return lines
+
+
+def uplink_rows(cluster: Cluster) -> list[tuple[str, ...]]:
+    """A row of texts an uplink, under `UPLINK_HEADER`."""
+    sizes = {group.name: len(group.hosts) for group in cluster.groups}
+    return [_row(uplink, sizes.get(uplink.group)) for uplink in _all(cluster)]
+
+
+def oversubscription(uplink: Uplink) -> float | None:
+    """How many times more a group's hosts can do by themselves than its uplink carries."""
+    carried = [rate for rate in (uplink.send_gbit_s, uplink.receive_gbit_s) if rate]
+    if uplink.hosts_gbit_s is None or not carried:
+        return None
+    return max(1.0, uplink.hosts_gbit_s / min(carried))
+
+
+def _all(cluster: Cluster) -> Sequence[Uplink]:
+    return () if cluster.uplinks is None else cluster.uplinks.uplinks
+
+
+def _row(uplink: Uplink, hosts: int | None) -> tuple[str, ...]:
+    ratio = oversubscription(uplink)
+    # The ratio is of the smaller direction; what that one has as its least is the ratio's most.
+    least = min((rate, bound) for rate, bound in _directions(uplink)) if ratio else (0.0, False)
+    return (
+        printable(uplink.group),
+        _UNKNOWN if hosts is None else str(hosts),
+        _rate(uplink.send_gbit_s, is_lower_bound=uplink.send_is_lower_bound),
+        _rate(uplink.receive_gbit_s, is_lower_bound=uplink.receive_is_lower_bound),
+        _rate(uplink.hosts_gbit_s),
+        _UNKNOWN if ratio is None else f"{'≤ ' if least[1] else ''}{ratio:.1f}:1",
+    )
+
+
+def _directions(uplink: Uplink) -> list[tuple[float, bool]]:
+    both = (
+        (uplink.send_gbit_s, uplink.send_is_lower_bound),
+        (uplink.receive_gbit_s, uplink.receive_is_lower_bound),
+    )
+    return [(rate, bound) for rate, bound in both if rate]
+
+
+def _rate(gbit_s: float | None, *, is_lower_bound: bool = False) -> str:
+    if gbit_s is None:
+        return _UNKNOWN
+    return f"{'≥ ' if is_lower_bound else ''}{bandwidth_text(gbit_s)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -83,6 +83,18 @@ def table(rows: Sequence[Fact], separator: str = "\n") -> Table:
         # Text, not markup: brackets in a host's name or a reason are just brackets.
         grid.add_row(Text(label), Text(separator.join(lines)))
     return grid
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Rows as lines of columns; those numbered in `left` begin together, the others end so."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if number in left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def _pairs(pairs: Sequence[Pair]) -> list[str]:

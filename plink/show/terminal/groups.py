@@ -14,13 +14,13 @@ from plink.files.groups import Group
 from plink.model.capacity import Capacity
 from plink.optimize.groups.more_passes import more_passes
 from plink.optimize.groups.truth import Judgement
-from plink.show.terminal.uplinks import aligned
+from plink.show.terminal.facts import aligned
 from solvers.groups.grouping import traffic
 from solvers.groups.levels import LIKELY, SURE
 
 _UNKNOWN = "-"
 _SHOWN = 8
-HEADER = ("group", "hosts", "within", "to next", "sure", "uplink", "members")
+GROUP_HEADER = ("group", "hosts", "within", "to next", "sure", "uplink", "members")
 
 
 def group_lines(cluster: Cluster, capacity: Capacity | None = None) -> list[str]:
@@ -28,14 +28,14 @@ def group_lines(cluster: Cluster, capacity: Capacity | None = None) -> list[str]
     if not cluster.groups:
         return []
     rows = group_rows(cluster, capacity)
-    lines = aligned([HEADER, *rows], left=(0, len(HEADER) - 1))
+    lines = aligned([GROUP_HEADER, *rows], left=(0, len(GROUP_HEADER) - 1))
     if cluster.grouping is not None:
         lines += grouping_lines(cluster, cluster.grouping)
     return lines
 
 
 def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, ...]]:
-    """A row of texts a group, under `HEADER`."""
+    """A row of texts a group, under `GROUP_HEADER`."""
     grouping = cluster.grouping
     quality = {} if grouping is None else {item.group: item for item in grouping.quality}
     uplinks = {}

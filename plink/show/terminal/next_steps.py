@@ -10,12 +10,12 @@ import numpy as np
 from plink.base.text import counted
 from plink.files import document
 from plink.files.cluster import Cluster
+from plink.files.measurement import recorded_sample
 from plink.files.order import Order
-from plink.files.round_sample import recorded_sample
 from plink.files.rtt import RttMeasurement
 from plink.measure.probing.doubts import CONFIRMED
 from plink.optimize.orders.quality import doubt
-from probes.echo.disturbance import DISTURBED
+from probes.echo.readings import DISTURBED
 
 _LEAST_GROUPED = 4
 

@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.size import format_size
-from plink.base.text import counted, printable, range_text, rtt_text, share_text
+from plink.base.text import bandwidth_text, counted, printable, range_text, rtt_text, share_text
 from plink.files.cluster import Host
 from plink.files.order import Order
+from plink.files.order_bandwidth import OrderBandwidth
 from plink.optimize.orders.quality import confirmation
 from plink.show.terminal import facts
-from plink.show.terminal.order_bandwidth import WHAT, bandwidth_gap, bandwidth_table
 
 _SHOWN_HOSTS = 64
 # Columns that the whole table of costs takes.
@@ -22,6 +22,10 @@ _WIDE = 58
 
 # Ends of a search that found the best order of the distances it was given.
 _OPTIMAL = ("exact", "bound")
+WHAT = "cost: the least bandwidth that is used, then the sum of what a Gbit takes"
+
+# Bandwidths this near to each other are equal.
+_EQUAL = 1e-6
 
 
 def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
@@ -176,3 +180,44 @@ def _names(hosts: Sequence[Host]) -> str:
     names = [printable(host.name) for host in hosts]
     more = [f"and {len(names) - _SHOWN_HOSTS:,} more"] if len(names) > _SHOWN_HOSTS else []
     return " ".join([*names[:_SHOWN_HOSTS], *more])
+
+
+def bandwidth_table(bandwidth: OrderBandwidth) -> Table:
+    """The bottleneck of the given order, of random ones, of plink's and of the best that could be.
+
+    Beside it stands the time that a Gbit takes, summed as the algorithm's latencies are.
+    """
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
+    for title in ("", "bottleneck", "of random", "1 Gbit in all"):
+        table.add_column(title, justify="right" if title else "left", no_wrap=True)
+    rows = (
+        ("given order", bandwidth.bottleneck_given_gbit_s, bandwidth.sum_given_s_per_gbit, ""),
+        (
+            "random (median)",
+            bandwidth.bottleneck_random_gbit_s,
+            bandwidth.sum_random_s_per_gbit,
+            "",
+        ),
+        ("plink's order", bandwidth.bottleneck_gbit_s, bandwidth.sum_s_per_gbit, "bold"),
+        ("bound", bandwidth.bottleneck_bound_gbit_s, bandwidth.sum_bound_s_per_gbit, "dim"),
+    )
+    for label, gbit_s, s_per_gbit, style in rows:
+        table.add_row(
+            label,
+            "none known" if gbit_s is None else bandwidth_text(gbit_s),
+            "" if gbit_s is None else share_text(gbit_s / bandwidth.bottleneck_random_gbit_s),
+            "" if s_per_gbit is None else rtt_text(s_per_gbit * 1e6),
+            style=style,
+        )
+    return table
+
+
+def bandwidth_gap(bandwidth: OrderBandwidth) -> str:
+    """By how much the bottleneck of another order could be wider at most."""
+    bound = bandwidth.bottleneck_bound_gbit_s
+    if bound is None:
+        return "not known"
+    if bound <= bandwidth.bottleneck_gbit_s * (1.0 + _EQUAL):
+        return "none: no order has a wider bottleneck"
+    more = bound / bandwidth.bottleneck_gbit_s - 1.0
+    return f"the bottleneck could be at most {share_text(more)} wider"

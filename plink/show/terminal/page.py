@@ -17,7 +17,7 @@ from plink.files.rtt import percentile_name
 from plink.model.capacity import capacity
 from plink.model.distance import distances
 from plink.show.terminal import facts, heatmap
-from plink.show.terminal.bandwidth import bandwidth_facts, uplink_facts
+from plink.show.terminal.bandwidth import bandwidth_facts, uplink_facts, uplink_lines
 from plink.show.terminal.groups import group_lines
 from plink.show.terminal.modes import Vector, histogram_line
 from plink.show.terminal.next_steps import next_steps
@@ -25,7 +25,6 @@ from plink.show.terminal.paper import Paper
 from plink.show.terminal.routes import route_facts
 from plink.show.terminal.scale import scale_for
 from plink.show.terminal.summary import Summary
-from plink.show.terminal.uplinks import uplink_lines
 from solvers.seriation import seriate
 
 _GUTTER = 2

@@ -8,8 +8,7 @@ from io import TextIOWrapper
 
 from rich.console import Console
 
-from plink.files.output import check_output
-from plink.show.terminal.encoding import tolerate
+from plink.base.output import check_output, tolerate
 from plink.show.terminal.scale import ASCII_SHADES, SHADES
 
 

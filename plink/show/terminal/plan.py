@@ -1,17 +1,22 @@
-"""A plan and what it was chosen from, as a table for people and an object for programs."""
+"""A plan: what it was chosen from (`plink plan`), and as a page of its file (`plink show`)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from plink.base.size import format_size
-from plink.base.text import bytes_text, counted, printable, rtt_text
+from plink.base.text import bytes_text, counted, printable, rtt_text, share_text
+from plink.files.plan import Plan
 from plink.optimize.plans.candidates import Candidate
-from plink.optimize.plans.solve import Planned
+from plink.optimize.plans.planning import Planned
+from plink.plans.measures import Measures, measure
+from plink.show.terminal import facts
 
 _TITLES = ("predicted", "of the bound", "between groups", "on the wire", "rounds")
 
@@ -24,7 +29,7 @@ def print_plan(console: Console, source: str, found: Planned) -> None:
         source: what messages call the cluster file.
         found: the plan.
     """
-    console.print(Text(_heading(source, found), style="bold"))
+    console.print(Text(_planned_heading(source, found), style="bold"))
     console.print()
     console.print(_table(found))
     console.print()
@@ -33,7 +38,7 @@ def print_plan(console: Console, source: str, found: Planned) -> None:
         console.print(Text(f"no {refused.kind}: {refused.reason}", style="dim"))
 
 
-def to_json(found: Planned) -> dict[str, Any]:
+def planned_to_json(found: Planned) -> dict[str, Any]:
     """What `--json` prints: all but the routes themselves."""
     plan = found.plan
     return {
@@ -67,7 +72,7 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _heading(source: str, found: Planned) -> str:
+def _planned_heading(source: str, found: Planned) -> str:
     plan = found.plan
     hosts = max(plan.host_of) + 1
     parts = [format_size(plan.size_bytes), f"on {counted(hosts, 'host')}"]
@@ -99,3 +104,82 @@ def _cells(candidate: Candidate, bound_s: float) -> list[str]:
         bytes_text(measures.wire_bytes),
         str(measures.rounds),
     ]
+
+
+def print_plan_page(console: Console, plan: Plan) -> None:
+    """Print what the plan is, in a few lines."""
+    found = _measured(plan)
+    console.print(Text(_heading(plan), style="bold"))
+    console.print(Text(f"made for {format_size(plan.size_bytes)}", style="dim"))
+    console.print()
+    rows: list[facts.Fact] = [
+        ("predicted", _predicted(plan)),
+        ("routes", [_routes(plan), f"at most {counted(found.rounds, 'round')}"]),
+        ("bytes", _bytes(plan, found)),
+    ]
+    if plan.assumptions:
+        rows.append(("assumed", [printable(text) for text in plan.assumptions]))
+    console.print(facts.table(rows))
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """What `plink show --json` prints."""
+    found = _measured(plan)
+    return {
+        "of": "plink.plan",
+        "kind": plan.kind,
+        "size_bytes": plan.size_bytes,
+        "hosts": max(plan.host_of) + 1,
+        "ranks": len(plan.ranks),
+        "groups": len(plan.groups),
+        "routes": plan.forest.routes,
+        "rounds": found.rounds,
+        "wire_bytes": found.wire_bytes,
+        "cross_group_bytes": found.cross_group_bytes,
+        "balance": found.balance,
+        "root_shares": _root_shares(plan),
+        "predicted": [vars(predicted) for predicted in plan.predicted],
+        "bound_s": plan.bound_s,
+        "assumptions": list(plan.assumptions),
+    }
+
+
+def _measured(plan: Plan) -> Measures:
+    return measure(plan.forest, plan.size_bytes, group_of=plan.group_of, host_of=plan.host_of)
+
+
+def _root_shares(plan: Plan) -> list[float]:
+    """Of each rank the share of the buffer that it is the root of."""
+    roots = np.argmin(plan.forest.reduce_parents, axis=1)
+    shares: list[float] = np.bincount(roots, plan.forest.shares, len(plan.ranks)).tolist()
+    return shares
+
+
+def _heading(plan: Plan) -> str:
+    hosts = max(plan.host_of) + 1
+    text = f"{printable(plan.kind)} plan of {counted(hosts, 'host')}"
+    if plan.groups:
+        text += f" in {counted(len(plan.groups), 'group')}"
+    return text if hosts == len(plan.ranks) else f"{text}, {counted(len(plan.ranks), 'rank')}"
+
+
+def _predicted(plan: Plan) -> Sequence[str]:
+    times = sorted(plan.predicted, key=lambda each: each.time_s)
+    lines = [f"{printable(each.kind)} {rtt_text(each.time_s * 1e6)}" for each in times]
+    if plan.bound_s is not None:
+        lines.append(f"no forest takes less than {rtt_text(plan.bound_s * 1e6)}")
+    return lines or ["nothing"]
+
+
+def _routes(plan: Plan) -> str:
+    shares = plan.forest.shares
+    least, most = (share_text(float(share)) for share in (shares.min(), shares.max()))
+    each = f"{most} of the buffer each" if least == most else f"{least} to {most} of the buffer"
+    return f"{plan.forest.routes:,}, {each}"
+
+
+def _bytes(plan: Plan, found: Measures) -> Sequence[str]:
+    lines = [f"{bytes_text(found.wire_bytes)} on the wire"]
+    if plan.groups:
+        lines.append(f"{bytes_text(found.cross_group_bytes)} between groups")
+    return [*lines, f"the busiest rank has {found.balance:.2f} times the mean"]

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.files.cluster import Cluster
-from plink.files.measurement import Failure, Matrix
-from plink.files.round_sample import Sample, recorded_sample
+from plink.files.measurement import Failure, Matrix, Sample, recorded_sample
 from plink.files.rtt import RttMeasurement, percentile_name
 from plink.show.terminal.modes import Mode, find_modes
 

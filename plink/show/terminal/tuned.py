@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.autotune.log.history import Change, History
-from plink.autotune.tuner.decision import Action
-from plink.autotune.tuner.options import TunerOptions
+from plink.autotune.tuner.interface import Action, TunerOptions
 from plink.base.text import bytes_text, counted, printable, rtt_text, share_text
 from plink.show.terminal import facts
 

@@ -23,10 +23,8 @@ from plink.autotune.daemon.server import Served, Server
 from plink.autotune.log.journal import LogJournal
 from plink.autotune.log.replay import tuner_of
 from plink.autotune.protocol.messages import Join, Report
-from plink.autotune.tuner.decision import Action, Decision
+from plink.autotune.tuner.interface import Action, Decision, TunerOptions, Window
 from plink.autotune.tuner.masters import Masters
-from plink.autotune.tuner.options import TunerOptions
-from plink.autotune.tuner.window import Window
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
 from plink.plans.forest import Forest, make_forest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.tuner.jobs import CHANGE, run
-from autotune.tuner.network import State, even
+from plink.simulate.jobs import CHANGE, run
+from plink.simulate.network import State, even
 
 USUAL = even(8)
 LIFTED = 30

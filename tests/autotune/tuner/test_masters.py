@@ -21,8 +21,7 @@ from plink.autotune.tuner.masters import (
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import bytes_between
-from solvers.forests.double_tree import double_tree
-from solvers.forests.ring import ring
+from solvers.forests.kinds import double_tree, ring
 
 FEW = settings(max_examples=25)
 SHARES = st.sampled_from([0.0, 0.1, 1.0, 1.0, 2.5])
@@ -82,6 +81,6 @@ def test_loads_are_those_of_the_forest(given_: tuple[Layout, Masters]) -> None:
 
 @pytest.mark.parametrize("routes", [ring(range(6)), double_tree(range(6))], ids=["ring", "tree"])
 def test_rings_and_trees_have_no_masters(routes) -> None:  # type: ignore[no-untyped-def]
-    forest = make_forest(routes.weights, routes.reduce_parents, routes.broadcast_parents)
+    forest = make_forest(*routes)
     with pytest.raises(NoMastersError, match="no masters"):
         layout_of(forest, range(6), [0, 0, 0, 1, 1, 1])

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.tuner.jobs import first_forest
-from autotune.tuner.network import QUIET, Job, even
 from plink.autotune.tuner.bandwidth import first_belief
 from plink.autotune.tuner.finetune import Move, next_move
+from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.masters import Layout, Masters, forest_of, host_loads
 from plink.autotune.tuner.memory import Memory
-from plink.autotune.tuner.options import TunerOptions
 from plink.autotune.tuner.quicktune import link_s, quicktune
 from plink.autotune.tuner.readings import Reader, middle_mean
 from plink.autotune.tuner.trigger import Baseline, is_sudden, learn, median_deviation
+from plink.simulate.jobs import QUIET, Job, first_forest
+from plink.simulate.network import even
 
 OPTIONS = TunerOptions()
 QUIET_BASELINE = Baseline(1.0, 0.01)

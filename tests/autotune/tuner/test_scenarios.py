@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from autotune.tuner.jobs import CHANGE, Run, run, while_changed
-from autotune.tuner.network import Noise, State, even
-from plink.autotune.tuner.decision import Action
+from plink.autotune.tuner.interface import Action
+from plink.simulate.jobs import CHANGE, Noise, TunedRun, run, while_changed
+from plink.simulate.network import State, even
 
 RACKS = even(16, groups=4, uplink=2.0)
 FLAT = even(8)
 LIFTED = 40
 
 
-def gain(done: Run, changed: State) -> float:
+def gain(done: TunedRun, changed: State) -> float:
     """Over the untouched plan, ten decisions after the change."""
     return done.job.iteration_s(done.first, changed) / done.steps[CHANGE + 9].truth_s
 
@@ -138,11 +138,10 @@ def test_a_plan_that_fails_is_rolled_back_and_left_alone() -> None:
     assert soon == []
 
 
-def run_watching(at: Callable[[int], State], first: list[int]) -> Run:
+def run_watching(at: Callable[[int], State], first: list[int]) -> TunedRun:
     """A run in which `first` gets what window it is as long as a new plan is in force."""
-    from autotune.tuner.jobs import Step, first_forest
-    from autotune.tuner.network import Job
     from plink.autotune.tuner.tuner import Tuner
+    from plink.simulate.jobs import Job, Step, first_forest
 
     forest = start = first_forest(FLAT)
     job = Job(noise=Noise(0.01, 0.02, 0.0))
@@ -154,4 +153,4 @@ def run_watching(at: Callable[[int], State], first: list[int]) -> Run:
         decision = tuner.decide(5.0 * number, job.window(tuner.plan, forest, now))
         forest = forest if decision.forest is None else decision.forest
         steps.append(Step(decision, job.iteration_s(forest, now), forest))
-    return Run(steps, job, tuner, start)
+    return TunedRun(steps, job, tuner, start)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autotune.tuner.jobs import CHANGE, Run, run, while_changed
-from autotune.tuner.network import Noise, State, even
-from plink.autotune.tuner.decision import Action
+from plink.autotune.tuner.interface import Action
 from plink.autotune.tuner.masters import Masters, forest_of
 from plink.plans.measures import bytes_between
+from plink.simulate.jobs import CHANGE, Noise, TunedRun, run, while_changed
+from plink.simulate.network import State, even
 
 HOSTS = 8
 THROTTLED = even(HOSTS).with_host(0, 0.4)
@@ -17,12 +17,12 @@ LIFTED = 40
 
 
 @pytest.fixture(scope="module", params=range(4))
-def tuned(request: pytest.FixtureRequest) -> Run:
+def tuned(request: pytest.FixtureRequest) -> TunedRun:
     usual = even(HOSTS)
     return run(usual, while_changed(usual, THROTTLED, LIFTED), 65, seed=request.param)
 
 
-def best_static_s(tuned: Run, state: State) -> float:
+def best_static_s(tuned: TunedRun, state: State) -> float:
     """Of all plans with the same share on all hosts but the first, by trying many."""
     times = []
     for share in np.linspace(0.0, 0.25, 51):
@@ -33,7 +33,7 @@ def best_static_s(tuned: Run, state: State) -> float:
     return min(times)
 
 
-def test_it_beats_the_untouched_plan_and_comes_near_the_best_one(tuned: Run) -> None:
+def test_it_beats_the_untouched_plan_and_comes_near_the_best_one(tuned: TunedRun) -> None:
     untouched_s = tuned.job.iteration_s(tuned.first, THROTTLED)
     best_s = best_static_s(tuned, THROTTLED)
     after = tuned.steps[CHANGE + 10 - 1]
@@ -42,7 +42,7 @@ def test_it_beats_the_untouched_plan_and_comes_near_the_best_one(tuned: Run) -> 
     assert tuned.changes()[0] == (CHANGE + 2, Action.QUICKTUNE)
 
 
-def test_it_comes_back_when_the_throttle_is_lifted(tuned: Run) -> None:
+def test_it_comes_back_when_the_throttle_is_lifted(tuned: TunedRun) -> None:
     before_s = tuned.steps[CHANGE - 1].truth_s
     assert tuned.steps[LIFTED + 10 - 1].truth_s <= 1.05 * before_s
     between = bytes_between(tuned.steps[-1].forest, 1.0)
@@ -50,13 +50,13 @@ def test_it_comes_back_when_the_throttle_is_lifted(tuned: Run) -> None:
     assert loads.max() / loads.min() < 1.05
 
 
-def test_nothing_is_done_in_between(tuned: Run) -> None:
+def test_nothing_is_done_in_between(tuned: TunedRun) -> None:
     early = [at for at, _ in tuned.changes() if at < CHANGE]
     late = [at for at, _ in tuned.changes() if CHANGE + 10 <= at < LIFTED or at >= LIFTED + 15]
     assert early == late == []
 
 
-def test_what_it_says_names_the_host(tuned: Run) -> None:
+def test_what_it_says_names_the_host(tuned: TunedRun) -> None:
     reason = tuned.steps[CHANGE + 2].decision.reason
     assert "slow hosts: 0 at" in reason
     assert "iterations take +1" in reason

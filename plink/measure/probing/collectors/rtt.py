@@ -14,7 +14,7 @@ from plink.files.rtt import RttMeasurement, disagreement
 from plink.measure.probing.collectors.base import Collector, Run
 from plink.measure.probing.doubts import disturbed_hosts, is_doubtful
 from plink.measure.probing.passes import Seen
-from probes.echo.disturbance import DISTURBED
+from probes.echo.readings import DISTURBED
 from probes.samples import RttReading
 
 

@@ -1,0 +1,83 @@
+"""Arguments of the library's functions, checked where nothing below would refuse them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Collection, Sequence
+
+from plink.base.errors import WrongUseError
+from plink.base.size import parse_size
+from plink.files.document import brief, finite_number
+
+MAX_SEED = (1 << 63) - 1
+
+
+def chosen(name: str, value: object, allowed: Collection[str]) -> None:
+    """Refuse a value that is not one of the texts allowed.
+
+    Raises:
+        WrongUseError: naming the argument and what it may be.
+    """
+    if value not in allowed:
+        raise WrongUseError(
+            f"{name} is {brief(value)}, expected {listed(sorted(allowed))}", nearest(value, allowed)
+        )
+
+
+def whole(name: str, value: object, low: int, high: int) -> None:
+    """Refuse a value that is not a whole number between `low` and `high`; None passes.
+
+    Raises:
+        WrongUseError: naming the argument and its bounds.
+    """
+    if value is None:
+        return
+    number = finite_number(_as_builtin(value))
+    if number is None or not number.is_integer() or not low <= number <= high:
+        raise WrongUseError(
+            f"{name} is {brief(value)}, expected a whole number from {low} to {high}"
+        )
+
+
+def number(name: str, value: object, low: float, high: float = math.inf) -> None:
+    """Refuse a value that is not a finite number between `low` and `high`; None passes.
+
+    Raises:
+        WrongUseError: naming the argument and its bounds.
+    """
+    if value is None:
+        return
+    found = finite_number(_as_builtin(value))
+    if found is None or not low <= found <= high:
+        limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+        raise WrongUseError(f"{name} is {brief(value)}, expected a number {limits}")
+
+
+def size_bytes(size: str | int) -> int:
+    """The bytes that a size means: a number of them, or a text such as `25MB`.
+
+    Raises:
+        WrongUseError: it is neither.
+    """
+    if isinstance(size, str):
+        return parse_size(size)
+    whole("size", size, 1, MAX_SEED)
+    return int(size)
+
+
+def nearest(value: object, allowed: Collection[str]) -> str | None:
+    """The hint that says which of the texts allowed may be meant, where one is alike."""
+    found = difflib.get_close_matches(str(value), list(allowed), n=1)
+    return f"did you mean {found[0]!r}?" if found else None
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Texts as a choice: `flat, ring or tree`."""
+    return " or ".join([part for part in (", ".join(texts[:-1]), texts[-1]) if part])
+
+
+def _as_builtin(value: object) -> object:
+    """A number of NumPy's as Python's own."""
+    item = getattr(value, "item", None)
+    return item() if callable(item) and getattr(value, "ndim", None) == 0 else value

@@ -1,0 +1,202 @@
+"""A cluster: hosts, and what was measured between them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.api.arguments import whole
+from plink.api.objects import PathName, upgraded
+from plink.base.errors import WrongUseError
+from plink.base.text import counted, named
+from plink.files import cluster as cluster_file
+from plink.files import document
+from plink.files.bandwidth import MAX_GBIT_S, BandwidthMeasurement
+from plink.files.cluster import Host
+from plink.files.fields import WORD, is_word
+from plink.files.groups import Group
+from plink.files.measurement import Matrix
+from plink.files.rtt import MAX_RTT_US, RttMeasurement
+
+_READING = 10.0
+_MAX_SLOTS = 1 << 16
+
+
+@dataclass(frozen=True, repr=False)
+class Cluster(cluster_file.Cluster):
+    """Hosts, and what was measured between them.
+
+    The members of `plink.files.cluster.Cluster`, of which most are used: `hosts`, `names`,
+    `groups`, `rtt`, `bandwidth`, `uplinks`, `unreachable`.
+    """
+
+    @classmethod
+    def read(cls, path: PathName) -> Cluster:
+        """The cluster in a file.
+
+        Raises:
+            WrongUseError: not a cluster file, or one with values that cannot be.
+        """
+        return upgraded(cls, cluster_file.read(os.fspath(path)))
+
+    @classmethod
+    def from_matrix(
+        cls,
+        names: Sequence[str],
+        rtt_us: npt.ArrayLike | None = None,
+        *,
+        gbit_s: npt.ArrayLike | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        slots: int = 1,
+    ) -> Cluster:
+        """A cluster of which the measurements are at hand.
+
+        Args:
+            names: of the N hosts. A host's name is its address, too.
+            rtt_us: (N, N) round-trip times in µs, [source][destination]; NaN where not measured.
+                The diagonal says nothing.
+            gbit_s: (N, N) bandwidths in Gbit/s, alike.
+            groups: of near hosts, where they are known: name to the names of its hosts.
+            slots: ranks that every host takes.
+
+        Raises:
+            WrongUseError: names that cannot be, or matrices of another shape or beyond all bounds.
+        """
+        _check_names(names)
+        whole("slots", slots, 1, _MAX_SLOTS)
+        rtt = None
+        if rtt_us is not None:
+            readings = _matrix("rtt_us", rtt_us, len(names), MAX_RTT_US)
+            rtt = RttMeasurement(
+                rtt_us={_READING: readings},
+                reading=_READING,
+                samples=np.isfinite(readings).astype(np.int64),
+                losses=np.zeros(readings.shape, dtype=np.int64),
+                tool="import",
+            )
+        bandwidth = None
+        if gbit_s is not None:
+            rates = _matrix("gbit_s", gbit_s, len(names), MAX_GBIT_S)
+            bandwidth = BandwidthMeasurement(
+                gbit_s=rates, retransmits=np.full(rates.shape, np.nan), tool="import"
+            )
+        return cls(
+            hosts=[Host(name, name, slots=slots) for name in names],
+            rtt=rtt,
+            bandwidth=bandwidth,
+            groups=_groups(groups or {}, names),
+        )
+
+    @property
+    def rtt_us(self) -> Matrix | None:
+        """(N, N) round-trip times in µs, [source][destination]; NaN where not measured."""
+        return None if self.rtt is None else self.rtt.readings_us
+
+    @property
+    def gbit_s(self) -> Matrix | None:
+        """(N, N) bandwidths in Gbit/s, [source][destination]; NaN where not measured."""
+        return None if self.bandwidth is None else self.bandwidth.gbit_s
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know before trusting the readings, a sentence each."""
+        parts = (self.rtt, self.bandwidth, self.routes, self.uplinks)
+        found = [note for part in parts if part is not None for note in part.notes]
+        missing = [f"{failure.source} was unreachable" for failure in self.unreachable]
+        return list(dict.fromkeys([*missing, *found]))
+
+    @cached_property
+    def hashed(self) -> Cluster:
+        """The same with the hash of its file, which orders and plans record, saved or yet to be."""
+        if self.file_hash is not None:
+            return self
+        content = document.dump(cluster_file.to_json(self))
+        return replace(self, file_hash=document.digest(content))
+
+    def save(self, path: PathName) -> None:
+        """Write a cluster file, whole or not at all; packed where the name ends in `.gz`.
+
+        Raises:
+            PlinkError: it cannot be written.
+        """
+        cluster_file.write(os.fspath(path), self)
+
+    def __repr__(self) -> str:
+        parts = [counted(len(self.hosts), "host")]
+        for matrix, what in ((self.rtt_us, "round-trip times"), (self.gbit_s, "bandwidths")):
+            if matrix is not None:
+                pairs = len(self.hosts) * (len(self.hosts) - 1)
+                parts.append(f"{np.count_nonzero(np.isfinite(matrix))} of {pairs} {what}")
+        if self.groups:
+            parts.append(counted(len(self.groups), "group"))
+        if self.uplinks is not None:
+            parts.append(counted(len(self.uplinks.uplinks), "uplink"))
+        return f"<plink.Cluster: {', '.join(parts)}; {named(self.names)}>"
+
+
+def checked_cluster(value: object, function: str) -> Cluster:
+    """The cluster that a function of the library was given.
+
+    Raises:
+        WrongUseError: it is something else.
+    """
+    if isinstance(value, Cluster):
+        return value
+    if isinstance(value, cluster_file.Cluster):
+        return upgraded(Cluster, value)
+    hint = (
+        "plink.read(path) gives the cluster in a file"
+        if isinstance(value, (str, os.PathLike))
+        else None
+    )
+    raise WrongUseError(f"{function}() takes a Cluster, not {type(value).__name__}", hint)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if isinstance(names, str) or not names:
+        raise WrongUseError("names is not a list of host names")
+    for name in names:
+        if not isinstance(name, str) or not is_word(name):
+            raise WrongUseError(f"{document.brief(name)} is not a host name (expected {WORD})")
+    if len(set(names)) < len(names):
+        twice = next(name for index, name in enumerate(names) if name in names[:index])
+        raise WrongUseError(f"host {twice!r} is listed twice")
+
+
+def _matrix(name: str, values: npt.ArrayLike, size: int, high: float) -> Matrix:
+    try:
+        matrix = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WrongUseError(f"{name} is not a matrix of numbers") from None
+    if matrix.shape != (size, size):
+        shape = " x ".join(map(str, matrix.shape)) or "a single number"
+        raise WrongUseError(f"{name} is {shape}, expected {size} x {size}: a row for every host")
+    np.fill_diagonal(matrix, np.nan)
+    wrong = np.argwhere(np.isinf(matrix) | (matrix < 0.0) | (matrix > high))
+    if len(wrong):
+        row, column = wrong[0]
+        raise WrongUseError(
+            f"{name}[{row}][{column}] is {matrix[row, column]:g}, "
+            f"expected NaN or a number from 0 to {high:,.0f}"
+        )
+    return matrix
+
+
+def _groups(groups: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[Group]:
+    seen: set[str] = set()
+    for group, hosts in groups.items():
+        if not is_word(group):
+            raise WrongUseError(f"{group!r} is not the name of a group (expected {WORD})")
+        if isinstance(hosts, str) or not hosts:
+            raise WrongUseError(f"group {group} is not a list of host names")
+        for host in hosts:
+            if host not in names or host in seen:
+                reason = "is in two groups" if host in seen else "is not one of the hosts"
+                raise WrongUseError(f"group {group}: {document.brief(host)} {reason}")
+            seen.add(host)
+    return [Group(group, list(hosts)) for group, hosts in groups.items()]

@@ -1,0 +1,150 @@
+"""Groups of hosts that are near each other, and how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args, overload
+
+from plink.api.arguments import MAX_SEED, chosen, number, whole
+from plink.api.cluster import Cluster, checked_cluster
+from plink.api.objects import PathName
+from plink.api.progress import OnProgress, stages
+from plink.api.said import warn
+from plink.base.errors import WrongUseError
+from plink.base.text import counted
+from plink.files.grouping import Grouping
+from plink.files.groups import Group
+from plink.optimize.groups.finding import (
+    DEFAULT_ELASTICITY,
+    Found,
+    GroupRequest,
+    find_groups,
+    with_groups,
+)
+
+Method = Literal["auto", "levels", "linkage", "kmeans"]
+
+_MAX_GROUPS = 1 << 16
+
+
+@dataclass(frozen=True, repr=False)
+class Groups(Sequence[Group]):
+    """The groups that were found, each with a `name` and its `hosts`; none is an answer, too.
+
+    Args:
+        cluster: with these groups, for orders and plans that follow them.
+        grouping: how they were found, and how sure each is.
+        is_too_sparse: there are groups, and too few pairs were measured to say which.
+    """
+
+    cluster: Cluster
+    grouping: Grouping
+    is_too_sparse: bool = False
+
+    @overload
+    def __getitem__(self, index: int) -> Group: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Group]: ...
+
+    def __getitem__(self, index: int | slice) -> Group | Sequence[Group]:
+        return self.cluster.groups[index]
+
+    def __len__(self) -> int:
+        return len(self.cluster.groups)
+
+    @property
+    def probability(self) -> float | None:
+        """That the distances show groups at all, from 0 to 1; None where that is not known."""
+        return self.grouping.probability
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know before trusting them, a sentence each."""
+        return list(self.grouping.notes)
+
+    def of(self, host: str) -> Group | None:
+        """The group of a host, by name; None where it is in none."""
+        return next((group for group in self if host in group.hosts), None)
+
+    def save(self, path: PathName) -> None:
+        """Write a cluster file with these groups, whole or not at all.
+
+        Raises:
+            PlinkError: it cannot be written.
+        """
+        self.cluster.save(path)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{group.name} ({len(group.hosts)})" for group in self)
+        known = "" if self.probability is None else f"; probability {self.probability:.3g}"
+        return f"<plink.Groups: {sizes or 'none'}{known}>"
+
+    def __str__(self) -> str:
+        """What `plink group` prints."""
+        from plink.model.capacity import capacity  # noqa: PLC0415  who prints nothing does without
+        from plink.show.terminal.groups import group_lines, grouping_lines  # noqa: PLC0415
+
+        lines = group_lines(self.cluster, capacity(self.cluster, self.cluster.groups))
+        return "\n".join(lines or grouping_lines(self.cluster, self.grouping))
+
+
+def group(
+    cluster: Cluster,
+    *,
+    k: int | None = None,
+    method: Method = "auto",
+    elasticity: float | None = None,
+    seed: int = 0,
+    progress: OnProgress | None = None,
+) -> Groups:
+    """Find the groups of hosts that are near each other; none where the distances show none.
+
+    Args:
+        cluster: with round-trip times, or with bandwidths alone.
+        k: how many groups; None for what the distances show, or about √N with `linkage` and
+            `kmeans`.
+        method: `levels` takes groups as the distances show them, `linkage` and `kmeans` cut
+            balanced ones; `auto` is `levels`, or `linkage` where `k` or `elasticity` is given.
+        elasticity: how uneven balanced groups may be, from 1 (balanced) to 2; None for 2.
+        seed: decides every choice by chance.
+        progress: called at the beginning of each stage.
+
+    Raises:
+        WrongUseError: an argument that cannot be, too few hosts were measured, or not so many
+            groups can be made of them.
+    """
+    known = checked_cluster(cluster, "group")
+    chosen("method", method, get_args(Method))
+    whole("k", k, 1, _MAX_GROUPS)
+    whole("seed", seed, 0, MAX_SEED)
+    number("elasticity", elasticity, 1.0, 2.0)
+    if elasticity is not None:
+        if method == "levels":
+            raise WrongUseError(
+                "elasticity is for the methods linkage and kmeans",
+                "levels takes the sizes of groups as they are",
+            )
+        if method == "auto" and k is None:
+            method = "linkage"
+    request = GroupRequest(
+        method=method,
+        groups=k,
+        elasticity=DEFAULT_ELASTICITY if elasticity is None else elasticity,
+        seed=seed,
+    )
+    found = find_groups(known, request, on_progress=stages(progress))
+    if found.grouping.unmeasured:
+        hosts = counted(len(found.grouping.unmeasured), "host")
+        warn(f"{hosts} with too few measurements to be placed in a group")
+    return groups_of(known, found)
+
+
+def groups_of(cluster: Cluster, found: Found) -> Groups:
+    """What was found in a cluster, beside the cluster that has it."""
+    # The groups make it another cluster than the one in the file.
+    grouped = replace(cluster, file_hash=None)
+    with_them = with_groups(grouped, found)
+    assert isinstance(with_them, Cluster)  # noqa: S101  for the type checker
+    return Groups(with_them, found.grouping, found.is_too_sparse)

@@ -1,0 +1,240 @@
+"""Rank orders: found, said how good they are, and written for launchers."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from plink.api.arguments import MAX_SEED, chosen, nearest, number, size_bytes, whole
+from plink.api.cluster import Cluster, checked_cluster
+from plink.api.objects import PathName, page, upgraded
+from plink.api.progress import OnProgress, search
+from plink.api.said import warn
+from plink.base.errors import WrongUseError
+from plink.base.text import counted, named, rtt_text, share_text
+from plink.deploy import launchers as writers
+from plink.files import cluster as cluster_file
+from plink.files import document
+from plink.files import order as order_file
+from plink.files.rtt import readings_at
+from plink.optimize.orders.by_bandwidth import is_by_bandwidth
+from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.quality import doubt
+from plink.optimize.orders.slots import MAX_SLOTS
+from solvers.collectives.registry import ALGORITHMS
+
+Objective = Literal["latency", "contention", "bandwidth"]
+Engine = Literal["cp-sat", "z3"]
+
+_MAX_RANKS = 1 << 24
+_MAX_SECONDS = 86_400.0
+_MAX_THREADS = 1024
+_SOURCE = "the cluster"
+
+
+@dataclass(frozen=True, repr=False)
+class Order(order_file.Order):
+    """Hosts in rank order, what that costs, and how good it is.
+
+    The members of `plink.files.order.Order`, of which most are used: `hosts` and `names` in rank
+    order, `ranks`, `cost_us`, `cost_given_us`, `cost_random_us`, `lower_bound_us`, `gap`, `gain`,
+    `unused`.
+
+    Args:
+        cluster: that it was made of; None where it was read from a file.
+    """
+
+    cluster: Cluster | None = field(default=None, compare=False)
+
+    @classmethod
+    def read(cls, path: PathName) -> Order:
+        """The order in a file.
+
+        Raises:
+            WrongUseError: not an order file, or one with values that cannot be.
+        """
+        return upgraded(cls, order_file.read(os.fspath(path)))
+
+    @property
+    def hosts_by_rank(self) -> list[str]:
+        """The name of the host of every rank."""
+        return [host.name for host in self.ranked for _ in range(host.slots)]
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know before trusting it, a sentence each."""
+        return list(_notes(self))
+
+    def save(self, path: PathName) -> None:
+        """Write an order file, whole or not at all.
+
+        Raises:
+            PlinkError: it cannot be written.
+        """
+        order_file.write(os.fspath(path), self)
+
+    def render(self, launcher: str) -> str:
+        """The text of a launcher's own file (`plink.launchers`).
+
+        Raises:
+            WrongUseError: there is no such launcher, or it cannot take this order.
+        """
+        known = writers.described()
+        if launcher not in known:
+            hint = nearest(launcher, known) or "plink.launchers() describes those that there are"
+            raise WrongUseError(f"no launcher is called {launcher!r}", hint)
+        return writers.render(launcher, self.ranked, self.groups, self.unused)
+
+    def write(self, launcher: str, path: PathName) -> str:
+        """Write a launcher's own file; return the command that keeps the order.
+
+        Raises:
+            WrongUseError: there is no such launcher, or it cannot take this order.
+            PlinkError: the file cannot be written.
+        """
+        name = os.fspath(path)
+        document.write_bytes(name, self.render(launcher).encode())
+        return writers.usage_of(launcher, shlex.quote(name), self.ranks)
+
+    def __repr__(self) -> str:
+        found = f"{self.algorithm} over {counted(self.ranks, 'rank')}"
+        cost = f"cost {rtt_text(self.cost_us)}"
+        if self.bandwidth is not None:
+            cost = f"at least {self.bandwidth.bottleneck_gbit_s:.3g} Gbit/s"
+        elif self.lower_bound_us > 0.0:
+            cost += f", proven bound {rtt_text(self.lower_bound_us)}"
+        saved = f"{share_text(max(0.0, self.gain))} below random orders"
+        return f"<plink.Order: {found}; {cost}, {saved}; {named(self.names)}>"
+
+    def __str__(self) -> str:
+        """What `plink order` prints."""
+        from plink.show.terminal.order import print_order  # noqa: PLC0415  who prints nothing ...
+
+        return page(lambda console: print_order(console, self))
+
+
+def order(
+    cluster: Cluster,
+    *,
+    algorithm: str = "ring",
+    objective: Objective | None = None,
+    size: str | int = "100MB",
+    ranks: int | None = None,
+    slots: int | None = None,
+    interleave: bool = False,
+    percentile: float | None = None,
+    time_limit_s: float = 2.0,
+    prove_s: float = 0.0,
+    engine: Engine = "cp-sat",
+    threads: int = 1,
+    seed: int = 0,
+    progress: OnProgress | None = None,
+) -> Order:
+    """Find the rank order that makes a collective's algorithm cheap, and prove how good it is.
+
+    It is never worse than the order that the cluster has. An interrupt (Ctrl-C) ends the search
+    with the best order so far, whose `solver.ended_by` then is `interrupt`.
+
+    Args:
+        cluster: hosts and what was measured between them.
+        algorithm: the collective's algorithm, as its library runs it (`plink.algorithms`).
+        objective: `latency` sums round-trip times, `contention` predicts the time of flows that
+            share links, `bandwidth` widens the bottleneck. None for contention where uplinks are
+            known, bandwidth where no round-trip time is, else latency.
+        size: of the buffer, for contention: `25MB`, `4KiB`, or bytes.
+        ranks: how many there are; None for all slots. Of more hosts than are needed, the best are
+            chosen.
+        slots: ranks on every host; None for the cluster's own.
+        interleave: let the ranks of a host be apart where that is cheaper.
+        percentile: of the round-trip times, which one stands for a pair; None for the cluster's.
+        time_limit_s: seconds to search.
+        prove_s: seconds for an exact engine to find something strictly better, or to prove that
+            there is nothing.
+        engine: which one: `cp-sat` or `z3`.
+        threads: searches at the same time.
+        seed: decides every choice by chance.
+        progress: called some twenty times a second.
+
+    Raises:
+        WrongUseError: an argument that cannot be, nothing was measured, or the algorithm does not
+            take so many ranks.
+    """
+    known = checked_cluster(cluster, "order")
+    whole("ranks", ranks, 1, _MAX_RANKS)
+    whole("slots", slots, 1, MAX_SLOTS)
+    whole("threads", threads, 1, _MAX_THREADS)
+    whole("seed", seed, 0, MAX_SEED)
+    number("time_limit_s", time_limit_s, 1e-3, _MAX_SECONDS)
+    number("prove_s", prove_s, 0.0, _MAX_SECONDS)
+    number("percentile", percentile, 0.0, 100.0)
+    chosen("engine", engine, get_args(Engine))
+    if objective is not None:
+        chosen("objective", objective, get_args(Objective))
+    request = OrderRequest(
+        algorithm=algorithm,
+        objective=objective,
+        size_bytes=size_bytes(size),
+        seed=seed,
+        time_limit_s=time_limit_s,
+        prove_s=prove_s,
+        engine=engine,
+        threads=threads,
+        ranks=ranks,
+        slots=slots,
+        is_interleaved=interleave,
+    )
+    read = _read_at(known.hashed, percentile, objective)
+    found = find_order(read, request, search(progress, time_limit_s))
+    result = upgraded(Order, found, cluster=known)
+    if found.unmeasured_hosts:
+        warn(
+            f"no measurement reaches {', '.join(found.unmeasured_hosts)}: the rank of such a host "
+            "is arbitrary"
+        )
+    return result
+
+
+def algorithms() -> dict[str, str]:
+    """The algorithms that an order may be for: name to what it is, in a line."""
+    return {name: found.about for name, found in ALGORITHMS.items()}
+
+
+def launchers() -> dict[str, str]:
+    """The launchers and schedulers that `Order.write` writes for: name to what is written."""
+    return writers.described()
+
+
+def _read_at(cluster: Cluster, percentile: float | None, objective: str | None) -> Cluster:
+    """The cluster with the readings that were asked for."""
+    if len(cluster.hosts) == 1:
+        return cluster
+    if is_by_bandwidth(cluster, objective):
+        if percentile is not None:
+            raise WrongUseError("percentile is of round-trip times, and this order is by bandwidth")
+        return cluster
+    rtt = cluster_file.measured_rtt(cluster, _SOURCE)
+    reading, readings_us = readings_at(rtt, percentile, _SOURCE)
+    if not np.isfinite(readings_us).any():
+        raise cluster_file.nothing_measured(_SOURCE)
+    return replace(cluster, rtt=replace(rtt, reading=reading))
+
+
+def _notes(found: order_file.Order) -> Iterator[str]:
+    sceptical = doubt(found)
+    if sceptical:
+        yield sceptical
+    if found.filled_pairs and found.bandwidth is not None:
+        yield (
+            f"{counted(found.filled_pairs, 'pair')} without a measurement are taken to be as slow "
+            "as the slowest that was measured; the bound holds whatever they carry"
+        )
+    elif found.filled_pairs:
+        yield (
+            f"the embedding was not used: {counted(found.filled_pairs, 'distance')} without a "
+            "measurement came from the raw matrix, on which rings come out no worse"
+        )

@@ -1,0 +1,104 @@
+"""Plans of aggregation that follow the network."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from plink.api.arguments import MAX_SEED, chosen, size_bytes, whole
+from plink.api.cluster import Cluster, checked_cluster
+from plink.api.objects import PathName, page, upgraded
+from plink.api.progress import OnProgress, stages
+from plink.base.text import counted, rtt_text
+from plink.files import plan as plan_file
+from plink.optimize.plans.planning import PlanRequest, find_plan
+
+Kind = Literal["auto", "2lha", "flat", "ring", "tree"]
+
+_MAX_RANKS_PER_HOST = 1 << 12
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(plan_file.Plan):
+    """How ranks aggregate: a weighted forest that plink's engine runs.
+
+    The members of `plink.files.plan.Plan`, of which most are used: `kind`, `ranks`, `size_bytes`,
+    `groups`, `predicted`, `bound_s`, `assumptions`.
+
+    Args:
+        reason: why this kind, as a sentence; empty where it was read from a file.
+    """
+
+    reason: str = ""
+
+    @classmethod
+    def read(cls, path: PathName) -> Plan:
+        """The plan in a file.
+
+        Raises:
+            WrongUseError: not a plan file, or one whose forest does not aggregate.
+        """
+        found, _ = plan_file.read(os.fspath(path))
+        return upgraded(cls, found)
+
+    @property
+    def time_s(self) -> float | None:
+        """What an all-reduce of `size_bytes` is predicted to take; None where that is not known."""
+        times = {each.kind: each.time_s for each in self.predicted}
+        return times.get(self.kind)
+
+    def save(self, path: PathName) -> None:
+        """Write a plan file, whole or not at all.
+
+        Raises:
+            PlinkError: it cannot be written.
+        """
+        plan_file.write(os.fspath(path), self)
+
+    def __repr__(self) -> str:
+        time = "" if self.time_s is None else f"; predicted {rtt_text(self.time_s * 1e6)}"
+        bound = "" if self.bound_s is None else f", at least {rtt_text(self.bound_s * 1e6)}"
+        ranks, routes = len(self.ranks), self.forest.routes
+        what = f"{self.kind} over {counted(ranks, 'rank')}, {counted(routes, 'route')}"
+        return f"<plink.Plan: {what}{time}{bound}>"
+
+    def __str__(self) -> str:
+        """What `plink show` prints."""
+        from plink.show.terminal.plan import print_plan_page  # noqa: PLC0415  if at all
+
+        return page(lambda console: print_plan_page(console, self))
+
+
+def plan(
+    cluster: Cluster,
+    *,
+    size: str | int = "100MB",
+    kind: Kind = "auto",
+    ranks_per_host: int | None = None,
+    seed: int = 0,
+    progress: OnProgress | None = None,
+) -> Plan:
+    """Plan an aggregation that follows the network, for plink's engine and its process group.
+
+    Args:
+        cluster: hosts and what was measured between them. Groups are found where it has none.
+        size: of the buffer that the plan is for: `25MB`, `4KiB`, or bytes.
+        kind: `2lha` aggregates by groups in two levels, `flat` by a star for every rank, `ring`
+            in chunks round a ring, `tree` by the double binary tree; `auto` takes what is
+            predicted to be quickest.
+        ranks_per_host: None for the cluster's slots.
+        seed: decides every choice by chance.
+        progress: called at the beginning of each stage.
+
+    Raises:
+        WrongUseError: an argument that cannot be, too many ranks, or no plan of that kind for
+            these hosts.
+    """
+    known = checked_cluster(cluster, "plan")
+    chosen("kind", kind, get_args(Kind))
+    whole("ranks_per_host", ranks_per_host, 1, _MAX_RANKS_PER_HOST)
+    whole("seed", seed, 0, MAX_SEED)
+    request = PlanRequest(kind, size_bytes(size), ranks_per_host, seed)
+    found = find_plan(known.hashed, request, stages(progress))
+    return upgraded(Plan, found.plan, reason=found.reason)

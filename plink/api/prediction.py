@@ -1,0 +1,136 @@
+"""What algorithms are predicted to take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from plink.api.arguments import MAX_SEED, size_bytes, whole
+from plink.api.cluster import Cluster, checked_cluster
+from plink.api.objects import page
+from plink.api.order import Order
+from plink.api.progress import OnProgress, stages
+from plink.api.said import warn
+from plink.base.errors import WrongUseError
+from plink.base.size import format_size
+from plink.base.text import counted
+from plink.files.order import Order as FileOrder
+from plink.optimize.forecast import Forecast, Orders, Row, forecast
+from plink.optimize.orders.slots import filling_of, slots_of
+from solvers.collectives.algorithm import Algorithm
+from solvers.collectives.registry import ALGORITHMS, find
+from solvers.slots.layout import RankLayout
+
+
+@dataclass(frozen=True, repr=False)
+class Prediction(Mapping[str, Row]):
+    """By the name of each algorithm, what it is predicted to cost.
+
+    Each row has `order` (None where a cluster was given), `given` and `random`; each of these has
+    `time_s` and `latency_us`, None where that is not known.
+
+    Args:
+        forecast: all that is known of it.
+    """
+
+    forecast: Forecast
+
+    def __getitem__(self, algorithm: str) -> Row:
+        for row in self.forecast.rows:
+            if row.algorithm == algorithm:
+                return row
+        raise KeyError(algorithm)
+
+    def __iter__(self) -> Iterator[str]:
+        return (row.algorithm for row in self.forecast.rows)
+
+    def __len__(self) -> int:
+        return len(self.forecast.rows)
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """The algorithms that do not take so many ranks, and why."""
+        return dict(self.forecast.refused)
+
+    @property
+    def assumptions(self) -> list[str]:
+        """What was taken for granted of the network, a sentence each."""
+        return list(self.forecast.assumptions)
+
+    def __repr__(self) -> str:
+        known = self.forecast
+        what = f"{counted(len(self), 'algorithm')}, {format_size(known.size_bytes)}"
+        return f"<plink.Prediction: {what} on {counted(known.ranks, 'rank')}>"
+
+    def __str__(self) -> str:
+        """What `plink predict` prints."""
+        from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415  if at all
+
+        return page(lambda console: print_forecast(console, self.forecast, None))
+
+
+def predict(
+    order: Order | Cluster,
+    *,
+    size: str | int = "100MB",
+    algorithms: Sequence[str] | None = None,
+    cluster: Cluster | None = None,
+    seed: int = 0,
+    progress: OnProgress | None = None,
+) -> Prediction:
+    """Predict what an all-reduce takes in an order, in the given one, and in random ones (median).
+
+    Args:
+        order: the order, or a cluster to predict for the order that it has.
+        size: of each rank's buffer: `25MB`, `4KiB`, or bytes.
+        algorithms: their names (`plink.algorithms`); None for all.
+        cluster: that the order is of, where it was read from a file.
+        seed: decides the random orders.
+        progress: called at the beginning of each algorithm.
+
+    Raises:
+        WrongUseError: an argument that cannot be, or none of the algorithms takes so many ranks.
+    """
+    whole("seed", seed, 0, MAX_SEED)
+    if isinstance(order, FileOrder):
+        known, orders = _of_order(order, cluster)
+        if order.made_from not in (None, known.hashed.file_hash):
+            warn("the order was not made of this cluster as it is now")
+    else:
+        known = checked_cluster(order, "predict")
+        orders = Orders("cluster", None, filling_of(known.hosts, None))
+    wanted = ALGORITHMS.values() if algorithms is None else [_find(name) for name in algorithms]
+    found = forecast(
+        known, orders, list(wanted), size_bytes(size), seed=seed, on_progress=stages(progress)
+    )
+    if algorithms is not None and not found.rows and found.refused:
+        raise WrongUseError(found.refused[0][1])
+    return Prediction(found)
+
+
+def _of_order(order: FileOrder, cluster: Cluster | None) -> tuple[Cluster, Orders]:
+    """The cluster of an order, and how ranks are placed."""
+    known = cluster or getattr(order, "cluster", None)
+    if known is None:
+        raise WrongUseError(
+            "an order that was read from a file does not hold what was measured",
+            "give the cluster that it was made of, too",
+        )
+    known = checked_cluster(known, "predict")
+    place_of = {name: place for place, name in enumerate(known.names)}
+    everyone = [host.name for host in (*order.hosts, *order.unused)]
+    if sorted(everyone) != sorted(known.names):
+        raise WrongUseError("the order and the cluster have different hosts")
+    ranks = order.host_of_rank
+    if ranks is None:
+        ranks = [place for place, host in enumerate(order.hosts) for _ in range(host.slots)]
+    placement = [place_of[order.hosts[rank].name] for rank in ranks]
+    return known, Orders("order", placement, RankLayout(slots_of(order, known.hosts), order.ranks))
+
+
+def _find(name: str) -> Algorithm:
+    try:
+        return find(name)
+    except ValueError as error:
+        hint = "plink.algorithms() describes those that there are"
+        raise WrongUseError(str(error), hint) from None

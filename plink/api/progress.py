@@ -1,0 +1,76 @@
+"""How far a call is, for a callback of the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plink.base.text import rtt_text, share_text
+from solvers.orders.solution import Progress as SearchProgress
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is being done, and how far it is; as text `probing: 3 of 6`.
+
+    Args:
+        stage: what is being done, or a remark on it.
+        done: steps of it, or seconds of a search.
+        total: how many there are; None where there are no steps.
+    """
+
+    stage: str
+    done: float = 0.0
+    total: float | None = None
+
+    def __str__(self) -> str:
+        if self.total is None:
+            return self.stage
+        return f"{self.stage}: {self.done:.3g} of {self.total:.3g}"
+
+
+OnProgress = Callable[[Progress], None]
+
+
+class Steps:
+    """Stages and steps of a probe run, told to a callback (`plink.base.progress.Progress`)."""
+
+    def __init__(self, on_progress: OnProgress | None) -> None:
+        self._tell = on_progress or (lambda _: None)
+        self._now = Progress("")
+
+    def stage(self, name: str, total: int) -> None:
+        """A stage of `total` steps begins."""
+        self._now = Progress(name, 0, total)
+        self._tell(self._now)
+
+    def step(self) -> None:
+        """A step of the current stage is done."""
+        self._now = Progress(self._now.stage, self._now.done + 1, self._now.total)
+        self._tell(self._now)
+
+    def say(self, text: str) -> None:
+        """Something the user should know."""
+        self._tell(Progress(text))
+
+
+def stages(on_progress: OnProgress | None) -> Callable[[str], None] | None:
+    """Takes the names of stages that have no steps."""
+    if on_progress is None:
+        return None
+    return lambda stage: on_progress(Progress(stage))
+
+
+def search(
+    on_progress: OnProgress | None, time_limit_s: float
+) -> Callable[[SearchProgress], None] | None:
+    """Takes where a search for an order stands, some twenty times a second."""
+    if on_progress is None:
+        return None
+
+    def tell(found: SearchProgress) -> None:
+        gap = max(0.0, found.cost - found.lower_bound)
+        proven = f", gap {share_text(gap / found.cost)}" if found.lower_bound and found.cost else ""
+        on_progress(Progress(f"cost {rtt_text(found.cost)}{proven}", found.seconds, time_limit_s))
+
+    return tell

@@ -1,0 +1,14 @@
+"""What a call says beside its result: warnings of what the result lacks."""
+
+from __future__ import annotations
+
+import warnings
+
+
+class PlinkWarning(UserWarning):
+    """A result lacks hosts or pairs, or is not to be trusted everywhere."""
+
+
+def warn(text: str) -> None:
+    """Warn the caller of the library's function that calls this."""
+    warnings.warn(text, PlinkWarning, stacklevel=3)

@@ -1,0 +1,158 @@
+"""What the tuner takes, options and windows of measurements, and what it answers: decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.autotune.tuner.masters import Masters
+from plink.plans.forest import Forest
+
+
+@dataclass(frozen=True)
+class TunerOptions:
+    """How soon, how far and how often a plan is changed.
+
+    Args:
+        sudden_change: of the iteration time against its baseline, that calls for a look at the plan
+            (Luo 2020, §4.2.3: 20 %).
+        noise_multiple: a change is none within so many deviations of a quiet baseline.
+        confirming_windows: in a row that have to say the same before anything follows.
+        learning_windows: that make a baseline.
+        trial_windows: by which a new plan is judged.
+        alike: rates that differ by less are taken for equal, since readings of equal links do; more
+            where readings differ more.
+        least_gain: of the iteration time that a new plan has to promise.
+        least_gain_home: the same, of the plan that the job came with.
+        least_kept: of what it promised, that a new plan has to keep.
+        worse: by so much more iteration time a new plan has failed.
+        blame_time_weight, blame_load_weight: gamma and beta of Luo 2020, §4.2.3.
+        blame_ratio: Finetune moves as long as the most blamed host has so many times the blame of
+            the least (the paper's epsilon).
+        step_share: what Finetune moves at first, of a host's mean share of masters.
+        finetune_moves: after which Finetune ends at the latest.
+        left_alone_s: how long a plan that failed is not tried again; twice as long every time.
+        damping_s: a host whose load went up and down again within it keeps its lowest rate.
+    """
+
+    sudden_change: float = 0.2
+    noise_multiple: float = 6.0
+    confirming_windows: int = 3
+    learning_windows: int = 5
+    trial_windows: int = 3
+    alike: float = 0.1
+    least_gain: float = 0.05
+    least_gain_home: float = 0.01
+    least_kept: float = 0.33
+    worse: float = 0.03
+    blame_time_weight: float = 1.0
+    blame_load_weight: float = 0.25
+    blame_ratio: float = 1.15
+    step_share: float = 0.25
+    finetune_moves: int = 8
+    left_alone_s: float = 120.0
+    damping_s: float = 600.0
+
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A few iterations, seen from all hosts.
+
+    A flow is everything from one host (row) to another (column); the diagonal is 0.
+
+    Args:
+        plan: the number of the plan that was in force in all of them; a window in which it changed
+            is not handed in.
+        iteration_s: (K,) what each iteration took.
+        sent_bytes: (H, H) in an iteration, on average.
+        busy_s: (H, H) in an iteration, on average: how long the flow had something to send.
+        retransmissions: (H, H) segments sent again, in all.
+        rtt_s: (H,) the greatest smoothed round-trip time to any other host.
+    """
+
+    plan: int
+    iteration_s: Floats
+    sent_bytes: Floats
+    busy_s: Floats
+    retransmissions: Floats
+    rtt_s: Floats
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether iterations took any time, and something was sent."""
+        return bool(len(self.iteration_s) and self.median_s > 0.0 and self.busy_s.any())
+
+    @property
+    def median_s(self) -> float:
+        """What an iteration took; one that is out of line does not count."""
+        return float(np.median(self.iteration_s))
+
+
+def median_s(windows: Sequence[Window]) -> float:
+    """What an iteration took in any of these."""
+    return float(np.median(np.concatenate([window.iteration_s for window in windows])))
+
+
+def merged(windows: Sequence[Window]) -> Window:
+    """Several windows of one plan as one.
+
+    Of each flow's busy times the mean without the least and the greatest, which is the median of
+    three: one window of three or more may be wrong. All else is the latest.
+
+    Raises:
+        ValueError: no windows.
+    """
+    if not windows:
+        raise ValueError("no windows to merge")
+    latest = windows[-1]
+    busy_s = windows[0].busy_s.copy()
+    least, most = busy_s.copy(), busy_s.copy()
+    for window in windows[1:]:
+        busy_s += window.busy_s
+        np.minimum(least, window.busy_s, out=least)
+        np.maximum(most, window.busy_s, out=most)
+    if len(windows) > 2:
+        busy_s -= least + most
+        busy_s /= len(windows) - 2
+    else:
+        busy_s /= len(windows)
+    iteration_s = np.concatenate([window.iteration_s for window in windows])
+    return replace(latest, iteration_s=iteration_s, busy_s=busy_s)
+
+
+class Action(Enum):
+    """What a decision does."""
+
+    WAIT = "wait"
+    QUICKTUNE = "quicktune"
+    FINETUNE = "finetune"
+    ROLL_BACK = "roll back"
+    REPROBE = "reprobe"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A new plan or none, and why.
+
+    Args:
+        action: what is done.
+        reason: a sentence.
+        plan: the number of the plan in force from now on; a new one where there is a forest.
+        masters: of that plan.
+        forest: the new plan, checked; None where nothing changes.
+        hosts: those that a re-probe is asked for.
+    """
+
+    action: Action
+    reason: str
+    plan: int
+    masters: Masters
+    forest: Forest | None = None
+    hosts: Sequence[int] = ()

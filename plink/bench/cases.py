@@ -1,0 +1,289 @@
+"""From the words of a command line to the cases of a bench."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from plink.base.errors import WrongUseError
+from plink.base.progress import Progress
+from plink.base.size import format_size
+from plink.bench.clients.client import Workload
+from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
+from plink.bench.plans import plan_from_file, plans_of_kinds
+from plink.bench.request import ENGINE, Case, full_name
+from plink.bench.spread import spread_orders
+from plink.files import order as order_file
+from plink.files.cluster import Cluster
+from plink.model.network import KnownNetwork, network_of
+from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.prediction import Predictor, known_distances
+from solvers.collectives.registry import find
+from solvers.slots.layout import RankLayout
+
+# What works with less than an element for every rank. With their other algorithms Open MPI takes
+# another one then, and MPICH gives up.
+_ANY_SIZE = (
+    ("gloo", "ring"),
+    ("openmpi", "recursive-doubling"),
+    ("mpich", "recursive-doubling"),
+)
+
+# Without round-trip times plink has no order.
+_ORDERS = "given,plink"
+_ORDERS_UNMEASURED = "given"
+
+
+@dataclass(frozen=True)
+class CaseOptions:
+    """What is to be compared.
+
+    Args:
+        ways: algorithms or kinds of plans, by client.
+        plan_files: of the engine.
+        orders: of the libraries' ranks; None for the given one and plink's.
+        workloads: one a size.
+        slots: ranks on every host.
+        filling: how the libraries' ranks fill the hosts.
+        seed: decides what chance does.
+        time_limit_s: of a search for plink's order.
+    """
+
+    ways: Mapping[str, Sequence[str]]
+    plan_files: Sequence[str]
+    orders: str | None
+    workloads: Sequence[Workload]
+    slots: int
+    filling: RankLayout
+    seed: int
+    time_limit_s: float
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is predicted for any order of a library's ranks, and from what.
+
+    Args:
+        algorithm: the library's, by its full name.
+        size_bytes: of each rank's buffer.
+        predictor: of its costs.
+        network: what is known of the hosts.
+    """
+
+    algorithm: str
+    size_bytes: int
+    predictor: Predictor
+    network: KnownNetwork
+
+
+def make_cases(options: CaseOptions, cluster: Cluster, progress: Progress) -> list[Case]:
+    """The cases, size by size and in each client by client.
+
+    Args:
+        options: what is to be compared.
+        cluster: the hosts, and what was measured between them.
+        progress: is told what is left out.
+
+    Raises:
+        WrongUseError: no plan of a kind, a file that is not a plan or order for these hosts.
+        KeyboardInterrupt: the user stopped a search.
+    """
+    progress.stage("planning", len(options.ways) * len(options.workloads))
+    by_client = [
+        _engine_cases(options, ways, cluster, progress)
+        if client == ENGINE
+        else _library_cases(options, client, ways, cluster, progress=progress)
+        for client, ways in options.ways.items()
+    ]
+    cases = [case for of_size in zip(*by_client, strict=True) for some in of_size for case in some]
+    if not cases:
+        raise WrongUseError("nothing is left to compare", "ask for larger sizes with --size")
+    return cases
+
+
+def _engine_cases(
+    options: CaseOptions,
+    kinds: Sequence[str],
+    cluster: Cluster,
+    progress: Progress,
+) -> list[list[Case]]:
+    """By size."""
+    cases = []
+    for workload in options.workloads:
+        size_bytes = workload.size_bytes
+        plans = [
+            plan_from_file(path, cluster, options.slots, size_bytes) for path in options.plan_files
+        ]
+        if kinds:
+            plans += plans_of_kinds(
+                kinds,
+                cluster,
+                slots=options.slots,
+                size_bytes=size_bytes,
+                seed=options.seed,
+            )
+        cases.append(
+            [
+                Case(
+                    ENGINE,
+                    plan.label,
+                    NamedOrder("", tuple(plan.hosts)),
+                    workload,
+                    plan,
+                    plan.predicted_s,
+                )
+                for plan in plans
+            ]
+        )
+        progress.step()
+    return cases
+
+
+def _library_cases(
+    options: CaseOptions,
+    client: str,
+    algorithms: Sequence[str],
+    cluster: Cluster,
+    *,
+    progress: Progress,
+) -> list[list[Case]]:
+    """By size. Orders are those of the largest one, so that they are the same in all."""
+    ranks = options.filling.ranks
+
+    @cache
+    def ahead(algorithm: str, size_bytes: int) -> Outlook:
+        return outlook(cluster, client, algorithm, size_bytes, ranks)
+
+    largest_bytes = max(workload.size_bytes for workload in options.workloads)
+    orders_of = {
+        algorithm: read_orders(
+            options.orders or (_ORDERS_UNMEASURED if cluster.rtt is None else _ORDERS),
+            cluster,
+            ahead(algorithm, largest_bytes),
+            seed=options.seed,
+            time_limit_s=options.time_limit_s,
+            filling=options.filling,
+        )
+        for algorithm in algorithms
+    }
+    cases = []
+    for workload in options.workloads:
+        of_size = []
+        for algorithm, orders in orders_of.items():
+            if workload.elements < ranks and (client, algorithm) not in _ANY_SIZE:
+                size = format_size(workload.size_bytes)
+                progress.say(f"{client} {algorithm} has no part for every rank of {size}: left out")
+                continue
+            for order in orders:
+                cost = ahead(algorithm, workload.size_bytes).predictor.cost(order.order)
+                of_size.append(
+                    Case(
+                        client,
+                        algorithm,
+                        order,
+                        workload,
+                        predicted_s=cost.time_s,
+                        predicted_us=cost.latency_us,
+                    )
+                )
+        cases.append(of_size)
+        progress.step()
+    return cases
+
+
+def outlook(
+    cluster: Cluster, client: str, algorithm: str, size_bytes: int, ranks: int | None = None
+) -> Outlook:
+    """What is predicted for orders of so many ranks on a cluster; one a host for None."""
+    name = full_name(client, algorithm)
+    network = network_of(cluster)
+    predictor = Predictor(
+        find(name),
+        len(cluster.hosts) if ranks is None else ranks,
+        size_bytes,
+        distances=known_distances(cluster),
+        network=network,
+    )
+    return Outlook(name, size_bytes, predictor, network)
+
+
+def read_orders(
+    text: str,
+    cluster: Cluster,
+    ahead: Outlook,
+    *,
+    seed: int,
+    time_limit_s: float,
+    filling: RankLayout | None = None,
+) -> list[NamedOrder]:
+    """The orders that `text` names (`plink.bench.orders`).
+
+    Args:
+        text: such as `given,plink,random:5`.
+        cluster: the hosts and their round-trip times.
+        ahead: what is predicted for orders.
+        seed: decides the random orders and plink's search.
+        time_limit_s: of that search.
+        filling: how ranks fill the hosts, all of which have as many slots; one rank each for None.
+
+    Raises:
+        WrongUseError: a word that names no order, or a file that holds none of these hosts.
+        KeyboardInterrupt: the user stopped plink's search.
+    """
+    names = cluster.names
+    filled = filling or RankLayout([1] * len(names), len(names))
+
+    def solved() -> list[int]:
+        wanted = OrderRequest(
+            algorithm=ahead.algorithm,
+            size_bytes=ahead.size_bytes,
+            seed=seed,
+            time_limit_s=time_limit_s,
+            ranks=filled.ranks,
+            slots=filled.slots[0],
+        )
+        order = find_order(cluster, wanted)
+        if order.solver.ended_by == "interrupt":
+            raise KeyboardInterrupt
+        hosts = [names.index(name) for name in order.names]
+        return [
+            host
+            for host, placed in zip(hosts, order.hosts, strict=True)
+            for _ in range(placed.slots)
+        ]
+
+    sources = Sources(
+        names=names,
+        filling=filled,
+        seed=seed,
+        solve=solved,
+        spread=lambda count: spread_orders(ahead.predictor, ahead.network, count, seed),
+        read_order=lambda path: _hosts_in_order_file(path, names, filled),
+        read_names=_hosts_in_list,
+    )
+    return resolve_orders(text, sources)
+
+
+def _hosts_in_order_file(path: str, names: Sequence[str], filling: RankLayout) -> list[str]:
+    order = order_file.read(path)
+    if len(order.names) < order.ranks != filling.ranks and len(order.names) < len(names):
+        slots = max(host.slots for host in order.hosts)
+        raise WrongUseError(
+            f"{path}: has {order.ranks} ranks on {len(order.names)} of {len(names)} hosts, "
+            f"the bench has {filling.ranks}",
+            f"--ranks {order.ranks} --slots {slots} compares orders of so many",
+        )
+    if order.host_of_rank is None:
+        return order.names
+    return [order.names[host] for host in order.host_of_rank]
+
+
+def _hosts_in_list(path: str) -> list[str]:
+    try:
+        return names_in(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise WrongUseError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise WrongUseError(f"{path}: is not text") from None

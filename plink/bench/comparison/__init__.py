@@ -1,1 +1,0 @@
-"""Several clients and plans, in several sizes, against one another in one bench."""

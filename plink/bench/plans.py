@@ -1,0 +1,128 @@
+"""The plans that the engine is to run: of kinds, or from files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from plink.base.errors import WrongUseError
+from plink.base.text import counted
+from plink.files import plan as plan_file
+from plink.files.cluster import Cluster
+from plink.files.groups import Group
+from plink.files.plan import Plan
+from plink.model.network import network_of
+from plink.optimize.plans.candidates import Candidate, asked_for, best
+from plink.optimize.plans.kinds import KINDS
+from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.plans.forest import Forest
+from solvers.forests.time import time_s
+
+AUTO = "auto"
+PLAN_KINDS = (AUTO, *KINDS)
+
+
+@dataclass(frozen=True)
+class EnginePlan:
+    """A plan for one size.
+
+    Args:
+        label: what was asked for: a kind, `auto`, or the name of a file.
+        kind: of the plan.
+        forest: over the ranks.
+        hosts: (P,) the host of each rank, by its place in the cluster file.
+        groups: of near hosts, which the plan was made for.
+        predicted_s: of one allreduce; None where nothing is known of what links carry.
+    """
+
+    label: str
+    kind: str
+    forest: Forest
+    hosts: Sequence[int]
+    groups: Sequence[Group]
+    predicted_s: float | None
+
+
+def plans_of_kinds(
+    kinds: Sequence[str],
+    cluster: Cluster,
+    *,
+    slots: int,
+    size_bytes: int,
+    seed: int,
+) -> list[EnginePlan]:
+    """A plan of each kind for a size, ranks numbered as `plink plan` does.
+
+    Raises:
+        WrongUseError: there is no plan of a kind for these hosts.
+    """
+    found = find_plan(cluster, PlanRequest(AUTO, size_bytes, slots, seed))
+    for refused in found.refused:
+        if refused.kind in kinds:
+            raise WrongUseError(f"there is no plan of kind {refused.kind}: {refused.reason}")
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    hosts = [place_of[rank.host] for rank in found.plan.ranks]
+    has_rates = network_of(cluster).has_rates
+    plans = []
+    for kind in kinds:
+        chosen = _chosen(kind, found.candidates)
+        plans.append(
+            EnginePlan(
+                label=kind,
+                kind=chosen.kind,
+                forest=chosen.forest,
+                hosts=hosts,
+                groups=found.plan.groups,
+                predicted_s=chosen.time_s if has_rates else None,
+            )
+        )
+    return plans
+
+
+def plan_from_file(path: str, cluster: Cluster, slots: int, size_bytes: int) -> EnginePlan:
+    """The plan in a file, for a size that need not be the one that it was made for.
+
+    Raises:
+        WrongUseError: no plan file, or a plan for other hosts or ranks than the bench's.
+    """
+    plan, _ = plan_file.read(path)
+    hosts = _hosts_of(plan, path, cluster, slots)
+    known = network_of(_grouped(cluster, plan.groups))
+    predicted_s = time_s(plan.forest, hosts, known.network, size_bytes)
+    return EnginePlan(
+        label=PurePath(path).name,
+        kind=plan.kind,
+        forest=plan.forest,
+        hosts=hosts,
+        groups=plan.groups,
+        predicted_s=predicted_s if known.has_rates else None,
+    )
+
+
+def _chosen(kind: str, candidates: Sequence[Candidate]) -> Candidate:
+    choice = best(candidates) if kind == AUTO else asked_for(kind, candidates)
+    return choice.candidate
+
+
+def _hosts_of(plan: Plan, path: str, cluster: Cluster, slots: int) -> list[int]:
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    hosts = []
+    for rank in plan.ranks:
+        if rank.host not in place_of:
+            raise WrongUseError(f"{path}: {rank.host} is not a host of the cluster file")
+        hosts.append(place_of[rank.host])
+    if any(hosts.count(host) != slots for host in range(len(cluster.hosts))):
+        ranks = counted(slots, "rank")
+        raise WrongUseError(
+            f"{path}: the plan does not have {ranks} on each of {len(cluster.hosts)} hosts",
+            "--slots says how many run on a host; plink plan makes a plan for these hosts",
+        )
+    return hosts
+
+
+def _grouped(cluster: Cluster, groups: Sequence[Group]) -> Cluster:
+    names = set(cluster.names)
+    if not all(set(group.hosts) <= names for group in groups):
+        return cluster
+    return replace(cluster, groups=tuple(groups))

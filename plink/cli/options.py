@@ -1,0 +1,117 @@
+"""What commands share of their options: headings in the help, types of values, and --seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import click
+
+from plink.base.errors import WrongUseError
+from plink.base.size import parse_size
+from plink.measure.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_GENERAL = "Options"
+_WIDEST_NAME = 26
+_FEWEST_ROUNDS = 2
+
+
+class SectionedOption(click.Option):
+    """An option that stands under a heading."""
+
+    def __init__(self, *arguments: Any, section: str, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.section = section
+
+
+class SectionedCommand(click.Command):
+    """A command whose help shows every option under its heading, headings as they first come."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if isinstance(parameter, click.Option) and record is not None:
+                heading = getattr(parameter, "section", _GENERAL)
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records, col_max=_WIDEST_NAME)
+
+
+def options_of(section: str) -> Callable[..., Callable[[Function], Function]]:
+    """What makes options of that section, in place of `click.option`."""
+    return partial(click.option, cls=SectionedOption, section=section)
+
+
+def with_options(
+    options: Sequence[Callable[[Function], Function]],
+) -> Callable[[Function], Function]:
+    """A decorator that adds all of them, in the order in which help shows them."""
+
+    def add(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+class FiniteRange(click.FloatRange):
+    """A number within bounds. Unlike click's own range, it refuses what no bound compares with."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number, or a usage error."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """A number of rounds of a tournament, `all`, or `auto`."""
+
+    name = "K|auto|all"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number, or a usage error."""
+        text = str(value)
+        if text in ("all", str(ALL_ROUNDS)):
+            return ALL_ROUNDS
+        if text == "auto" or value is FOLLOWED_ROUNDS:
+            return FOLLOWED_ROUNDS
+        if not (text.isascii() and text.isdigit() and len(text) <= 9):
+            self.fail(f"{text!r} is neither a number of rounds, auto nor all", param, ctx)
+        if int(text) < _FEWEST_ROUNDS:
+            self.fail(f"{text} round does not connect the hosts, at least 2 do", param, ctx)
+        return int(text)
+
+
+def size_option(text: str) -> int:
+    """The bytes that `--size` means.
+
+    Raises:
+        WrongUseError: it is no size; the message names the option.
+    """
+    try:
+        return parse_size(text)
+    except WrongUseError as error:
+        raise WrongUseError(f"--size {error}", error.hint) from None
+
+
+def with_seed_option(about: str = "Seed of the random choices.") -> Callable[[Function], Function]:
+    """Add `--seed`, which the command receives as `seed`."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(0, (1 << 63) - 1),
+        default=0,
+        show_default=True,
+        help=about,
+    )

@@ -1,0 +1,71 @@
+"""What plink prints on standard error: errors and their hints, warnings, notes, what failed.
+
+All of it may quote files, hosts and other programs, so nothing of it may steer a terminal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from plink.base.errors import PartialResultError, PlinkError
+from plink.base.text import printable
+
+if TYPE_CHECKING:
+    from plink.files.measurement import Failure
+
+_MAX_NAMED = 5
+
+
+def print_error(error: PlinkError) -> None:
+    """An error, or a warning where there is a result in spite of it, and its hint."""
+    if isinstance(error, PartialResultError):
+        warn(str(error), error.hint)
+        return
+    _say("error", "red", str(error))
+    if error.hint:
+        _say("hint", "cyan", error.hint)
+
+
+def warn(text: str, hint: str | None = None) -> None:
+    """Something is missing from the result."""
+    _say("warning", "yellow", text)
+    if hint:
+        _say("hint", "cyan", hint)
+
+
+def note(text: str) -> None:
+    """Something that the user should know."""
+    click.echo(f"note: {printable(text)}", err=True)
+
+
+@contextmanager
+def naming_unreached() -> Iterator[None]:
+    """Name the hosts that were not reached, where those that were are too few to go on with."""
+    # numpy would slow `--help`.
+    from plink.measure.probing.connecting import TooFewReachedError  # noqa: PLC0415
+
+    try:
+        yield
+    except TooFewReachedError as error:
+        for failure in error.failures:
+            warn(f"{failure.host}: {failure}")
+        raise
+
+
+def name_some(failures: Sequence[Failure], others: str) -> None:
+    """Name the first of these failures, and how many `others` there are."""
+    for failure in failures[:_MAX_NAMED]:
+        ends = failure.source + (f" to {failure.destination}" if failure.destination else "")
+        warn(f"{ends}: {failure.reason}")
+    if len(failures) > _MAX_NAMED:
+        warn(f"... and {len(failures) - _MAX_NAMED} more {others}")
+
+
+def _say(kind: str, colour: str, text: str) -> None:
+    color = False if os.environ.get("NO_COLOR") else None
+    click.echo(f"{click.style(f'{kind}:', fg=colour)} {printable(text)}", err=True, color=color)

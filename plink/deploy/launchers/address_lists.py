@@ -1,0 +1,81 @@
+"""Lists with the address of every rank: LightGBM's machine list and MLX's host file.
+
+LightGBM (src/network/linkers_socket.cpp) reads `address port` a line. A process takes the rank of
+the first line with an address of its own machine and the port that it listens on itself, so that
+ranks of one host need ports of their own.
+
+MLX (mlx.launch --hostfile) reads a JSON list: `ssh` is how a host is reached and `ips` where its
+rank listens. The ring backend gives every entry its own port, so that a host with several ranks is
+listed several times.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Sequence
+
+from plink.deploy.launchers.format import Format, places, ranks_by_host
+from plink.deploy.launchers.names import check_names, refusal
+from plink.files.cluster import Host
+
+# LightGBM's default of local_listen_port; local rank i of a host listens i further on.
+FIRST_PORT = 12400
+
+
+def render_lightgbm(hosts: Sequence[Host]) -> str:
+    """One line per rank.
+
+    Only IPv4 addresses: LightGBM compares a line with the addresses of the machine as text, and
+    reads one with a letter of `rank=` in it as something else.
+    """
+    launcher = "LightGBM"
+    check_names(hosts, launcher)
+    _check_ipv4(hosts, launcher)
+    ranks_on = ranks_by_host(hosts)
+    owners: dict[str, Host] = {}
+    for host in hosts:
+        other = owners.setdefault(host.address, host)
+        if other.name != host.name:
+            raise refusal(host, launcher, f"has the address of {other.name!r}")
+        ranks = ranks_on[host.name]
+        if FIRST_PORT + ranks > 1 << 16:
+            raise refusal(host, launcher, f"has no ports for {ranks} ranks")
+    return "".join(
+        f"{place.host.address} {FIRST_PORT + place.local_rank}\n" for place in places(hosts)
+    )
+
+
+def render_mlx(hosts: Sequence[Host]) -> str:
+    """One entry per rank, each on a line of its own."""
+    launcher = "MLX"
+    check_names(hosts, launcher)
+    _check_ipv4(hosts, launcher)
+    entries = [
+        json.dumps({"ssh": place.host.name, "ips": [place.host.address]}) for place in places(hosts)
+    ]
+    return "[\n" + ",\n".join(entries) + "\n]\n"
+
+
+def _check_ipv4(hosts: Sequence[Host], launcher: str) -> None:
+    for host in hosts:
+        try:
+            ipaddress.IPv4Address(host.address)
+        except ValueError:
+            reason = "has no IPv4 address in the cluster file"
+            raise refusal(host, launcher, reason) from None
+
+
+LIGHTGBM = Format(
+    name="lightgbm",
+    about="LightGBM: machine list of addresses and ports",
+    usage="lightgbm config=CONFIG num_machines=RANKS machine_list_filename=FILE "
+    f"local_listen_port={FIRST_PORT}",
+    render=render_lightgbm,
+)
+MLX = Format(
+    name="mlx",
+    about="MLX: JSON host file of mlx.launch",
+    usage="mlx.launch --backend ring --hostfile FILE SCRIPT",
+    render=render_mlx,
+)

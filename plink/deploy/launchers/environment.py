@@ -1,0 +1,124 @@
+"""The environment of every rank, one line a rank: for PyTorch with Gloo or NCCL, and for JAX.
+
+Gloo and NCCL choose an interface by name, and plink knows only its address: the host itself looks
+the name up. Without it, Gloo binds to whatever the host's own name resolves to, on Debian often
+loopback. Where `ip` is missing the value is empty, which counts as unset.
+
+NCCL numbers hosts as they first come in rank order, and its rings and trees follow that number:
+a host's ranks stay together, and the order is in RANK alone.
+
+JAX reads JAX_COORDINATOR_ADDRESS itself (jax/_src/distributed.py); the program passes the two
+others on, as `process_id` and `num_processes`. Under Slurm they must be passed too, because JAX
+would otherwise make the first host of the node list the coordinator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plink.deploy.launchers.format import Format, Place, places, ranks_by_host
+from plink.deploy.launchers.names import MASTER_PORT, check_names, is_address, master_address
+from plink.files.cluster import Host
+
+_USAGE = 'while read -r host env; do ssh -n "$host" "$env PROGRAM" & done < FILE; wait'
+
+
+def render_torch(hosts: Sequence[Host]) -> str:
+    """One line per rank: the host's name, then assignments for a shell on that host."""
+    rows = torch_environments(hosts, "a list of environments")
+    return "".join(_line(place, [*words, gloo_interface(place.host)]) for place, words in rows)
+
+
+def render_nccl(hosts: Sequence[Host]) -> str:
+    """As `render_torch`, with what keeps NCCL on the network that was measured."""
+    rows = torch_environments(hosts, "NCCL")
+    # As PyTorch's master address, so NCCL's first meeting is at rank 0.
+    family = ["NCCL_SOCKET_FAMILY=AF_INET6"] if ":" in hosts[0].address else []
+    return "".join(
+        _line(place, [*words, *family, _nccl_interface(place.host)]) for place, words in rows
+    )
+
+
+def render_jax(hosts: Sequence[Host]) -> str:
+    """One line per process: the host's name, then assignments for a shell on that host."""
+    check_names(hosts, "JAX")
+    address = master_address(hosts, "JAX")
+    coordinator = f"[{address}]" if ":" in address else address
+    processes = sum(host.slots for host in hosts)
+    return "".join(
+        _line(
+            place,
+            [
+                f"JAX_COORDINATOR_ADDRESS={coordinator}:{MASTER_PORT}",
+                f"JAX_NUM_PROCESSES={processes}",
+                f"JAX_PROCESS_ID={place.rank}",
+            ],
+        )
+        for place in places(hosts)
+    )
+
+
+def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place, list[str]]]:
+    """The place of every rank, and the assignments that PyTorch reads (`env://`).
+
+    Raises:
+        WrongUseError: a name is not a host name, or rank 0 has no address; `launcher` reads the
+            file.
+    """
+    check_names(hosts, launcher)
+    master = master_address(hosts, launcher)
+    ranks_on = ranks_by_host(hosts)
+    return [
+        (
+            place,
+            [
+                f"RANK={place.rank}",
+                f"WORLD_SIZE={ranks_on.total()}",
+                f"LOCAL_RANK={place.local_rank}",
+                f"LOCAL_WORLD_SIZE={ranks_on[place.host.name]}",
+                f"MASTER_ADDR={master}",
+                f"MASTER_PORT={MASTER_PORT}",
+            ],
+        )
+        for place in places(hosts)
+    ]
+
+
+def gloo_interface(host: Host) -> str:
+    """A shell assignment that `host` itself completes; empty where it has no address."""
+    if not is_address(host.address):
+        return ""
+    return f"GLOO_SOCKET_IFNAME=$(ip -o addr show to {host.address} | cut -d' ' -f2)"
+
+
+def _nccl_interface(host: Host) -> str:
+    """As `gloo_interface`; without `=` in front, `eth1` would mean `eth10` to NCCL too."""
+    if not is_address(host.address):
+        return ""
+    return f"NCCL_SOCKET_IFNAME=$(ip -o addr show to {host.address} | cut -d' ' -f2 | sed 's/^/=/')"
+
+
+def _line(place: Place, words: Sequence[str]) -> str:
+    """The line of one rank; words that are empty are left out."""
+    return " ".join(word for word in [place.host.name, *words] if word) + "\n"
+
+
+TORCH = Format(
+    name="env",
+    about="one environment a rank for torch.distributed and Gloo (RANK, MASTER_ADDR, ...)",
+    usage=_USAGE,
+    render=render_torch,
+)
+NCCL = Format(
+    name="nccl",
+    about="one environment a rank for torch.distributed with NCCL",
+    usage=_USAGE,
+    render=render_nccl,
+    adjacent_because="NCCL takes hosts as they come, with all their ranks together",
+)
+JAX = Format(
+    name="jax",
+    about="JAX: one environment a process (coordinator address, process id, processes)",
+    usage=_USAGE,
+    render=render_jax,
+)

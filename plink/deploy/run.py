@@ -1,0 +1,199 @@
+"""A job on the hosts of an order, started over SSH: a process a rank, ended together."""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from plink.base.interrupts import ignored_interrupts
+from plink.deploy.launchers.environment import torch_environments
+from plink.files.cluster import Host
+from probes.errors import HostError
+from probes.ssh.session import RemoteProcess, Session, posix_command
+
+# $1 is the folder, the rest are words for env(1). The job leads a session of its own, so that one
+# signal reaches all of it; what is left of it when the leader ends is ended as well. SIGKILL comes
+# where SIGTERM does not help. The watcher keeps neither output open, or SSH would wait for it.
+_SCRIPT = """\
+folder=$1
+shift
+exec 3<&0
+setsid sh -c 'cd "$1" 2>/dev/null; shift; exec env "$@" 2>&1' sh "$folder" "$@" </dev/null 3<&- &
+job=$!
+{ cat <&3; kill -s TERM -- "-$job"; sleep 5; kill -s KILL -- "-$job"; } >/dev/null 2>&1 &
+watcher=$!
+exec 3<&-
+wait "$job"
+status=$?
+kill "$watcher" 2>/dev/null
+kill -s KILL -- "-$job" 2>/dev/null
+exit "$status"
+"""
+
+# Remote ranks get 5 s after SIGTERM.
+_END_LIMIT_S = 7.0
+_STATUS_LIMIT_S = 5.0
+
+# A longer line comes in pieces: a job's output is shown, never kept.
+MAX_LINE = 1 << 14
+
+# Progress bars end their lines with a carriage return.
+_END = re.compile(rb"\r\n|\n|\r")
+
+
+def rank_environments(
+    hosts: Sequence[Host],
+    interfaces: Mapping[str, str],
+    master_port: int,
+    extra: Mapping[str, str],
+) -> list[dict[str, str]]:
+    """The environment of every rank, for `torch.distributed` (`env://`), Gloo and NCCL.
+
+    Args:
+        hosts: in rank order, with their traffic addresses, and as many slots as ranks in a row.
+        interfaces: by a host's name, the network interface with that address; empty where unknown.
+        master_port: where rank 0 listens.
+        extra: variables of the user's, which win.
+
+    Raises:
+        WrongUseError: a host's name is not a host name, or rank 0 has no address.
+    """
+    found = []
+    for place, words in torch_environments(hosts, "plink run"):
+        values = dict(word.split("=", 1) for word in words)
+        values["MASTER_PORT"] = str(master_port)
+        if interface := interfaces[place.host.name]:
+            # With `=`, NCCL takes the name as a whole.
+            values |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": f"={interface}"}
+        found.append({**values, **extra})
+    return found
+
+
+def rank_command(folder: str, environment: Mapping[str, str], words: Sequence[str]) -> str:
+    """The remote shell command of one rank: it ends, with all it started, when its input does.
+
+    Args:
+        folder: where the job starts, if the host has it; else in the user's home.
+        environment: is added to what the host gives.
+        words: the program and its arguments.
+    """
+    assignments = [f"{name}={value}" for name, value in environment.items()]
+    return posix_command(_SCRIPT, folder, *assignments, *words)
+
+
+@dataclass(frozen=True)
+class EndedRank:
+    """How a rank ended: its exit status, or why there is none."""
+
+    rank: int
+    host: str
+    status: int | None
+    reason: str | None = None
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the job has failed with it."""
+        return self.status != 0
+
+
+def run_job(
+    sessions: Sequence[Session],
+    commands: Sequence[str],
+    on_line: Callable[[int, str], None],
+) -> EndedRank | None:
+    """Run a command for every rank until all have ended, or one has failed.
+
+    An exception, Ctrl-C above all, ends all of them.
+
+    Args:
+        sessions: one for each rank, to its host.
+        commands: one for each rank (`rank_command`).
+        on_line: called with a rank and a line of its output, from one thread at a time.
+
+    Returns:
+        The first rank that failed, None where none did.
+
+    Raises:
+        HostError: a rank could not be started.
+    """
+    lock = threading.Lock()
+    ended: queue.Queue[EndedRank] = queue.Queue()
+    processes: list[RemoteProcess] = []
+    threads: list[threading.Thread] = []
+
+    def pass_on(rank: int, line: str) -> None:
+        with lock:
+            on_line(rank, line)
+
+    try:
+        for rank, (session, command) in enumerate(zip(sessions, commands, strict=True)):
+            process = session.start(command)
+            processes.append(process)
+            thread = threading.Thread(
+                target=lambda *given: ended.put(_follow(*given)),
+                args=(rank, process, pass_on),
+                daemon=True,
+            )
+            threads.append(thread)
+            thread.start()
+        for _ in processes:
+            first = ended.get()
+            if first.is_failure:
+                return first
+        return None
+    finally:
+        with ignored_interrupts():
+            _end(processes, threads)
+
+
+def _follow(rank: int, process: RemoteProcess, pass_on: Callable[[int, str], None]) -> EndedRank:
+    splitter = LineSplitter()
+    try:
+        for chunk in process.chunks():
+            for line in splitter.feed(chunk):
+                pass_on(rank, line)
+        for line in splitter.end():
+            pass_on(rank, line)
+        status = process.wait_for_exit(_STATUS_LIMIT_S)
+    except (HostError, OSError) as error:
+        return EndedRank(rank, process.host, None, str(error))
+    if status is None or status < 0:
+        return EndedRank(rank, process.host, None, "was killed, or the connection was lost")
+    return EndedRank(rank, process.host, status)
+
+
+def _end(processes: Sequence[RemoteProcess], threads: Sequence[threading.Thread]) -> None:
+    """Close every rank's input, which ends it, and wait until they are gone."""
+    for process in processes:
+        process.end_input()
+    for thread in threads:
+        thread.join(_END_LIMIT_S)
+    for process in processes:
+        process.close()
+
+
+class LineSplitter:
+    """A stream of bytes as lines, whatever it holds: takes chunks, gives whole lines."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """The lines that are complete now, without their ends."""
+        *lines, self._rest = _END.split(self._rest + chunk)
+        while len(self._rest) > MAX_LINE:
+            lines.append(self._rest[:MAX_LINE])
+            self._rest = self._rest[MAX_LINE:]
+        return [_text(line) for line in lines]
+
+    def end(self) -> list[str]:
+        """What is left when the stream ends."""
+        rest, self._rest = self._rest, b""
+        return [_text(rest)] if rest else []
+
+
+def _text(line: bytes) -> str:
+    return line.decode(errors="replace")

@@ -1,0 +1,275 @@
+"""Does a launcher place the ranks as an order says? It is run, every rank asked, and compared.
+
+The launcher gets the file that plink writes for it, as the format's usage line says, and a program
+that reports which rank it is and on which machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from plink.base.errors import PlinkError, WrongUseError
+from plink.deploy.launchers import FORMATS, render
+from plink.deploy.launchers.format import filled, places
+from plink.deploy.remote.launcher import Ended, run_launcher
+from plink.files.cluster import Host
+from probes.hosts.address import is_address
+
+# The environment variable in which each launcher tells a rank its number.
+RANK_VARIABLES = {
+    **dict.fromkeys(["openmpi", "openmpi-rankfile", "openmpi5-rankfile"], "OMPI_COMM_WORLD_RANK"),
+    **dict.fromkeys(["mpich", "intelmpi"], "PMI_RANK"),
+    "slurm": "SLURM_PROCID",
+    **dict.fromkeys(["torchrun", "torchrun-script", "deepspeed"], "RANK"),
+    **dict.fromkeys(["env", "nccl"], "RANK"),
+    "horovod": "HOROVOD_RANK",
+    "jax": "JAX_PROCESS_ID",
+    "mlx": "MLX_RANK",
+}
+# How a launcher of Python scripts is told that the program is not one.
+_NOT_PYTHON = {
+    **dict.fromkeys(["torchrun", "torchrun-script"], ("--no-python",)),
+    # Without the second it puts --local_rank in front of the program's own words.
+    "deepspeed": ("--no_python", "--no_local_rank"),
+}
+# pdsh, by which DeepSpeed starts ranks, hands words to one more shell than the others do.
+_THROUGH_A_SHELL = ("deepspeed",)
+# Debian's names come first: its `mpirun` may be the other MPI's.
+_PROGRAMS = {"mpirun": ["mpirun.openmpi", "mpirun"], "mpiexec": ["mpiexec.hydra", "mpiexec"]}
+_TAIL_CHARACTERS = 300
+_QUOTED = "$PLINK_PROGRAM"
+_MARK = "plink-placed"
+# More than a machine with very many addresses needs; the rest of a longer line is ignored.
+_MAX_LINE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is run.
+
+    Args:
+        launcher: the name of its format.
+        command: a shell command with FILE, RANKS and PROGRAM or SCRIPT in it.
+        python: runs torchrun on the hosts in place of the `torchrun` that their PATH has.
+        timeout_s: how long it may take.
+    """
+
+    launcher: str
+    command: str
+    python: str | None
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a rank reported: its number, its machine's own name, and the machine's addresses."""
+
+    rank: int
+    hostname: str
+    addresses: Sequence[str]
+
+
+@dataclass(frozen=True)
+class PlacedRank:
+    """Where the order wants a rank, and where it was: names of the order's hosts.
+
+    `found` is the machine's own name where the order has no such host.
+    """
+
+    rank: int
+    expected: str
+    found: str
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it was where the order says."""
+        return self.expected == self.found
+
+
+def default_command(launcher: str, path: str | None) -> str:
+    """The usage line of a format, with the launcher `path` in place of its first word.
+
+    Raises:
+        WrongUseError: plink cannot run the launcher of this format, or not by `path`.
+    """
+    if launcher not in RANK_VARIABLES:
+        raise WrongUseError(
+            f"plink verify cannot run {launcher!r}", f"it runs {', '.join(RANK_VARIABLES)}"
+        )
+    usage = FORMATS[launcher].usage
+    first, _, rest = usage.partition(" ")
+    if path is not None:
+        if first in ("while", "sh") or "=" in first:
+            raise WrongUseError(
+                f"{launcher} is started by a shell, not by a program that another could replace"
+            )
+        return f"{shlex.quote(path)} {rest}"
+    if launcher == "intelmpi":
+        return usage
+    known = [name for name in _PROGRAMS.get(first, []) if _is_on_path(name)]
+    return f"{known[0]} {rest}" if known and launcher != "openmpi5-rankfile" else usage
+
+
+def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[Report]:
+    """Run the launcher; return what its ranks reported.
+
+    Args:
+        trial: what to run.
+        hosts: in rank order.
+        folder: for the launcher's file; programs in it come before those of PATH.
+
+    Raises:
+        WrongUseError: the launcher's file cannot hold the hosts.
+        PlinkError: the launcher failed, or took too long.
+    """
+    file = folder / "order"
+    text = render(trial.launcher, hosts, ())
+    if trial.python is not None:
+        module = f"{shlex.quote(trial.python)} -m torch.distributed.run"
+        text = text.replace(" torchrun --", f" {module} --")
+    file.write_text(text)
+    words = program_words(trial.launcher)
+    command = filled_in(trial.command, str(file), sum(host.slots for host in hosts), words)
+    environment = {
+        "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}",
+        _QUOTED.removeprefix("$"): shlex.join(words),
+        **_for_root(),
+    }
+    ended = run_launcher(["sh", "-c", command], trial.timeout_s, environment)
+    if ended is None:
+        raise PlinkError(f"the launcher did not end within {trial.timeout_s:g} s")
+    reports = parse_reports(ended.stdout)
+    if ended.status != 0 or not reports:
+        raise _failure(ended)
+    return reports
+
+
+def program_words(launcher: str) -> list[str]:
+    """What stands for the program in a usage line, behind the options that say it is no script."""
+    words = program(RANK_VARIABLES[launcher])
+    if launcher in _THROUGH_A_SHELL:
+        words = [word.replace("$", r"\$") for word in words]
+    return [*_NOT_PYTHON.get(launcher, ()), *words]
+
+
+def filled_in(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
+    """A usage line with its blanks filled in; the program is the words `words`."""
+    command = command.replace("python SCRIPT", "SCRIPT").replace("SCRIPT", "PROGRAM")
+    before, blank, _ = command.partition("PROGRAM")
+    if not blank:
+        raise WrongUseError("the command has no PROGRAM in it", "see plink verify --help")
+    # Between double quotes another shell takes the words apart, which the variable leaves to it.
+    is_quoted = before.count('"') % 2 == 1
+    words_there = _QUOTED if is_quoted else shlex.join(words)
+    return filled(command, {"PROGRAM": words_there, "RANKS": str(ranks), "FILE": shlex.quote(file)})
+
+
+def program(rank_variable: str) -> list[str]:
+    """The words of the program, for a launcher that tells the rank in an environment variable."""
+    addresses = "$(hostname -I 2>/dev/null || ip -o addr show 2>/dev/null)"
+    return ["sh", "-c", f'echo {_MARK} "${{{rank_variable}:-?}}" "$(uname -n)" {addresses}']
+
+
+def parse_reports(output: str) -> list[Report]:
+    """What the ranks reported, among whatever the launcher printed beside it."""
+    reports = []
+    for line in output.splitlines():
+        # Launchers may put something in front of what a rank prints.
+        words = line[:_MAX_LINE].partition(_MARK)[2].split()
+        if len(words) >= 2 and words[0].isascii() and words[0].isdigit() and len(words[0]) <= 9:
+            addresses = [word.partition("/")[0] for word in words[2:]]
+            known = [address for address in addresses if is_address(address)]
+            reports.append(Report(int(words[0]), words[1], known))
+    return reports
+
+
+def compare(hosts: Sequence[Host], reports: Sequence[Report]) -> list[PlacedRank]:
+    """Every rank of the order, with where it was.
+
+    Raises:
+        PlinkError: a rank did not report, or there are ranks that the order does not have.
+    """
+    expected = [place.host.name for place in places(hosts)]
+    found: dict[int, str] = {}
+    for report in reports:
+        if report.rank in found:
+            raise PlinkError(
+                f"two processes say that they are rank {report.rank}",
+                "the launcher may have started each alone; is it the one that the file is for?",
+            )
+        found[report.rank] = _host_of(report, hosts)
+    missing = [rank for rank in range(len(expected)) if rank not in found]
+    if missing:
+        some = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
+        raise PlinkError(f"no report from rank {some}, of {len(expected)} ranks")
+    if len(found) > len(expected):
+        raise PlinkError(f"{len(found)} ranks were started, the order has {len(expected)}")
+    return [PlacedRank(rank, name, found[rank]) for rank, name in enumerate(expected)]
+
+
+def known_cause(ranks: Sequence[PlacedRank], local: str | None) -> str | None:
+    """The known trap that explains why ranks are elsewhere, or None.
+
+    Args:
+        ranks: some of which are not where the order says.
+        local: the host on which the launcher was started, None where the order has no such host.
+    """
+    expected = [rank.expected for rank in ranks]
+    found = [rank.found for rank in ranks]
+    if local is not None and found[0] == local != expected[0]:
+        return (
+            f"{local}, where the launcher was started, came first: to Open MPI a plain host file "
+            "is a set of hosts; --map-by seq keeps its order"
+        )
+    if Counter(expected) != Counter(found):
+        return "other hosts took ranks, or more of them: the launcher counts slots in its own way"
+    hosts, seen = list(dict.fromkeys(expected)), list(dict.fromkeys(found))
+    if seen == hosts:
+        return "ranks were dealt out to the hosts in turns, as --map-by node and cyclic do"
+    if seen == sorted(hosts):
+        return (
+            "the hosts came sorted by name, as torchrun's c10d rendezvous does (only "
+            "--rdzv-backend=static keeps --node-rank), and Slurm without --distribution=arbitrary"
+        )
+    return None
+
+
+def _for_root() -> Mapping[str, str]:
+    """Open MPI asks root twice."""
+    if os.geteuid() != 0:
+        return {}
+    return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def _is_on_path(name: str) -> bool:
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    return any(os.access(Path(folder, name), os.X_OK) for folder in folders if folder)
+
+
+def _failure(ended: Ended) -> PlinkError:
+    said = " ".join((ended.stderr.strip() or ended.stdout.strip()).split())
+    tail = said if len(said) <= _TAIL_CHARACTERS else "..." + said[-_TAIL_CHARACTERS:]
+    hint = None
+    if re.search(r"torchrun: (command )?not found", said):
+        hint = "name the interpreter that has PyTorch on the hosts with --python"
+    return PlinkError(
+        f"the launcher failed (exit status {ended.status}): {tail or 'it said nothing'}", hint
+    )
+
+
+def _host_of(report: Report, hosts: Sequence[Host]) -> str:
+    """The host of the order that a report is from, by address, else by name."""
+    for host in hosts:
+        if host.address in report.addresses:
+            return host.name
+    own = report.hostname
+    for host in hosts:
+        if own in (host.name, host.address) or own.partition(".")[0] == host.name:
+            return host.name
+    return own

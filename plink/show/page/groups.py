@@ -1,0 +1,237 @@
+"""The groups as a table, how sure they are, and the dendrogram that they are cut from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.text import rtt_text
+from plink.files.cluster import Cluster
+from plink.model.capacity import capacity
+from plink.model.distance import Matrix
+from plink.show.page.parts import (
+    LINE,
+    MUTED,
+    NO_GROUP,
+    Figure,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    group_colour,
+    plotly_text,
+    rounded,
+)
+from plink.show.page.subject import Subject
+from plink.show.terminal.bandwidth import UPLINK_HEADER, uplink_rows
+from plink.show.terminal.groups import GROUP_HEADER, group_rows, grouping_lines
+
+_LEAST_HOSTS = 3
+# More joints than this are thinner than a screen's dots; the lowest are left out.
+MAX_JOINTS = 512
+_MAX_NAMES = 48
+_MIXED = -2
+_SHORT = 0.93
+_LEAST_TICKS = 3
+# Where hosts are no distance apart at all, which a logarithm does not know.
+_LEAST_US = 1e-3
+
+
+def groups_section(subject: Subject) -> Section | None:
+    """Groups and their uplinks, and the dendrogram of the distances."""
+    cluster = subject.cluster
+    if cluster is None:
+        return None
+    parts: list[Part] = [*_groups(cluster), *_uplinks(cluster)]
+    if subject.distances is not None and len(subject.names) >= _LEAST_HOSTS:
+        parts.append(dendrogram(subject, subject.distances.matrix_us))
+    return Section("groups", "Groups", parts)
+
+
+def _groups(cluster: Cluster) -> list[Part]:
+    if not cluster.groups:
+        looked = cluster.grouping is not None
+        return [
+            Paragraph(
+                "plink group found no groups that are apart from each other."
+                if looked
+                else "No groups are known yet; plink group finds them."
+            )
+        ]
+    parts: list[Part] = [
+        Table(
+            "Groups, and how far their hosts are from each other and from the nearest other group",
+            GROUP_HEADER,
+            group_rows(cluster, capacity(cluster, cluster.groups)),
+            numbers=range(1, len(GROUP_HEADER) - 1),
+        )
+    ]
+    if cluster.grouping is not None:
+        lines = grouping_lines(cluster, cluster.grouping)
+        parts += [Paragraph(_sentence(line)) for line in lines]
+        parts += [Paragraph(_sentence(note), is_note=True) for note in cluster.grouping.notes]
+    return parts
+
+
+def _uplinks(cluster: Cluster) -> list[Part]:
+    if cluster.uplinks is None:
+        if not cluster.groups:
+            return []
+        return [
+            Paragraph(
+                "Uplinks were not measured: what groups can exchange with each other is not known."
+            )
+        ]
+    return [
+        Table(
+            "What all hosts of a group together exchange with other groups",
+            UPLINK_HEADER,
+            uplink_rows(cluster),
+            numbers=range(1, len(UPLINK_HEADER)),
+        )
+    ]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+@dataclass
+class _Branches:
+    """The lines of the clusters that lie in one group."""
+
+    x: list[float | None] = field(default_factory=list)
+    y: list[float | None] = field(default_factory=list)
+    text: list[str | None] = field(default_factory=list)
+
+    def add(self, x: Sequence[float], y: Sequence[float], text: str) -> None:
+        self.x += [*(rounded(value) for value in x), None]
+        self.y += [*(rounded(value) for value in y), None]
+        self.text += [text] * len(x) + [None]
+
+
+def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
+    """Average linkage on the distances, its leaves in the order of the tree.
+
+    Args:
+        subject: whose hosts they are; at least two.
+        matrix_us: (N, N) symmetric, without gaps.
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage  # noqa: PLC0415
+    from scipy.spatial.distance import squareform  # noqa: PLC0415
+
+    size = len(matrix_us)
+    joints = linkage(squareform(matrix_us, checks=False), "average", optimal_ordering=size <= 600)
+    leaves = [int(leaf) for leaf in leaves_list(joints)]
+    branches = _branches(subject, joints, leaves)
+    least = max(_LEAST_US, float(joints[:, 2][joints[:, 2] > 0.0].min(initial=joints[-1, 2])))
+    low, high = 0.8 * least, 1.06 * max(least, float(joints[-1, 2]))
+    ticks = _axis_ticks(low, high)
+    traces = [_trace(subject, group, branches[group]) for group in sorted(branches)]
+    axis: dict[str, Any] = {
+        "showgrid": False,
+        "zeroline": False,
+        "showticklabels": size <= _MAX_NAMES,
+        "tickmode": "array",
+        "tickvals": list(range(size)) if size <= _MAX_NAMES else [],
+        "ticktext": [subject.labels[leaf] for leaf in leaves] if size <= _MAX_NAMES else [],
+        "tickfont": {"size": 10},
+        "range": [-1, size],
+    }
+    caption = (
+        "Hosts are at the bottom; a bar joins two clusters at the height of the mean round trip "
+        "between them. Long vertical lines are gaps between levels: where many clusters end in "
+        "long lines, they are groups. A colour is a cluster inside one group, grey joins groups."
+    )
+    if size - 1 > MAX_JOINTS:
+        caption += f" The {MAX_JOINTS} highest of {size - 1:,} joints are shown."
+    return Figure(
+        "tree",
+        traces,
+        {
+            "xaxis": axis,
+            "yaxis": {
+                "type": "log",
+                "title": {"text": "mean round trip"},
+                "gridcolor": LINE,
+                "tickmode": "array",
+                "tickvals": ticks,
+                "ticktext": [rtt_text(tick) for tick in ticks],
+                "minor": {"showgrid": False},
+                "range": [
+                    float(np.log10(low)),
+                    float(np.log10(high)),
+                ],
+            },
+            "showlegend": False,
+            "hovermode": "closest",
+        },
+        460,
+        caption,
+        f"dendrogram of {size} hosts",
+    )
+
+
+def _axis_ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times powers of ten between two values; also 1.5, 3 and 7 where those are few."""
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+
+    def between(steps: Sequence[float]) -> list[float]:
+        values = (rounded(step * 10.0**power) for power in powers for step in steps)
+        return [value for value in values if low <= value <= high]
+
+    few = between((1.0, 2.0, 5.0))
+    return (
+        few if len(few) >= _LEAST_TICKS else between((1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0))
+    )
+
+
+def _branches(
+    subject: Subject, joints: npt.NDArray[np.float64], leaves: Sequence[int]
+) -> dict[int, _Branches]:
+    """Lines by group; those that join groups, or hosts of none, stand under `_MIXED`."""
+    size = len(leaves)
+    place = np.empty(2 * size - 1)
+    place[leaves] = np.arange(size)
+    height = np.zeros(2 * size - 1)
+    hosts = np.ones(2 * size - 1, dtype=np.intp)
+    group = np.full(2 * size - 1, _MIXED)
+    group[:size] = np.where(subject.group_of == NO_GROUP, _MIXED, subject.group_of)
+    floor = float(joints[:, 2][joints[:, 2] > 0.0].min(initial=1.0)) * 0.5
+    branches: dict[int, _Branches] = {}
+    for number, (first, second, length, count) in enumerate(joints):
+        left, right, node = int(first), int(second), size + number
+        place[node] = (place[left] + place[right]) / 2.0
+        height[node], hosts[node] = length, int(count)
+        group[node] = group[left] if group[left] == group[right] else _MIXED
+        if number < size - 1 - MAX_JOINTS:
+            continue
+        # Many hosts' lines side by side would be one block of colour: they are short ones.
+        foot = floor if size <= _MAX_NAMES else max(floor, _SHORT * length)
+        branches.setdefault(int(group[node]), _Branches()).add(
+            [place[left], place[left], place[right], place[right]],
+            [height[left] or foot, length, length, height[right] or foot],
+            f"{hosts[left]} and {hosts[right]} hosts, {rtt_text(length)} apart",
+        )
+    return branches
+
+
+def _trace(subject: Subject, group: int, branches: _Branches) -> dict[str, Any]:
+    is_mixed = group == _MIXED
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": branches.x,
+        "y": branches.y,
+        "text": branches.text,
+        "name": "between groups" if is_mixed else plotly_text(subject.groups[group].name[:40]),
+        "line": {
+            "color": MUTED if is_mixed else group_colour(subject.shade_of[group]),
+            "width": 1.5,
+        },
+        "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
+    }

@@ -1,0 +1,51 @@
+"""A report: its title, and its sections in the order in which they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from plink.autotune.log.history import History
+from plink.base.text import counted
+from plink.show.page.costs import costs_section
+from plink.show.page.distances import distances_section
+from plink.show.page.groups import groups_section
+from plink.show.page.overview import next_section, origin_section, overview_section
+from plink.show.page.parts import Section
+from plink.show.page.points import map_section
+from plink.show.page.quality import quality_section
+from plink.show.page.ring import ring_section
+from plink.show.page.subject import Subject
+from plink.show.page.tuned import tuned_sections
+
+# Each says what it has to say of a subject, or None where that has nothing of the kind.
+SECTIONS: Sequence[Callable[[Subject], Section | None]] = (
+    overview_section,
+    next_section,
+    distances_section,
+    groups_section,
+    map_section,
+    costs_section,
+    ring_section,
+    quality_section,
+    origin_section,
+)
+
+
+def report(subject: Subject | History, sources: Sequence[str]) -> tuple[str, list[Section]]:
+    """The title and the sections of a report.
+
+    Args:
+        subject: what it is about.
+        sources: the files that it was read from, as messages call them.
+    """
+    if isinstance(subject, History):
+        hosts = counted(len(subject.hosts), "host")
+        title = f"plink autotune: {', '.join(sources)}, {hosts}"
+        return title, tuned_sections(subject, sources)
+    source = subject.source or ", ".join(named.source for named in subject.orders)
+    return f"plink: {source}, {counted(len(subject.names), 'host')}", sections_of(subject)
+
+
+def sections_of(subject: Subject) -> list[Section]:
+    """All sections that have something to say."""
+    return [section for make in SECTIONS if (section := make(subject)) is not None]

@@ -1,0 +1,166 @@
+"""From what both ends of a meeting report to readings, with how much the meeting was disturbed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from probes.echo.grants import Placement
+from probes.echo.protocol import Effort, Over, Rtt
+from probes.echo.schedule import Schedule
+from probes.samples import RttReading, Sink
+
+# From this share on a reading is not trusted (docs/benchmarks/probing.md).
+DISTURBED = 0.15
+
+
+def disturbance(one: Effort, other: Effort, *, same_processor: bool) -> float | None:
+    """The share of a meeting's time that its ends spent waiting for a processor, 0 to 1.
+
+    On one processor the two ends wait for each other all the time, and that is no disturbance:
+    there it is the time in which neither of them ran, as far as they were ready to.
+
+    None where a host's kernel does not tell, or where nothing was measured.
+    """
+    elapsed_us = max(one.elapsed_us, other.elapsed_us)
+    if one.wait_us is None or other.wait_us is None or elapsed_us == 0:
+        return None
+    lost_us = one.wait_us + other.wait_us
+    if same_processor:
+        lost_us = min(lost_us, elapsed_us - one.run_us - other.run_us)
+    return min(max(lost_us, 0) / elapsed_us, 1.0)
+
+
+@dataclass
+class Meeting:
+    """A meeting that goes on, or has ended.
+
+    Args:
+        ends: the two hosts, leader first.
+        number: its round.
+        readings: what they measured, by host.
+        efforts: what it took of those that are done.
+    """
+
+    ends: tuple[int, int]
+    number: int
+    readings: dict[int, Rtt] = field(default_factory=dict)
+    efforts: dict[int, Effort] = field(default_factory=dict)
+
+
+class Meetings:
+    """Gathers reports by meeting. A host that is lost reports no more."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[int, int, int], Meeting] = {}
+        self._lost: set[int] = set()
+
+    def reading(self, host: int, event: Rtt) -> None:
+        """One end has measured the other."""
+        self._meeting(host, event).readings[host] = event
+
+    def over(self, host: int, event: Over) -> Meeting | None:
+        """One end is done. Returns the meeting if nothing more will be heard of it."""
+        meeting = self._meeting(host, event)
+        meeting.efforts[host] = event.effort
+        return self._close(meeting)
+
+    def host_lost(self, host: int) -> list[Meeting]:
+        """A host will report no more. Returns its meetings: they end by this."""
+        self._lost.add(host)
+        mine = [key for key, meeting in self._open.items() if host in meeting.ends]
+        return [self._open.pop(key) for key in mine]
+
+    def rest(self) -> list[Meeting]:
+        """The meetings that have not ended."""
+        return list(self._open.values())
+
+    def _meeting(self, host: int, event: Rtt | Over) -> Meeting:
+        ends = (min(host, event.partner), max(host, event.partner))
+        return self._open.setdefault((event.round, *ends), Meeting(ends, event.round))
+
+    def _close(self, meeting: Meeting) -> Meeting | None:
+        if set(meeting.ends) - meeting.efforts.keys() - self._lost:
+            return None
+        return self._open.pop((meeting.number, *meeting.ends))
+
+
+class Delivery:
+    """Hands readings to the sink, meeting by meeting.
+
+    Args:
+        schedule: where a direction is settled once it is read.
+        percentiles: what the agents report of their samples.
+        placement: where two hosts meet.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        percentiles: Sequence[float],
+        sink: Sink[RttReading],
+        placement: Placement,
+    ) -> None:
+        self._schedule = schedule
+        self._percentiles = percentiles
+        self._sink = sink
+        self._placement = placement
+        self._meetings = Meetings()
+        self._ready: deque[RttReading] = deque()
+
+    def reading(self, host: int, event: Rtt) -> None:
+        """One end of a meeting has measured the other."""
+        self._meetings.reading(host, event)
+
+    def over(self, host: int, event: Over) -> float | None:
+        """One end is done. Returns how much the meeting was disturbed, where that is known now."""
+        meeting = self._meetings.over(host, event)
+        return None if meeting is None else self._deliver(meeting)
+
+    def host_lost(self, host: int) -> None:
+        """A host reports no more. What it reported counts."""
+        for meeting in self._meetings.host_lost(host):
+            self._deliver(meeting)
+
+    def deliver_rest(self) -> None:
+        """Hand over what is still held, at the end of an interrupted run."""
+        self._hand_over()
+        for meeting in self._meetings.rest():
+            self._deliver(meeting)
+
+    def _deliver(self, meeting: Meeting) -> float | None:
+        share = self._disturbance(meeting)
+        self._ready.extend(
+            self._reading(host, event, meeting, share) for host, event in meeting.readings.items()
+        )
+        self._hand_over()
+        return share
+
+    def _hand_over(self) -> None:
+        while self._ready:
+            reading = self._ready.popleft()
+            pair = (reading.source, reading.destination)
+            # A host that was only to answer may say that it probed.
+            if self._schedule.is_asked(*pair):
+                self._schedule.settle(*pair)
+                self._sink.reading(reading)
+
+    def _disturbance(self, meeting: Meeting) -> float | None:
+        if not meeting.readings or len(meeting.efforts) < len(meeting.ends):
+            return None
+        one, other = (meeting.efforts[host] for host in meeting.ends)
+        same_processor = self._placement.share_processor(*meeting.ends)
+        return disturbance(one, other, same_processor=same_processor)
+
+    def _reading(self, host: int, event: Rtt, meeting: Meeting, share: float | None) -> RttReading:
+        efforts = meeting.efforts.values()
+        return RttReading(
+            source=host,
+            destination=event.partner,
+            sent=event.sent,
+            received=event.received,
+            rtt_us=dict(zip(self._percentiles, event.rtt_us, strict=True)),
+            disturbance=share,
+            meeting_us=max((effort.elapsed_us for effort in efforts), default=None),
+        )

@@ -1,0 +1,150 @@
+"""Hosts as Slurm knows them: those of an allocation, and those of a topology.conf with its groups.
+
+sbatch(1), OUTPUT ENVIRONMENT VARIABLES: SLURM_JOB_NODELIST is a node list (`gpu[01-04,07]`),
+SLURM_TASKS_PER_NODE counts the tasks of each node in that order (`2(x3),1`).
+
+topology.conf(5): leaf switches, or blocks, and their nodes. Names of parameters in any case, `#`
+begins a comment, a backslash at the end of a line joins the next, nodes are a node list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from probes.errors import HostListError
+from probes.hosts.host import ListedHost
+from probes.hosts.hostlist import MAX_SLOTS, check_name, checked
+from probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outside_brackets
+
+_NODES = "SLURM_JOB_NODELIST"
+_TASKS = "SLURM_TASKS_PER_NODE"
+_COUNT = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?")
+
+_NAMES = ("switchname", "blockname")
+_OTHERS = frozenset(["blocksizes", "linkspeed", "nodes", "switches"])
+_BEGIN = re.compile(r"^\s*(switchname|blockname)\s*=", re.IGNORECASE | re.MULTILINE)
+_SPACE_AROUND = re.compile(r"\s*=\s*")
+
+
+def parse_allocation(environment: Mapping[str, str]) -> list[ListedHost]:
+    """The hosts of the allocation that `environment` describes, with their tasks as slots.
+
+    Raises:
+        HostListError: there is no allocation, or its description is not understood.
+    """
+    nodes = environment.get(_NODES)
+    if not nodes:
+        hint = "run plink inside salloc or a batch script, or give a host list"
+        raise HostListError(f"{_NODES} is not set: this is no Slurm allocation", hint)
+    try:
+        names = [name for part in split_outside_brackets(nodes) for name in expand(part)]
+    except RangeError as error:
+        raise HostListError(f"{_NODES}: {error}") from None
+    slots = list(_counts(environment.get(_TASKS, f"1(x{len(names)})")))
+    if len(slots) != len(names):
+        raise HostListError(f"{_TASKS} is for {len(slots)} nodes, {_NODES} names {len(names)}")
+    hosts = []
+    for name, count in zip(names, slots, strict=True):
+        check_name(name, _NODES)
+        hosts.append(ListedHost(name, slots=count, place=_NODES))
+    return checked(hosts, _NODES)
+
+
+def _counts(text: str) -> Iterator[int]:
+    """The tasks of every node; `text` may be hostile."""
+    total = 0
+    for part in text.split(","):
+        match = _COUNT.fullmatch(part.strip())
+        if match is None or not 1 <= int(match[1]) <= MAX_SLOTS:
+            raise HostListError(f"{_TASKS}: {part[:40]!r} is no number of tasks, as in 2(x3)")
+        times = int(match[2] or 1)
+        total += times
+        if total > MAX_NAMES:
+            raise HostListError(f"{_TASKS} is for more than {MAX_NAMES:,} nodes")
+        yield from [int(match[1])] * times
+
+
+def is_topology_conf(text: str) -> bool:
+    """Whether a text is such a file: a line begins with SwitchName= or BlockName=."""
+    return _BEGIN.search(text) is not None
+
+
+def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
+    """All nodes, in the order of the file.
+
+    Raises:
+        HostListError: as `parse_topology_groups`, or there are fewer than two.
+    """
+    groups = parse_topology_groups(text, source)
+    hosts = [
+        ListedHost(name, place=place) for _, (place, names) in groups.items() for name in names
+    ]
+    return checked(hosts, source)
+
+
+def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[str]]]:
+    """Of every leaf switch or block its place in the file and its nodes.
+
+    Raises:
+        HostListError: a line is not understood, a name comes twice.
+    """
+    groups: dict[str, tuple[str, list[str]]] = {}
+    count = 0
+    for number, line in _logical_lines(text):
+        place = f"{source}:{number}"
+        values = _values(line, place)
+        if "nodes" not in values:
+            continue
+        name = next((values[key] for key in _NAMES if key in values), "")
+        if not name:
+            raise HostListError(f"{place}: Nodes= without SwitchName= or BlockName=")
+        if name in groups:
+            raise HostListError(f"{place}: {name[:40]!r} is already at {groups[name][0]}")
+        members = _members(values["nodes"], place)
+        count += len(members)
+        if count > MAX_NAMES:
+            raise HostListError(f"{place}: the file names more than {MAX_NAMES:,} nodes")
+        groups[name] = (place, members)
+    if not groups:
+        raise HostListError(f"{source}: no switch and no block has nodes")
+    return groups
+
+
+def _logical_lines(text: str) -> list[tuple[int, str]]:
+    """Number and content of every line that is not blank, continuations joined."""
+    lines: list[tuple[int, str]] = []
+    begun: tuple[int, str] | None = None
+    for number, raw in enumerate(text.split("\n"), start=1):
+        content = raw.partition("#")[0].rstrip()
+        first, before = begun or (number, "")
+        if content.endswith("\\"):
+            begun = (first, before + content[:-1])
+            continue
+        begun = None
+        if (before + content).strip():
+            lines.append((first, before + content))
+    return lines if begun is None else [*lines, begun]
+
+
+def _values(line: str, place: str) -> Mapping[str, str]:
+    values: dict[str, str] = {}
+    for word in _SPACE_AROUND.sub("=", line).split():
+        key, equals, value = word.partition("=")
+        key = key.lower()
+        if not equals or not value or key not in (*_NAMES, *_OTHERS):
+            raise HostListError(f"{place}: {word[:40]!r} is not understood")
+        if key in values:
+            raise HostListError(f"{place}: {key} is given twice")
+        values[key] = value
+    return values
+
+
+def _members(nodes: str, place: str) -> list[str]:
+    try:
+        names = [name for part in split_outside_brackets(nodes) for name in expand(part)]
+    except RangeError as error:
+        raise HostListError(f"{place}: {error}") from None
+    for name in names:
+        check_name(name, place)
+    return names

@@ -1,0 +1,135 @@
+"""Who meets whom, and when: the round-robin tournament (Luo 2020, §5.2.2), or some rounds of it.
+
+Which rounds to take of many hosts: in the circle method two hosts of the turning ring meet in the
+round that the sum of their places names, modulo the number of rounds M, which is odd. Two rounds
+together are therefore one cycle through all hosts exactly when their distance is coprime to M, and
+K rounds are, but for the one host that does not turn, a Cayley sum graph of the integers modulo M:
+its eigenvalues are the sums of the characters over the K rounds. The smaller the largest of them
+but K itself, the fewer hops lie between any two hosts, and the better the pairs that were not
+measured are held by those that were.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+from probes.samples import Rounds
+
+# Measured for 64 to 2,000 hosts: with 64 candidates a round the second eigenvalue of 16 rounds and
+# more is that of a random regular graph, 2 sqrt(K - 1); more candidates do not lower it.
+_CANDIDATES = 64
+# What is left of a character's sum by rounding must not decide between equals.
+_DIGITS = 6
+
+
+def rounds_in_all(hosts: int) -> int:
+    """The rounds in which every two of `hosts` hosts meet once: N - 1, or N where N is odd."""
+    return hosts - 1 + hosts % 2 if hosts > 1 else 0
+
+
+def round_robin(hosts: int) -> Rounds:
+    """Rounds of disjoint pairs in which every two hosts meet exactly once (circle method).
+
+    Args:
+        hosts: the number of hosts, at least 0.
+
+    Returns:
+        N - 1 rounds of N/2 pairs for even N; N rounds of (N - 1)/2 pairs for odd N, each host
+        sitting out once. A pair is (lower index, higher index).
+    """
+    return [pairs_of_round(hosts, turn) for turn in range(rounds_in_all(hosts))]
+
+
+def disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
+    """Any pairs in rounds of disjoint ones, at most twice as many as a host has partners."""
+    rounds: list[list[tuple[int, int]]] = []
+    busy: list[set[int]] = []
+    for pair in pairs:
+        number = next((i for i, ends in enumerate(busy) if ends.isdisjoint(pair)), len(busy))
+        if number == len(busy):
+            rounds.append([])
+            busy.append(set())
+        rounds[number].append(pair)
+        busy[number].update(pair)
+    return rounds
+
+
+def round_of(hosts: int, pair: tuple[int, int]) -> int:
+    """The number of the round of `round_robin` in which two of `hosts` hosts meet."""
+    turns = hosts + hosts % 2 - 1
+    low, high = min(pair) - 1, max(pair) - 1
+    # Places on the turning ring: those that meet have the same sum, modulo its length, as long as
+    # nobody meets the host that does not turn; who does, meets it instead of itself.
+    places = 2 * high if low < 0 else low + high
+    # pairs_of_round has the sum 2 * turn - 2, and (turns + 1) / 2 is the inverse of 2.
+    return ((places + 2) * (turns + 1) // 2) % turns
+
+
+def pairs_of_round(hosts: int, turn: int) -> list[tuple[int, int]]:
+    """The pairs of one round of `round_robin`; `turn` counts from 0."""
+    seats = hosts + hosts % 2
+    circle = [0] + [1 + (seat + turn) % (seats - 1) for seat in range(seats - 1)]
+    pairs = [(circle[k], circle[seats - 1 - k]) for k in range(seats // 2)]
+    return [(min(a, b), max(a, b)) for a, b in pairs if max(a, b) < hosts]
+
+
+def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
+    """`rounds` well spread rounds of the tournament, and all of it where it has no more.
+
+    Args:
+        hosts: the number of hosts, N.
+        rounds: K, at least 1. The pairs connect all hosts if K is at least 2.
+        seed: decides which host has which place in the tournament, and which rounds are taken.
+            The first rounds of a longer sample with the same hosts and seed are the same.
+
+    Returns:
+        K rounds of disjoint pairs (lower index, higher index). For even N every host is in every
+        round. For odd N one host sits out each round, and no host more than once.
+    """
+    if rounds >= rounds_in_all(hosts):
+        return round_robin(hosts)
+    chance = Random(seed)
+    place = _shuffled(hosts, chance)
+    return [
+        sorted((min(place[a], place[b]), max(place[a], place[b])) for a, b in pairs)
+        for pairs in (pairs_of_round(hosts, turn) for turn in _spread(hosts, rounds, chance))
+    ]
+
+
+def _spread(hosts: int, rounds: int, chance: Random) -> list[int]:
+    """Each round is the one of some random ones that keeps the second eigenvalue lowest."""
+    turns = rounds_in_all(hosts)
+    left = _shuffled(turns, chance)
+    chosen = [left.pop(0)]
+    places = np.arange(turns)
+    roots = np.exp(2j * np.pi * places / turns)
+    # The other half of the characters are their conjugates, as large.
+    characters = places[1 : (turns + 1) // 2]
+    sums = roots[characters * chosen[0] % turns]
+    while len(chosen) < rounds:
+        candidates = left[:_CANDIDATES]
+        if len(chosen) == 1:
+            candidates = [turn for turn in left if math.gcd(turn - chosen[0], turns) == 1]
+            candidates = candidates[:_CANDIDATES]
+        largest = _largest(sums + roots[np.outer(candidates, characters) % turns])
+        best = candidates[int(np.argmin(largest))]
+        left.remove(best)
+        chosen.append(best)
+        sums = sums + roots[characters * best % turns]
+    return chosen
+
+
+def _largest(sums: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
+    largest: npt.NDArray[np.float64] = np.abs(sums).max(axis=1).round(_DIGITS)
+    return largest
+
+
+def _shuffled(size: int, chance: Random) -> list[int]:
+    """0 to size - 1 in random order, by `random()`: of `Random` only that is the same for ever."""
+    keys = [chance.random() for _ in range(size)]
+    return sorted(range(size), key=keys.__getitem__)

@@ -1,0 +1,1 @@
+"""Annealing of orders whose rounds are cheap or whose trees are shallow; one template for both."""

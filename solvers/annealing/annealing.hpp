@@ -1,0 +1,135 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "annealing/placement.hpp"
+#include "ring/matrix.hpp"
+#include "ring/random.hpp"
+
+namespace plink::annealing {
+
+/// Simulated annealing of an order by swaps of two ranks, many of which target an edge that the
+/// cost hinges on, or bring hosts that are near each other together. At least 3 ranks.
+///
+/// `Cost` is what the order costs, and follows every swap. It has
+/// - `kTargets`, `kNear`: of each kind of move, in sixteenths; the others swap two random ranks;
+/// - `Heat`, with a `temperature`, and `heat(Heat)`;
+/// - `distance()`, of the hosts;
+/// - `place(Placement)`: begin with this order;
+/// - `worst_edge(Placement, Random&)`: one that the cost hinges on;
+/// - `attempt(Swap, Placement&, accepts)`: swap if `accepts(change of the cost)`, which may be
+/// asked
+///   once or not at all;
+/// - `current()`: the order's cost by what the swaps changed, and `exact(order)`;
+/// - `moves_per_look(ranks)`: how many moves pass until the order is compared with the best.
+template <class Cost>
+class Annealing {
+  public:
+    using Heat = typename Cost::Heat;
+
+    Annealing(Cost cost, std::vector<int> order, std::uint64_t seed)
+        : cost_(std::move(cost)),
+          random_(seed),
+          placement_(std::move(order)),
+          near_count_(std::min(kNearest, placement_.ranks() - 1)),
+          near_(nearest(cost_.distance(), near_count_)),
+          best_(placement_.order()) {
+        cost_.place(placement_);
+        best_cost_ = cost_.exact(best_);
+        best_current_ = cost_.current();
+    }
+    Annealing(const Annealing&) = delete;
+    Annealing& operator=(const Annealing&) = delete;
+
+    /// Go on from this order. The best one stays.
+    void restart(const std::vector<int>& order) {
+        placement_ = Placement(order);
+        cost_.place(placement_);
+    }
+
+    /// Try so many moves. What is found depends on the calls, not on the time.
+    void run(long moves, const Heat& heat) {
+        cost_.heat(heat);
+        const auto accepts = [this, &heat](double change) {
+            return change <= 0.0 || change < heat.temperature * random_.exponential();
+        };
+        const long look = cost_.moves_per_look(placement_.ranks());
+        for (long move = 1; move <= moves; ++move) {
+            const Swap swap = propose();
+            if (swap.a != swap.b) cost_.attempt(swap, placement_, accepts);
+            if (move % look == 0 || move == moves) keep_best();
+        }
+    }
+
+    const std::vector<int>& best() const { return best_; }
+    double best_cost() const { return best_cost_; }
+    const std::vector<int>& current() const { return placement_.order(); }
+    double current_cost() const { return cost_.current(); }
+
+  private:
+    static constexpr int kNearest = 16;
+
+    /// By host, the `count` nearest others.
+    static std::vector<int> nearest(const ring::Matrix& distance, int count) {
+        std::vector<int> near;
+        std::vector<int> hosts;
+        for (int host = 0; host < distance.size(); ++host) {
+            hosts.resize(distance.size());
+            std::iota(hosts.begin(), hosts.end(), 0);
+            hosts.erase(hosts.begin() + host);
+            const double* row = distance.row(host);
+            std::partial_sort(hosts.begin(), hosts.begin() + count, hosts.end(),
+                              [row](int x, int y) { return row[x] < row[y]; });
+            near.insert(near.end(), hosts.begin(), hosts.begin() + count);
+        }
+        return near;
+    }
+
+    /// The rank on one of the hosts near that of `rank`.
+    int neighbour(int rank) {
+        const int host = placement_.host(rank);
+        return placement_.rank(near_[host * near_count_ + random_.below(near_count_)]);
+    }
+
+    Swap propose() {
+        const int kind = random_.below(16);
+        if (kind < Cost::kTargets) return target();
+        const int a = random_.below(placement_.ranks());
+        if (kind < Cost::kTargets + Cost::kNear) return {a, neighbour(a)};
+        return {a, random_.below(placement_.ranks())};
+    }
+
+    Swap target() {
+        auto [a, stays] = cost_.worst_edge(placement_, random_);
+        const std::uint64_t bits = random_.next();
+        if (bits & 1) std::swap(a, stays);
+        const int b = bits & 2 ? neighbour(stays) : random_.below(placement_.ranks());
+        return b == stays ? Swap{a, a} : Swap{a, b};
+    }
+
+    void keep_best() {
+        const double now = cost_.current();
+        if (now > best_current_) return;
+        const double cost = cost_.exact(placement_.order());
+        if (cost >= best_cost_) return;
+        best_ = placement_.order();
+        best_cost_ = cost;
+        best_current_ = now;
+    }
+
+    Cost cost_;
+    ring::Random random_;
+    Placement placement_;
+    int near_count_;
+    std::vector<int> near_;
+
+    std::vector<int> best_;
+    double best_cost_;
+    double best_current_;
+};
+
+}  // namespace plink::annealing

@@ -1,0 +1,138 @@
+#include "annealing/bindings.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "annealing/annealing.hpp"
+#include "annealing/rounds_cost.hpp"
+#include "annealing/trees_cost.hpp"
+#include "orders/checks.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace plink::annealing {
+
+namespace {
+
+using orders::require;
+
+RoundsForm checked_rounds(int ranks, std::vector<RoundsForm::Edges> rounds,
+                          std::vector<double> weights) {
+    require(ranks >= 3, "too few ranks");
+    require(!rounds.empty() && rounds.size() == weights.size(),
+            "the weights do not fit the rounds");
+    for (const RoundsForm::Edges& edges : rounds) {
+        require(!edges.empty(), "a round has no edges");
+        for (const auto& [a, b] : edges) {
+            require(0 <= a && a < ranks && 0 <= b && b < ranks && a != b,
+                    "an edge joins no two ranks");
+        }
+    }
+    for (const double weight : weights) {
+        require(std::isfinite(weight) && weight > 0.0, "a weight is not above 0");
+    }
+    return RoundsForm(ranks, std::move(rounds), std::move(weights));
+}
+
+std::vector<Tree> checked_trees(int ranks, const std::vector<std::vector<int>>& parents) {
+    require(ranks >= 3, "too few ranks");
+    require(!parents.empty(), "there are no trees");
+    std::vector<Tree> trees;
+    for (const std::vector<int>& one : parents) {
+        require(static_cast<int>(one.size()) == ranks, "the parents do not fit the matrix");
+        const auto is_rank = [ranks](int rank) { return -2 <= rank && rank < ranks; };
+        require(std::all_of(one.begin(), one.end(), is_rank), "a parent is no rank");
+        require(std::count(one.begin(), one.end(), -1) == 1, "a tree has not one root");
+        trees.emplace_back(one);
+        const auto idle = std::count(one.begin(), one.end(), -2);
+        require(static_cast<int>(trees.back().from_root().size() + idle) == ranks,
+                "the parents go in a circle");
+    }
+    return trees;
+}
+
+template <class Cost>
+nb::class_<Annealing<Cost>> register_of(nb::module_& module, const char* name) {
+    using Self = Annealing<Cost>;
+    return nb::class_<Self>(module, name)
+        .def(
+            "restart",
+            [](Self& self, const std::vector<int>& order) {
+                orders::require_order(order, static_cast<int>(self.current().size()));
+                self.restart(order);
+            },
+            "order"_a)
+        .def_prop_ro("best", &Self::best)
+        .def_prop_ro("best_cost", &Self::best_cost)
+        .def_prop_ro("current", &Self::current)
+        .def_prop_ro("current_cost", &Self::current_cost);
+}
+
+void register_rounds(nb::module_& module) {
+    using Self = Annealing<RoundsCost>;
+    register_of<RoundsCost>(module, "RoundsAnnealing")
+        .def(
+            "__init__",
+            [](Self* self, const orders::Array& distance, std::vector<RoundsForm::Edges> rounds,
+               std::vector<double> weights, std::vector<int> order, std::uint64_t seed) {
+                ring::Matrix values = orders::matrix(distance);
+                orders::require_order(order, values.size());
+                RoundsForm form =
+                    checked_rounds(values.size(), std::move(rounds), std::move(weights));
+                const nb::gil_scoped_release release;
+                new (self)
+                    Self(RoundsCost(std::move(values), std::move(form)), std::move(order), seed);
+            },
+            "distance"_a, "rounds"_a, "weights"_a, "order"_a, "seed"_a)
+        .def(
+            "run",
+            [](Self& self, long moves, double softness, double temperature) {
+                require(softness > 0.0 && temperature > 0.0, "heat must be above 0");
+                const nb::gil_scoped_release release;
+                self.run(moves, {temperature, softness});
+            },
+            "moves"_a, "softness"_a, "temperature"_a);
+}
+
+void register_trees(nb::module_& module) {
+    using Self = Annealing<TreesCost>;
+    register_of<TreesCost>(module, "TreesAnnealing")
+        .def(
+            "__init__",
+            [](Self* self, const orders::Array& distance,
+               const std::vector<std::vector<int>>& parents, std::vector<int> order,
+               std::uint64_t seed) {
+                ring::Matrix values = orders::matrix(distance);
+                orders::require_order(order, values.size());
+                std::vector<Tree> trees = checked_trees(values.size(), parents);
+                const nb::gil_scoped_release release;
+                new (self)
+                    Self(TreesCost(std::move(values), std::move(trees)), std::move(order), seed);
+            },
+            "distance"_a, "parents"_a, "order"_a, "seed"_a)
+        .def(
+            "run",
+            [](Self& self, long moves, double temperature) {
+                require(temperature > 0.0, "the temperature must be above 0");
+                const nb::gil_scoped_release release;
+                self.run(moves, {temperature});
+            },
+            "moves"_a, "temperature"_a);
+}
+
+}  // namespace
+
+void register_annealing(nb::module_& module) {
+    register_rounds(module);
+    register_trees(module);
+}
+
+}  // namespace plink::annealing

@@ -1,0 +1,186 @@
+#include "annealing/rounds_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace plink::annealing {
+
+namespace {
+
+// A target is the round's worst edge half of the time, else the worst of so many random ones.
+constexpr int kContenders = 8;
+
+// A swap that makes an edge so many softnesses and temperatures worse than its round's smoothed
+// maximum is not looked at further: hardly one of them would be accepted.
+constexpr double kSoftnesses = 0.5;
+constexpr double kTemperatures = 3.0;
+
+// A sum that fell so far has lost its digits.
+constexpr double kFallen = 1e-4;
+constexpr double kMostExponent = 60.0;
+constexpr double kLeast = 1e-300;
+
+// Factors between two logarithms of their product, so that it neither over- nor underflows.
+constexpr int kFactors = 8;
+constexpr double kLeastFactor = 1e-9;
+
+int worst_among(const std::vector<std::uint16_t>& levels, ring::Random& random) {
+    if (random.next() & 1) {
+        // In two passes, which a compiler makes fast, as it does not with max_element.
+        std::uint16_t worst = 0;
+        for (const std::uint16_t level : levels) worst = std::max(worst, level);
+        return static_cast<int>(std::find(levels.begin(), levels.end(), worst) - levels.begin());
+    }
+    const int edges = static_cast<int>(levels.size());
+    int worst = random.below(edges);
+    for (int i = 1; i < kContenders; ++i) {
+        const int other = random.below(edges);
+        if (levels[other] > levels[worst]) worst = other;
+    }
+    return worst;
+}
+
+}  // namespace
+
+template class Annealing<RoundsCost>;
+
+RoundsCost::RoundsCost(ring::Matrix distance, RoundsForm form)
+    : distance_(std::move(distance)),
+      form_(std::move(form)),
+      levels_(distance_),
+      edge_level_(form_.size()),
+      share_(levels_.count()),
+      sum_(form_.size()),
+      summed_(form_.size()),
+      added_(form_.size()),
+      limit_(form_.size()) {
+    for (int round = 0; round < form_.size(); ++round) {
+        weight_.push_back(form_.weight(round));
+        edge_level_[round].resize(form_.edges(round).size());
+    }
+    const double mean = std::accumulate(weight_.begin(), weight_.end(), 0.0) / form_.size();
+    for (double& weight : weight_) weight /= mean;
+    is_even_ = std::all_of(weight_.begin(), weight_.end(), [](double w) { return w == 1.0; });
+}
+
+void RoundsCost::place(const Placement& placement) {
+    for (int round = 0; round < form_.size(); ++round) {
+        const RoundsForm::Edges& edges = form_.edges(round);
+        for (std::size_t edge = 0; edge < edges.size(); ++edge) {
+            const auto [a, b] = edges[edge];
+            edge_level_[round][edge] = levels_.row(placement.host(a))[placement.host(b)];
+        }
+    }
+}
+
+void RoundsCost::heat(const Heat& heat) {
+    heat_ = heat;
+    std::uint16_t worst = 0;
+    for (const auto& levels : edge_level_) {
+        worst = std::max(worst, *std::max_element(levels.begin(), levels.end()));
+    }
+    reference_ = levels_.value(worst);
+    for (int level = 0; level < levels_.count(); ++level) {
+        const double exponent = (levels_.value(level) - reference_) / heat_.softness;
+        share_[level] = std::exp(static_cast<float>(std::min(exponent, kMostExponent)));
+    }
+    for (int round = 0; round < form_.size(); ++round) sum_up(round);
+}
+
+void RoundsCost::sum_up(int round) {
+    double sum = kLeast;
+    for (const std::uint16_t level : edge_level_[round]) sum += share_[level];
+    sum_[round] = summed_[round] = sum;
+    limit(round);
+}
+
+void RoundsCost::limit(int round) {
+    const double smoothed = reference_ + heat_.softness * std::log(sum_[round]);
+    const double slack =
+        kSoftnesses * heat_.softness + kTemperatures * heat_.temperature / weight_[round];
+    limit_[round] = levels_.below(smoothed + slack);
+}
+
+Edge RoundsCost::worst_edge(const Placement&, ring::Random& random) const {
+    const int round = random.below(form_.size());
+    const auto [a, b] = form_.edges(round)[worst_among(edge_level_[round], random)];
+    return {a, b};
+}
+
+bool RoundsCost::is_hopeless(Swap swap, const Placement& placement) const {
+    const std::vector<int>& order = placement.order();
+    for (int side = 0; side < 2; ++side) {
+        const std::uint16_t* to_new = levels_.row(order[swap.b]);
+        for (const auto* message = form_.begin(swap.a); message != form_.end(swap.a); ++message) {
+            if (message->partner == swap.b) continue;
+            if (to_new[order[message->partner]] > limit_[message->round]) return true;
+        }
+        std::swap(swap.a, swap.b);
+    }
+    return false;
+}
+
+double RoundsCost::change(Swap swap, const Placement& placement) {
+    const std::vector<int>& order = placement.order();
+    std::fill(added_.begin(), added_.end(), 0.0);
+    for (int side = 0; side < 2; ++side) {
+        const std::uint16_t* to_old = levels_.row(order[swap.a]);
+        const std::uint16_t* to_new = levels_.row(order[swap.b]);
+        for (const auto* message = form_.begin(swap.a); message != form_.end(swap.a); ++message) {
+            if (message->partner == swap.b) continue;
+            const int host = order[message->partner];
+            added_[message->round] += share_[to_new[host]] - share_[to_old[host]];
+        }
+        std::swap(swap.a, swap.b);
+    }
+    double logarithms = 0.0;
+    double product = 1.0;
+    for (int round = 0; round < form_.size(); ++round) {
+        const double factor = std::max(1.0 + added_[round] / sum_[round], kLeastFactor);
+        if (!is_even_) {
+            logarithms += weight_[round] * std::log(factor);
+            continue;
+        }
+        product *= factor;
+        if (round % kFactors == kFactors - 1) {
+            logarithms += std::log(product);
+            product = 1.0;
+        }
+    }
+    return heat_.softness * (logarithms + std::log(product));
+}
+
+void RoundsCost::apply(Swap swap, Placement& placement) {
+    placement.exchange(swap);
+    const std::vector<int>& order = placement.order();
+    for (const int rank : {swap.a, swap.b}) {
+        const std::uint16_t* row = levels_.row(order[rank]);
+        for (const auto* message = form_.begin(rank); message != form_.end(rank); ++message) {
+            edge_level_[message->round][message->edge] = row[order[message->partner]];
+        }
+    }
+    for (int round = 0; round < form_.size(); ++round) {
+        if (added_[round] == 0.0) continue;
+        sum_[round] += added_[round];
+        if (sum_[round] < kFallen * summed_[round]) {
+            sum_up(round);
+        } else {
+            summed_[round] = std::max(summed_[round], sum_[round]);
+            limit(round);
+        }
+    }
+}
+
+double RoundsCost::current() const {
+    double cost = 0.0;
+    for (int round = 0; round < form_.size(); ++round) {
+        std::uint16_t worst = 0;
+        for (const std::uint16_t level : edge_level_[round]) worst = std::max(worst, level);
+        cost += form_.weight(round) * levels_.value(worst);
+    }
+    return cost;
+}
+
+}  // namespace plink::annealing

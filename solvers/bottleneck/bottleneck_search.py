@@ -1,0 +1,258 @@
+"""Orders whose farthest neighbours are as near as can be, and of those one that costs little."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.bottleneck.bound import farthest_bound
+from solvers.bottleneck.used import Used
+from solvers.collectives.form import Form, RoundsForm
+from solvers.distances import Matrix, checked
+from solvers.orders.latency_search import require_order
+from solvers.orders.solution import EndedBy, OrderSolution, Progress
+from solvers.slots.layout import RankLayout
+from solvers.slots.slot_search import cost_with_slots, search_with_slots
+
+OnProgress = Callable[[Progress], None]
+
+# Of the time, for the farthest neighbours; what remains is for the cost.
+_FARTHEST_SHARE = 0.5
+
+# Of the time of each search, for a bound of what it searches.
+_PROOF_SHARE = 0.2
+
+# Of the time for the farthest, for a cheap order to begin with.
+_START_SHARE = 0.3
+
+# A bound above what rounding makes of 0: an order costs one step beyond at least.
+_ONE_BEYOND = 1e-6
+
+
+@dataclass(frozen=True)
+class BottleneckSolution:
+    """An order, and how it was found.
+
+    Args:
+        order: a permutation of all hosts.
+        farthest: the greatest distance of two hosts that exchange data.
+        farthest_bound: proven: in no order that is less.
+        cost: the form's.
+        cost_bound: proven: no order whose farthest are as near costs less; 0 where none is known.
+        ended_by: as `OrderSolution`; `exact` and `bound` only where `farthest` is proven, too.
+        steps: moves tried.
+    """
+
+    order: Sequence[int]
+    farthest: float
+    farthest_bound: float
+    cost: float
+    cost_bound: float
+    ended_by: EndedBy
+    steps: int
+
+
+def search_by_bottleneck(
+    form: Form,
+    distance: Matrix,
+    layout: RankLayout,
+    given: Sequence[int],
+    *,
+    is_guess: npt.NDArray[np.bool_] | None = None,
+    slack: float = 0.0,
+    seed: int = 0,
+    time_limit_s: float = 2.0,
+    threads: int = 1,
+    on_progress: OnProgress | None = None,
+) -> BottleneckSolution:
+    """The least greatest distance first, then the form's cost; the given order if none is better.
+
+    Whether an order keeps within a distance is a search itself, for one that costs nothing where
+    distances beyond count 1 and others 0. By halving, the least such distance is found, from the
+    one on that the graph of near hosts may hold an order at all (`farthest_bound`): the threshold
+    algorithm of the bottleneck travelling salesman (Garfinkel and Gilbert 1978). Then what is
+    beyond is made dearer than a whole order, and the form's cost searched as ever.
+
+    Args:
+        form: what the cost sums, over all ranks.
+        distance: (H, H), symmetric, zero diagonal, finite, not negative.
+        layout: how ranks fill the H hosts.
+        given: a permutation of all hosts.
+        is_guess: (H, H), symmetric: distances that are not known. They count as given for orders,
+            and as 0 for bounds, which then hold whatever they are.
+        slack: greatest distances that are longer than the least by this share count as equal to it.
+        seed: decides every choice by chance; 0 to 2^63 - 1.
+        time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
+        threads: searches at the same time.
+        on_progress: called some twenty times a second, of the greatest distance.
+
+    Raises:
+        ValueError: as `solvers.slots.slot_search.search_with_slots`.
+    """
+    matrix = checked(distance, layout.hosts)
+    require_order(given, layout.hosts)
+    known = matrix if is_guess is None else np.where(is_guess, 0.0, matrix)
+    search = _Search(
+        form,
+        matrix,
+        layout,
+        seed=seed,
+        threads=threads,
+        is_all_known=bool((known == matrix).all()),
+        on_progress=on_progress,
+        until=time.monotonic() + _FARTHEST_SHARE * time_limit_s,
+    )
+    search.begin(list(given), known)
+    if not search.is_interrupted:
+        search.bisect()
+    if search.is_interrupted:
+        return search.solution(search.order, 0.0, "interrupt")
+    left_s = max(0.0, search.until - time.monotonic())
+    return search.cheapest(slack, (1.0 - _FARTHEST_SHARE) * time_limit_s + left_s)
+
+
+class _Search:
+    """One search: the order whose farthest are nearest so far, and what is proven of it."""
+
+    def __init__(
+        self,
+        form: Form,
+        matrix: Matrix,
+        layout: RankLayout,
+        *,
+        seed: int,
+        threads: int,
+        is_all_known: bool,
+        on_progress: OnProgress | None,
+        until: float,
+    ) -> None:
+        self.until = until
+        self.is_interrupted = False
+        self._form = form
+        self._matrix = matrix
+        self._layout = layout
+        self._seed = seed
+        self._threads = threads
+        self._is_all_known = is_all_known
+        self._on_progress = on_progress
+        self._start = time.monotonic()
+        self._used = Used(form, layout)
+        self._steps = 0
+
+    def begin(self, given: list[int], known: Matrix) -> None:
+        """With the given order, or the cheapest by a quick search where its farthest are nearer."""
+        self.order, self._farthest = given, self._reach(given)
+        self._cheap = [given]
+        levels = np.unique(known)
+        self._bound = float(levels[farthest_bound(self._used, known, levels)])
+        self._bound = min(self._bound, self._farthest)
+        if self._farthest > self._bound:
+            # What is cheap in all has near neighbours mostly.
+            self._cheap.append(list(self._run(self._matrix, _START_SHARE).order))
+            self._keep(self._cheap[-1])
+
+    def bisect(self) -> None:
+        """Halve the levels between the bound and the best order, until time is over."""
+        levels = np.unique(self._matrix)
+        # An order keeps to the level `high`; at `low` and below it, none was found.
+        high = int(np.searchsorted(levels, self._farthest))
+        low = int(np.searchsorted(levels, self._bound)) - 1
+        proven = low
+        least = _ONE_BEYOND * _least_weight(self._form)
+        # The bound is met more often than not.
+        middle = low + 1
+        while high - low > 1 and self._left_s() > 0.0 and not self.is_interrupted:
+            beyond = (self._matrix > levels[middle]).astype(np.float64)
+            found = self._run(beyond, 1.0 / (1.0 + math.log2(high - low)))
+            self._keep(found.order)
+            if found.cost == 0.0:
+                high = int(np.searchsorted(levels, self._farthest))
+            else:
+                low = middle
+                if found.lower_bound > least and self._is_all_known:
+                    proven = middle
+            middle = (low + high) // 2
+        if proven + 1 < len(levels):
+            self._bound = min(max(self._bound, float(levels[proven + 1])), self._farthest)
+
+    def cheapest(self, slack: float, time_limit_s: float) -> BottleneckSolution:
+        """The cheapest order found whose farthest are about as near as those of the best so far."""
+        limit = self._farthest * (1.0 + slack)
+        near = [one for one in (*self._cheap, self.order) if self._reach(one) <= limit]
+        # The first of several that cost the same: the given one.
+        self.order = min(near, key=self._cost)
+        cost = self._cost(self.order)
+        # One step beyond makes any order dearer than the one there is.
+        dear = cost / _least_weight(self._form)
+        self.until = time.monotonic() + time_limit_s
+        found = self._run(np.where(self._matrix > limit, self._matrix + dear, self._matrix), 1.0)
+        is_better = self._reach(found.order) <= limit and self._cost(found.order) < cost
+        order = found.order if is_better else self.order
+        bound = min(found.lower_bound, self._cost(order)) if self._is_all_known else 0.0
+        return self.solution(order, bound, found.ended_by)
+
+    def solution(
+        self, order: Sequence[int], cost_bound: float, ended_by: EndedBy
+    ) -> BottleneckSolution:
+        """The answer."""
+        if ended_by in ("exact", "bound") and self._farthest > self._bound:
+            ended_by = "time" if self._left_s() <= 0.0 else "steps"
+        return BottleneckSolution(
+            list(order),
+            self._reach(order),
+            self._bound,
+            self._cost(order),
+            cost_bound,
+            ended_by,
+            self._steps,
+        )
+
+    def _cost(self, order: Sequence[int]) -> float:
+        return cost_with_slots(self._form, self._matrix, self._layout, order)
+
+    def _reach(self, order: Sequence[int]) -> float:
+        return self._used.farthest(self._matrix, order)
+
+    def _run(self, matrix: Matrix, share: float) -> OrderSolution:
+        limit_s = max(1e-3, share * self._left_s())
+        proof_s = _PROOF_SHARE * limit_s
+        found = search_with_slots(
+            self._form,
+            matrix,
+            self._layout,
+            self.order,
+            seed=self._seed,
+            time_limit_s=limit_s - proof_s,
+            threads=self._threads,
+            proof_limit_s=proof_s,
+            on_progress=None if self._on_progress is None else self._tell,
+        )
+        self._steps += found.steps
+        self.is_interrupted = self.is_interrupted or found.ended_by == "interrupt"
+        return found
+
+    def _keep(self, order: Sequence[int]) -> None:
+        """Remember an order whose farthest are no farther than the best one's."""
+        farthest = self._reach(order)
+        if farthest <= self._farthest:
+            self.order, self._farthest = list(order), farthest
+
+    def _tell(self, _: Progress) -> None:
+        if self._on_progress is not None:
+            seconds = time.monotonic() - self._start
+            self._on_progress(Progress(seconds, self._farthest, self._bound))
+
+    def _left_s(self) -> float:
+        return self.until - time.monotonic()
+
+
+def _least_weight(form: Form) -> float:
+    """What one step counts at least in a form's cost."""
+    if not isinstance(form, RoundsForm):
+        return 1.0
+    return min((step.weight for step in form.rounds if len(step.edges)), default=1.0)

@@ -1,0 +1,203 @@
+"""Forests of every kind: flat, chunked ring, double binary tree and two levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.collectives.nccl import double_tree as parents_in_both
+from solvers.forests.balance import MasterShares, master_shares
+from solvers.forests.routes import Indices, Parents, Routes, make_routes
+
+# Shares below this are what rounding left over.
+_NOTHING = 1e-10
+
+_GOLDEN = 0.6180339887498949
+
+
+def flat(link_bytes_s: npt.ArrayLike) -> Routes:
+    """A star for every member, weighted so that no member's link is the last to end.
+
+    Flat sharded aggregation, by a parameter server (PS) that is fully sharded and colocated. Equal
+    links get equal shares: Luo 2020, Table 4.1, "PS (fully sharded)".
+
+    Args:
+        link_bytes_s: (P,) what each member's link carries in either direction.
+
+    Raises:
+        ValueError: no members, or rates that are not above 0.
+    """
+    rates = np.asarray(link_bytes_s, dtype=np.float64)
+    everyone = np.arange(len(rates))
+    shares = master_shares(np.zeros(len(rates), dtype=np.intp), rates, np.array([np.inf]))
+    roots = np.flatnonzero(shares.of_members > 0.0)
+    parents = np.where(everyone[None, :] == roots[:, None], -1, roots[:, None])
+    return make_routes(shares.of_members[roots], parents)
+
+
+def ring(order: Sequence[int]) -> Routes:
+    """The chunked ring: as many chains as members, of equal weight.
+
+    The sum goes round from the member after the root to the root, and on round again.
+
+    Args:
+        order: the members in the order in which they send to each other.
+
+    Raises:
+        ValueError: no permutation.
+    """
+    members = _permutation(order)
+    after = np.empty_like(members)
+    after[members] = np.roll(members, -1)
+    before = np.empty_like(members)
+    before[members] = np.roll(members, 1)
+    up = np.tile(after, (len(members), 1))
+    down = np.tile(before, (len(members), 1))
+    # Roots in the order of the ring, so that chunks begin everywhere at once.
+    routes = np.arange(len(members))
+    up[routes, members] = -1
+    down[routes, members] = -1
+    return make_routes(np.ones(len(members)), up, down)
+
+
+def double_tree(order: Sequence[int]) -> Routes:
+    """Two binary trees with half of the buffer each; a leaf of one is an inner node of the other.
+
+    The double binary tree (Sanders, Speck, Träff 2009), as NCCL builds it.
+
+    Args:
+        order: the members by their place in the trees; neighbours are near each other there.
+
+    Raises:
+        ValueError: no permutation.
+    """
+    members = _permutation(order)
+    trees = np.empty((2, len(members)), dtype=np.intp)
+    for tree, above in zip(trees, parents_in_both(len(members)), strict=True):
+        tree[members] = np.where(above >= 0, members[above], -1)
+    return make_routes([1.0, 1.0], trees)
+
+
+def two_level(
+    group_of: Sequence[int] | Indices, link_bytes_s: npt.ArrayLike, uplink_bytes_s: npt.ArrayLike
+) -> Routes:
+    """A chunk's members send to the local master (LM) of their group, LMs to the global one (GM).
+
+    Two-level hierarchical aggregation (2LHA, Luo 2020, §4.1.2 and §4.2.2). The GM is the LM of its
+    own group. How much of the buffer has its masters where is balanced within and across groups
+    (`solvers.forests.balance`). The paper deals whole chunks to masters by an approximate set
+    partition; here a route may be split among masters, so the shares are met exactly (McNaughton's
+    wrap-around rule, 1959). Equal links in equal groups give N routes of equal weight for N
+    members, each of them the GM of one.
+
+    Args:
+        group_of: (P,) the group of each member, 0 to G-1; no group is empty.
+        link_bytes_s: (P,) what each member's link carries in either direction.
+        uplink_bytes_s: (G,) what each group's does; infinite where unlimited.
+
+    Raises:
+        ValueError: no members, an empty group, or rates that are not above 0.
+    """
+    groups = np.asarray(group_of, dtype=np.intp)
+    return with_masters(groups, master_shares(groups, link_bytes_s, uplink_bytes_s))
+
+
+def with_masters(groups: Indices, shares: MasterShares) -> Routes:
+    """The routes in which each member is a master of its share (`two_level`).
+
+    Args:
+        groups: (P,) the group of each member, 0 to G-1; no group is empty.
+        shares: that each is met.
+    """
+    weights, masters = _wrap_around(groups, shares)
+    trees = [_tree(groups, gm, of_group) for gm, of_group in masters]
+    places = _spread(len(trees))
+    return make_routes(np.array(weights)[places], np.array(trees)[places])
+
+
+@dataclass
+class _Queue:
+    """The members of a group, and how much of the buffer each is still to be LM of."""
+
+    members: Sequence[int]
+    left: list[float]
+    turn: int = 0
+
+    @property
+    def share(self) -> float:
+        """How much the one whose turn it is has left; no end to the last one's."""
+        return self.left[self.turn] if self.turn + 1 < len(self.left) else np.inf
+
+    def take(self, share: float) -> None:
+        self.left[self.turn] -= share
+        while self.share <= _NOTHING:
+            self.turn += 1
+
+
+def _wrap_around(
+    groups: Indices, shares: MasterShares
+) -> tuple[list[float], list[tuple[int, list[int]]]]:
+    """Of every route its weight, its GM, and the LM of each group."""
+    members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
+    queues = []
+    for group, own in enumerate(members):
+        queue = _Queue(own, (shares.of_members[own] * (1.0 - shares.of_groups[group])).tolist())
+        queue.take(0.0)
+        queues.append(queue)
+    weights: list[float] = []
+    masters: list[tuple[int, list[int]]] = []
+    for gm in _in_turns(members):
+        left = float(shares.of_members[gm] * shares.of_groups[groups[gm]])
+        others = [queue for group, queue in enumerate(queues) if group != groups[gm]]
+        while left > _NOTHING:
+            share = min(left, *(queue.share for queue in others)) if others else left
+            of_group = [queue.members[queue.turn] for queue in queues]
+            of_group[groups[gm]] = gm
+            weights.append(share)
+            masters.append((gm, of_group))
+            for queue in others:
+                queue.take(share)
+            left -= share
+    return weights, masters
+
+
+def _in_turns(members: Sequence[Sequence[int]]) -> list[int]:
+    """One of each group, then the next of each."""
+    longest = max(map(len, members))
+    return [own[turn] for turn in range(longest) for own in members if turn < len(own)]
+
+
+def _tree(groups: Indices, gm: int, lms: Sequence[int]) -> Parents:
+    of_group = np.asarray(lms, dtype=np.int32)
+    parents = of_group[groups]
+    parents[of_group] = gm
+    parents[gm] = -1
+    return parents
+
+
+def _spread(count: int) -> Indices:
+    """A permutation that puts what was next to each other far apart.
+
+    The routes of one master stand next to each other; dealt like that, chunks that follow each
+    other would all wait for the same few members.
+    """
+    step = max(1, round(_GOLDEN * count))
+    while gcd(step, count) > 1:
+        step += 1
+    return np.arange(count) * step % count
+
+
+def _permutation(order: Sequence[int]) -> Indices:
+    """The order as an array.
+
+    Raises:
+        ValueError: empty, or no permutation of 0 to N-1.
+    """
+    members = np.asarray(order, dtype=np.intp)
+    if not members.size or sorted(members.tolist()) != list(range(len(members))):
+        raise ValueError(f"not a permutation of 0 to {len(members) - 1}")
+    return members

@@ -1,0 +1,135 @@
+"""A cheap order for any latency form, and how much cheaper one could be at most."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+from solvers.bounds.lower_bound import lower_bound
+from solvers.collectives.form import Form, RingForm
+from solvers.distances import Matrix, checked
+from solvers.orders import reference
+from solvers.orders.anneal import anneal
+from solvers.orders.brute_force import brute_force
+from solvers.orders.rings import solve_ring
+from solvers.orders.solution import OrderSolution, Progress
+
+# All 40,320 orders of so many ranks are tried.
+_MAX_TRIED_RANKS = 8
+
+# Of two costs, by which they are equal for every purpose.
+_RELATIVE_TOLERANCE = 1e-9
+
+_PROOF_SHARE = 0.2
+
+
+def search_by_latency(
+    form: Form,
+    distance: Matrix,
+    given: Sequence[int] | None = None,
+    *,
+    seed: int = 0,
+    time_limit_s: float = 2.0,
+    threads: int = 1,
+    steps: int | None = None,
+    proof_limit_s: float | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> OrderSolution:
+    """The cheapest order found within a time limit, never dearer than the given one.
+
+    Args:
+        form: what the cost sums (Luo 2020, §5.2.1), over N ranks.
+        distance: (N, N), symmetric, zero diagonal, finite, not negative.
+        given: a permutation of the N indices; 0 ... N-1 if None. Returned as it is where nothing
+            cheaper is found.
+        seed: decides every choice by chance; 0 to 2^63 - 1.
+        time_limit_s: for the search. An interrupt (Ctrl-C) ends it earlier, with the best so far.
+        threads: searches at the same time, each from another seed.
+        steps: moves that each thread tries, if not as many as the time allows: then the same seed
+            and threads give the same answer, unless time ends the search first. Not for rings.
+        proof_limit_s: for the lower bound, after the search; if None, a fifth of what the search
+            took. With 0, no bound is looked for. A ring's bound is a part of its search.
+        on_progress: called some twenty times a second.
+
+    Raises:
+        ValueError: a matrix or an order that is none or does not fit the form, or a seed, time
+            limit, or number of threads or steps out of range.
+    """
+    if form.ranks < 1:
+        raise ValueError(f"the form has {form.ranks} ranks, expected at least 1")
+    matrix = checked(distance, form.ranks)
+    order = list(range(form.ranks)) if given is None else [int(host) for host in given]
+    _require_options(
+        order, form.ranks, seed=seed, time_limit_s=time_limit_s, threads=threads, steps=steps
+    )
+    if isinstance(form, RingForm):
+        return solve_ring(
+            matrix,
+            order,
+            seed=seed,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            on_progress=on_progress,
+        )
+    given_cost = reference.cost(form, matrix, order)
+    if given_cost == 0.0:
+        return OrderSolution(order, given_cost, given_cost, "exact", 0)
+    if form.ranks <= _MAX_TRIED_RANKS:
+        cheapest = brute_force(form, matrix, order, math.inf).order or order
+        cost = reference.cost(form, matrix, cheapest)
+        if given_cost <= cost * (1.0 + _RELATIVE_TOLERANCE):
+            cheapest, cost = order, given_cost
+        return OrderSolution(cheapest, cost, cost, "exact", 0)
+    begin = time.monotonic()
+    found, tried, ended_by = anneal(
+        form,
+        matrix,
+        order,
+        seed=seed,
+        time_limit_s=time_limit_s,
+        threads=threads,
+        steps=steps,
+        on_progress=on_progress,
+    )
+    cost = reference.cost(form, matrix, found)
+    if given_cost <= cost:
+        found, cost = order, given_cost
+    if ended_by == "interrupt":
+        return OrderSolution(found, cost, 0.0, ended_by, tried)
+    if proof_limit_s is None:
+        proof_limit_s = _PROOF_SHARE * (time.monotonic() - begin)
+    bound = min(cost, _proven(form, matrix, proof_limit_s))
+    if cost <= bound * (1.0 + _RELATIVE_TOLERANCE):
+        ended_by = "bound"
+    return OrderSolution(found, cost, bound, ended_by, tried)
+
+
+def _proven(form: Form, matrix: Matrix, limit_s: float) -> float:
+    if limit_s <= 0.0:
+        return 0.0
+    try:
+        return lower_bound(form, matrix, limit_s).value
+    except KeyboardInterrupt:
+        # The order is there; only how good it is remains unknown.
+        return 0.0
+
+
+def require_order(order: Sequence[int], hosts: int) -> None:
+    """Raise ValueError unless the order is a permutation of the hosts."""
+    if sorted(order) != list(range(hosts)):
+        raise ValueError(f"given is no permutation of 0 to {hosts - 1}")
+
+
+def _require_options(
+    order: list[int], ranks: int, *, seed: int, time_limit_s: float, threads: int, steps: int | None
+) -> None:
+    require_order(order, ranks)
+    if not 0 <= seed < 1 << 63:
+        raise ValueError(f"seed is {seed}, expected 0 to 2^63 - 1")
+    if not time_limit_s > 0.0:
+        raise ValueError(f"time_limit_s is {time_limit_s}, expected more than 0")
+    if threads < 1:
+        raise ValueError(f"threads is {threads}, expected at least 1")
+    if steps is not None and steps < 1:
+        raise ValueError(f"steps is {steps}, expected at least 1")

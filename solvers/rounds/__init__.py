@@ -1,1 +1,0 @@
-"""Orders whose rounds are cheap: the search over `RoundsForm`."""

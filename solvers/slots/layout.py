@@ -1,0 +1,80 @@
+"""How ranks fill hosts: one host after the other, each with as many as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Ranks = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class RankLayout:
+    """Slots of hosts, and how many ranks there are for them.
+
+    An order is a permutation of all hosts. Ranks fill it from the front, so that the ranks of a
+    host are adjacent; the hosts that are left at its end take none.
+
+    Args:
+        slots: (H,) how many ranks each host takes, at least 1.
+        ranks: how many there are: at least 1, at most the sum of the slots.
+
+    Raises:
+        ValueError: numbers out of range.
+    """
+
+    slots: Sequence[int]
+    ranks: int
+
+    def __post_init__(self) -> None:
+        if not self.slots or min(self.slots) < 1:
+            raise ValueError("a host has no slot")
+        if not 1 <= self.ranks <= sum(self.slots):
+            raise ValueError(f"{self.ranks} ranks do not fill {sum(self.slots)} slots")
+
+    @property
+    def hosts(self) -> int:
+        """How many there are."""
+        return len(self.slots)
+
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether all hosts take as many ranks, so that a rank's place says which host it is on."""
+        return min(self.slots) == max(self.slots)
+
+    @cached_property
+    def takes_all_hosts(self) -> bool:
+        """Whether every order puts a rank on every host."""
+        return self.ranks > sum(self.slots) - min(self.slots)
+
+    @cached_property
+    def fewest_hosts(self) -> int:
+        """How many hosts take all ranks at least."""
+        reached = np.cumsum(sorted(self.slots, reverse=True))
+        return int(np.searchsorted(reached, self.ranks)) + 1
+
+    @cached_property
+    def position_of(self) -> Ranks:
+        """(R,) where all hosts take as many ranks: whose place in the order each rank has."""
+        if not self.is_even:
+            raise ValueError("hosts take different numbers of ranks")
+        return np.arange(self.ranks) // self.slots[0]
+
+    @cached_property
+    def _slots(self) -> Ranks:
+        return np.asarray(self.slots, dtype=np.intp)
+
+    def placement(self, order: Sequence[int] | Ranks) -> Ranks:
+        """(R,) the host of every rank."""
+        hosts = np.asarray(order, dtype=np.intp)
+        placed: Ranks = np.repeat(hosts, self._slots[hosts])[: self.ranks]
+        return placed
+
+    def used(self, order: Sequence[int] | Ranks) -> int:
+        """How many hosts of an order take a rank: the first so many."""
+        reached = np.cumsum(self._slots[np.asarray(order, dtype=np.intp)])
+        return int(np.searchsorted(reached, self.ranks)) + 1

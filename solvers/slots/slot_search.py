@@ -1,0 +1,211 @@
+"""A cheap order of hosts that take several ranks, or of which some are not needed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.bounds.lower_bound import lower_bound
+from solvers.collectives.form import Form, RingForm, RoundsForm
+from solvers.distances import checked
+from solvers.orders import reference
+from solvers.orders.clusters import clustered
+from solvers.orders.latency_search import require_order, search_by_latency
+from solvers.orders.solution import OrderSolution, Progress
+from solvers.slots.anneal import anneal_order
+from solvers.slots.condense import condensed, padded
+from solvers.slots.layout import RankLayout
+from solvers.slots.ring_bound import subset_ring_bound
+from solvers.slots.rings import solve_ring_of_some
+from solvers.slots.uneven import TURNS, by_places
+
+Matrix = npt.NDArray[np.float64]
+
+# All 720 orders of so many hosts are tried.
+_MOST_TRIED_HOSTS = 6
+
+# Of the time, for searches that take places to keep their numbers of ranks.
+_START_SHARE = 0.25
+
+# More slots than this, and no bound is looked for: that takes a matrix of them.
+_MOST_BOUND_SLOTS = 1024
+
+
+def cost_with_slots(
+    form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int]
+) -> float:
+    """The latency form of the cost of an order of all hosts; none between ranks of a host."""
+    if isinstance(form, RingForm):
+        return reference.cost(RingForm(layout.hosts), distance, order[: layout.used(order)])
+    return reference.cost(form, distance, layout.placement(order).tolist())
+
+
+def search_with_slots(
+    form: Form,
+    distance: Matrix,
+    layout: RankLayout,
+    given: Sequence[int],
+    *,
+    seed: int = 0,
+    time_limit_s: float = 2.0,
+    threads: int = 1,
+    proof_limit_s: float = 0.0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> OrderSolution:
+    """The cheapest order found within a time limit, never dearer than the given one.
+
+    Where the ranks' places say on which host of the order they are, this is a search over hosts, of
+    which those without a rank stand at the end: rounds and trees with idle ranks, and rings through
+    some hosts. Else (hosts with different numbers of slots; trees over several ranks a host) any
+    order is priced as a whole while annealing.
+
+    Args:
+        form: what the cost sums (Luo 2020, §5.2.1), over all ranks.
+        distance: (H, H), symmetric, zero diagonal, finite, not negative.
+        layout: how ranks fill the H hosts.
+        given: a permutation of all hosts.
+        seed: decides every choice by chance; 0 to 2^63 - 1.
+        time_limit_s: for the search. An interrupt (Ctrl-C) ends it earlier, with the best so far.
+        threads: searches at the same time, where all hosts take as many ranks.
+        proof_limit_s: for the lower bound, after the search; 0 for none. A ring's is free.
+        on_progress: called some twenty times a second.
+
+    Returns:
+        a permutation of all hosts; the lower bound holds for every choice and order of them.
+
+    Raises:
+        ValueError: as `search_by_latency`, or a form of another number of ranks.
+    """
+    if form.ranks != layout.ranks:
+        raise ValueError(f"the form has {form.ranks} ranks, the layout {layout.ranks}")
+    matrix = checked(distance, layout.hosts)
+    simpler = over_hosts(form, layout)
+    if simpler is not None:
+        return search_by_latency(
+            simpler,
+            matrix,
+            given,
+            seed=seed,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            proof_limit_s=proof_limit_s,
+            on_progress=on_progress,
+        )
+    require_order(given, layout.hosts)
+    if isinstance(form, RingForm) and layout.is_even:
+        return solve_ring_of_some(
+            matrix, layout, given, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
+        )
+    whole = _Whole(form, matrix, layout, list(given))
+    return whole.solve(seed, time_limit_s, proof_limit_s, on_progress)
+
+
+def over_hosts(form: Form, layout: RankLayout) -> Form | None:
+    """A form over all hosts that costs the same, of which some may be idle; None for others."""
+    if isinstance(form, RingForm):
+        return RingForm(layout.hosts) if layout.takes_all_hosts else None
+    if not layout.is_even:
+        return None
+    if isinstance(form, RoundsForm):
+        return condensed(form, layout.position_of, layout.hosts)
+    return padded(form, layout.hosts) if layout.slots[0] == 1 else None
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """A search that prices any order as a whole."""
+
+    form: Form
+    matrix: Matrix
+    layout: RankLayout
+    given: list[int]
+
+    def price(self, order: Sequence[int]) -> float:
+        return cost_with_slots(self.form, self.matrix, self.layout, order)
+
+    def solve(
+        self,
+        seed: int,
+        time_limit_s: float,
+        proof_limit_s: float,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> OrderSolution:
+        given_cost = self.price(self.given)
+        if given_cost == 0.0:
+            return OrderSolution(self.given, 0.0, 0.0, "exact", 0)
+        hosts = self.layout.hosts
+        if hosts <= _MOST_TRIED_HOSTS:
+            # The given order comes first, and stays where another costs as much.
+            tried = [self.given, *map(list, itertools.permutations(range(hosts)))]
+            cheapest = min(tried, key=self.price)
+            best = self.price(cheapest)
+            return OrderSolution(cheapest, best, best, "exact", len(tried))
+        try:
+            start = self._start(seed, time_limit_s)
+        except KeyboardInterrupt:
+            return OrderSolution(self.given, given_cost, 0.0, "interrupt", 0)
+        found, steps, ended_by = anneal_order(
+            self.price,
+            start,
+            self.layout.used,
+            seed=seed,
+            time_limit_s=(1.0 - _START_SHARE) * time_limit_s,
+            on_progress=on_progress,
+        )
+        best = self.price(found)
+        if given_cost <= best:
+            found, best = self.given, given_cost
+        if ended_by == "interrupt":
+            return OrderSolution(found, best, 0.0, ended_by, steps)
+        bound = min(best, slots_bound(self.form, self.matrix, self.layout, proof_limit_s))
+        return OrderSolution(found, best, bound, ended_by, steps)
+
+    def _start(self, seed: int, time_limit_s: float) -> list[int]:
+        """A cheap order to begin with."""
+        starts = [self.given, clustered(self.matrix)]
+        form = self.form
+        if not isinstance(form, RoundsForm):
+            return min(starts, key=self.price)
+        hosts = self.layout.hosts
+
+        def search(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
+            found = search_by_latency(
+                condensed(form, place_of, hosts),
+                self.matrix,
+                start,
+                seed=seed,
+                time_limit_s=_START_SHARE * time_limit_s / TURNS,
+                proof_limit_s=0.0,
+            )
+            if found.ended_by == "interrupt":
+                raise KeyboardInterrupt
+            return found.order
+
+        return by_places(self.layout, starts, self.price, search)
+
+
+def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: float) -> float:
+    """A value that no placement costs less than, be the ranks of a host adjacent or not.
+
+    0 where none is known in time. An interrupt (Ctrl-C) ends the proof with that.
+    """
+    if isinstance(form, RingForm):
+        return subset_ring_bound(matrix, layout)
+    places = sum(layout.slots)
+    if time_limit_s <= 0.0 or places > _MOST_BOUND_SLOTS:
+        return 0.0
+    try:
+        found = lower_bound(padded(form, places), by_slot(matrix, layout), time_limit_s)
+    except KeyboardInterrupt:
+        return 0.0
+    return found.value
+
+
+def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
+    """(S, S) the distances between all slots, those of one host none apart, host after host."""
+    host_of = np.repeat(np.arange(layout.hosts), layout.slots)
+    return np.ascontiguousarray(matrix[np.ix_(host_of, host_of)])

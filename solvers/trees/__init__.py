@@ -1,1 +1,0 @@
-"""Orders whose trees are shallow: the search over `TreesForm`."""

@@ -1,0 +1,91 @@
+"""The remote command, run here: it hands on, and ends with its input."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from plink.base.errors import WrongUseError
+from plink.deploy.run import rank_command, rank_environments
+from plink.files.cluster import Host
+
+
+def start(folder: Path | str, environment: dict[str, str], *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        ["sh", "-c", rank_command(str(folder), environment, words)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def is_there(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until_gone(process: int) -> None:
+    until = time.monotonic() + 10
+    while is_there(process):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_environment_folder_words_output_and_status(tmp_path: Path) -> None:
+    script = 'pwd; echo "$RANK" "$1"; echo wrong >&2; exit 7'
+    with start(tmp_path, {"RANK": "3 $(id)"}, "sh", "-c", script, "sh", "it's *") as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == f"{tmp_path}\n3 $(id) it's *\nwrong\n"
+        assert process.wait(10) == 7
+
+
+def test_a_folder_that_is_not_there() -> None:
+    with start("/nowhere", {}, "pwd") as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == f"{Path.cwd()}\n"
+
+
+@pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
+def test_all_of_the_job_ends_with_its_input(tmp_path: Path, trap: str) -> None:
+    script = f"{trap}sleep 600 & echo $! $$; wait"
+    process = start(tmp_path, {}, "sh", "-c", script)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    child, leader = map(int, process.stdout.readline().split())
+    assert is_there(child)
+    process.stdin.close()
+    assert process.wait(15) != 0
+    wait_until_gone(child)
+    wait_until_gone(leader)
+    process.stdout.close()
+    assert process.stderr is not None
+    process.stderr.close()
+
+
+def test_what_the_leader_leaves_behind_ends(tmp_path: Path) -> None:
+    with start(tmp_path, {}, "sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!") as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        assert process.wait(10) == 0
+    wait_until_gone(child)
+
+
+def test_environments() -> None:
+    hosts = [Host("b", "10.0.0.2", slots=2), Host("a", "10.0.0.1")]
+    found = rank_environments(hosts, {"b": "eth1", "a": ""}, 12345, {"RANK": "x", "MORE": "a=b"})
+    common = {"WORLD_SIZE": "3", "MASTER_ADDR": "10.0.0.2", "MASTER_PORT": "12345"}
+    common |= {"RANK": "x", "MORE": "a=b"}
+    on_b = {"GLOO_SOCKET_IFNAME": "eth1", "NCCL_SOCKET_IFNAME": "=eth1", "LOCAL_WORLD_SIZE": "2"}
+    assert found == [
+        {**common, **on_b, "LOCAL_RANK": "0"},
+        {**common, **on_b, "LOCAL_RANK": "1"},
+        {**common, "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"},
+    ]
+    with pytest.raises(WrongUseError, match="plink run cannot take"):
+        rank_environments([Host("a b", "10.0.0.1")], {"a b": "eth0"}, 1, {})
