@@ -23,6 +23,8 @@ USAGE = f"""usage: {PROGRAM} [--list]
        {PROGRAM} NAME --help
 
 example: {PROGRAM} rounds --racks 8 --hosts 8"""
+# No target depends on them, or they stand for others.
+_INDIFFERENT = ("help", "json", "keep", "only", "quick")
 _FAILED, _WRONG_USE, _INTERRUPTED = 1, 2, 130
 
 
@@ -94,11 +96,18 @@ def _run(benchmark: Benchmark, argv: Sequence[str]) -> int:
     report = Report()
     with other_work(BUSY if arguments.busy else QUIET):
         module.run(arguments, report)
-    own = {name: value for name, value in vars(arguments).items() if name != "json"}
-    changed = [name for name, value in own.items() if value != parser.get_default(name)]
-    report.conclude([f"--{name.replace('_', '-')}" for name in changed if name != "quick"])
+    given = vars(arguments)
+    report.conclude(
+        [
+            action.option_strings[-1]
+            for action in parser._actions
+            if action.option_strings
+            and action.dest not in _INDIFFERENT
+            and given[action.dest] != action.default
+        ]
+    )
     if arguments.json is not None:
-        report.write(arguments.json, benchmark.name, own)
+        report.write(arguments.json, benchmark.name, given)
     return 0
 
 

@@ -70,6 +70,10 @@ class Report:
             print(_line(kept[-1]), flush=True)
         print(flush=True)
 
+    def say(self, text: str) -> None:
+        """Print a paragraph."""
+        print(f"{text}\n", flush=True)
+
     def at_least(self, name: str, asked: float, reached: float, unit: str = "") -> None:
         """A figure that was to be so large."""
         self._targets.append(Target(name, asked, float(reached), unit, "at least"))

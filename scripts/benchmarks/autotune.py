@@ -95,7 +95,9 @@ def _changes(seeds: Sequence[int], report: Report) -> None:
     report.at_most("decisions to within 10 % of the best", 10, worst)
     job = Job()
     slow = FLAT.with_host(0, 0.4)
-    print(f"best static plan for a host at 40 %: {_best_static_s(job, slow):.3f} s an iteration\n")
+    report.say(
+        f"best static plan for a host at 40 %: {_best_static_s(job, slow):.3f} s an iteration"
+    )
 
 
 def _decisions(done: TunedRun) -> int:

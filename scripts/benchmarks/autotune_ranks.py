@@ -128,7 +128,7 @@ def show(found: dict[str, Any], report: Report) -> None:
     report.table([f"{found['ranks']} ranks, {len(windows)} windows", "median", "most"], rows)
     most = max(window["most_bytes"] for window in windows) / MIB
     size = statistics.mean(window["report_bytes"] for window in windows)
-    print(
+    report.say(
         f"{len(plans_s)} new plans; a report has {size:.0f} bytes; the daemon took {most:.0f} MiB"
     )
     slowest_s = max(window["decision_s"] for window in windows)

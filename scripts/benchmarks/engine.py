@@ -134,7 +134,7 @@ def show(
         )
     report.table(HEADER, rows)
     if least_s:
-        print(f"the limit of the links: {least_s:.4f} s")
+        report.say(f"the limit of the links: {least_s:.4f} s")
         report.at_least("share of the links' limit", ASKED_SHARE, float(rows[0][4].split()[0]), "%")
 
 
