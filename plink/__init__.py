@@ -13,8 +13,10 @@ _HOMES = {
     "Plan": "plink.api.plan",
     "PlinkError": "plink.base.errors",
     "PlinkWarning": "plink.api.said",
+    "ProbeInterrupted": "plink.api.errors",
     "Prediction": "plink.api.prediction",
     "Progress": "plink.api.progress",
+    "SshOptions": "probes.ssh.options",
     "WrongUseError": "plink.base.errors",
     "algorithms": "plink.api.order",
     "group": "plink.api.groups",
@@ -22,6 +24,7 @@ _HOMES = {
     "order": "plink.api.order",
     "plan": "plink.api.plan",
     "predict": "plink.api.prediction",
+    "probe": "plink.api.probing",
     "read": "plink.api.reading",
 }
 

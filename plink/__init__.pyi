@@ -1,6 +1,7 @@
 """What type checkers see of `plink`, whose functions are imported when they are first used."""
 
 from plink.api.cluster import Cluster as Cluster
+from plink.api.errors import ProbeInterrupted as ProbeInterrupted
 from plink.api.groups import Groups as Groups
 from plink.api.groups import group as group
 from plink.api.order import Order as Order
@@ -11,11 +12,13 @@ from plink.api.plan import Plan as Plan
 from plink.api.plan import plan as plan
 from plink.api.prediction import Prediction as Prediction
 from plink.api.prediction import predict as predict
+from plink.api.probing import probe as probe
 from plink.api.progress import Progress as Progress
 from plink.api.reading import read as read
 from plink.api.said import PlinkWarning as PlinkWarning
 from plink.base.errors import PlinkError as PlinkError
 from plink.base.errors import WrongUseError as WrongUseError
+from probes.ssh.options import SshOptions as SshOptions
 
 __version__: str
 __all__: list[str]

@@ -119,7 +119,7 @@ def most_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
 
     Every host can be in one pair at a time. Hosts that share a machine also share its cores: a
     pair takes `cores_per_pair`, and one is left to SSH, so that the most crowded machine decides;
-    unless it takes none, since nothing that is measured depends on the time it takes.
+    unless `cores_per_pair` is 0: then nothing that is measured depends on time on a core.
     """
     most = max(1, len(facts) // 2)
     if not cores_per_pair:

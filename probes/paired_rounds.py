@@ -77,7 +77,7 @@ def measure_rounds(
         both_at_once: the two directions of a pair at the same time, else one after the other.
         more: further rounds, as long as there are any.
     """
-    run = _Run(hosts, wanted, method, sink, both_at_once)
+    run = _RoundsRun(hosts, wanted, method, sink, both_at_once)
     try:
         for index, error in method.prepare(ssh_concurrency).items():
             run.lose_host(index, str(error))
@@ -108,7 +108,7 @@ class _Over:
     error: BaseException | None
 
 
-class _Run(Generic[Reading]):
+class _RoundsRun(Generic[Reading]):
     def __init__(
         self,
         hosts: Sequence[ReachedHost],

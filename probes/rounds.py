@@ -64,7 +64,7 @@ def round_of(hosts: int, pair: tuple[int, int]) -> int:
     turns = hosts + hosts % 2 - 1
     low, high = min(pair) - 1, max(pair) - 1
     # Places on the turning ring: those that meet have the same sum, modulo its length, as long as
-    # nobody meets the host that does not turn; who does, meets it instead of itself.
+    # neither is the host that does not turn; the host that would meet itself meets that one.
     places = 2 * high if low < 0 else low + high
     # pairs_of_round has the sum 2 * turn - 2, and (turns + 1) / 2 is the inverse of 2.
     return ((places + 2) * (turns + 1) // 2) % turns

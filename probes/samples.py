@@ -113,7 +113,8 @@ Wanted = frozenset[tuple[int, int]]
 Rounds = Sequence[Sequence[tuple[int, int]]]
 
 # Asked once all that was to be measured is: rounds in which pairs meet once more, or for the first
-# time, both directions each; none when that is enough. What was read before is handed on by then.
+# time, both directions each; no rounds when that is enough. What was read before is handed on by
+# then.
 More = Callable[[], Rounds]
 
 

@@ -23,7 +23,7 @@ class Affinity:
 
     @property
     def accuracy(self) -> float:
-        """PAIA: the share of triplets that are ordered rightly; NaN where there is none."""
+        """PAIA: the share of triplets that are ordered rightly; NaN without triplets."""
         return self.right / self.triplets if self.triplets else float("nan")
 
 

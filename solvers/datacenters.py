@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-# Of a pair in one rack, in one row, and beyond, each drawn evenly from its range.
+# Distances of a pair in one rack, in one row, and beyond, each drawn evenly from its range.
 _RTT_RANGES_US = ((20.0, 30.0), (45.0, 70.0), (80.0, 140.0))
 
 # Every reading is off by log-normal noise; some pairs have a path that is too long.

@@ -57,7 +57,7 @@ def refusal(arguments: list[str]) -> str | None:
     words = [word for word in arguments if not is_placeholder(word)]
     if not words or words[0].startswith("-"):
         return None
-    context: click.Context = click.Context(cli, info_name="plink")
+    context = click.Context(cli, info_name="plink", **cli.context_settings)
     command: click.Command = cli
     while isinstance(command, click.Group):
         if not words:

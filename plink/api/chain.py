@@ -10,10 +10,9 @@ import numpy as np
 from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
-from plink.measure.probing.connecting import connected
-from plink.measure.probing.limits import UPLINKS
-from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.request import ProbeRequest, connected
 from plink.measure.probing.run import ProbeResult, measure_pairs
+from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.optimize.groups.finding import Found, GroupRequest, find_groups, with_groups
 from plink.optimize.groups.question import group_question
@@ -41,7 +40,10 @@ StageResult = ProbeResult | GroupsResult | UplinkResult
 
 
 def probe_all(
-    request: ProbeRequest, progress: Progress, on_result: Callable[[StageResult], None]
+    request: ProbeRequest,
+    uplinks: UplinkOptions,
+    progress: Progress,
+    on_result: Callable[[StageResult], None],
 ) -> None:
     """Measure round-trip times, group the hosts as `plink group` does, and measure their uplinks.
 
@@ -50,6 +52,7 @@ def probe_all(
 
     Args:
         request: with the tool that measures round-trip times.
+        uplinks: how uplinks are measured; the groups are found.
         progress: told how far it is.
         on_result: given what each stage yielded, in turn, as `plink.measure.probing.run.probe`
             does. Without two groups there is no stage for uplinks, nor after an interrupt.
@@ -58,15 +61,8 @@ def probe_all(
         as `plink.measure.probing.run.probe`; KeyboardInterrupt also where a later stage has
             nothing yet.
     """
-    measured: list[ProbeResult] = []
-
-    def keep(result: ProbeResult) -> None:
-        measured.append(result)
-        on_result(result)
-
     with connected(request, progress) as reached:
-        measure_pairs(request, reached, progress, keep, group_question())
-        (pairs,) = measured
+        pairs = measure_pairs(request, reached, progress, on_result, group_question())
         if pairs.interrupted:
             return
         progress.stage("finding groups", 1)
@@ -76,8 +72,7 @@ def probe_all(
         if grouped.has_uplinks:
             onward = replace(
                 request,
-                tool=UPLINKS,
-                groups=grouped.cluster.groups,
+                options=replace(uplinks, groups=grouped.cluster.groups),
                 earlier=grouped.cluster,
             )
             measure_uplinks(onward, reached, progress, on_result)

@@ -1,7 +1,7 @@
 """The errors a person sees: one sentence, one hint, one exit code.
 
 Exit codes: 0 done; 1 failed; 2 wrong use; 3 done in part (a result was written, some hosts or
-pairs are missing and were named on stderr); 4 changed (`plink probe --check` found that the file no
+pairs are missing and were named on stderr); 4 changed (`plink check` found that the file no
 longer describes the network, `plink verify` that the launcher did not keep the order); 130
 interrupted before there was a result.
 """

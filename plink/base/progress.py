@@ -1,4 +1,4 @@
-"""What a long run tells of how far it is, whoever shows it."""
+"""How a long run reports its progress, to whatever shows it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def rtt_text(rtt_us: float) -> str:
 
 
 def range_text(low_us: float, high_us: float | None) -> str:
-    """From what to what a time is: `1.20 to 3.40 ms`, `up to 9.00 µs`, `80.0 µs or more`.
+    """A range of times: `1.20 to 3.40 ms`, `up to 9.00 µs`, `80.0 µs or more`.
 
     Args:
         low_us, high_us: in µs, not negative; None for no upper limit.
@@ -84,7 +84,7 @@ def counted(count: int, singular: str, plural: str | None = None) -> str:
 
 
 def named(names: Sequence[str], most: int = 4) -> str:
-    """Names, of which at most so many are written out: `n01, n02 and 3 others`."""
+    """Names, at most `most` of them written out: `n01, n02 and 3 others`."""
     shown, rest = ", ".join(names[:most]), len(names) - most
     return f"{shown} and {counted(rest, 'other')}" if rest > 0 else shown
 
@@ -103,7 +103,7 @@ def options_text(options: Mapping[str, Any]) -> str:
 
 
 def time_text(iso: str) -> str:
-    """An ISO 8601 time as people write it, in UTC; what is none stays as it is."""
+    """An ISO 8601 time as people write it, in UTC; any other text stays as it is."""
     try:
         # Python 3.10 does not read the `Z`.
         moment = datetime.fromisoformat(iso.replace("Z", "+00:00"))

@@ -46,7 +46,7 @@ class CaseOptions:
         orders: of the libraries' ranks; None for the given one and plink's.
         workloads: one a size.
         slots: ranks on every host.
-        filling: how the libraries' ranks fill the hosts.
+        layout: how the libraries' ranks fill the hosts.
         seed: decides what chance does.
         time_limit_s: of a search for plink's order.
     """
@@ -56,7 +56,7 @@ class CaseOptions:
     orders: str | None
     workloads: Sequence[Workload]
     slots: int
-    filling: RankLayout
+    layout: RankLayout
     seed: int
     time_limit_s: float
 
@@ -84,7 +84,7 @@ def make_cases(options: CaseOptions, cluster: Cluster, progress: Progress) -> li
     Args:
         options: what is to be compared.
         cluster: the hosts, and what was measured between them.
-        progress: is told what is left out.
+        progress: hears what is left out.
 
     Raises:
         WrongUseError: no plan of a kind, a file that is not a plan or order for these hosts.
@@ -150,7 +150,7 @@ def _library_cases(
     progress: Progress,
 ) -> list[list[Case]]:
     """By size. Orders are those of the largest one, so that they are the same in all."""
-    ranks = options.filling.ranks
+    ranks = options.layout.ranks
 
     @cache
     def ahead(algorithm: str, size_bytes: int) -> Outlook:
@@ -164,7 +164,7 @@ def _library_cases(
             ahead(algorithm, largest_bytes),
             seed=options.seed,
             time_limit_s=options.time_limit_s,
-            filling=options.filling,
+            layout=options.layout,
         )
         for algorithm in algorithms
     }
@@ -216,7 +216,7 @@ def read_orders(
     *,
     seed: int,
     time_limit_s: float,
-    filling: RankLayout | None = None,
+    layout: RankLayout | None = None,
 ) -> list[NamedOrder]:
     """The orders that `text` names (`plink.bench.orders`).
 
@@ -226,14 +226,14 @@ def read_orders(
         ahead: what is predicted for orders.
         seed: decides the random orders and plink's search.
         time_limit_s: of that search.
-        filling: how ranks fill the hosts, all of which have as many slots; one rank each for None.
+        layout: how ranks fill the hosts, all of which have as many slots; one rank each for None.
 
     Raises:
         WrongUseError: a word that names no order, or a file that holds none of these hosts.
         KeyboardInterrupt: the user stopped plink's search.
     """
     names = cluster.names
-    filled = filling or RankLayout([1] * len(names), len(names))
+    chosen = layout or RankLayout([1] * len(names), len(names))
 
     def solved() -> list[int]:
         wanted = OrderRequest(
@@ -241,8 +241,8 @@ def read_orders(
             size_bytes=ahead.size_bytes,
             seed=seed,
             time_limit_s=time_limit_s,
-            ranks=filled.ranks,
-            slots=filled.slots[0],
+            ranks=chosen.ranks,
+            slots=chosen.slots[0],
         )
         order = find_order(cluster, wanted)
         if order.solver.ended_by == "interrupt":
@@ -256,23 +256,23 @@ def read_orders(
 
     sources = Sources(
         names=names,
-        filling=filled,
+        layout=chosen,
         seed=seed,
         solve=solved,
         spread=lambda count: spread_orders(ahead.predictor, ahead.network, count, seed),
-        read_order=lambda path: _hosts_in_order_file(path, names, filled),
+        read_order=lambda path: _hosts_in_order_file(path, names, chosen),
         read_names=_hosts_in_list,
     )
     return resolve_orders(text, sources)
 
 
-def _hosts_in_order_file(path: str, names: Sequence[str], filling: RankLayout) -> list[str]:
+def _hosts_in_order_file(path: str, names: Sequence[str], layout: RankLayout) -> list[str]:
     order = order_file.read(path)
-    if len(order.names) < order.ranks != filling.ranks and len(order.names) < len(names):
+    if len(order.names) < order.ranks != layout.ranks and len(order.names) < len(names):
         slots = max(host.slots for host in order.hosts)
         raise WrongUseError(
             f"{path}: has {order.ranks} ranks on {len(order.names)} of {len(names)} hosts, "
-            f"the bench has {filling.ranks}",
+            f"the bench has {layout.ranks}",
             f"--ranks {order.ranks} --slots {slots} compares orders of so many",
         )
     if order.host_of_rank is None:

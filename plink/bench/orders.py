@@ -39,7 +39,7 @@ class Sources:
 
     Args:
         names: the cluster's hosts, in the given order.
-        filling: how ranks fill them.
+        layout: how ranks fill them.
         seed: decides the random orders.
         solve: plink's own order of the cluster: the host of every rank.
         spread: so many orders, spread over the range of what is predicted; of all hosts, with one
@@ -49,7 +49,7 @@ class Sources:
     """
 
     names: Sequence[str]
-    filling: RankLayout
+    layout: RankLayout
     seed: int
     solve: Callable[[], Sequence[int]]
     spread: Callable[[int], Sequence[Sequence[int]]]
@@ -119,17 +119,17 @@ def names_in(content: str) -> list[str]:
 
 
 def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
-    filling = sources.filling
+    layout = sources.layout
     if word == "given":
-        return [_placed(word, range(filling.hosts), filling)]
+        return [_placed(word, range(layout.hosts), layout)]
     if word == "plink":
         return [NamedOrder(word, tuple(sources.solve()))]
     match = re.fullmatch(r"(random|spread)(?::(\d+))?", word, re.ASCII)
     if match is not None:
         count = _count(match[2] or "1", match[1], word)
         if match[1] == "random":
-            return _random_orders(count, filling, sources.seed)
-        if filling.ranks != filling.hosts or not filling.takes_all_hosts:
+            return _random_orders(count, layout, sources.seed)
+        if layout.ranks != layout.hosts or not layout.takes_all_hosts:
             raise WrongUseError(
                 "spread orders are of all hosts, with one rank each",
                 "ask for random ones, such as random:12",
@@ -158,10 +158,10 @@ def _count(digits: str, kind: str, word: str) -> int:
 
 def _listed(path: str, listed: Sequence[str], sources: Sources) -> NamedOrder:
     label = PurePath(path).name.split(".")[0] or path
-    filling, names = sources.filling, sources.names
-    if len(listed) == filling.ranks > len(set(listed)):
+    layout, names = sources.layout, sources.names
+    if len(listed) == layout.ranks > len(set(listed)):
         return NamedOrder(label, _apart(listed, sources, path))
-    count = None if filling.takes_all_hosts else filling.fewest_hosts
+    count = None if layout.takes_all_hosts else layout.fewest_hosts
     if count is None and len(listed) < len(names) and set(listed) < set(names):
         raise WrongUseError(
             f"{path}: lists {counted(len(listed), 'host')} of {len(names)}",
@@ -169,7 +169,7 @@ def _listed(path: str, listed: Sequence[str], sources: Sources) -> NamedOrder:
         )
     hosts = as_permutation(listed, names, path, count)
     others = [host for host in range(len(names)) if host not in hosts]
-    return _placed(label, [*hosts, *others], filling)
+    return _placed(label, [*hosts, *others], layout)
 
 
 def _apart(listed: Sequence[str], sources: Sources, path: str) -> tuple[int, ...]:
@@ -178,23 +178,23 @@ def _apart(listed: Sequence[str], sources: Sources, path: str) -> tuple[int, ...
     for name, ranks in Counter(listed).items():
         if name not in index_of:
             raise WrongUseError(f"{path}: {name} is not a host of the cluster file")
-        if ranks > sources.filling.slots[index_of[name]]:
+        if ranks > sources.layout.slots[index_of[name]]:
             raise WrongUseError(f"{path}: {name} has {counted(ranks, 'rank')}, more than slots")
     return tuple(index_of[name] for name in listed)
 
 
-def _placed(label: str, hosts: Sequence[int], filling: RankLayout) -> NamedOrder:
-    return NamedOrder(label, tuple(filling.placement(hosts).tolist()))
+def _placed(label: str, hosts: Sequence[int], layout: RankLayout) -> NamedOrder:
+    return NamedOrder(label, tuple(layout.placement(hosts).tolist()))
 
 
 def _random_label(number: int) -> str:
     return f"random-{number}"
 
 
-def _random_orders(count: int, filling: RankLayout, seed: int) -> list[NamedOrder]:
+def _random_orders(count: int, layout: RankLayout, seed: int) -> list[NamedOrder]:
     generator = random.Random(seed)
-    hosts = range(filling.hosts)
+    hosts = range(layout.hosts)
     return [
-        _placed(_random_label(number), generator.sample(hosts, filling.hosts), filling)
+        _placed(_random_label(number), generator.sample(hosts, layout.hosts), layout)
         for number in range(1, count + 1)
     ]

@@ -18,7 +18,7 @@ from solvers.contention.network import Network
 
 ENGINE = "engine"
 
-# Which allreduce algorithms each library can be told to run.
+# Which allreduce algorithms each library can be made to run.
 ALGORITHMS_OF: Mapping[str, Sequence[str]] = {
     "gloo": ("ring",),
     "openmpi": ("ring", "segmented-ring", "recursive-doubling", "rabenseifner"),
@@ -113,7 +113,7 @@ def ways_of(clients: Sequence[str], algorithms: Sequence[str]) -> dict[str, list
             raise WrongUseError(f"--algo names {word} twice")
         if word not in known:
             raise WrongUseError(
-                f"{' and '.join(clients)} cannot be told to run {word}",
+                f"{' and '.join(clients)} cannot run {word}",
                 f"--algo with --client {','.join(clients)}: {', '.join(known)}",
             )
     usual = {name: "auto" if name == ENGINE else "ring" for name in clients}

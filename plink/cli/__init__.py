@@ -14,12 +14,14 @@ import click
 from plink import __version__
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.base.output import OUTPUT_ERRORS, output_error, tolerate
+from plink.cli.flags import spelled
 from plink.cli.stderr import print_error
 from probes.errors import HostError, ProbesError
 
 # name: (module, one-line help). The help stands here so that listing imports no command.
 COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
+    "check": ("plink.cli.check", "See whether a cluster file still describes its network."),
     "show": ("plink.cli.show", "Look at a cluster, an order, a plan, a comparison, a log."),
     "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
@@ -61,6 +63,16 @@ class LazyGroup(click.Group):
             hint = f"did you mean {nearest[0]}?" if nearest else f"{ctx.command_path} --help"
             raise WrongUseError(f"there is no command {name!r}", hint)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; its errors name options as the command line spells them."""
+        try:
+            return super().invoke(ctx)
+        except (PlinkError, ProbesError) as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            error.args = (spelled(str(error), command),)
+            error.hint = error.hint and spelled(error.hint, command)
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands from the table above."""
@@ -142,7 +154,7 @@ def _drop_output() -> None:
 
 
 def _translate(error: ProbesError) -> PlinkError:
-    """A host that fails is no fault of the user's; a wrong list or option is."""
+    """A failing host is not the user's fault; a wrong list or option is."""
     if isinstance(error, HostError):
         return PlinkError(f"{error.host}: {error}", error.hint)
     return WrongUseError(str(error), error.hint)

@@ -44,7 +44,7 @@ from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
-from plink.measure.probing.resume import check_resumable
+from plink.measure.probing.resume_options import resumed
 from plink.measure.probing.tools import TOOLS
 from probes.hosts.source import parse_hosts
 from probes.ssh.options import SshOptions
@@ -289,7 +289,7 @@ def _read(path: str) -> Cluster:
         raise WrongUseError("--cluster is renewed, and standard input cannot be")
     known = cluster_file.read(path)
     if known.rtt is not None and known.rtt.tool in TOOLS:
-        check_resumable(known, path, tool=known.rtt.tool, reading=known.rtt.reading)
+        resumed(known, path, known.rtt.tool, {})
     return known
 
 

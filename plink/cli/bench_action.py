@@ -130,9 +130,9 @@ def _request(
     workloads = _workloads(values)
     cluster = cluster_file.read(values["file"])
     slots = values["slots"] or 1
-    filling = filling_of(with_slots(cluster.hosts, slots), values["ranks"])
+    layout = filling_of(with_slots(cluster.hosts, slots), values["ranks"])
     for workload in workloads:
-        check_workload(workload, filling.ranks, may_be_tiny=not compares_orders)
+        check_workload(workload, layout.ranks, may_be_tiny=not compares_orders)
     orders = values["orders"]
     if orders is None and compares_orders:
         orders = _CORRELATED_ORDERS if values["correlate"] else _ORDERS
@@ -142,7 +142,7 @@ def _request(
         orders=orders,
         workloads=workloads,
         slots=slots,
-        filling=filling,
+        layout=layout,
         seed=values["seed"],
         time_limit_s=values["time_limit_s"],
     )

@@ -1,4 +1,4 @@
-"""`plink probe --check` behind its options: measure a sample again, say what has changed."""
+"""`plink check` behind its options: measure a sample again, say what has changed."""
 
 from __future__ import annotations
 
@@ -11,25 +11,19 @@ from rich.text import Text
 
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
 from plink.base.text import counted, printable
+from plink.cli.probe_action import given_to, read_nics, refuse_unused
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
 from plink.cli.stderr import name_some, naming_unreached, note, warn
-from plink.cli.unused_options import refuse_unused
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.rtt import RttMeasurement
+from plink.measure.listed import hosts_of
 from plink.measure.probing.check import CheckResult, check
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_PASSES
-from plink.measure.probing.nics import read_nics, same_nics
 from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.resume import (
-    hosts_of,
-    recorded_count,
-    recorded_precision,
-    same_interface,
-    same_network,
-)
+from plink.measure.probing.resume_options import resumed
 from plink.measure.probing.tools import TOOLS
 from plink.show.terminal.paper import paper
 
@@ -42,24 +36,24 @@ _ALIKE = 0.02
 def run_command(
     options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
 ) -> int:
-    """Carry out `plink probe --check` with these options; return the exit code.
+    """Carry out `plink check` with these options; return the exit code.
 
     Args:
         options: all, by the names of their parameters.
         given: those that the command line gives, and how a user writes them.
         progress: told how far it is.
     """
-    values = dict(options)
-    source = document.label(values["check"])
-    cluster = cluster_file.read(values["check"])
+    path = options["cluster"]
+    source = document.label(path)
+    cluster = cluster_file.read(path)
     rtt = _comparable(cluster, source)
     refuse_unused(given, rtt.tool, f"and {source} was measured with {rtt.tool}")
-    partners = values["rounds"] or CHECK_PARTNERS
-    request = _request(values, cluster, rtt, source)
+    partners = options["partners"] or CHECK_PARTNERS
+    request = _request(options, cluster, rtt.tool, source)
     with naming_unreached():
         result = check(cluster, rtt, request, partners=partners, progress=progress)
     _warn(result)
-    if values["as_json"]:
+    if options["as_json"]:
         document.write_bytes(
             document.STANDARD_STREAM,
             document.dump(_to_json(cluster, result, partners, request.seed)),
@@ -72,29 +66,27 @@ def run_command(
     return 0 if result.is_whole else EXIT_PARTIAL
 
 
-def _request(
-    values: dict[str, Any], cluster: Cluster, rtt: RttMeasurement, source: str
-) -> ProbeRequest:
+def _request(options: Mapping[str, Any], cluster: Cluster, tool: str, source: str) -> ProbeRequest:
     """How to measure: as the file says, and else as the options do."""
-    precision_percent, seed = values["precision_percent"], values["seed"]
-    if precision_percent is None:
-        precision_percent = recorded_precision(rtt.options)
+    values, seed = dict(options), options["seed"]
+    values["passes"] = values["passes"] or CHECK_PASSES
+    values["nics"] = read_nics(values["nics"]) or None
+    how = resumed(
+        cluster,
+        source,
+        tool,
+        given_to(tool, values),
+        network=values["network"],
+        interface=values["interface"],
+    )
     return ProbeRequest(
         hosts_of(Cluster(cluster.hosts), source),
-        None,
-        tool=rtt.tool,
-        count=values["count"] or recorded_count(rtt.options),
-        passes=values["passes"] or CHECK_PASSES,
-        precision_percent=precision_percent,
-        reading=rtt.reading,
+        options=how.options,
         timeout_s=values["timeout_s"],
         seed=secrets.randbelow(_SEEDS) if seed is None else seed,
         concurrency=values["concurrency"],
-        network=same_network(rtt.options, values["network"], source),
-        interface=same_interface(rtt.options, values["interface"], source),
-        port=values["port"],
-        remote_cache=values["remote_cache"],
-        nics=same_nics(rtt.options, read_nics(values["nics"]), source),
+        network=how.network,
+        interface=how.interface,
         ssh=take_ssh_options(values),
     )
 
@@ -109,7 +101,7 @@ def _comparable(cluster: Cluster, source: str) -> RttMeasurement:
     if rtt.tool not in TOOLS:
         raise WrongUseError(
             f"{source}: its round-trip times are of {rtt.tool}, which cannot measure them again",
-            "--check compares with what plink probe measured",
+            "plink check compares with what plink probe measured",
         )
     return rtt
 

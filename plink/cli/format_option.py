@@ -17,7 +17,7 @@ class CommandWithFormats(click.Command):
     """A command whose help, after `--format NAME`, is that of the format."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help of the command, or of the format that stands in front of `--help`."""
+        """Write the help of the command, or of the format that was named in front of `--help`."""
         name = ctx.meta.get(_CHOSEN)
         if name is None:
             super().format_help(ctx, formatter)
@@ -60,7 +60,7 @@ def _on_format(context: click.Context, _: click.Parameter, name: str | None) -> 
 
 
 def _print_formats() -> None:
-    """A line a format: its name, and what it is."""
+    """One line per format: its name, and what it is."""
     from plink.deploy import launchers  # noqa: PLC0415  numpy would slow `--help`
 
     described = launchers.described()

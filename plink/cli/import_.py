@@ -25,7 +25,7 @@ _UNITS = ["ns", "us", "µs", "ms", "s"]
 @click.option(
     "--size",
     metavar="SIZE",
-    help="Of the messages whose bandwidth counts: 32MiB, 1MB (default: the greatest of any size).",
+    help="Size of the messages whose bandwidth counts, as 32MiB (default: the fastest of any).",
 )
 @click.option("-o", "--output", default="-", metavar="FILE", help="Cluster file (default: stdout).")
 def command(

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from plink.base.errors import WrongUseError
 from plink.base.size import parse_size
 from plink.measure.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
+from probes.hosts.address import IPNetwork
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _GENERAL = "Options"
 _WIDEST_NAME = 26
 _FEWEST_ROUNDS = 2
+_CONGESTION = re.compile(r"[a-z0-9]{1,15}")
 
 
 class SectionedOption(click.Option):
@@ -62,6 +67,22 @@ def with_options(
     return add
 
 
+def given_options(context: click.Context) -> dict[str, str]:
+    """What the command line gives: the name of each parameter, and how a user writes it."""
+    return {
+        parameter.name: _written(parameter)
+        for parameter in context.command.params
+        if parameter.name is not None
+        and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
+    }
+
+
+def _written(parameter: click.Parameter) -> str:
+    if isinstance(parameter, click.Option):
+        return max(parameter.opts, key=len)
+    return f"the argument {parameter.human_readable_name}"
+
+
 class FiniteRange(click.FloatRange):
     """A number within bounds. Unlike click's own range, it refuses what no bound compares with."""
 
@@ -90,15 +111,42 @@ class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
         if not (text.isascii() and text.isdigit() and len(text) <= 9):
             self.fail(f"{text!r} is neither a number of rounds, auto nor all", param, ctx)
         if int(text) < _FEWEST_ROUNDS:
-            self.fail(f"{text} round does not connect the hosts, at least 2 do", param, ctx)
+            self.fail("fewer than 2 rounds do not connect the hosts", param, ctx)
         return int(text)
+
+
+class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """A network in CIDR form."""
+
+    name = "network"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> IPNetwork:
+        """The network, or a usage error."""
+        try:
+            return ipaddress.ip_network(str(value), strict=False)
+        except ValueError:
+            self.fail(f"{value!r} is not a network such as 10.0.0.0/16", param, ctx)
+
+
+class CongestionType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """The kernel's name of a congestion control."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, or a usage error."""
+        if not _CONGESTION.fullmatch(str(value)):
+            self.fail(f"{value!r} is not a name such as cubic", param, ctx)
+        return str(value)
 
 
 def size_option(text: str) -> int:
     """The bytes that `--size` means.
 
     Raises:
-        WrongUseError: it is no size; the message names the option.
+        WrongUseError: it is not a size; the message names the option.
     """
     try:
         return parse_size(text)

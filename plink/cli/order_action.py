@@ -29,7 +29,7 @@ from plink.optimize.orders.quality import doubt
 from plink.optimize.orders.slots import with_slots
 from plink.show.terminal.order import print_order
 from plink.show.terminal.paper import paper
-from solvers.exact.verdict import Engine
+from solvers.exact.prove import Engine
 from solvers.orders.solution import Progress
 
 

@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
-from plink.base.errors import EXIT_PARTIAL, PlinkError, WrongUseError
+from plink.base.errors import PlinkError, WrongUseError
+from plink.cli.probe_report import (
+    report_pairs,
+    report_uplinks,
+    resume_command,
+    warn_of_gaps,
+)
 from plink.cli.progress import StageProgress
-from plink.cli.resume_command import resume_command
 from plink.cli.ssh_options import take_ssh_options
-from plink.cli.stderr import name_some, naming_unreached, warn
-from plink.cli.transfer_options import take_transfers
-from plink.cli.uplinks_action import chosen_groups, report_uplinks
+from plink.cli.stderr import naming_unreached
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
-from plink.files.groups import UplinkMeasurement
-from plink.files.measurement import Measurement
-from plink.measure.probing.limits import UPLINKS
-from plink.measure.probing.nics import read_nics, refuse_unlisted, same_nics
+from plink.files.groups import Group
+from plink.measure.listed import hosts_of
+from plink.measure.probing.group_list import read_groups
 from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.resume import (
-    check_resumable,
-    hosts_of,
-    recorded_count,
-    recorded_precision,
-    refuse_to_drop,
-    same_interface,
-    same_network,
-    same_sample,
-)
+from plink.measure.probing.resume import refuse_to_drop
+from plink.measure.probing.resume_options import resumed
 from plink.measure.probing.run import ProbeResult, probe
+from plink.measure.probing.tools import TAKEN_BY, TOOLS
+from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.question import group_question
+from probes.dpdk.nics import Nic, parse_nics
 from probes.hosts.host import ListedHost
 from probes.hosts.slurm import parse_allocation
 from probes.hosts.source import parse_hosts
@@ -46,74 +43,19 @@ from probes.hosts.source import parse_hosts
 _ALLOCATION = "@slurm"
 
 
-def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
-    """Carry out `plink probe` with these options; return the exit code."""
-    request, output = prepared(options, go_on)
-    return _run(request, output, progress)
-
-
-def prepared(
-    options: Mapping[str, Any], take_over: Callable[[dict[str, Any], Cluster, str], None]
-) -> tuple[ProbeRequest, str]:
-    """What is asked for, and the file to write, after all that can be refused early.
+def run_command(
+    options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
+) -> int:
+    """Carry out `plink probe` with these options; return the exit code.
 
     Args:
-        options: of the command line.
-        take_over: changes them to go on with an earlier cluster, which was read from a file.
+        options: all, by the names of their parameters.
+        given: those that the command line gives, and how a user writes them.
+        progress: told how far it is.
     """
-    values = dict(options)
-    hosts, output, resume = (values.pop(name) for name in ("hosts", "output", "resume"))
-    output = output or resume
-    if output is None:
-        raise click.UsageError("Missing option '-o' / '--output'.")
-    document.check_writable(output)
-    if hosts is not None:
-        document.refuse_same_file(hosts, output)
-    values["ssh"] = take_ssh_options(values)
-    values["transfers"] = take_transfers(values)
-    values["reading"] = values.pop("percentile")
-    values["nics"] = read_nics(values["nics"])
-    earlier: Cluster | None = None
-    if resume is not None:
-        earlier = cluster_file.read(resume)
-        take_over(values, earlier, resume)
-    values["seed"] = values["seed"] or 0
-    listed, made_from = _listed_hosts(hosts, earlier, resume)
-    refuse_unlisted(values["nics"], listed)
-    values["groups"] = chosen_groups(
-        values["groups"],
-        values["tool"],
-        earlier,
-        {host.name for host in listed},
-        document.label(hosts if hosts is not None else resume),
-    )
-    if earlier is not None and hosts is not None and _is_same_file(output, resume):
-        refuse_to_drop(earlier, listed, document.label(hosts), resume)
-    return ProbeRequest(listed, made_from, earlier=earlier, **values), output
-
-
-def go_on(values: dict[str, Any], earlier: Cluster, resume: str) -> None:
-    """Take over the options of an earlier run."""
-    before: Measurement | None = earlier.uplinks
-    if values["tool"] != UPLINKS:
-        before = check_resumable(earlier, resume, tool=values["tool"], reading=values["reading"])
-    if before is not None:
-        values["count"] = values["count"] or recorded_count(before.options)
-        if values["precision_percent"] is None:
-            values["precision_percent"] = recorded_precision(before.options)
-        values["nics"] = same_nics(before.options, values["nics"], resume)
-    if isinstance(before, (BandwidthMeasurement, UplinkMeasurement)):
-        values["transfers"] = values["transfers"].going_on(before.options, resume)
-    # Hosts at other addresses than before would count as moved, and lose what is known of them.
-    others = (earlier.rtt, earlier.bandwidth, earlier.routes, earlier.uplinks)
-    known = before or next((other for other in others if other is not None), None)
-    if known is not None:
-        values["network"] = same_network(known.options, values["network"], resume)
-        values["interface"] = same_interface(known.options, values["interface"], resume)
-        values |= same_sample(known, values["rounds"], values["seed"], resume)
-
-
-def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
+    refuse_unused(given, options["tool"], f"not {options['tool']}")
+    output = output_of(options)
+    request = request_of(options, options["tool"], read_earlier(options))
     codes: list[int] = []
 
     def keep(result: ProbeResult | UplinkResult) -> None:
@@ -122,12 +64,11 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
             what = "group" if isinstance(result, UplinkResult) else "pair of hosts"
             raise PlinkError(f"no {what} could be measured", "the warnings above say why")
         cluster_file.write(output, result.cluster)
+        again = resume_command(request.tool, output)
         if isinstance(result, UplinkResult):
-            codes.append(report_uplinks(result, output))
+            codes.append(report_uplinks(result, output, again))
         else:
-            codes.append(
-                report_pairs(result, output, resume_command(result.measurement.tool, output))
-            )
+            codes.append(report_pairs(result, output, again))
 
     try:
         with naming_unreached():
@@ -138,11 +79,124 @@ def _run(request: ProbeRequest, output: str, progress: StageProgress) -> int:
     return codes[0]
 
 
-def _is_same_file(one: str, other: str) -> bool:
-    if document.STANDARD_STREAM in (one, other):
+def refuse_unused(given: Mapping[str, str], tool: str, chosen: str) -> None:
+    """Refuse options that have no effect.
+
+    Args:
+        given: the options of the command line, by parameter, and how a user writes them.
+        tool: that is to measure.
+        chosen: how that came, as the rest of a sentence.
+
+    Raises:
+        UsageError: the tool does not accept one of them.
+    """
+    for name, written in given.items():
+        takers = TAKEN_BY.get(name, list(TOOLS))
+        if tool not in takers:
+            *first, last = takers
+            named = f"{', '.join(first)} or {last}" if first else last
+            raise click.UsageError(f"{written} is for --tool {named}, {chosen}.")
+
+
+def output_of(options: Mapping[str, Any]) -> str:
+    """The file to write, after all that can be refused early."""
+    output: str | None = options["output"] or options["resume"]
+    if output is None:
+        raise click.UsageError("Missing option '-o' / '--output'.")
+    document.check_writable(output)
+    if options["hosts"] is not None:
+        document.refuse_same_file(options["hosts"], output)
+    return output
+
+
+def read_earlier(options: Mapping[str, Any]) -> Cluster | None:
+    """The cluster to go on with."""
+    resume = options["resume"]
+    return None if resume is None else cluster_file.read(resume)
+
+
+def request_of(options: Mapping[str, Any], tool: str, earlier: Cluster | None) -> ProbeRequest:
+    """What is asked for.
+
+    Args:
+        options: of the command line.
+        tool: that is to measure.
+        earlier: what --resume names.
+    """
+    values, resume = dict(options), options["resume"]
+    nics = read_nics(values["nics"])
+    listed, made_from = _listed_hosts(values["hosts"], earlier, resume)
+    listed_in = document.label(resume if values["hosts"] is None else values["hosts"])
+    values["nics"] = nics or None
+    values["groups"] = None
+    if tool == UplinkOptions.tool:
+        values["groups"] = _groups(
+            options["groups"], earlier, {host.name for host in listed}, listed_in
+        )
+    wanted = {name: values[name] for name in ("network", "interface", "rounds", "seed")}
+    given = given_to(tool, values)
+    if earlier is None:
+        how = {**wanted, "seed": wanted["seed"] or 0, "options": TOOLS[tool].options(**given)}
+    else:
+        how = vars(resumed(earlier, resume, tool, given, **wanted))
+    request = ProbeRequest(
+        listed,
+        made_from,
+        timeout_s=values["timeout_s"],
+        concurrency=values["concurrency"],
+        strict=values["strict"],
+        ssh=take_ssh_options(values),
+        earlier=earlier,
+        **how,
+    )
+    if earlier is not None and options["hosts"] is not None and _writes(options, resume):
+        refuse_to_drop(earlier, listed, listed_in, resume)
+    return request
+
+
+def given_to(tool: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of this tool that have a value."""
+    names = [field.name for field in fields(TOOLS[tool].options)]
+    return {name: values[name] for name in names if values.get(name) is not None}
+
+
+def read_nics(path: str | None) -> tuple[Nic, ...]:
+    """The NICs that a file lists for DPDK; an empty list where there is no file.
+
+    Raises:
+        WrongUseError: the file is not text.
+        OptionError: a line is wrong.
+    """
+    if path is None:
+        return ()
+    try:
+        text = document.read_bytes(path).decode()
+    except UnicodeDecodeError:
+        raise WrongUseError(f"{path}: is not text in UTF-8") from None
+    return parse_nics(text.splitlines(), document.label(path))
+
+
+def _groups(
+    path: str | None, earlier: Cluster | None, names: set[str], listed_in: str
+) -> list[Group]:
+    """The groups whose uplinks are measured: those of a file, or else of an earlier run."""
+    groups = list(() if earlier is None else earlier.groups)
+    if path is not None:
+        groups = read_groups(path, names, listed_in)
+    if not groups:
+        raise WrongUseError(
+            "which hosts form groups is not known", "give --groups FILE, a line NAME: HOSTS each"
+        )
+    return groups
+
+
+def _writes(options: Mapping[str, Any], path: str) -> bool:
+    """Whether the file at `path` is the one that is written."""
+    output = output_of(options)
+    if document.STANDARD_STREAM in (path, output):
         return False
     try:
-        return Path(one).samefile(other)
+        return Path(output).samefile(path)
     except (OSError, ValueError):  # one of them is not there
         return False
 
@@ -158,36 +212,9 @@ def _listed_hosts(
         if content.lstrip().startswith(b"{") and b'"plink.' in content:
             raise WrongUseError(
                 f"{source}: is JSON, not a host list",
-                "a cluster file is given with --resume, or with --check",
+                "a cluster file is given with --resume, or to plink check",
             )
         return parse_hosts(content, source), document.digest(content)
     if earlier is None or resume is None:
         raise click.UsageError("Missing argument 'HOSTS'.")
     return hosts_of(earlier, resume), earlier.made_from
-
-
-def report_pairs(result: ProbeResult, output: str, again: str) -> int:
-    """Say what was found, which is written by now, and what goes on; return the exit code."""
-    cluster = result.cluster
-    if result.interrupted:
-        warn(f"interrupted; go on with: {again}")
-    for doubt in result.doubts:
-        warn(f"{doubt}; measure them again when it is quiet: {again}")
-    part = "" if result.sample is None else f" (sampled: {result.sample})"
-    where = "" if output == document.STANDARD_STREAM else f" -> {output}"
-    click.echo(
-        f"{len(cluster.hosts)} hosts, {result.measured} of {result.asked} directed pairs{part}, "
-        f"{result.how}, {result.measurement.seconds:.1f} s of probing{where}",
-        err=True,
-    )
-    is_whole = result.measured == result.asked and not cluster.unreachable
-    return 0 if is_whole else EXIT_PARTIAL
-
-
-def warn_of_gaps(cluster: Cluster, measurement: Measurement) -> None:
-    """Name the hosts that are missing, and the first of the pairs."""
-    hosts = [failure for failure in measurement.failures if failure.destination is None]
-    for failure in [*cluster.unreachable, *hosts]:
-        warn(f"{failure.source}: {failure.reason}")
-    pairs = [failure for failure in measurement.failures if failure.destination is not None]
-    name_some(pairs, "directed pairs, named in the file")

@@ -10,26 +10,45 @@ import click
 from plink.api.chain import GroupsResult, StageResult, probe_all
 from plink.base.errors import EXIT_PARTIAL, PlinkError
 from plink.base.text import counted
-from plink.cli.probe_action import go_on, prepared, report_pairs, warn_of_gaps
+from plink.cli.probe_action import given_to, output_of, read_earlier, request_of
+from plink.cli.probe_report import (
+    report_pairs,
+    report_uplinks,
+    resume_all_command,
+    warn_of_gaps,
+)
 from plink.cli.progress import StageProgress
-from plink.cli.resume_command import resume_all_command
 from plink.cli.stderr import naming_unreached, note, warn
-from plink.cli.uplinks_action import report_uplinks
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.measure.probing.run import ProbeResult
-from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS
+from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 
 
-def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
-    """Carry out `plink probe --all` with these options; return the exit code."""
-    request, output = prepared(options, _go_on_with_all)
+def run_command(
+    options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
+) -> int:
+    """Carry out `plink probe --all` with these options; return the exit code.
+
+    Args:
+        options: all, by the names of their parameters.
+        given: those that the command line gives, and how a user writes them.
+        progress: told how far it is.
+    """
+    _refuse_unused(given)
+    output, earlier = output_of(options), read_earlier(options)
+    tool = options["tool"]
+    if earlier is not None and earlier.rtt is not None and earlier.rtt.tool in TOOLS:
+        tool = earlier.rtt.tool
+    request = request_of(options, tool, earlier)
+    uplinks = _uplink_options(options, earlier)
     stages = _Stages(output)
     try:
         with naming_unreached():
-            probe_all(request, progress, stages.keep)
+            probe_all(request, uplinks, progress, stages.keep)
     except KeyboardInterrupt:
         if stages.is_empty:
             raise
@@ -44,13 +63,19 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     return stages.code
 
 
-def _go_on_with_all(values: dict[str, Any], earlier: Cluster, resume: str) -> None:
-    """Take over the options of an earlier run, those of its uplinks, too."""
-    if earlier.rtt is not None and earlier.rtt.tool in TOOLS:
-        values["tool"] = earlier.rtt.tool
-    go_on(values, earlier, resume)
-    if earlier.uplinks is not None:
-        values["transfers"] = values["transfers"].going_on(earlier.uplinks.options, resume)
+def _refuse_unused(given: Mapping[str, str]) -> None:
+    """Refuse options that no stage takes, or that would choose one of them."""
+    for name, written in given.items():
+        takers = TAKEN_BY.get(name, list(TOOLS))
+        if name in {"tool", "groups"} or not {DEFAULT_TOOL, UplinkOptions.tool} & set(takers):
+            raise click.UsageError(f"{written} does not go with --all.")
+
+
+def _uplink_options(options: Mapping[str, Any], earlier: Cluster | None) -> UplinkOptions:
+    given = given_to(UplinkOptions.tool, {**options, "groups": None})
+    if earlier is None or earlier.uplinks is None:
+        return UplinkOptions(**given)
+    return UplinkOptions.resumed(given, earlier.uplinks.options, options["resume"])
 
 
 class _Stages:

@@ -1,64 +1,107 @@
-"""The options of `plink probe`, but for those of SSH and of transfers."""
+"""The options of `plink probe` and `plink check`, but for those of SSH."""
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import click
 
-from plink.cli.options import FiniteRange, RoundsType, options_of, with_options
-from plink.measure.probing.limits import (
-    CHECK_PASSES,
-    DEFAULT_COUNTS,
-    DEFAULT_MAX_HOPS,
-    DEFAULT_PASSES,
-    DEFAULT_PRECISION_PERCENT,
-    DEFAULT_REMOTE_PYTHON,
-    DEFAULT_TOOL,
-    MAX_COUNT,
-    MAX_PASSES,
-    TOOL_NAMES,
+from plink.cli.options import (
+    CongestionType,
+    FiniteRange,
+    NetworkType,
+    RoundsType,
+    options_of,
+    with_options,
 )
-from probes.hosts.address import IPNetwork
+from plink.measure.probing.limits import (
+    CHECK_PARTNERS,
+    CHECK_PASSES,
+    DIRECTIONS,
+    MAX_COUNT,
+    MAX_DURATION_S,
+    MAX_PASSES,
+    MAX_STREAMS,
+)
+from plink.measure.probing.tools import DEFAULT_TOOL, TOOLS
 
 _what = options_of("What to measure")
 _pairs = options_of("Which pairs")
 _hosts = options_of("Hosts and their networks")
-_check = options_of("An earlier file")
+_earlier = options_of("An earlier file")
 _dpdk = options_of("dpdk")
 _trace = options_of("trace")
+_transfers = options_of("iperf3 and uplinks")
 
 
-class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """A network in CIDR form."""
-
-    name = "network"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> IPNetwork:
-        """The network, or a usage error."""
-        try:
-            return ipaddress.ip_network(str(value), strict=False)
-        except ValueError:
-            self.fail(f"{value!r} is no network such as 10.0.0.0/16", param, ctx)
+def _default(tool: str, option: str) -> Any:
+    (found,) = (field.default for field in fields(TOOLS[tool].options) if field.name == option)
+    return found
 
 
-def _defaults(counts: Mapping[str, int]) -> str:
-    tools: dict[int, list[str]] = {}
-    for tool, count in counts.items():
-        tools.setdefault(count, []).append(tool)
-    return ", ".join(f"{count} for {' and '.join(names)}" for count, names in tools.items())
+def _defaults(option: str, *tools: str) -> str:
+    """What tools do where the option is not given: `5 for echo and dpdk, 2 for fping`."""
+    named: dict[Any, list[str]] = {}
+    for tool in tools:
+        named.setdefault(_default(tool, option), []).append(tool)
+    return ", ".join(f"{value} for {' and '.join(names)}" for value, names in named.items())
 
+
+_COUNT = _what(
+    "--count",
+    type=click.IntRange(1, MAX_COUNT),
+    help="Probes per direction of a pair, each time it meets.  "
+    f"[default: {_defaults('count', 'echo', 'dpdk', 'fping', 'trace')}]",
+)
+_PRECISION = _what(
+    "--precision",
+    "precision_percent",
+    type=FiniteRange(0, 100),
+    metavar="PERCENT",
+    help="Pairs whose passes disagree by no more meet twice; 0 for all passes of all.  "
+    f"[default: {_default('echo', 'precision_percent'):g}]",
+)
+_TIMEOUT = _what(
+    "--timeout",
+    "timeout_s",
+    type=FiniteRange(0.05, 600),
+    default=2.0,
+    show_default=True,
+    help="Seconds of silence after which a partner is given up.",
+)
+_CONCURRENCY = _pairs(
+    "--concurrency",
+    type=click.IntRange(1, 1 << 16),
+    help="Pairs in flight.  [default: all, fewer where hosts share a machine or disturb each "
+    "other]",
+)
+_NETWORK = _hosts("--network", type=NetworkType(), help="Use the hosts' addresses in this network.")
+_INTERFACE = _hosts(
+    "--interface", metavar="NAME", help="Use the hosts' addresses on this interface."
+)
+_PORT = _hosts(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="UDP port of echo, dpdk and trace, TCP port of iperf3, the first of uplinks, where a "
+    "firewall wants one.  [default: any]",
+)
+_REMOTE_CACHE = _hosts(
+    "--remote-cache", metavar="DIR", help="Folder on the hosts for the agents of echo and dpdk."
+)
+_NICS = _dpdk(
+    "--nics",
+    metavar="FILE",
+    help="NICs that hosts give to DPDK altogether, a line each: HOST PCI-ADDRESS ADDRESS/PREFIX "
+    "[GATEWAY].  [default: the interfaces that carry their traffic]",
+)
 
 with_probe_options = with_options(
     (
         click.option("-o", "--output", metavar="FILE", help="Cluster file to write; - for stdout."),
         _what(
             "--tool",
-            type=click.Choice(TOOL_NAMES),
+            type=click.Choice(list(TOOLS)),
             default=DEFAULT_TOOL,
             show_default=True,
             help="What measures. Round-trip times: echo, our own UDP agent; dpdk, the same past "
@@ -73,42 +116,23 @@ with_probe_options = with_options(
             help="Round-trip times, the groups that they show, and what the groups' uplinks carry, "
             "in that order, into one file.",
         ),
-        _what(
-            "--count",
-            type=click.IntRange(1, MAX_COUNT),
-            help="Probes per direction of a pair, each time it meets.  "
-            f"[default: {_defaults(DEFAULT_COUNTS)}]",
-        ),
+        _COUNT,
         _what(
             "--passes",
             type=click.IntRange(1, MAX_PASSES),
             help="How often a pair meets at most: the least reading counts. With --resume, more "
             "than the file has are so many more for every pair.  "
-            f"[default: {_defaults(DEFAULT_PASSES)}; {CHECK_PASSES} with --check]",
+            f"[default: {_defaults('passes', 'echo', 'dpdk', 'fping')}]",
         ),
-        _what(
-            "--precision",
-            "precision_percent",
-            type=FiniteRange(0, 100),
-            metavar="PERCENT",
-            help="Pairs whose passes disagree by no more meet twice; 0 for all passes of all.  "
-            f"[default: {DEFAULT_PRECISION_PERCENT:g}]",
-        ),
+        _PRECISION,
         _what(
             "--percentile",
             type=FiniteRange(0, 100),
-            default=10.0,
+            default=_default("echo", "percentile"),
             show_default=True,
             help="The percentile of the round-trip times that stands for a pair.",
         ),
-        _what(
-            "--timeout",
-            "timeout_s",
-            type=FiniteRange(0.05, 600),
-            default=2.0,
-            show_default=True,
-            help="Seconds of silence after which a partner is given up.",
-        ),
+        _TIMEOUT,
         _pairs(
             "--rounds",
             type=RoundsType(),
@@ -122,59 +146,98 @@ with_probe_options = with_options(
             help="Decides which rounds, where not all are asked for, and the order in which pairs "
             "meet again.  [default: 0]",
         ),
-        _pairs(
-            "--concurrency",
-            type=click.IntRange(1, 1 << 16),
-            help="Pairs in flight.  [default: all, fewer where hosts share a machine or disturb "
-            "each other]",
-        ),
-        _check(
+        _CONCURRENCY,
+        _earlier(
             "--resume",
             metavar="FILE",
             help="Measure only what this cluster file lacks, "
             "and again what its passes disagree about.",
         ),
-        _check(
-            "--check",
-            metavar="FILE",
-            help="Measure a small sample again and say whether this cluster file still holds.",
-        ),
-        _check("--json", "as_json", is_flag=True, help="With --check: the verdict as JSON."),
+        # The spelling before there was `plink check`.
+        _earlier("--check", metavar="FILE", hidden=True, help="As plink check FILE."),
+        _earlier("--json", "as_json", is_flag=True, hidden=True, help="With --check."),
         _hosts("--strict", is_flag=True, help="Stop if any host cannot be reached."),
-        _hosts("--network", type=NetworkType(), help="Use the hosts' addresses in this network."),
-        _hosts("--interface", metavar="NAME", help="Use the hosts' addresses on this interface."),
-        _hosts(
-            "--port",
-            type=click.IntRange(0, 65535),
-            default=0,
-            show_default="any",
-            help="UDP port of echo, dpdk and trace, TCP port of iperf3, the first of uplinks, "
-            "where a firewall wants one.",
-        ),
-        _hosts(
-            "--remote-cache",
-            metavar="DIR",
-            help="Folder on the hosts for the agents of echo and dpdk.",
-        ),
-        _dpdk(
-            "--nics",
-            metavar="FILE",
-            help="NICs that hosts give to DPDK altogether, a line each: HOST PCI-ADDRESS "
-            "ADDRESS/PREFIX [GATEWAY].  [default: the interfaces that carry their traffic]",
-        ),
+        _NETWORK,
+        _INTERFACE,
+        _PORT,
+        _REMOTE_CACHE,
+        _NICS,
         _trace(
             "--max-hops",
             type=click.IntRange(1, 255),
-            default=DEFAULT_MAX_HOPS,
+            default=_default("trace", "max_hops"),
             show_default=True,
             help="How many hops away a host may be.",
         ),
         _trace(
             "--remote-python",
             metavar="PATH",
-            default=DEFAULT_REMOTE_PYTHON,
+            default=_default("trace", "remote_python"),
             show_default=True,
             help="Python with scapy on the hosts.",
         ),
+        _transfers(
+            "--duration",
+            "duration_s",
+            type=click.IntRange(1, MAX_DURATION_S),
+            metavar="SECONDS",
+            help="Seconds a transfer.  [default: 1 for iperf3, 2 for uplinks]",
+        ),
+        _transfers(
+            "--streams",
+            type=click.IntRange(1, MAX_STREAMS),
+            help="TCP connections a transfer.  [default: 1]",
+        ),
+        _transfers(
+            "--direction",
+            type=click.Choice(DIRECTIONS),
+            help="Each direction of a pair by itself, or both at once.  [default: each]",
+        ),
+        _transfers(
+            "--congestion",
+            type=CongestionType(),
+            help="Congestion control of the senders.  [default: the hosts' own]",
+        ),
+        _transfers(
+            "--groups",
+            metavar="FILE",
+            help="Groups of hosts, a line `NAME: HOSTS` each, or a cluster file with groups.",
+        ),
+    )
+)
+
+with_check_options = with_options(
+    (
+        click.option("--json", "as_json", is_flag=True, help="The verdict as JSON."),
+        _COUNT,
+        _what(
+            "--passes",
+            type=click.IntRange(1, MAX_PASSES),
+            help="How often a pair meets at most: the least reading counts.  "
+            f"[default: {CHECK_PASSES}]",
+        ),
+        _PRECISION,
+        _TIMEOUT,
+        _pairs(
+            "--partners",
+            "--rounds",
+            "partners",
+            type=RoundsType(),
+            metavar="K|all",
+            help="Partners of every host that are measured again, half of them its nearest.  "
+            f"[default: {CHECK_PARTNERS}]",
+        ),
+        _pairs(
+            "--seed",
+            type=click.IntRange(0, (1 << 63) - 1),
+            metavar="NUMBER",
+            help="Decides which pairs are measured again.  [default: others each time]",
+        ),
+        _CONCURRENCY,
+        _NETWORK,
+        _INTERFACE,
+        _PORT,
+        _REMOTE_CACHE,
+        _NICS,
     )
 )

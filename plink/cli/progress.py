@@ -1,4 +1,4 @@
-"""Progress on a terminal, and nothing where standard error is none."""
+"""Progress on standard error, where that is a terminal."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def command(files: tuple[str, ...], output: str) -> None:
     """Draw a cluster file and orders made from it, or a log of plink autotune, as a page of HTML.
 
     The page needs no network: heat map, groups, a map of the hosts, what orders cost, rings, and
-    how good the measurement is, with what to do next. Of the logs of a run (FILE.1 and FILE):
+    how good the measurement is, with what to do next. For the logs of a run (FILE.1 and FILE):
     throughput, load and decisions over time. `-`: standard input. Needs the extra `report`
     (plotly).
     """

@@ -49,7 +49,7 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     elif found == comparison.FORMAT:
         _show_comparison(data, source, width, as_json)
     else:
-        named = f"a {document.brief(found)} file" if isinstance(found, str) else "no plink file"
+        named = f"a {document.brief(found)} file" if isinstance(found, str) else "not a plink file"
         raise WrongUseError(
             f"{source}: is {named}",
             "plink show takes cluster, order, plan and comparison files, and autotune's logs",

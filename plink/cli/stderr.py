@@ -14,6 +14,7 @@ import click
 
 from plink.base.errors import PartialResultError, PlinkError
 from plink.base.text import printable
+from plink.cli.flags import spelled
 
 if TYPE_CHECKING:
     from plink.files.measurement import Failure
@@ -40,14 +41,14 @@ def warn(text: str, hint: str | None = None) -> None:
 
 def note(text: str) -> None:
     """Something that the user should know."""
-    click.echo(f"note: {printable(text)}", err=True)
+    click.echo(f"note: {_fit(text)}", err=True)
 
 
 @contextmanager
 def naming_unreached() -> Iterator[None]:
     """Name the hosts that were not reached, where those that were are too few to go on with."""
     # numpy would slow `--help`.
-    from plink.measure.probing.connecting import TooFewReachedError  # noqa: PLC0415
+    from plink.measure.probing.request import TooFewReachedError  # noqa: PLC0415
 
     try:
         yield
@@ -68,4 +69,10 @@ def name_some(failures: Sequence[Failure], others: str) -> None:
 
 def _say(kind: str, colour: str, text: str) -> None:
     color = False if os.environ.get("NO_COLOR") else None
-    click.echo(f"{click.style(f'{kind}:', fg=colour)} {printable(text)}", err=True, color=color)
+    click.echo(f"{click.style(f'{kind}:', fg=colour)} {_fit(text)}", err=True, color=color)
+
+
+def _fit(text: str) -> str:
+    """Fit for a terminal, with options as the running command spells them."""
+    context = click.get_current_context(silent=True)
+    return printable(text if context is None else spelled(text, context.command))

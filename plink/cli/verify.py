@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from plink.deploy.verify import PlacedRank, Trial
     from plink.files.cluster import Host
 
-# More ranks that moved are told as so many.
+# More ranks that moved are only counted.
 _MAX_ROWS = 40
 
 
@@ -58,8 +58,8 @@ def command(**values: Any) -> int:
     """Run a launcher on an order, and compare where every rank is with where it should be.
 
     The launcher gets the file that plink order writes for it, and a program that reports its rank,
-    host and addresses. The exit code is 0 where the order was kept, 4 where it was not. After --
-    stands a command instead of plink's own, with FILE, RANKS and PROGRAM in it.
+    host and addresses. The exit code is 0 where the order was kept, 4 where it was not. A
+    command after -- is run in place of plink's own, with FILE, RANKS and PROGRAM in it.
     """
     # numpy and paramiko would slow `--help`.
     from plink.deploy.remote.ssh_files import write_ssh_files  # noqa: PLC0415

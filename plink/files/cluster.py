@@ -55,13 +55,13 @@ class Unreachable(Failure):
 
 @dataclass(frozen=True)
 class Cluster:
-    """Hosts, and what was measured between them; None where nothing was.
+    """Hosts, and what was measured between them; None where nothing was measured.
 
     Args:
         unreachable: listed hosts that are not among `hosts`.
         made_from: the hash of the file that this was made from.
         file_hash: the hash of the file that this was read from, which whatever is made of it names;
-            None where it stands in no file.
+            None where it is not in a file.
         groups: of hosts, where they are known.
         uplinks: what the groups' uplinks carry.
         grouping: how plink found the groups; None where they were given.
@@ -129,7 +129,7 @@ def read(path: str) -> Cluster:
     """The cluster in a file.
 
     Raises:
-        WrongUseError: not a cluster file, or one with values that cannot be.
+        WrongUseError: not a cluster file, or one with invalid values.
     """
     return parse(document.read_bytes(path), document.label(path))
 
@@ -145,7 +145,7 @@ def parse(content: bytes, source: str) -> Cluster:
 
 
 def from_json(data: Mapping[str, Any], source: str, file_hash: str | None = None) -> Cluster:
-    """The cluster that a JSON object stands for; `source` names the file in errors."""
+    """The cluster in a JSON object; `source` names the file in errors."""
     document.check_format(data, source, FORMAT, VERSION)
     fields = Fields(data, source)
     hosts = parse_hosts(fields)
@@ -171,7 +171,7 @@ def from_json(data: Mapping[str, Any], source: str, file_hash: str | None = None
 
 
 def to_json(cluster: Cluster) -> dict[str, Any]:
-    """The JSON object that stands for `cluster`."""
+    """`cluster` as a JSON object."""
     data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     if cluster.made_from is not None:
         data["made_from"] = cluster.made_from
@@ -200,7 +200,7 @@ def parse_hosts(fields: Fields, name: str = "hosts") -> list[Host]:
 
 
 def hosts_to_json(hosts: Sequence[Host]) -> list[dict[str, Any]]:
-    """The JSON list that stands for `hosts`."""
+    """`hosts` as a JSON list."""
     return [without_nones(vars(host)) for host in hosts]
 
 

@@ -31,16 +31,16 @@ class ClientRecord:
 
 @dataclass(frozen=True)
 class Setting:
-    """Under what conditions a comparison ran.
+    """Under what conditions a bench ran.
 
     Args:
-        clients: by name.
+        clients: by name; an MPI with its algorithm.
         warmups, repetitions: of each launch.
         rounds: how often everything was to be launched.
         seed: decided orders, plans and the sequence of launches.
         congestion_control: the default of TCP sockets on each host.
         made_from: the hash of the cluster file.
-        assumptions: what predictions took for granted, a sentence each.
+        assumptions: what predictions assumed, a sentence each.
     """
 
     clients: Mapping[str, ClientRecord]
@@ -72,7 +72,7 @@ class LinkBytes:
 
 @dataclass(frozen=True)
 class Links:
-    """Of every host with a rank, and of every group."""
+    """Bytes over the link of every host with a rank, and of every group."""
 
     hosts: Sequence[LinkBytes]
     groups: Sequence[LinkBytes]
@@ -84,17 +84,17 @@ class Row:
 
     Args:
         client, algorithm: what ran.
-        plan: the kind of plan that the engine followed; None of libraries.
+        plan: the kind of plan that the engine followed; None for libraries.
         order: the label of the ranks' order; None where the plan decided it.
         size_bytes: of each rank's buffer.
         hosts: the host of each rank.
         bus_mbit: 2 (N-1)/N of the buffer's bits over the median time, in Mbit/s.
         cpu_s_per_gb: CPU seconds of a rank's process for 10^9 bytes of buffer, the median over
-            repetitions of the mean over ranks; None where the client does not tell.
-        limit_s: what no allreduce on these links can beat; None where nothing is known of them.
+            repetitions of the mean over ranks; None where the client does not report it.
+        limit_s: the least time that links allow an allreduce; None where nothing is known of them.
         limit_by: whose links set that limit, `hosts` or `uplinks`.
         predicted_s: None where nothing is known of what links carry.
-        links: bytes over each of them; None where the client does not tell.
+        links: bytes over each of them; None where the client does not report it.
         samples_s, cpu_s: per repetition, those of an unfinished round included.
     """
 
@@ -124,7 +124,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows, size by size.
+    """What a bench found: the rows, size by size.
 
     Args:
         rounds_done: the rounds in which everything ran; the rows compare these alone, or, where
@@ -139,7 +139,7 @@ class Comparison:
 
 
 def to_json(result: Comparison) -> dict[str, Any]:
-    """The JSON object that stands for `result`."""
+    """`result` as a JSON object."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -152,7 +152,7 @@ def to_json(result: Comparison) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any], source: str) -> Comparison:
-    """The comparison that a JSON object stands for; `source` names it in errors.
+    """The comparison in a JSON object; `source` names it in errors.
 
     Raises:
         WrongUseError: not one, or of a version that is not known here.

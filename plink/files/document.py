@@ -134,7 +134,7 @@ def refuse_same_file(source: str, path: str) -> None:
     except (OSError, ValueError, RuntimeError):
         return
     if is_same:
-        raise WrongUseError(f"{path}: is the input, too", "give -o another name")
+        raise WrongUseError(f"{path}: is also the input", "write to another file")
 
 
 def digest(content: bytes) -> str:
@@ -157,7 +157,7 @@ def parse(content: bytes, source: str) -> dict[str, Any]:
             json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         if not content.lstrip().startswith((b"{", b"[")):
-            raise WrongUseError(f"{source}: is no JSON", "plink import reads CSV") from None
+            raise WrongUseError(f"{source}: is not JSON", "plink import reads CSV") from None
         hint = "the file may be cut short, or not be one of plink's"
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
         raise WrongUseError(f"{source}: not valid JSON ({reason})", hint) from None
@@ -174,7 +174,7 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
     """
     found = data.get("format")
     if found != format_name:
-        named = f"a {brief(found)} file" if isinstance(found, str) else "no plink file"
+        named = f"a {brief(found)} file" if isinstance(found, str) else "a file that is not plink's"
         raise WrongUseError(f"{source}: expected a {format_name} file, found {named}")
     found = data.get("version")
     if type(found) is not int or found != version:

@@ -165,7 +165,7 @@ class Fields:
         try:
             json.dumps(values, allow_nan=False)
         except ValueError:
-            raise self.error(name, "an object without numbers beyond all bounds") from None
+            raise self.error(name, "an object with finite numbers only") from None
         return values
 
     def optional_object(self, name: str) -> Fields | None:

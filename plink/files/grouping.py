@@ -16,7 +16,7 @@ _MOST = 1e12
 
 @dataclass(frozen=True)
 class GroupQuality:
-    """How a group stands to the others.
+    """How far a group is from the others, and how sure it is.
 
     Args:
         group: its name.
@@ -51,7 +51,7 @@ class Grouping:
         method: `levels`, `linkage` or `kmeans`.
         options: it ran with, as JSON values.
         matrix: `raw` or `embedding`: the distances that were grouped.
-        seed: of what chance decided.
+        seed: of the random choices.
         probability: that the distances show groups at all; None in files of earlier versions.
         rival: the best explanation of the distances without groups, in words.
         confirmed: adjusted mutual information of the groups found on the odd passes' readings alone
@@ -81,7 +81,7 @@ class Grouping:
 
 
 def to_json(grouping: Grouping) -> dict[str, Any]:
-    """The JSON object that stands for it."""
+    """`grouping` as a JSON object."""
     return {
         "method": grouping.method,
         "options": dict(grouping.options),
@@ -109,7 +109,7 @@ def parse(fields: Fields, names: Sequence[str]) -> Grouping:
     """The grouping in a cluster file with hosts of these names.
 
     Raises:
-        WrongUseError: values that cannot be, or hosts that are not there.
+        WrongUseError: invalid values, or hosts that are not there.
     """
     known = set(names)
     levels = [
@@ -163,7 +163,7 @@ def _lists(fields: Fields, name: str) -> list[list[str]]:
 def _hosts(fields: Fields, hosts: Sequence[str], known: set[str]) -> list[str]:
     for host in hosts:
         if host not in known:
-            raise WrongUseError(f"{fields.place}: {brief(host)} is none of the hosts")
+            raise WrongUseError(f"{fields.place}: {brief(host)} is not one of the hosts")
     return list(hosts)
 
 

@@ -53,7 +53,7 @@ class UplinkMeasurement(Measurement):
 
 
 def groups_to_json(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """The JSON list that stands for `groups`."""
+    """`groups` as a JSON list."""
     return [{"name": group.name, "hosts": list(group.hosts)} for group in groups]
 
 
@@ -61,7 +61,7 @@ def parse_groups(fields: Fields, names: Sequence[str]) -> list[Group]:
     """The field `groups` of a cluster file with hosts of these names; empty where it is absent.
 
     Raises:
-        WrongUseError: a group twice, an empty one, a host in two groups or in no host list.
+        WrongUseError: a group is listed twice or is empty, a host is in two groups or unknown.
     """
     known = set(names)
     grouped: set[str] = set()
@@ -71,19 +71,19 @@ def parse_groups(fields: Fields, names: Sequence[str]) -> list[Group]:
         if not group.hosts:
             raise item.error("hosts", "at least one host")
         if any(group.name == other.name for other in groups):
-            raise WrongUseError(f"{item.place}: group {brief(group.name)} is there twice")
+            raise WrongUseError(f"{item.place}: group {brief(group.name)} is listed twice")
         for host in group.hosts:
             if host not in known:
-                raise WrongUseError(f"{item.place}: {brief(host)} is none of the hosts")
+                raise WrongUseError(f"{item.place}: {brief(host)} is not one of the hosts")
             if host in grouped:
-                raise WrongUseError(f"{item.place}: {brief(host)} is grouped twice")
+                raise WrongUseError(f"{item.place}: {brief(host)} is in two groups")
             grouped.add(host)
         groups.append(group)
     return groups
 
 
 def uplinks_to_json(measurement: UplinkMeasurement) -> dict[str, Any]:
-    """The JSON object that stands for it."""
+    """`measurement` as a JSON object."""
     return {
         **record_to_json(measurement),
         "uplinks": [without_nones(vars(uplink)) for uplink in measurement.uplinks],
@@ -94,7 +94,7 @@ def parse_uplinks(fields: Fields) -> UplinkMeasurement:
     """The uplinks of a cluster file's groups.
 
     Raises:
-        WrongUseError: values that cannot be.
+        WrongUseError: invalid values.
     """
     return UplinkMeasurement(
         uplinks=[_parse_uplink(item) for item in fields.objects("uplinks")],

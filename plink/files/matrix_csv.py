@@ -29,7 +29,7 @@ _SPELLINGS = {"µs".casefold(): "us"}
 
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,4}))?")
 _BANDWIDTH_UNIT = "Gbit/s"
-_UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give --unit"
+_UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give it as unit=us"
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ def _names(heading: Sequence[str], source: str) -> list[str]:
             raise WrongUseError(f"{source}: row 1, column {column}: {brief(name)} is not {WORD}")
         if name in seen:
             raise WrongUseError(
-                f"{source}: row 1, column {column}: host {brief(name)} stands in column "
-                f"{seen[name]} too"
+                f"{source}: row 1, column {column}: host {brief(name)} is also in column "
+                f"{seen[name]}"
             )
         seen[name] = column
     return names
@@ -167,8 +167,8 @@ def _unit(corner: str, given: str | None, source: str) -> str:
     if named is not None:
         if given not in (None, named):
             raise WrongUseError(
-                f"{source}: row 1, column 1 says {named}, but --unit says {given}",
-                "leave --unit out, or correct the file",
+                f"{source}: row 1, column 1 says {named}, but unit={given} was given",
+                f"leave unit={given} out, or correct the file",
             )
         return named
     if given is None:

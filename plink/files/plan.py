@@ -55,7 +55,7 @@ class Plan:
         groups: of near hosts.
         predicted: of this kind and of those it was compared with.
         bound_s: no forest takes less on this network.
-        assumptions: what was taken for granted of the network, a sentence each.
+        assumptions: what was assumed about the network, a sentence each.
         seed: decided what chance did.
         made_from: hash of the cluster file.
     """
@@ -73,13 +73,13 @@ class Plan:
 
     @property
     def host_of(self) -> list[int]:
-        """Of each rank the index of its host, by first appearance."""
+        """The index of each rank's host, by first appearance."""
         places: dict[str, int] = {}
         return [places.setdefault(rank.host, len(places)) for rank in self.ranks]
 
     @property
     def group_of(self) -> list[int]:
-        """Of each rank the index of its group; a host that is in none is one by itself."""
+        """The index of each rank's group; a host in no group is one by itself."""
         places = {host: index for index, group in enumerate(self.groups) for host in group.hosts}
         for rank in self.ranks:
             places.setdefault(rank.host, len(self.groups) + len(places))
@@ -111,7 +111,7 @@ def parse(content: bytes, source: str) -> Plan:
 
 
 def from_json(data: Mapping[str, Any], source: str) -> Plan:
-    """The plan that a JSON object stands for; `source` names it in errors."""
+    """The plan in a JSON object; `source` names it in errors."""
     document.check_format(data, source, FORMAT, VERSION)
     fields = Fields(data, source)
     ranks = _parse_ranks(fields)
@@ -134,7 +134,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Plan:
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
-    """The JSON object that stands for `plan`.
+    """`plan` as a JSON object.
 
     Raises:
         BrokenForestError: the forest does not aggregate, or is not over these ranks.
@@ -173,9 +173,7 @@ def _parse_ranks(fields: Fields) -> list[PlanRank]:
     for item in fields.objects("ranks"):
         rank = PlanRank(item.word("host"), item.word("address"))
         if rank.host in address_of and rank.host != ranks[-1].host:
-            raise WrongUseError(
-                f"{item.place}: the ranks of {brief(rank.host)} do not stand together"
-            )
+            raise WrongUseError(f"{item.place}: the ranks of {brief(rank.host)} are not adjacent")
         if address_of.setdefault(rank.host, rank.address) != rank.address:
             raise WrongUseError(f"{item.place}: {brief(rank.host)} has two addresses")
         ranks.append(rank)

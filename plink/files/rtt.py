@@ -26,7 +26,7 @@ _MAX_PERCENT = 1e9
 _HALVES = ("odd", "even")
 # What rounding may leave between the same number twice.
 _SAME = 1e-9
-# Of quality figures, of which nobody needs more.
+# Significant digits of quality figures: nobody needs more.
 _DIGITS = 3
 
 
@@ -89,7 +89,7 @@ class RttMeasurement(Measurement):
         )
 
     def for_hosts(self, places: Sequence[int | None]) -> RttMeasurement:
-        """The same for other hosts: of each its index here, None for a new one."""
+        """The same for other hosts; `places` has the index of each here, None for a new one."""
         return replace(
             self,
             rtt_us={
@@ -111,7 +111,7 @@ class RttMeasurement(Measurement):
 
 
 def disagreement(halves_us: tuple[Matrix, Matrix]) -> Matrix:
-    """Of two (N, N) matrices in µs, by which share the larger exceeds the smaller, NaN unknown."""
+    """By which share the larger of two (N, N) matrices in µs exceeds the smaller; NaN: unknown."""
     least, most = np.minimum(*halves_us), np.maximum(*halves_us)
     share = np.full(least.shape, np.nan)
     np.divide(most - least, least, out=share, where=least > 0.0)
@@ -138,13 +138,13 @@ def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> t
     if chosen not in rtt.rtt_us:
         held = ", ".join(percentile_name(known) for known in sorted(rtt.rtt_us))
         raise WrongUseError(
-            f"{source}: holds no {percentile_name(chosen)}", f"choose a --percentile of {held}"
+            f"{source}: holds no {percentile_name(chosen)}", f"choose a percentile of {held}"
         )
     return chosen, rtt.rtt_us[chosen]
 
 
 def to_json(rtt: RttMeasurement) -> dict[str, Any]:
-    """The JSON object that stands for it."""
+    """`rtt` as a JSON object."""
     return {
         **record_to_json(rtt),
         "reading": percentile_name(rtt.reading),
@@ -182,7 +182,7 @@ def parse(fields: Fields, size: int) -> RttMeasurement:
     """The round-trip times between `size` hosts.
 
     Raises:
-        WrongUseError: values that cannot be.
+        WrongUseError: invalid values.
     """
     by_percentile = fields.object("rtt_us")
     rtt_us = {
@@ -220,7 +220,7 @@ def _parse_passes(
     odd, even = (halves.matrix(name, size, high=MAX_RTT_US) for name in _HALVES)
     if not np.allclose(np.fmin(odd, even), readings_us, rtol=_SAME, atol=0.0, equal_nan=True):
         place = f"{fields.place}: halves_us"
-        raise WrongUseError(f"{place}: the lesser of the two is not the reading of every pair")
+        raise WrongUseError(f"{place}: the reading of a pair is not the lesser of its two halves")
     return fields.counts("passes", size), (odd, even)
 
 
@@ -236,5 +236,5 @@ def _parse_percentile(key: str, fields: Fields) -> float:
     # One spelling a percentile: `p10` beside `p10.0` would be two matrices for one.
     if not 0.0 <= percentile <= 100.0 or key != percentile_name(percentile):
         found = document.brief(key)
-        raise WrongUseError(f"{fields.place}: {found} is no percentile (expected p0 to p100)")
+        raise WrongUseError(f"{fields.place}: {found} is not a percentile (expected p0 to p100)")
     return percentile

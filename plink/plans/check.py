@@ -55,7 +55,7 @@ def _is_sound(forest: Forest) -> bool:
 
 
 def _sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
-    """(R,) the root of each tree; None where one of them is no tree."""
+    """(R,) the root of each tree; None where one of them is not a tree."""
     ranks = int(parents.shape[1])
     is_root = parents == NO_PARENT
     if parents.min() < NO_PARENT or parents.max() >= ranks or (is_root.sum(axis=1) != 1).any():
@@ -99,7 +99,7 @@ def _root(tree: str, parents: Sequence[int]) -> int:
 
 
 def _replay_reduction(route: int, parents: Sequence[int], root: int) -> None:
-    # Bits are contributions. A rank has one parent and sends once, so that none can count twice.
+    # Bits are contributions. A rank has one parent and sends once, so that it cannot count twice.
     held = [1 << rank for rank in range(len(parents))]
     awaited = [0] * len(parents)
     for parent in parents:

@@ -48,11 +48,11 @@ class Forest:
 def make_forest(
     weights: npt.ArrayLike, reduce_parents: npt.ArrayLike, broadcast_parents: npt.ArrayLike
 ) -> Forest:
-    """A forest from anything that numpy takes for such arrays. It may still be broken (`check`).
+    """A forest from what numpy can convert to such arrays. It may still be broken (`check`).
 
     Raises:
-        ValueError: shapes that do not fit each other, no route, no rank, parents that are no whole
-            numbers of 32 bits.
+        ValueError: shapes that do not fit each other, no route, no rank, parents that are not
+            whole numbers of 32 bits.
     """
     weight = np.ascontiguousarray(weights, dtype=np.float64)
     if weight.ndim != 1 or not len(weight):
@@ -68,7 +68,7 @@ def make_forest(
 def _parents(values: npt.ArrayLike, name: str) -> Parents:
     given = np.asarray(values)
     if given.dtype.kind not in "iu":
-        raise ValueError(f"{name}_parents are no whole numbers")
+        raise ValueError(f"{name}_parents are not whole numbers")
     limits = np.iinfo(np.int32)
     if given.size and (given.min() < limits.min or given.max() > limits.max):
         raise ValueError(f"{name}_parents are beyond 32 bits")

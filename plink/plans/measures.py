@@ -15,7 +15,7 @@ Bytes = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measures:
-    """Of an allreduce of one buffer.
+    """What an allreduce of one buffer takes.
 
     Args:
         rounds: messages that the longest way from a rank to the root and on to a rank takes.

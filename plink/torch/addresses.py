@@ -31,7 +31,7 @@ def group_addresses(store: Any, environment: Mapping[str, str]) -> tuple[list[st
         environment: where the user names interfaces, separated by commas.
 
     Raises:
-        WrongUseError: an interface is none, or has no address.
+        WrongUseError: an interface does not exist, or has no address.
     """
     for variable in INTERFACE_VARIABLES:
         names = [name.strip() for name in environment.get(variable, "").split(",") if name.strip()]

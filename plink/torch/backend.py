@@ -47,7 +47,7 @@ def create(asked: Any, options: Options | None) -> PlinkGroup:
         options: what the caller gave as `pg_options`; None for the defaults.
 
     Raises:
-        DistBackendError: the ranks could not be connected, or the plan is none for them.
+        DistBackendError: the ranks could not be connected, or the plan is not for them.
     """
     store = PrefixStore(f"plink/{_times_made[asked.group_id]}", asked.store)
     _times_made[asked.group_id] += 1

@@ -1,4 +1,4 @@
-"""Which forest a group aggregates along: rank 0 decides, the others take its word."""
+"""Which forest a group aggregates along: rank 0 decides, the others follow."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def agreed_forest(
     Args:
         store: where the ranks meet.
         plan: path of the plan file; that of rank 0 counts.
-        is_part: the group need not have all ranks of the job: a plan for others is no error then,
-            and the group is flat.
+        is_part: the group may be a part of the job's ranks: then a plan for other ranks is not an
+            error, and the group is flat.
         options: how long to wait, and at which addresses this rank listens.
         tuned: how the plan is tuned; that of rank 0 counts.
 
@@ -74,7 +74,7 @@ def agreed_forest(
         try:
             if tuned is not None and plan is None:
                 raise WrongUseError(
-                    "PLINK_AUTOTUNE is set, but no plan that could be tuned: set PLINK_PLAN, too"
+                    "PLINK_AUTOTUNE is set, but there is no plan to tune: set PLINK_PLAN, too"
                 )
             agreed = _decided(
                 store, ranks, plan, is_part=is_part, deadline=deadline, options=options
@@ -133,7 +133,7 @@ def _heard(
     """What a rank put into the store.
 
     Raises:
-        EngineError: it did not come in time, or put there what is none.
+        EngineError: it did not come in time, or put something else there.
     """
     try:
         value = store.get(key, max(0.001, deadline - time.monotonic()))
@@ -145,7 +145,7 @@ def _heard(
         return parse(json.loads(zlib.decompress(value)))
     except (zlib.error, ValueError, KeyError, TypeError, RecursionError):
         raise EngineError(
-            f"rank {rank} put something else than is read here into the store",
+            f"rank {rank} put something into the store that cannot be read here",
             rank,
             "do all ranks have the same version of plink, and every job a store of its own?",
         ) from None
@@ -156,7 +156,7 @@ def _place(data: Any) -> Place:
 
 
 def _decision(data: Any) -> Agreed | str:
-    """The plan, or why there is none."""
+    """The plan, or the sentence that says why there is not one."""
     return str(data["error"]) if "error" in data else _from_json(data)
 
 

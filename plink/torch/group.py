@@ -153,12 +153,12 @@ class PlinkGroup(ProcessGroup):
         return self._reduce(tensors, op, opts.timeout)
 
     def statistics(self) -> Statistics | None:
-        """Of the engine; None where there is one rank, or after the end."""
+        """The engine's statistics; None with one rank, or after the end."""
         return None if self._engine is None else self._engine.statistics()
 
     @property
     def plan_number(self) -> int:
-        """Of the plan in force, as the autotuner numbers them; 0 for the first."""
+        """The number of the plan in force, as the autotuner numbers them; 0 for the first."""
         return 0 if self._tuned is None else self._tuned.plan_number
 
     def iteration(self) -> None:
@@ -259,14 +259,6 @@ def _options(kind: type[Any], given: Any) -> Any:
     return options
 
 
-@atexit.register
-def _close_all() -> None:
-    # Before the interpreter ends: a thread that comes back from native code later would abort it.
-    for group in list(_open):
-        with contextlib.suppress(PlinkError):
-            group.end()
-
-
 def follow_steps(step: Callable[[int], None]) -> RemovableHandle:
     """Have `step` called after every step of every optimizer, until the handle is removed.
 
@@ -278,3 +270,11 @@ def follow_steps(step: Callable[[int], None]) -> RemovableHandle:
         step(id(optimizer))
 
     return register_optimizer_step_post_hook(stepped)
+
+
+@atexit.register
+def _close_all() -> None:
+    # Before the interpreter ends: a thread that comes back from native code later would abort it.
+    for group in list(_open):
+        with contextlib.suppress(PlinkError):
+            group.end()

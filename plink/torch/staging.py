@@ -37,7 +37,7 @@ class Stage(Protocol):
 
 
 class HostStage:
-    """Of tensors on the CPU. One that is contiguous is reduced where it is."""
+    """Holds tensors on the CPU. A contiguous one is reduced in place."""
 
     is_ready = True
     devices: Sequence[torch.device] = ()
@@ -64,7 +64,7 @@ class HostStage:
 
 
 class AcceleratorStage:
-    """Of tensors on a GPU, by way of pinned memory, on a stream beside the caller's.
+    """Takes tensors on a GPU through pinned memory, on a stream beside the caller's.
 
     Args:
         tensors: on one device.

@@ -143,7 +143,7 @@ class Reduction(Work):
         self.wait()
 
     def get_future(self) -> Future[Any]:
-        """Of the list of tensors."""
+        """A future of the list of tensors."""
         if self._future is None:
             ended: Future[Any] = Future(devices=list(self._stage.devices))
             # Only what a callback raises is an error for those who wait in C++.

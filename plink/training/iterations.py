@@ -19,7 +19,7 @@ _MOST_SIZES = 2048
 # Programs reduce other things now and then: so much of what is compared has to agree.
 _LEAST_AGREEMENT = 0.5
 
-# Of one window; a program that steps more often has no need of them all.
+# How many are kept of one window; a program that steps more often does not need them all.
 MOST_MARKERS = 1 << 14
 # Some programs have an optimizer for each parameter; they all step alike.
 MOST_OPTIMIZERS = 16
@@ -47,10 +47,10 @@ class Markers:
 
     The program's thread adds to it while the thread that begins collectives reads it.
 
-    Of several optimizers the one counts that steps least often, since a program may step another
-    more than once an iteration. It stays that one in later windows, however few of its steps fall
-    into one, so that all windows count the same iterations. A step is ignored if nothing was
-    reduced since the same optimizer's last.
+    If there are several optimizers, the one that steps least often counts, since a program may step
+    another more than once an iteration. It stays that one in later windows, however few of its
+    steps fall into one, so that all windows count the same iterations. A step is ignored if nothing
+    was reduced since the same optimizer's last.
 
     Args:
         before: the source in the window before.

@@ -23,7 +23,7 @@ class Nic:
         host: the host's name in the host list.
         device: a PCI address (0000:00:06.0), or a virtual device of DPDK (net_tap0,iface=tap0).
         address: its IPv4 address and the network on its link.
-        gateway: the router to other networks, or None where there is none.
+        gateway: the router to other networks, or None without one.
     """
 
     host: str
@@ -62,7 +62,7 @@ def _parse(words: Sequence[str], place: str) -> Nic:
         raise OptionError(f"{place}: has {len(words)} words", HINT)
     host, device, address, *gateway = words
     if not (_PCI.fullmatch(device) or _VIRTUAL.fullmatch(device)):
-        raise OptionError(f"{place}: {device[:60]!r} is no PCI address or virtual device", HINT)
+        raise OptionError(f"{place}: {device[:60]!r} is not a PCI address or virtual device", HINT)
     try:
         interface = ipaddress.IPv4Interface(address)
         router = ipaddress.IPv4Address(gateway[0]) if gateway else None

@@ -63,7 +63,7 @@ def measure(
             name="DPDK agent",
             file=AGENT_FILE,
             start_command=partial(_start_command, by_host),
-            hint="install libdpdk-dev and reinstall plink, or use --tool echo",
+            hint="install libdpdk-dev and reinstall plink, or use tool=echo",
             cores_per_pair=CORES_PER_PAIR,
         ),
     )

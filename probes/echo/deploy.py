@@ -51,7 +51,7 @@ def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> 
             host.session.host,
             f"its processor is {host.facts.architecture}, and the {agent.name} is for "
             f"{platform.machine()}",
-            "use --tool fping",
+            "use tool=fping",
         )
     return upload(host.session, _program(agent), cache_folder)
 
@@ -70,5 +70,5 @@ ECHO_AGENT = AgentProgram(
     name="echo agent",
     file=Path(__file__).parent / "bin" / "plink-echo-agent",
     start_command=lambda _, path: f"exec {shlex.quote(path)}",
-    hint="reinstall plink, or use --tool fping",
+    hint="reinstall plink, or use tool=fping",
 )

@@ -54,7 +54,7 @@ class Grants:
 
     @property
     def is_idle(self) -> bool:
-        """No meeting runs, and none is waiting."""
+        """No meeting runs or waits."""
         return not self._running and not self._waiting
 
     def is_running(self, host: int, number: int) -> bool:

@@ -45,7 +45,7 @@ class Liveness:
         self._doubted.clear()
 
     def doubts_end_at(self) -> float:
-        """When the first doubted agent will be overdue; infinite where there is none."""
+        """When the first doubted agent will be overdue; infinite without doubted agents."""
         due = (self._asked_at[index] + self._doubted_answer_within_s for index in self._doubted)
         return min(due, default=float("inf"))
 
@@ -101,7 +101,7 @@ class Reports:
         self._lost: set[int] = set()
 
     def over(self, host: int, partner: int, number: int, now: float) -> None:
-        """A host has left the meeting of that round. Said again it is no news."""
+        """A host has left the meeting of that round. Saying it again changes nothing."""
         if (host, number) in self._done:
             return
         self._done.add((host, number))

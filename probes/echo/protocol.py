@@ -176,7 +176,7 @@ def parse_event(line: str) -> Event:
     """One line of an agent's output.
 
     Raises:
-        ProtocolError: it is none that an agent says.
+        ProtocolError: no agent says such a line.
     """
     verb, *words = line.split()[:64] or [""]
     try:

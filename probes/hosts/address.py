@@ -22,7 +22,7 @@ _PRIVATE = [
     for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 ]
 
-_HINT = "choose with --network (as in --network 10.0.0.0/16) or --interface"
+_HINT = "choose with network=NETWORK (as in network=10.0.0.0/16) or interface=NAME"
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def choose_addresses(
     other, if every host has such an address.
 
     Returns:
-        The addresses by host name, and the reasons for the hosts that have none.
+        The addresses by host name, and the reasons for the hosts without one.
 
     Raises:
         OptionError: no family serves all hosts that have an address.
@@ -203,7 +203,7 @@ def choose_addresses(
     raise OptionError(
         f"the traffic addresses are of two families: {chosen[first4]} of {first4}, "
         f"{chosen[first6]} of {first6}",
-        "choose a network that every host has with --network (as in --network 10.0.0.0/16)",
+        "choose a network that every host has, as in network=10.0.0.0/16",
     )
 
 

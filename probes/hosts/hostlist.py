@@ -103,7 +103,7 @@ def _identity(name: str) -> str:
 
 
 def parse_line(line: str, place: str) -> Iterator[ListedHost]:
-    """The hosts that a line names, none where it is blank or a comment.
+    """The hosts that a line names; a blank line or a comment names no host.
 
     Args:
         line: the line without its end.
@@ -160,7 +160,7 @@ def _split_item(item: str, place: str) -> tuple[str | None, str, int | None]:
     """User, host (an IPv6 address without its brackets, or a name with ranges), port."""
     user, at, rest = item.rpartition("@")
     if at and not _USER.fullmatch(user):
-        raise HostListError(f"{place}: {_brief(user)} is no user name", HINT_FORMS)
+        raise HostListError(f"{place}: {_brief(user)} is not a user name", HINT_FORMS)
     host, port = _split_port(rest, place)
     if not host:
         raise HostListError(f"{place}: {_brief(item)} names no host", HINT_FORMS)
@@ -186,7 +186,7 @@ def _split_port(text: str, place: str) -> tuple[str, int | None]:
 def _parse_port(text: str, place: str) -> int:
     port = _parse_number(text, _MAX_PORT)
     if port is None:
-        message = f"{place}: {_brief(text)} is no port (a number from 1 to {_MAX_PORT})"
+        message = f"{place}: {_brief(text)} is not a port (a number from 1 to {_MAX_PORT})"
         raise HostListError(message, _HINT_PORT)
     return port
 
@@ -199,14 +199,14 @@ def _parse_number(text: str, high: int) -> int | None:
 
 def _check_ipv6(text: str, place: str) -> None:
     if not _IPV6.fullmatch(text) or not is_address(text):
-        raise HostListError(f"{place}: {_brief(text)} is no IPv6 address", _HINT_IPV6)
+        raise HostListError(f"{place}: {_brief(text)} is not an IPv6 address", _HINT_IPV6)
 
 
 def check_name(name: str, place: str) -> None:
     """Refuse what is neither a host name nor an IPv4 address; an IPv6 address was checked before.
 
     Raises:
-        HostListError: it is none; `place` says where it stands.
+        HostListError: it is not one; `place` says where it stands.
     """
     if ":" in name:
         return
@@ -214,9 +214,9 @@ def check_name(name: str, place: str) -> None:
         message = f"{place}: {_brief(name)} begins with a dash, which programs take for an option"
         raise HostListError(message, _HINT_NAME)
     if not _NAME.fullmatch(name):
-        raise HostListError(f"{place}: {_brief(name)} is no host name", _HINT_NAME)
+        raise HostListError(f"{place}: {_brief(name)} is not a host name", _HINT_NAME)
     if _NUMERIC.fullmatch(name) and not is_address(name):
-        raise HostListError(f"{place}: {_brief(name)} is no IPv4 address", _HINT_NAME)
+        raise HostListError(f"{place}: {_brief(name)} is not an IPv4 address", _HINT_NAME)
     labels = name.removesuffix(".").split(".")
     if max(map(len, labels)) > _MAX_LABEL_LENGTH:
         raise HostListError(f"{place}: {_brief(name)} is too long for a host name", _HINT_NAME)

@@ -30,7 +30,7 @@ def parse_listing(content: bytes, source: str) -> list[ListedHost]:
     """The machines that a JSON text lists, in its order.
 
     Raises:
-        HostListError: it is no JSON, none of the known listings, or has a name that is none.
+        HostListError: it is not JSON or not a known listing, or a name in it is not a host name.
     """
     try:
         data = json.loads(content)
@@ -49,7 +49,7 @@ def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
         if not isinstance(name, str):
             raise HostListError(f"{where} has no name", _HINT)
         if ":" in name:
-            raise HostListError(f"{where}: {name[:40]!r} is no host name")
+            raise HostListError(f"{where}: {name[:40]!r} is not a host name")
         check_name(name, where)
         known = address if isinstance(address, str) and is_address(address) else None
         yield ListedHost(name, slots=_gpus(machine), ssh_address=known, place=where)
@@ -70,10 +70,10 @@ def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, Reader]]:
 
 def _objects(items: Any, name: str, source: str) -> Iterator[tuple[str, Machine]]:
     if not isinstance(items, list):
-        raise HostListError(f"{source}: is no list of machines that plink knows", _HINT)
+        raise HostListError(f"{source}: is not a list of machines that plink knows", _HINT)
     for index, item in enumerate(items):
         if not isinstance(item, dict):
-            raise HostListError(f"{source}: {name}[{index}] is no object", _HINT)
+            raise HostListError(f"{source}: {name}[{index}] is not an object", _HINT)
         yield f"{name}[{index}]", item
 
 
@@ -90,7 +90,7 @@ def _reader(item: Machine, listing: Machine, where: str) -> Reader:
     for field, reader in fields.items():
         if field in item:
             return reader
-    raise HostListError(f"{where} is no machine that plink knows", _HINT)
+    raise HostListError(f"{where} is not a machine that plink knows", _HINT)
 
 
 def _of_node(node: Machine) -> tuple[Any, Any] | None:
@@ -140,7 +140,7 @@ def _of_azure_addresses(machine: Machine) -> tuple[Any, Any] | None:
 
 
 def _gpus(machine: Machine) -> int:
-    """The GPUs of a Kubernetes node: as many ranks; 1 where there are none, or for others."""
+    """Ranks for a machine: the GPUs of a Kubernetes node; 1 without GPUs, and for others."""
     text = str(_get(machine, "status", "allocatable", "nvidia.com/gpu"))
     return (
         int(text)

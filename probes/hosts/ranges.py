@@ -108,5 +108,5 @@ def _part(part: str, limit: int) -> list[str]:
 def _digits(text: str, part: str) -> str:
     if not text or not text.isascii() or not text.isdigit() or len(text) > _MAX_DIGITS:
         shown = part if len(part) <= 40 else part[:37] + "..."
-        raise RangeError(f"{shown!r} in a bracket is no number and no range")
+        raise RangeError(f"{shown!r} in a bracket is neither a number nor a range")
     return text

@@ -36,7 +36,7 @@ def parse_allocation(environment: Mapping[str, str]) -> list[ListedHost]:
     nodes = environment.get(_NODES)
     if not nodes:
         hint = "run plink inside salloc or a batch script, or give a host list"
-        raise HostListError(f"{_NODES} is not set: this is no Slurm allocation", hint)
+        raise HostListError(f"{_NODES} is not set: this is not a Slurm allocation", hint)
     try:
         names = [name for part in split_outside_brackets(nodes) for name in expand(part)]
     except RangeError as error:
@@ -57,7 +57,7 @@ def _counts(text: str) -> Iterator[int]:
     for part in text.split(","):
         match = _COUNT.fullmatch(part.strip())
         if match is None or not 1 <= int(match[1]) <= MAX_SLOTS:
-            raise HostListError(f"{_TASKS}: {part[:40]!r} is no number of tasks, as in 2(x3)")
+            raise HostListError(f"{_TASKS}: {part[:40]!r} is not a number of tasks, as in 2(x3)")
         times = int(match[2] or 1)
         total += times
         if total > MAX_NAMES:
@@ -84,7 +84,7 @@ def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
 
 
 def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[str]]]:
-    """Of every leaf switch or block its place in the file and its nodes.
+    """Every leaf switch or block by name: its place in the file, and its nodes.
 
     Raises:
         HostListError: a line is not understood, a name comes twice.

@@ -17,7 +17,7 @@ def parse_hosts(content: bytes, source: str) -> list[ListedHost]:
     """The hosts in a host list, in a JSON listing of machines or in a topology.conf.
 
     Raises:
-        HostListError: the content is none of them; `source` names it.
+        HostListError: the content is neither of these; `source` names it.
     """
     if _JSON.match(content):
         return parse_listing(content, source)

@@ -46,7 +46,7 @@ iperf3 "$@" 2>&1 </dev/null 3<&- & client=$!
 wait $client
 kill $watcher 2>/dev/null
 """
-# At most so many intervals a test are reported; iperf3 takes none shorter than 0.1 s.
+# At most so many intervals a test are reported; iperf3 accepts 0.1 s or longer.
 _INTERVALS = 20
 _SHORTEST_INTERVAL_S = 0.1
 

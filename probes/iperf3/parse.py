@@ -48,7 +48,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Complaint:
-    """A test that failed, in iperf3's own words, or in ours where it has none."""
+    """A test that failed, in iperf3's own words, or in ours where it gave no reason."""
 
     text: str
 

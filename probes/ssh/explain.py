@@ -33,9 +33,9 @@ def _about_login(error: Exception, target: Target) -> tuple[str, str | None] | N
             return f"jump host {error.host}: {error}", error.hint
         case NoKeyError():
             reason = str(error) or "there is no SSH key to offer"
-            return reason, "name a key with -i, or load it into ssh-agent"
+            return reason, "name a key file, or load the key into ssh-agent"
         case paramiko.AuthenticationException():
-            hint = "check --user, -i and the SSH configuration (-F)"
+            hint = "check the user, the key and the SSH configuration"
             return f"SSH refuses user {target.user}", hint
     return None
 
@@ -43,7 +43,7 @@ def _about_login(error: Exception, target: Target) -> tuple[str, str | None] | N
 def _about_host_key(error: Exception, target: Target) -> tuple[str, str | None] | None:
     match error:
         case UnknownHostKeyError():
-            hint = "connect once with ssh, or use --accept-new-host-keys"
+            hint = "connect once with ssh, or use accept_new_host_keys=True"
             return "its SSH host key is not known", hint
         case ChangedHostKeyError():
             hint = f"if the machine was reinstalled: ssh-keygen -R '{target.host_key_name}'"

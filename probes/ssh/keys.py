@@ -25,9 +25,9 @@ def authenticate(transport: paramiko.Transport, target: Target) -> None:
     the configuration says IdentitiesOnly, then the files that the agent does not have.
 
     Raises:
-        NoKeyError: there is none.
+        NoKeyError: there is no key to offer.
         TimeoutError: the server does not answer.
-        paramiko.AuthenticationException: the server takes none.
+        paramiko.AuthenticationException: the server accepts no key.
     """
     problems: list[str] = []
     agent = _agent()
@@ -106,5 +106,5 @@ def _load(file: Path, problems: list[str]) -> paramiko.PKey | None:
         problems.append(f"the SSH key {file} needs a passphrase")
     except Exception:
         # The parsers below raise what they please: ValueError, UnsupportedAlgorithm, IndexError.
-        problems.append(f"{file} is no private SSH key that can be used")
+        problems.append(f"{file} is not a usable private SSH key")
     return None

@@ -95,7 +95,7 @@ def _ends_a_line(file: Path) -> bool:
 
 
 def _parse(text: str) -> _Line | None:
-    """One line as sshd(8) describes them; None where it is none, or of a certificate authority."""
+    """One line as sshd(8) describes them; None for any other, or one of a certificate authority."""
     words = text.split()
     marker = words.pop(0) if words and words[0].startswith("@") else ""
     if len(words) < 3 or words[0].startswith("#") or marker not in ("", "@revoked"):
@@ -140,7 +140,7 @@ def _fits_hash(pattern: str, name: str) -> bool:
 
 
 class UnknownHostKeyError(Exception):
-    """The host offers a key, and none is known for it."""
+    """The host offers a key, and no key is known for it."""
 
 
 class ChangedHostKeyError(Exception):

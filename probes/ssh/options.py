@@ -12,7 +12,7 @@ class SshOptions:
     Args:
         config_file: an SSH configuration to use alone (`ssh -F`); None: the user's own.
         identity_file: a private key to use alone (`ssh -i`); None: configuration, agent, defaults.
-        user: the user where the host list names none; None: configuration, then local user.
+        user: the user for hosts listed without one; None: configuration, then local user.
         accept_new_host_keys: trust and remember the key of a host that was never seen.
         concurrency: handshakes in flight; more overload a server's `MaxStartups` or our own cores.
         timeout_s: how long to wait for a connection, and again for its handshake.

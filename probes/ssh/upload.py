@@ -81,7 +81,7 @@ def upload(session: Session, program: Program, folder: str | None) -> str:
         raise HostError(
             session.host,
             f"{program.name} cannot be put there ({reason})",
-            "name a folder that programs may run from with --remote-cache",
+            "name a folder that programs may run from with remote_cache=DIR",
         )
     return path
 

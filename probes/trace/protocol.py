@@ -121,7 +121,7 @@ def parse_said(line: str, python: str) -> Said:
 
 _LACKING = {
     "scapy": "its {python} has no scapy: pip install scapy there, or name another interpreter "
-    "with --remote-python",
+    "with remote_python=PATH",
     "privilege": "tracing takes raw sockets: log in there as root, or give its {python} the "
     "capability CAP_NET_RAW",
 }

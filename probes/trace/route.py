@@ -1,4 +1,4 @@
-"""From answers to a route, or to the reason why there is none. Pure."""
+"""From answers to a route, or to the reason why no route is known. Pure."""
 
 from __future__ import annotations
 

@@ -71,16 +71,16 @@ def measure(
     for host in hosts:
         if ipaddress.ip_address(host.address).version != 4:
             raise OptionError(
-                f"--tool trace knows IPv4 only, and {host.name} has the address {host.address}",
-                "choose IPv4 addresses with --network or --interface",
+                f"the tool trace knows IPv4 only, and {host.name} has the address {host.address}",
+                "choose IPv4 addresses with network=NETWORK or interface=NAME",
             )
     with Workers(hosts, options.python) as workers:
-        run = _Run(hosts, Turns(wanted, rounds, 2 * concurrency), options, sink, workers)
+        run = _TraceRun(hosts, Turns(wanted, rounds, 2 * concurrency), options, sink, workers)
         run.start(ssh_concurrency)
         run.conduct()
 
 
-class _Run:
+class _TraceRun:
     def __init__(
         self,
         hosts: Sequence[ReachedHost],

@@ -172,7 +172,7 @@ class Sweep:
             self.is_refused = True
 
     def _ttl_answered(self, sender: str, icmp: Packet) -> int | None:
-        """The time to live of the probe that an ICMP message answers, None if it answers none."""
+        """The time to live of the probe that an ICMP message answers, None for others."""
         if icmp.type == ECHO_REPLY:
             is_ours = sender == self.destination and icmp.id == self.tracer.echo_id
             sent = self._sent_s if self.kind == ECHO_PROBE else {}

@@ -17,7 +17,7 @@ from probes.trace.protocol import ProtocolError, Said, parse_said, start_command
 # Read as text, never imported: scapy belongs to the hosts.
 _PROGRAM = Path(__file__).parent / "worker.py"
 _EXIT_WAIT_S = 2.0
-# What a shell ends with that finds no program, or none that it may run.
+# Exit statuses of a shell that finds no program, or may not run it.
 _NO_PROGRAM = (126, 127)
 
 
@@ -110,5 +110,5 @@ class Workers:
 
     def _why(self, process: RemoteProcess) -> str:
         if process.wait_for_exit(_EXIT_WAIT_S) in _NO_PROGRAM:
-            return f"it has no {self._python}: name another Python with --remote-python"
+            return f"it has no {self._python}: name another Python with remote_python=PATH"
         return process.stderr_tail() or "its trace worker ended"

@@ -57,7 +57,7 @@ def in_turn(groups: Sequence[Sequence[int]]) -> list[int]:
 
 
 def slots(senders: Sequence[int]) -> list[int]:
-    """Of each transfer, how many of its sender's come before it: each needs a port of its own."""
+    """For each transfer, how many of its sender's come before it: each needs a port of its own."""
     seen: Counter[int] = Counter()
     found = []
     for sender in senders:

@@ -18,8 +18,7 @@ from benchkit.report import Report
 from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.registry import find
 from solvers.datacenters import FAMILIES
-from solvers.exact.prove import prove
-from solvers.exact.verdict import Engine, Verdict
+from solvers.exact.prove import Engine, Verdict, prove
 from solvers.orders.latency_search import search_by_latency
 
 EXAMPLE = "--only proofs --engine cp-sat --seeds 1"

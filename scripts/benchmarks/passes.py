@@ -16,8 +16,8 @@ from benchkit.arguments import add_lab, add_seed, lab_options
 from benchkit.labs import bench_lab
 from benchkit.readings import TimedSink, both_directions
 from benchkit.report import Report
-from plink.measure.probing.limits import DEFAULT_COUNTS
 from plink.measure.probing.passes import arranged
+from plink.measure.probing.tools.round_trips import EchoOptions as PlinkOptions
 from probes.echo import coordinator
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     add_lab(parser, rates=None)
     add_seed(parser)
-    count = DEFAULT_COUNTS["echo"]
+    count = PlinkOptions().count
     parser.add_argument("--count", type=int, default=count, help="probes a direction and pass")
     parser.add_argument("--passes", type=int, default=12, help="that the truth is drawn from")
 

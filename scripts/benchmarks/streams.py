@@ -17,7 +17,7 @@ from benchkit.report import Report
 EXAMPLE = "--repetitions 3"
 QUICK = "--repetitions 2"
 ROOT = Path(__file__).resolve().parents[2]
-NATIVE = ROOT / "plink" / "engine" / "native"
+NATIVE = ROOT / "plink" / "transport" / "native"
 SOURCES = (
     ROOT / "scripts" / "benchkit" / "programs" / "streams.cpp",
     NATIVE / "shared_memory.cpp",

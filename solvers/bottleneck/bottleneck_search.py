@@ -21,13 +21,13 @@ from solvers.slots.slot_search import cost_with_slots, search_with_slots
 
 OnProgress = Callable[[Progress], None]
 
-# Of the time, for the farthest neighbours; what remains is for the cost.
+# The share of the time for the farthest neighbours; what remains is for the cost.
 _FARTHEST_SHARE = 0.5
 
-# Of the time of each search, for a bound of what it searches.
+# The share of the time of each search for a bound of what it searches.
 _PROOF_SHARE = 0.2
 
-# Of the time for the farthest, for a cheap order to begin with.
+# The share of the time for the farthest that goes into a cheap order to begin with.
 _START_SHARE = 0.3
 
 # A bound above what rounding makes of 0: an order costs one step beyond at least.
@@ -43,7 +43,7 @@ class BottleneckSolution:
         farthest: the greatest distance of two hosts that exchange data.
         farthest_bound: proven: in no order that is less.
         cost: the form's.
-        cost_bound: proven: no order whose farthest are as near costs less; 0 where none is known.
+        cost_bound: proven: no order whose farthest are as near costs less; 0 where unknown.
         ended_by: as `OrderSolution`; `exact` and `bound` only where `farthest` is proven, too.
         steps: moves tried.
     """
@@ -159,7 +159,7 @@ class _Search:
     def bisect(self) -> None:
         """Halve the levels between the bound and the best order, until time is over."""
         levels = np.unique(self._matrix)
-        # An order keeps to the level `high`; at `low` and below it, none was found.
+        # An order keeps to the level `high`; no order was found at `low` or below it.
         high = int(np.searchsorted(levels, self._farthest))
         low = int(np.searchsorted(levels, self._bound)) - 1
         proven = low

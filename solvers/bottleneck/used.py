@@ -30,7 +30,7 @@ class Used:
         self.layout = layout
 
     def farthest(self, distance: Matrix, order: Sequence[int]) -> float:
-        """The greatest distance between two hosts that exchange data; 0 where none do."""
+        """The greatest distance between two hosts that exchange data; 0 where no two do."""
         hosts = self._hosts(order)
         ends = hosts[self._edges] if not isinstance(self.form, RingForm) else _ring(hosts)
         return float(distance[ends[:, 0], ends[:, 1]].max(initial=0.0))

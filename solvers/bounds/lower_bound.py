@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from solvers import _native
-from solvers.bounds.bound import Bound
 from solvers.bounds.rounds import rounds_bound
 from solvers.bounds.trees import trees_bound
 from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.distances import Matrix, checked
+
+Kind = Literal["held-karp", "threshold-graphs", "priced-trees", "trivial"]
 
 # Iterations of the 1-tree ascent between two looks at the clock.
 _SLICE_WEIGHTS = 20_000_000
 
 # Sums of floats may differ in their last digits from one order of adding to another.
 _ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Bound:
+    """No order costs less.
+
+    Args:
+        value: in the matrix's unit.
+        kind: what proves it: `held-karp` (1-trees under penalties), `threshold-graphs` (what the
+            graph of short pairs must hold), `priced-trees` (trees that may use a host more than
+            once, at a price), or `trivial` (there is nothing to sum).
+    """
+
+    value: float
+    kind: Kind
 
 
 def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Bound:
@@ -31,7 +49,7 @@ def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Boun
             always taken.
 
     Raises:
-        ValueError: a matrix that is none, or whose size is not the form's number of ranks.
+        ValueError: not a distance matrix, or one whose size is not the form's number of ranks.
     """
     matrix = checked(distance, form.ranks)
     until = time.monotonic() + time_limit_s

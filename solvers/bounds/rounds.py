@@ -17,12 +17,11 @@ import numpy.typing as npt
 
 from solvers.bounds.patterns import Pattern, adjacency, digit_of, kind_of
 from solvers.bounds.short_pairs import ShortPairs
-from solvers.collectives.form import RoundsForm
-from solvers.collectives.merged import merged
+from solvers.collectives.form import RoundsForm, merged
 
 Matrix = npt.NDArray[np.float64]
 
-# Of more different rounds than this, not every set is looked at.
+# With more different rounds than this, not every set is looked at.
 _MOST_SETS_OF = 10
 
 

@@ -37,7 +37,7 @@ def shapes_of(parents: Sequence[int], emphasis: float) -> list[Shape]:
         for child in below[rank]:
             depth[child] = depth[rank] + 1
         order.extend(below[rank])
-    # Of the deepest leaves 1, so that none overflows.
+    # 1 at the deepest leaves, so that no weight overflows.
     weight = [emphasis ** (one - max(depth)) for one in depth]
     for rank in reversed(order):
         if below[rank]:

@@ -18,7 +18,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 class ShortPairs:
-    """Of one matrix of distances, the graphs of short pairs at every threshold.
+    """The graphs of short pairs of one distance matrix, at every threshold.
 
     Every condition below holds for a graph that has the pattern as a subgraph on all hosts, and
     goes on holding when pairs are added to the graph. So no order has all edges of the pattern
@@ -36,7 +36,7 @@ class ShortPairs:
 
     @property
     def least_distance(self) -> float:
-        """Of any two hosts."""
+        """The least distance of any two hosts."""
         return float(self._levels[0])
 
     def degree_threshold(self, degree: int) -> float:
@@ -54,7 +54,7 @@ class ShortPairs:
     def cut_threshold(self, pattern: Pattern, until: float) -> float:
         """The least threshold at which every cluster has enough pairs with the other hosts.
 
-        Of a host no more pairs count than the pattern's greatest degree.
+        No more pairs of a host count than the pattern's greatest degree.
         """
         leaving = pattern.least_leaving
         most = int(pattern.degrees[0])
@@ -88,7 +88,7 @@ class ShortPairs:
     def can_hold(self, pattern: Pattern, threshold: float) -> bool:
         """Whether nothing here forbids the pattern within the threshold.
 
-        Pairs that no edge of the pattern can be mapped to are taken out until there are none left;
+        Pairs that no edge of the pattern can be mapped to are taken out until no such pair is left;
         then degrees, components, cuts, and k-factors (for a regular pattern).
         """
         graph = self._distance <= threshold

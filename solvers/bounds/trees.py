@@ -9,7 +9,7 @@ from the leaves up, as a subtree's cheapest cost depends only on its root's host
 where hosts are used too often and lowered where they are not used, as penalties are in the 1-trees
 of a ring (Held and Karp 1970).
 
-With the root free, trees in different racks could share the work, and none would pay for the way
+With the root free, trees in different racks could share the work, and would not pay for the way
 to another rack. So the bound is the least over the hosts that the root may be, and hosts that are
 near each other have their prices in common.
 """
@@ -32,7 +32,7 @@ from solvers.collectives.form import TreesForm
 Matrix = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
-# Of a leaf's weight in the mean, for each edge that it is farther from the root.
+# The factor of a leaf's weight in the mean, for each edge that it is farther from the root.
 _EMPHASIS = 2.0
 
 # Iterations on a set of roots before another has its turn, and turns in all.
@@ -97,7 +97,7 @@ class PricedTree:
     def cheapest(self, prices: Matrix, roots: Indices) -> Relaxed:
         """The cheapest relaxed tree whose root is one of some hosts.
 
-        Children of the same shape and parent are on different hosts, and none on its parent's.
+        Children of the same shape and parent are on different hosts, other than their parent's.
         """
         size = len(prices)
         cost: list[Matrix] = []

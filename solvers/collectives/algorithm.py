@@ -1,4 +1,4 @@
-"""A collective algorithm as a library runs it."""
+"""A collective algorithm as a library runs it, which refuses what the library does not run."""
 
 from __future__ import annotations
 
@@ -28,3 +28,54 @@ class Algorithm:
     table: Callable[[int, int], PeerTable]
     form: Callable[[int], Form]
     is_over_hosts: bool = False
+
+
+def any_number(ranks: int) -> str | None:  # noqa: ARG001
+    """The refusal of an algorithm that takes any number of ranks."""
+    return None
+
+
+def define(
+    name: str,
+    about: str,
+    table: Callable[[int, int], PeerTable],
+    form: Callable[[int], Form],
+    refusal: Callable[[int], str | None] = any_number,
+    *,
+    is_over_hosts: bool = False,
+) -> Algorithm:
+    """An algorithm of at least two ranks.
+
+    Its `table` and `form` raise ValueError, with the refusal, for a number of ranks that it
+    refuses; `table` also for a negative number of bytes.
+
+    Args:
+        name: as in `Algorithm`.
+        about: as in `Algorithm`.
+        table: of two ranks or more that are not refused.
+        form: of two ranks or more that are not refused.
+        refusal: of two ranks or more.
+        is_over_hosts: as in `Algorithm`.
+    """
+
+    def refused(ranks: int) -> str | None:
+        if ranks < 2:
+            return f"{name} needs at least 2 ranks, not {ranks}"
+        return refusal(ranks)
+
+    def check(ranks: int) -> None:
+        reason = refused(ranks)
+        if reason is not None:
+            raise ValueError(reason)
+
+    def checked_table(ranks: int, size_bytes: int) -> PeerTable:
+        check(ranks)
+        if size_bytes < 0:
+            raise ValueError(f"size_bytes is {size_bytes}, expected 0 or more")
+        return table(ranks, size_bytes)
+
+    def checked_form(ranks: int) -> Form:
+        check(ranks)
+        return form(ranks)
+
+    return Algorithm(name, about, refused, checked_table, checked_form, is_over_hosts)

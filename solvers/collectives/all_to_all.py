@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from solvers.collectives.define import define
-from solvers.collectives.recurring import rounds_form
-from solvers.collectives.rings import ring_round
+from solvers.collectives.algorithm import define
+from solvers.collectives.form import rounds_form
+from solvers.collectives.steps import ring_round
 from solvers.collectives.table import PeerTable
 
 

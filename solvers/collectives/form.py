@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from solvers.collectives.table import Round
 
 
 @dataclass(frozen=True)
@@ -52,3 +54,41 @@ class TreesForm:
 
 
 Form: TypeAlias = RingForm | RoundsForm | TreesForm
+
+
+def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
+    """The form of these rounds: rounds between the same pairs of ranks are one, of their number.
+
+    Every pair is named once, the lower rank first.
+    """
+    times: dict[bytes, int] = {}
+    for step in rounds:
+        low = np.minimum(step.sources, step.destinations)
+        high = np.maximum(step.sources, step.destinations)
+        edges = np.unique(low * ranks + high).astype(np.intp)
+        times[edges.tobytes()] = times.get(edges.tobytes(), 0) + 1
+    weighted = []
+    for key, weight in times.items():
+        edges = np.frombuffer(key, dtype=np.intp)
+        weighted.append(WeightedRound(np.stack(np.divmod(edges, ranks), axis=1), float(weight)))
+    return RoundsForm(ranks, weighted)
+
+
+def merged(form: RoundsForm) -> RoundsForm:
+    """The same costs from fewer rounds.
+
+    Rounds with the same pairs become one, with their weights added up. Pairs are of two different
+    ranks, each once, the lower rank first. Rounds without pairs or weight are left out.
+    """
+    weight_of: dict[bytes, float] = {}
+    edges_of: dict[bytes, npt.NDArray[np.intp]] = {}
+    for step in form.rounds:
+        edges = np.sort(np.asarray(step.edges, dtype=np.intp).reshape(-1, 2), axis=1)
+        edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
+        if len(edges) > 0 and step.weight > 0.0:
+            key = edges.tobytes()
+            edges_of[key] = edges
+            weight_of[key] = weight_of.get(key, 0.0) + step.weight
+    return RoundsForm(
+        form.ranks, [WeightedRound(edges, weight_of[key]) for key, edges in edges_of.items()]
+    )

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.collectives.algorithm import Algorithm
-from solvers.collectives.define import define
-from solvers.collectives.form import RingForm, RoundsForm
-from solvers.collectives.groups import group_pairs, scatter_in_groups
-from solvers.collectives.recurring import rounds_form
-from solvers.collectives.rings import ring_round, ring_table
-from solvers.collectives.steps import backwards, exchange, power_below, send, together
+from solvers.collectives.algorithm import Algorithm, define
+from solvers.collectives.exchanges import group_pairs, scatter_in_groups
+from solvers.collectives.form import RingForm, RoundsForm, rounds_form
+from solvers.collectives.steps import (
+    backwards,
+    exchange,
+    power_below,
+    ring_round,
+    ring_table,
+    send,
+    together,
+)
 from solvers.collectives.table import PeerTable, Ranks, Round
 
 # gloo::Context's own.

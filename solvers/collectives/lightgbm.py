@@ -12,13 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solvers.collectives.algorithm import Algorithm
-from solvers.collectives.define import define
-from solvers.collectives.form import Form, RingForm
-from solvers.collectives.groups import group_pairs
-from solvers.collectives.recurring import rounds_form
-from solvers.collectives.rings import ring_round
-from solvers.collectives.steps import exchange, power_below, send
+from solvers.collectives.algorithm import Algorithm, define
+from solvers.collectives.exchanges import group_pairs
+from solvers.collectives.form import Form, RingForm, rounds_form
+from solvers.collectives.steps import exchange, power_below, ring_round, send
 from solvers.collectives.table import PeerTable, Round
 
 # `kRingNodeThreshold`.
@@ -30,7 +27,7 @@ Half = Callable[[int, float], list[Round]]
 def recursive_halving(ranks: int, size_bytes: float) -> list[Round]:
     """The reduce-scatter, from the farthest ranks to the nearest, so that these move the least.
 
-    Of the last pairs of ranks beyond a power of two, the right one hands its buffer to the left
+    In the last pairs of ranks beyond a power of two, the right one hands its buffer to the left
     one and gets its block in the end.
     """
     block_bytes = size_bytes / ranks

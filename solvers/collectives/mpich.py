@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.collectives.define import define
-from solvers.collectives.doubling import folded, halving, recursive_doubling, staying
-from solvers.collectives.form import RingForm, TreesForm
-from solvers.collectives.recurring import rounds_form
-from solvers.collectives.rings import ring_table
-from solvers.collectives.steps import backwards, send
+from solvers.collectives.algorithm import define
+from solvers.collectives.exchanges import folded, halving, recursive_doubling, staying
+from solvers.collectives.form import RingForm, TreesForm, rounds_form
+from solvers.collectives.steps import backwards, ring_table, send
 from solvers.collectives.table import PeerTable, Ranks
 from solvers.collectives.trees import tree_table
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.collectives.define import define
+from solvers.collectives.algorithm import define
 from solvers.collectives.form import RingForm, TreesForm
-from solvers.collectives.rings import ring_table
+from solvers.collectives.steps import ring_table
 from solvers.collectives.table import Ranks
 from solvers.collectives.trees import tree_table
 

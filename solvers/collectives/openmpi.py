@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.collectives.define import define
-from solvers.collectives.doubling import folded, halving, recursive_doubling, staying
-from solvers.collectives.form import RingForm
-from solvers.collectives.recurring import rounds_form
-from solvers.collectives.rings import ring_round, ring_table
-from solvers.collectives.steps import ELEMENT_BYTES, backwards, exchange, send
+from solvers.collectives.algorithm import define
+from solvers.collectives.exchanges import folded, halving, recursive_doubling, staying
+from solvers.collectives.form import RingForm, rounds_form
+from solvers.collectives.steps import (
+    ELEMENT_BYTES,
+    backwards,
+    exchange,
+    ring_round,
+    ring_table,
+    send,
+)
 from solvers.collectives.table import PeerTable
 
 # What the library's own decision passes to the segmented ring.

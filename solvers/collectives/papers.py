@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.collectives.algorithm import Algorithm
-from solvers.collectives.define import define
-from solvers.collectives.form import RingForm, RoundsForm, TreesForm
-from solvers.collectives.groups import scatter_in_groups
-from solvers.collectives.recurring import rounds_form
-from solvers.collectives.rings import ring_table
-from solvers.collectives.steps import backwards, power_below
+from solvers.collectives.algorithm import Algorithm, define
+from solvers.collectives.exchanges import scatter_in_groups
+from solvers.collectives.form import RingForm, RoundsForm, TreesForm, rounds_form
+from solvers.collectives.steps import backwards, power_below, ring_table
 from solvers.collectives.table import PeerTable, Ranks
 from solvers.collectives.trees import tree_table
 

@@ -28,7 +28,7 @@ def find(name: str) -> Algorithm:
         name: of an algorithm, or `bcube:B` or `gloo-bcube:B` for groups of B ranks.
 
     Raises:
-        ValueError: there is none; names like it, or all, are told.
+        ValueError: there is no such algorithm; the message has similar names, or all.
     """
     if name in ALGORITHMS:
         return ALGORITHMS[name]

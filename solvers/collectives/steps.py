@@ -1,4 +1,4 @@
-"""Rounds of a peer table, from arrays of ranks."""
+"""Rounds of a peer table, from arrays of ranks, and rings of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from solvers.collectives.table import Ranks, Round
+from solvers.collectives.table import PeerTable, Ranks, Round
 
 # What a library counts in elements is here of float32.
 ELEMENT_BYTES = 4
@@ -50,3 +50,17 @@ def power_below(ranks: int, base: int = 2) -> int:
     while power * base <= ranks:
         power *= base
     return power
+
+
+def ring_round(ranks: int, step: int, size_bytes: float) -> Round:
+    """Rank r sends to rank r + `step`, for every r."""
+    every = np.arange(ranks)
+    return send(every, (every + step) % ranks, size_bytes)
+
+
+def ring_table(
+    ranks: int, size_bytes: int, *, step: int = 1, is_pipelined: bool = False
+) -> PeerTable:
+    """An allreduce: N - 1 rounds of S / N bytes reduce and scatter, as many gather."""
+    part = ring_round(ranks, step, size_bytes / ranks)
+    return PeerTable(ranks, [part] * (2 * (ranks - 1)), is_pipelined)

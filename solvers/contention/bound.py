@@ -15,7 +15,7 @@ from solvers.contention.stages import Floats, Loads, Ranks, Waits, over_position
 # What rounding may have added.
 _ROUNDING = 1e-9
 
-# Of an eigenvalue, as a share of the matrix's trace.
+# The error of an eigenvalue, as a share of the matrix's trace.
 _EIGENVALUE_ERROR = 1e-12
 
 
@@ -23,12 +23,12 @@ def lower_bound_s(table: PeerTable, network: Network, position_of: Ranks | None 
     """A proven lower bound of the time of a table over all orders, and all choices of hosts.
 
     The greater of two sums. Stage by stage: the ranks that send (or receive) most sit on the hosts
-    with the fastest links; and a group whose size is no sum of sizes of the stage's components cuts
-    one of them, so that its smallest message crosses the group's uplink. Over all stages: what a
-    set of n of N ranks exchanges with the others is at least n (N-n)/N times the second eigenvalue
-    of the Laplacian of all messages (Fiedler 1973). To both comes the least latency of each stage.
-    Where there are more hosts than positions, a stage with a component that no group can hold cuts
-    one, and the uplink of some group is crossed; the second sum is then left out.
+    with the fastest links; and a group whose size is not a sum of sizes of the stage's components
+    cuts one of them, so that its smallest message crosses the group's uplink. Over all stages: what
+    a set of n of N ranks exchanges with the others is at least n (N-n)/N times the second
+    eigenvalue of the Laplacian of all messages (Fiedler 1973). To both comes the least latency of
+    each stage. Where there are more hosts than positions, a stage with a component that no group
+    can hold cuts one, and the uplink of some group is crossed; the second sum is then left out.
 
     Args:
         table: of the ranks.
@@ -142,7 +142,7 @@ def _cut_bound_s(loads: Loads, network: Network) -> float:
 
 
 def _groups(network: Network) -> list[tuple[int, float, float]]:
-    """Of each group with members: how many, and what its uplink sends and receives in bytes/s."""
+    """For each group with members: how many, and what its uplink sends and receives in bytes/s."""
     sizes = np.bincount(network.group_of[network.group_of >= 0], minlength=network.groups)
     rates = zip(network.uplink_send_bytes_s, network.uplink_receive_bytes_s, strict=True)
     return [

@@ -32,7 +32,8 @@ _SLICE_S = 0.05
 _STEPS_PER_HOST = 200
 _MOST_STEPS = 1 << 40
 
-# Of the mean change by a swap: where a chain from a random order begins, and one from the best.
+# Heat, as shares of the mean change by a swap: where a chain from a random order begins, and one
+# from the best.
 _HOT, _WARM = 0.5, 0.05
 
 # So many chains in a row that found nothing better end the search.
@@ -46,8 +47,8 @@ class ContentionSolution:
     """An order, and how it was found.
 
     Args:
-        order: a permutation of all hosts; rank or position p is on host `order[p]`, and hosts that
-            take none stand at the end.
+        order: a permutation of all hosts; rank or position p is on host `order[p]`, and hosts
+            without one stand at the end.
         time_s: of the collective (`solvers.contention.time`).
         lower_bound_s: no order takes less.
         ended_by: `exact` (every order was tried), `bound` (the time meets the bound, and no
@@ -93,7 +94,7 @@ def search_by_contention(
         table: of the ranks.
         network: the hosts and links; hosts beyond the positions are left out.
         start_orders: permutations of the hosts to begin with, such as one that is good by latency;
-            0 ... N-1 if there is none.
+            0 ... N-1 if empty.
         position_of: (R,) the position of every rank; those of one share a host. None for one rank
             a host.
         seed: decides every choice by chance; 0 to 2^63 - 1.
@@ -112,13 +113,13 @@ def search_by_contention(
         raise ValueError(f"{positions} {kind} on {hosts} hosts")
     starts = [[int(host) for host in order] for order in start_orders] or [list(range(hosts))]
     if any(sorted(order) != list(range(hosts)) for order in starts):
-        raise ValueError(f"a start is no permutation of 0 to {hosts - 1}")
+        raise ValueError(f"a start is not a permutation of 0 to {hosts - 1}")
     if not 0 <= seed < 1 << 63:
         raise ValueError(f"seed is {seed}, expected 0 to 2^63 - 1")
     if not time_limit_s > 0.0:
         raise ValueError(f"time_limit_s is {time_limit_s}, expected more than 0")
     distance = _distance(tie_break_distance, network)
-    run = _Run(
+    run = _ContentionSearch(
         Clock(table, network, position_of),
         network,
         distance,
@@ -142,7 +143,7 @@ def _distance(given: npt.ArrayLike | None, network: Network) -> Floats:
     return distance
 
 
-class _Run:
+class _ContentionSearch:
     """One search: starts, then chains."""
 
     def __init__(

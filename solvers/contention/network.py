@@ -80,7 +80,7 @@ def make_network(
 
 
 def with_every_host_grouped(network: Network) -> Network:
-    """The network without empty groups, and with a group for each host that has none.
+    """The network without empty groups, and with a group for each host without one.
 
     Such a group's uplink is unlimited, for its host's own link is what limits it.
     """

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from solvers.collectives.table import PeerTable, Round
 
 # Libraries cut buffers into parts whose sizes differ by an element or two. Rounds whose messages
-# differ by no more than this share are taken for alike, with the mean of their sizes.
+# differ by no more than this share count as alike, with the mean of their sizes.
 SIZE_TOLERANCE = 0.01
 
 

@@ -54,7 +54,7 @@ class Waits:
 def split(table: PeerTable) -> tuple[Loads, Waits]:
     """The loads and the waits of a table.
 
-    Of a pipelined table all flows are one stage, since all rounds are under way at once; its
+    All flows of a pipelined table are one stage, since all rounds are under way at once; its
     latencies are those of the first part's way through all rounds.
     """
     rounds = distinct_rounds(table)

@@ -165,7 +165,7 @@ def _candidates(
     """The dimensions that the data can say something about, fewest first.
 
     Raises:
-        ValueError: none, or not those that were asked for.
+        ValueError: no dimensions, or not those that were asked for.
     """
     size = len(observations.distance)
     if dimensions is not None and not 1 <= dimensions < size:

@@ -20,7 +20,7 @@ _LEAST_PARTNERS = 3
 _MOST_ERROR = 1.0
 # More dimensions that miss by so small a share less are not worth having.
 LEAST_GAIN = 0.01
-# Of more hosts than these one part of the pairs says enough, and one half of the readings.
+# With more hosts than these one part of the pairs says enough, and one half of the readings.
 _MOST_TO_FOLD = 64
 _MOST_TO_SWAP = 128
 
@@ -77,7 +77,7 @@ def of_halves(first: Observations, second: Observations, rng: np.random.Generato
 def _folds(is_measured: Mask, rng: np.random.Generator) -> list[Mask]:
     """(N, N), symmetric: parts of the measured pairs, which connect and spare every host.
 
-    Of few hosts each pair is in one of them, if it can be spared; of many, one is enough.
+    With few hosts each pair is in one of them, if it can be spared; with many, one is enough.
     """
     first, second = np.nonzero(np.triu(is_measured, 1))
     order = rng.permutation(len(first))

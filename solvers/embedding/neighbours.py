@@ -30,7 +30,7 @@ def by_likeness(known: Observations) -> Matrix:
     readings = np.where(known.is_measured, np.log(np.maximum(known.distance, 1e-12)), 0.0)
     measured = known.is_measured.astype(np.float64)
     common = measured @ measured.T
-    # Of the squared difference over third hosts that both measured, by its three products.
+    # The squared difference over third hosts that both measured, by its three products.
     squares = readings**2 @ measured.T
     unlike = squares + squares.T - 2.0 * (readings @ readings.T)
     mean = np.full((size, size), np.inf)
@@ -47,7 +47,7 @@ def by_likeness(known: Observations) -> Matrix:
 
 
 def _medians(rows: Matrix, fallback: float) -> Matrix:
-    """The median of each column's numbers; `fallback` where there is none."""
+    """The median of each column's numbers; `fallback` for an empty column."""
     counts = (~np.isnan(rows)).sum(axis=0)
     if not counts.any():
         return np.full(rows.shape[1], fallback)

@@ -17,7 +17,7 @@ _MOST_TRIPLETS = 100_000
 # Distances differ clearly where they do by so many times what readings and the judge differ by.
 # What is much farther tells groups apart; where it decides nothing, closer ones are asked.
 _CLEAR = (4.0, 2.0)
-# Of fewer triplets that are clear, as a share of those looked at, a few pairs decide.
+# With fewer clear triplets than this share of those looked at, a few pairs decide.
 _LEAST_SHARE = 0.01
 # A gain is more than chance from so many standard errors on.
 _SURE = 1.0

@@ -5,25 +5,28 @@ from __future__ import annotations
 import math
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ortools.sat.python import cp_model
 
 from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.exact.cp_places import add_places, read_places
-from solvers.exact.cp_ring import add_ring, read_ring, ring_cost
 from solvers.exact.cp_rounds import add_rounds
 from solvers.exact.cp_trees import add_trees
-from solvers.exact.whole import WholeTerms
-from solvers.orders.stage import Stage
+from solvers.exact.whole import Whole, WholeTerms
+from solvers.orders.solution import Stage
 
 # Writing down a model of more takes minutes, and no proof comes of it.
 _MOST_RANKS_OF_RING = 200
 _MOST_RANKS = 40
 
 _Reader = Callable[[Callable[[cp_model.IntVar], bool]], list[int]]
+
+# `arcs[i, j]`: whether host j comes after host i.
+Arcs: TypeAlias = Mapping[tuple[int, int], cp_model.IntVar]
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class _Model:
 
 
 def most_ranks(form: Form) -> int:
-    """Of how many ranks models are written down."""
+    """How many ranks models may have."""
     return _MOST_RANKS_OF_RING if isinstance(form, RingForm) else _MOST_RANKS
 
 
@@ -68,8 +71,8 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, time_limit
 def _interruptible(solver: cp_model.CpSolver) -> Iterator[None]:
     """Let Ctrl-C end the solver, and mean what it did before once it is done.
 
-    The solver puts its own handler in the place of Python's, and afterwards none: the next Ctrl-C
-    would kill the process. Only the main thread may put handlers back.
+    The solver puts its own handler in the place of Python's, and afterwards removes it: the next
+    Ctrl-C would kill the process. Only the main thread may put handlers back.
     """
     before = signal.getsignal(signal.SIGINT)
     is_main = threading.current_thread() is threading.main_thread()
@@ -103,3 +106,25 @@ def _written(form: Form, whole: WholeTerms, below: int, least: int) -> _Model:
     model.add(cost <= below - 1)
     model.minimize(cost)
     return _Model(model, reader)
+
+
+def add_ring(model: cp_model.CpModel, hops: Whole) -> Arcs:
+    """A ring through all hosts."""
+    hosts = range(len(hops))
+    arcs = {(i, j): model.new_bool_var("") for i in hosts for j in hosts if i != j}
+    model.add_circuit([(i, j, used) for (i, j), used in arcs.items()])
+    return arcs
+
+
+def ring_cost(arcs: Arcs, hops: Whole) -> cp_model.LinearExprT:
+    """The sum of a ring's hops."""
+    return sum(int(hops[i, j]) * used for (i, j), used in arcs.items())
+
+
+def read_ring(arcs: Arcs, is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
+    """The hosts around the ring of a solution."""
+    following = {i: j for (i, j), used in arcs.items() if is_true(used)}
+    order = [0]
+    while len(order) < len(following):
+        order.append(following[order[-1]])
+    return order

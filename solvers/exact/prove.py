@@ -1,23 +1,24 @@
-"""One way to ask for a proof, whatever the engine."""
+"""One way to ask for a proof, whatever the engine, and what it tells."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from solvers.bounds.lower_bound import lower_bound
-from solvers.collectives.form import Form, RoundsForm
-from solvers.collectives.merged import merged
-from solvers.exact.verdict import Engine, Outcome, Verdict
+from solvers.collectives.form import Form, RoundsForm, merged
 from solvers.exact.whole import WholeTerms, whole_terms
 from solvers.orders.brute_force import brute_force
 from solvers.orders.reference import cost as latency_cost
-from solvers.orders.stage import Stage
+from solvers.orders.solution import Stage
+
+Engine = Literal["brute-force", "cp-sat", "z3"]
+Outcome = Literal["improved", "optimal", "gave-up"]
 
 Matrix = npt.NDArray[np.float64]
 
@@ -29,6 +30,26 @@ _FEW_RANKS = 3
 # For the bound that comes first. Engines know better bounds for few hosts soon.
 _BOUND_SHARE = 0.1
 _BOUND_S_PER_RANK = 0.01
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Where an engine ended.
+
+    Args:
+        outcome: `optimal`: no order costs less than `order`, but for the tolerance. `improved`:
+            `order` is cheaper than the incumbent, and a cheaper one may exist. `gave-up`: neither.
+        order: the cheapest known, `order[rank]` = host; the incumbent if nothing cheaper was found.
+        cost: of `order`, in the matrix's unit.
+        lower_bound: no order costs less.
+        seconds: what the proof took.
+    """
+
+    outcome: Outcome
+    order: Sequence[int]
+    cost: float
+    lower_bound: float
+    seconds: float
 
 
 class EngineMissingError(ImportError):
@@ -57,11 +78,11 @@ def prove(
             With more ranks it gives up at once.
 
     Raises:
-        ValueError: a matrix or an order that is none, or an engine that there is not.
+        ValueError: a matrix or an order that is invalid, or an unknown engine.
         EngineMissingError: the engine's library is not installed.
     """
     if sorted(incumbent) != list(range(form.ranks)):
-        raise ValueError(f"incumbent is no permutation of 0 to {form.ranks - 1}")
+        raise ValueError(f"incumbent is not a permutation of 0 to {form.ranks - 1}")
     if engine not in get_args(Engine):
         raise ValueError(f"there is no engine {engine!r}; there are {', '.join(get_args(Engine))}")
     start = time.monotonic()
@@ -117,7 +138,7 @@ def _by_engine(task: _Task, engine: Engine) -> Stage:
 
 
 def _engine(engine: Engine) -> tuple[Callable[[Form], int], _LookBelow]:
-    """Of how many ranks an engine takes forms, and its search."""
+    """How many ranks the forms of an engine may have, and its search."""
     try:
         if engine == "z3":
             from solvers.exact import smt  # noqa: PLC0415  of an extra

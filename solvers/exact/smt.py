@@ -16,13 +16,13 @@ import z3
 
 from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.exact.whole import Whole, WholeTerms
-from solvers.orders.stage import Stage
+from solvers.orders.solution import Stage
 
 _MOST_RANKS = 24
 
 
 def most_ranks(form: Form) -> int:  # noqa: ARG001
-    """Of how many ranks formulas are written down."""
+    """How many ranks formulas may have."""
     return _MOST_RANKS
 
 

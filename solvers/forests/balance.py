@@ -25,7 +25,7 @@ from solvers.forests.routes import Floats, Indices
 # Readings of equal links differ by so much.
 _ALIKE = 0.05
 
-# Of one link that is unlimited beside others that are not.
+# How much faster than the fastest other link one is that is unlimited.
 _UNLIMITED = 1e6
 
 _HALVINGS = 200
@@ -52,7 +52,7 @@ def master_shares(
 ) -> MasterShares:
     """The shares at which the busiest link ends first.
 
-    Rates that differ by a twentieth at most are taken for equal, namely for the least of them.
+    Rates that differ by a twentieth at most count as equal, at the least of them.
 
     Args:
         group_of: (P,) the group of each member, 0 to G-1; no group is empty.
@@ -65,7 +65,7 @@ def master_shares(
     links = _levelled(_finite(_rates(link_bytes_s, len(group_of), "link_bytes_s")))
     sizes = np.bincount(group_of)
     if not sizes.size or not sizes.all():
-        raise ValueError("there is a group without members, or none at all")
+        raise ValueError("there is a group without members, or no group at all")
     uplinks = _levelled(_rates(uplink_bytes_s, len(sizes), "uplink_bytes_s"))
     room = _Room(group_of, sizes, links, uplinks)
     time = _least_time(room)

@@ -26,7 +26,7 @@ def inside_hosts(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
     hosts = np.asarray(host_of, dtype=np.intp)
     counts = np.bincount(hosts, minlength=routes.members)
     if len(counts) != routes.members or not counts.all():
-        raise ValueError("not every host has ranks, or a rank has none of the hosts")
+        raise ValueError("not every host has ranks, or a rank is on none of the hosts")
     ranks_of = [np.flatnonzero(hosts == host) for host in range(routes.members)]
     parts = int(counts.max())
     weights = np.repeat(routes.weights / parts, parts)

@@ -141,7 +141,7 @@ class _Queue:
 def _wrap_around(
     groups: Indices, shares: MasterShares
 ) -> tuple[list[float], list[tuple[int, list[int]]]]:
-    """Of every route its weight, its GM, and the LM of each group."""
+    """The weight of every route; its GM, and the LM of each group."""
     members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
     queues = []
     for group, own in enumerate(members):

@@ -23,7 +23,7 @@ _USUAL_LEAST_BYTES = 32 * 1024
 _MOST_CHUNK_BYTES = 256 * 1024
 _CHUNKS_OF_A_ROUTE = 32
 
-# Of more flows it takes too long to tell how they share links.
+# With more flows it takes too long to tell how they share links.
 MOST_SHARED_FLOWS = 4096
 
 # What a processor needs to hand a message to the kernel, or to take one from it: the overhead o of

@@ -149,7 +149,7 @@ def _gains_by_chance(readings: Readings, seed: int) -> npt.NDArray[np.float64]:
     values = readings.logs[pairs]
     usual = cost_of_one_mean(readings.logs, is_measured, readings.noise)
     gains = []
-    # Of more hosts, the best of more trees, the gain varies less.
+    # With more hosts, the gain of the best of more trees varies less.
     shuffles = max(_FEWEST_SHUFFLES, min(_MOST_SHUFFLES, _SHUFFLED_HOSTS // len(readings.logs)))
     for _ in range(shuffles):
         shuffled = np.zeros_like(readings.logs)

@@ -60,7 +60,7 @@ def alone_apart(labels: Labels) -> Labels:
 
 
 def check_distances(distance: Matrix) -> None:
-    """Refuse what is no matrix of distances.
+    """Refuse what is not a matrix of distances.
 
     Raises:
         ValueError: not square, not symmetric, negative, not finite, or without a zero diagonal.

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from solvers.groups.coverage import compared_share
+from solvers.groups.certainty import compared_share, host_probabilities
 from solvers.groups.dendrogram import Mask
 from solvers.groups.evidence import EQUAL, Evidence, Readings, probability, weigh
 from solvers.groups.grouping import ALONE, Labels, Matrix, check_distances, renumbered
-from solvers.groups.membership import host_probabilities
 from solvers.groups.structure import LEAST_GAIN, LEAST_NOISE, Structure
 
 # Below, an answer is a guess and not given.
@@ -54,7 +53,7 @@ class Level:
 
     @property
     def alone(self) -> int:
-        """How many hosts are in none of them."""
+        """How many hosts are in no group."""
         return int((self.labels == ALONE).sum())
 
 

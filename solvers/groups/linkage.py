@@ -8,14 +8,14 @@ import numpy as np
 
 from solvers.groups.grouping import Labels, Matrix, check_distances, least_size, renumbered
 
-# Of the largest distance: less is rounding.
+# As a share of the largest distance: less is rounding.
 _LEAST_GAIN = 1e-9
 # The means change with every move, so two may undo each other; this ends that.
 _MOVES_PER_HOST = 1
 
 
 def balanced_linkage(distance: Matrix, groups: int, *, elasticity: float = 1.0) -> Labels:
-    """k groups of near hosts, none smaller than N / k / elasticity.
+    """k groups of near hosts, each of at least N / k / elasticity.
 
     The two clusters with the least mean distance are joined, over and over, while the union has
     at most N / k * elasticity hosts (rounded up). Where that ends with more than k clusters, the
@@ -115,7 +115,7 @@ def _fill(distance: Matrix, labels: Labels, groups: int, smallest: int) -> None:
         means = _means(distance, labels, groups)
         own = means[np.arange(len(labels)), labels]
         own[~np.isfinite(own)] = 0.0
-        # A group at its smallest has none to spare; a host alone in its group has no mean there.
+        # A group at its smallest has no host to spare; a host alone in its group has no mean there.
         can_leave = (sizes[labels] > smallest) & (labels != small)
         loss = np.where(can_leave, means[:, small] - own, np.inf)
         labels[int(loss.argmin())] = small

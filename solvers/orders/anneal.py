@@ -10,12 +10,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 import numpy as np
 import numpy.typing as npt
 
-from solvers.annealing.courses import Course, course
+from solvers.annealing.courses import Course, course, spread
 from solvers.collectives.form import RoundsForm, TreesForm
 from solvers.orders import reference
 from solvers.orders.clusters import clustered
 from solvers.orders.solution import EndedBy, Progress
-from solvers.orders.spread import spread
 
 Matrix = npt.NDArray[np.float64]
 

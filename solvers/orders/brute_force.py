@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.orders.reference import cost as latency_cost
-from solvers.orders.stage import Stage
+from solvers.orders.solution import Stage
 
 Matrix = npt.NDArray[np.float64]
 Orders = npt.NDArray[np.intp]
@@ -30,7 +30,7 @@ def brute_force(
     Args:
         form: of at most 9 ranks; of more, nothing is tried.
         distance: (N, N).
-        incumbent: an order; returned if none is cheaper.
+        incumbent: an order; returned if no order is cheaper.
         time_limit_s: looked at after every 40,320 orders.
     """
     until = time.monotonic() + time_limit_s

@@ -18,7 +18,7 @@ from solvers.orders.solution import OrderSolution, Progress
 # All 40,320 orders of so many ranks are tried.
 _MAX_TRIED_RANKS = 8
 
-# Of two costs, by which they are equal for every purpose.
+# Two costs that differ by less than this share are equal for every purpose.
 _RELATIVE_TOLERANCE = 1e-9
 
 _PROOF_SHARE = 0.2
@@ -53,7 +53,7 @@ def search_by_latency(
         on_progress: called some twenty times a second.
 
     Raises:
-        ValueError: a matrix or an order that is none or does not fit the form, or a seed, time
+        ValueError: a matrix or an order that is invalid or does not fit the form, or a seed, time
             limit, or number of threads or steps out of range.
     """
     if form.ranks < 1:
@@ -118,7 +118,7 @@ def _proven(form: Form, matrix: Matrix, limit_s: float) -> float:
 def require_order(order: Sequence[int], hosts: int) -> None:
     """Raise ValueError unless the order is a permutation of the hosts."""
     if sorted(order) != list(range(hosts)):
-        raise ValueError(f"given is no permutation of 0 to {hosts - 1}")
+        raise ValueError(f"given is not a permutation of 0 to {hosts - 1}")
 
 
 def _require_options(

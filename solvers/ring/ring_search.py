@@ -57,13 +57,13 @@ def search_ring(
         on_progress: called some twenty times a second.
 
     Raises:
-        ValueError: a matrix or an order that is none, or a seed or time limit out of range.
+        ValueError: a matrix or an order that is invalid, or a seed or time limit out of range.
     """
     matrix = _checked(distance)
     size = len(matrix)
     order = list(range(size)) if given is None else [int(city) for city in given]
     if sorted(order) != list(range(size)):
-        raise ValueError(f"given is no permutation of 0 to {size - 1}")
+        raise ValueError(f"given is not a permutation of 0 to {size - 1}")
     if not 0 <= seed < 1 << 63:
         raise ValueError(f"seed is {seed}, expected 0 to 2^63 - 1")
     if not time_limit_s > 0.0:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from solvers.sampling.found import Found, found_in
 from solvers.sampling.matching import Pairs, matched
-from solvers.sampling.two_steps import two_steps
+from solvers.sampling.third_hosts import two_steps
 from solvers.sampling.wanted import Wanted
 
 Matrix = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ _FEW_ALONE = 0.15
 _RESERVE = 0.5
 _FEW_NEAR = 0.02
 _PARTNERS = 5.0
-# Of a share that is meant to be a whole number of pairs.
+# The rounding error of a share that is meant to be a whole number of pairs.
 _ROUNDING = 1e-6
 
 
@@ -42,9 +42,9 @@ class Step:
     """What to do next.
 
     Args:
-        rounds: of disjoint pairs (i, j), i < j; none if nothing is left to do.
+        rounds: of disjoint pairs (i, j), i < j; empty if nothing is left to do.
         phase: why these: by `chance` while nothing is near, to `search` for groups and confirm
-            them, to measure what is `near` in full; or why none: all is `done`, or the `budget`
+            them, to measure what is `near` in full; or why nothing: all is `done`, or the `budget`
             is spent.
         found: the fragments of groups so far; None where no near mode shows, and so no groups.
     """
@@ -72,7 +72,7 @@ def next_rounds(
     All that it knows is in its arguments, so that it goes on with what another run measured.
     After a few rounds by chance, hosts whose readings are near make fragments of groups. A
     fragment then meets those that it may be one with: those that third hosts are as far from
-    (`solvers.sampling.kinship`), and of two fragments one pair at a time, so that N hosts in k
+    (`solvers.sampling.third_hosts`), and of two fragments one pair at a time, so that N hosts in k
     groups take N k / 2 meetings at most. This is equivalence class sorting where each host is in
     one comparison at a time (Devanny, Goodrich and Jetviroj, "Parallel equivalence class sorting",
     SPAA 2016), with an oracle that may be wrong.
@@ -88,7 +88,7 @@ def next_rounds(
             the cheapest orders are made.
 
     Raises:
-        ValueError: no square matrices of one size, or a share that is none.
+        ValueError: no square matrices of one size, or a share out of range.
     """
     met, known = _checked(readings_us, tried, share)
     size = len(met)

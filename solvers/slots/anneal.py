@@ -16,7 +16,7 @@ Order = list[int]
 _SAMPLES = 30
 # In mean changes: temperatures fall from the first to the second, geometrically in time.
 _HOT, _COLD = 0.5, 1e-3
-# Of the time, for moves that help alone, from the best order.
+# The share of the time for moves that help alone, from the best order.
 _DESCENT_SHARE = 0.2
 _TELL_S = 0.05
 
@@ -43,7 +43,7 @@ def anneal_order(
         time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
         on_progress: called some twenty times a second.
     """
-    run = _Run(cost, list(start), used, np.random.default_rng(seed), on_progress)
+    run = _OrderAnnealing(cost, list(start), used, np.random.default_rng(seed), on_progress)
     try:
         ended_by = run.until(time_limit_s)
     except KeyboardInterrupt:
@@ -51,7 +51,7 @@ def anneal_order(
     return run.best, run.tried, ended_by
 
 
-class _Run:
+class _OrderAnnealing:
     def __init__(
         self,
         cost: Callable[[Order], float],

@@ -1,51 +1,94 @@
-"""What no order of hosts costs less than, however ranks fill them."""
+"""Lower bounds of the cost of any order of hosts and slots, whichever hosts take part."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
 
 from solvers.bounds.lower_bound import lower_bound
-from solvers.collectives.form import Form
-from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import over_hosts, search_with_slots, slots_bound
+from solvers.collectives.form import Form, RingForm
+from solvers.slots.layout import RankLayout, padded
 
 Matrix = npt.NDArray[np.float64]
 
-# So few hosts are mostly searched to the end, which proves more than a bound does.
-_MOST_SEARCHED_HOSTS = 16
+_ROUNDING = 1e-12
 
-_SEARCH_SHARE = 0.5
+# More slots than this, and no bound is looked for: that takes a matrix of them.
+_MOST_BOUND_SLOTS = 1024
 
 
-def least_cost(
-    form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int], time_limit_s: float
-) -> float:
-    """A proven lower bound of the cost over all orders and choices of hosts, without a search.
+def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: float) -> float:
+    """A value that no placement costs less than, be the ranks of a host adjacent or not.
 
-    For where orders are searched on other distances than those that something is proven of.
+    0 where no bound is found in time. An interrupt (Ctrl-C) ends the proof with that.
+    """
+    if isinstance(form, RingForm):
+        return subset_ring_bound(matrix, layout)
+    places = sum(layout.slots)
+    if time_limit_s <= 0.0 or places > _MOST_BOUND_SLOTS:
+        return 0.0
+    try:
+        found = lower_bound(padded(form, places), by_slot(matrix, layout), time_limit_s)
+    except KeyboardInterrupt:
+        return 0.0
+    return found.value
+
+
+def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
+    """(S, S) the distances between all slots, host after host; 0 between those of one host."""
+    host_of = np.repeat(np.arange(layout.hosts), layout.slots)
+    return np.ascontiguousarray(matrix[np.ix_(host_of, host_of)])
+
+
+def subset_ring_bound(distance: Matrix, layout: RankLayout) -> float:
+    """What every ring costs that goes through hosts with slots for all ranks.
+
+    The greater of two sums. Half of the distances from each host to its two nearest ones, of the
+    hosts for which that is least. And, at each distance t, the hosts fall into components by pairs
+    no farther apart than t; where the ranks need m > 1 of these at least, m or more hops of a ring
+    are longer than t, so that a ring costs at least the integral of m over t.
 
     Args:
-        form: what the cost sums up, over all ranks.
-        distance: (H, H), symmetric, zero diagonal, finite, not negative.
-        layout: how ranks fill the H hosts.
-        order: a permutation of the hosts, for few hosts' search to begin with.
-        time_limit_s: for the proof. An interrupt (Ctrl-C) ends it with 0 or what there is.
+        distance: (H, H), symmetric.
+        layout: of the H hosts.
     """
-    simpler = over_hosts(form, layout)
-    found = 0.0
-    try:
-        if layout.hosts <= _MOST_SEARCHED_HOSTS:
-            limit_s = _SEARCH_SHARE * time_limit_s
-            found = search_with_slots(
-                form, distance, layout, order, time_limit_s=limit_s, proof_limit_s=limit_s
-            ).lower_bound
-        elif simpler is not None:
-            found = lower_bound(simpler, distance, time_limit_s).value
-        else:
-            found = slots_bound(form, distance, layout, time_limit_s)
-    except KeyboardInterrupt:
-        pass
-    return found
+    if layout.fewest_hosts == 1:
+        return 0.0
+    between = distance + np.diag(np.full(len(distance), np.inf))
+    nearest = np.sort(between, axis=1)[:, :2]
+    if layout.fewest_hosts == 2:
+        # A ring of two goes there and back.
+        nearest = nearest[:, :1].repeat(2, axis=1)
+    halves = np.sort(nearest.sum(axis=1))[: layout.fewest_hosts] / 2.0
+    bound = max(float(halves.sum()), _by_components(distance, layout))
+    return bound * (1.0 - _ROUNDING)
+
+
+def _by_components(distance: Matrix, layout: RankLayout) -> float:
+    sizes = list(layout.slots)
+    is_whole = [True] * len(sizes)
+    total, below = 0.0, 0.0
+    merges = linkage(squareform(distance, checks=False), "single").tolist()
+    for height, together in itertools.groupby(merges, key=lambda merge: merge[2]):
+        needed = _needed(
+            [size for size, whole in zip(sizes, is_whole, strict=True) if whole], layout
+        )
+        if needed == 1:
+            break
+        total += needed * (height - below)
+        below = height
+        for left, right, _, _ in together:
+            sizes.append(sizes[int(left)] + sizes[int(right)])
+            is_whole[int(left)] = is_whole[int(right)] = False
+            is_whole.append(True)
+    return total
+
+
+def _needed(sizes: Sequence[int], layout: RankLayout) -> int:
+    """How many components take all ranks at least."""
+    return RankLayout(sizes, layout.ranks).fewest_hosts

@@ -1,4 +1,4 @@
-"""How ranks fill hosts: one host after the other, each with as many as it takes."""
+"""How ranks fill hosts, each with as many as it takes, and forms over these hosts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from solvers.collectives.form import RoundsForm, TreesForm, WeightedRound, merged
+
 Ranks = npt.NDArray[np.intp]
+
+# The parent of what is in no tree.
+IDLE = -2
 
 
 @dataclass(frozen=True)
@@ -17,7 +22,7 @@ class RankLayout:
     """Slots of hosts, and how many ranks there are for them.
 
     An order is a permutation of all hosts. Ranks fill it from the front, so that the ranks of a
-    host are adjacent; the hosts that are left at its end take none.
+    host are adjacent; the hosts that are left at its end stay empty.
 
     Args:
         slots: (H,) how many ranks each host takes, at least 1.
@@ -78,3 +83,26 @@ class RankLayout:
         """How many hosts of an order take a rank: the first so many."""
         reached = np.cumsum(self._slots[np.asarray(order, dtype=np.intp)])
         return int(np.searchsorted(reached, self.ranks)) + 1
+
+
+def condensed(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
+    """The rounds between the places of an order of hosts; places without a rank are idle.
+
+    Between ranks of one host there is no distance. So where all hosts take as many ranks, the
+    distances that a round waits for are those between hosts alone.
+
+    Args:
+        form: over ranks.
+        place_of: (R,) of every rank.
+        places: how many there are.
+    """
+    rounds = [WeightedRound(place_of[step.edges], step.weight) for step in form.rounds]
+    return merged(RoundsForm(places, rounds))
+
+
+def padded(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesForm:
+    """The same form over more places, of which those beyond its ranks are idle."""
+    if isinstance(form, RoundsForm):
+        return RoundsForm(places, form.rounds)
+    idle = np.full(places - form.ranks, IDLE, dtype=np.intp)
+    return TreesForm(places, [np.concatenate([tree, idle]) for tree in form.parents])

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers import _native
+from solvers.annealing.courses import spread
 from solvers.orders.clusters import clustered
 from solvers.orders.solution import EndedBy, OrderSolution, Progress
-from solvers.orders.spread import spread
 from solvers.ring.reference import ring_cost
 from solvers.ring.ring_search import search_ring
+from solvers.slots.bound import subset_ring_bound
 from solvers.slots.layout import RankLayout
-from solvers.slots.ring_bound import subset_ring_bound
 
 Matrix = npt.NDArray[np.float64]
 Ring = list[int]
@@ -31,7 +31,7 @@ _STAGES = 60
 _HOT, _WARM, _COLD = 1.5, 0.3, 1 / 100
 
 _IDLE_CHAINS = 6
-# Of the time that is left, for the polish of one chain's ring.
+# The share of the time that is left for the polish of one chain's ring.
 _POLISH_SHARE = 0.3
 _RELATIVE_TOLERANCE = 1e-9
 

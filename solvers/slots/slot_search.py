@@ -17,9 +17,8 @@ from solvers.orders.clusters import clustered
 from solvers.orders.latency_search import require_order, search_by_latency
 from solvers.orders.solution import OrderSolution, Progress
 from solvers.slots.anneal import anneal_order
-from solvers.slots.condense import condensed, padded
-from solvers.slots.layout import RankLayout
-from solvers.slots.ring_bound import subset_ring_bound
+from solvers.slots.bound import slots_bound
+from solvers.slots.layout import RankLayout, condensed, padded
 from solvers.slots.rings import solve_ring_of_some
 from solvers.slots.uneven import TURNS, by_places
 
@@ -28,17 +27,19 @@ Matrix = npt.NDArray[np.float64]
 # All 720 orders of so many hosts are tried.
 _MOST_TRIED_HOSTS = 6
 
-# Of the time, for searches that take places to keep their numbers of ranks.
+# The share of the time for searches that assume that places keep their numbers of ranks.
 _START_SHARE = 0.25
 
-# More slots than this, and no bound is looked for: that takes a matrix of them.
-_MOST_BOUND_SLOTS = 1024
+# So few hosts are mostly searched to the end, which proves more than a bound does.
+_MOST_SEARCHED_HOSTS = 16
+
+_SEARCH_SHARE = 0.5
 
 
 def cost_with_slots(
     form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int]
 ) -> float:
-    """The latency form of the cost of an order of all hosts; none between ranks of a host."""
+    """The latency form of the cost of an order of all hosts; between ranks of a host it is 0."""
     if isinstance(form, RingForm):
         return reference.cost(RingForm(layout.hosts), distance, order[: layout.used(order)])
     return reference.cost(form, distance, layout.placement(order).tolist())
@@ -71,7 +72,7 @@ def search_with_slots(
         seed: decides every choice by chance; 0 to 2^63 - 1.
         time_limit_s: for the search. An interrupt (Ctrl-C) ends it earlier, with the best so far.
         threads: searches at the same time, where all hosts take as many ranks.
-        proof_limit_s: for the lower bound, after the search; 0 for none. A ring's is free.
+        proof_limit_s: for the lower bound, after the search; left out with 0. A ring's is free.
         on_progress: called some twenty times a second.
 
     Returns:
@@ -188,24 +189,32 @@ class _Whole:
         return by_places(self.layout, starts, self.price, search)
 
 
-def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: float) -> float:
-    """A value that no placement costs less than, be the ranks of a host adjacent or not.
+def least_cost(
+    form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int], time_limit_s: float
+) -> float:
+    """A proven lower bound of the cost over all orders and choices of hosts, without a search.
 
-    0 where none is known in time. An interrupt (Ctrl-C) ends the proof with that.
+    For where orders are searched on other distances than those that something is proven of.
+
+    Args:
+        form: what the cost sums up, over all ranks.
+        distance: (H, H), symmetric, zero diagonal, finite, not negative.
+        layout: how ranks fill the H hosts.
+        order: a permutation of the hosts, for few hosts' search to begin with.
+        time_limit_s: for the proof. An interrupt (Ctrl-C) ends it with 0 or what there is.
     """
-    if isinstance(form, RingForm):
-        return subset_ring_bound(matrix, layout)
-    places = sum(layout.slots)
-    if time_limit_s <= 0.0 or places > _MOST_BOUND_SLOTS:
-        return 0.0
+    simpler = over_hosts(form, layout)
+    found = 0.0
     try:
-        found = lower_bound(padded(form, places), by_slot(matrix, layout), time_limit_s)
+        if layout.hosts <= _MOST_SEARCHED_HOSTS:
+            limit_s = _SEARCH_SHARE * time_limit_s
+            found = search_with_slots(
+                form, distance, layout, order, time_limit_s=limit_s, proof_limit_s=limit_s
+            ).lower_bound
+        elif simpler is not None:
+            found = lower_bound(simpler, distance, time_limit_s).value
+        else:
+            found = slots_bound(form, distance, layout, time_limit_s)
     except KeyboardInterrupt:
-        return 0.0
-    return found.value
-
-
-def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
-    """(S, S) the distances between all slots, those of one host none apart, host after host."""
-    host_of = np.repeat(np.arange(layout.hosts), layout.slots)
-    return np.ascontiguousarray(matrix[np.ix_(host_of, host_of)])
+        pass
+    return found

@@ -185,10 +185,10 @@ def test_nothing_is_kept_where_there_is_no_log_or_an_empty_one(tmp_path: Path) -
     [
         (0, lambda data: data["plan"]["ranks"][0].update(host="other"), "on other hosts"),
         (0, lambda data: data.update(version=2), "version 2"),
-        (0, lambda data: data.update(state={"plan": 1}), "no state of a tuner"),
+        (0, lambda data: data.update(state={"plan": 1}), "not the state of a tuner"),
         (5, lambda data: data["decision"].update(plan=3), "line 6 has another decision"),
-        (5, lambda data: data["window"].update(rtt_s=[]), "no window of 4 hosts"),
-        (5, lambda data: data.update(state={"plan": 1}), "no state of a tuner"),
+        (5, lambda data: data["window"].update(rtt_s=[]), "not a window of 4 hosts"),
+        (5, lambda data: data.update(state={"plan": 1}), "not the state of a tuner"),
         (5, lambda data: data.update(state=3), "state is 3"),
     ],
 )

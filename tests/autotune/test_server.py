@@ -177,7 +177,7 @@ def message(**changes: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n".ljust(200), "no rank of this version"),
+        (b"GET / HTTP/1.1\r\n\r\n".ljust(200), "not a rank of this version"),
         (greeting("nobody", NONCE), "there is no job nobody here"),
     ],
 )
@@ -203,8 +203,8 @@ def test_who_knows_the_secret_and_misbehaves_is_dropped_alone() -> None:
         ([message(rank=RANKS)], "rank is 2, expected a whole number from 0 to 1"),
         ([message(ranks=3)], "ranks is 3, expected 2"),
         ([message(what="rule")], "what is"),
-        ([to_json(Ask(FIRST))], "does not say which one it is"),
-        ([message(), to_json(Ask(FIRST))], "no rank sends"),
+        ([to_json(Ask(FIRST))], "did not say which one it is"),
+        ([message(), to_json(Ask(FIRST))], "ranks do not send"),
         ([message(), to_json(replace(report(0, FIRST, RANKS), end=1 << 60))], "end is"),
     ]
     with serving({"job": Served(switching(RANKS), SECRET)}, said) as port:

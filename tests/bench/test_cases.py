@@ -38,7 +38,7 @@ def cases_of(
         orders=orders,
         workloads=[Workload(size, 0, 1) for size in sizes],
         slots=1,
-        filling=RankLayout([1] * 4, 4),
+        layout=RankLayout([1] * 4, 4),
         seed=1,
         time_limit_s=0.2,
     )
@@ -65,7 +65,7 @@ def test_every_client_runs_the_words_that_it_knows_or_its_usual_one(
 
 
 def test_a_word_that_no_client_knows_is_refused() -> None:
-    with pytest.raises(WrongUseError, match="engine and gloo cannot be told to run rabenseifner"):
+    with pytest.raises(WrongUseError, match="engine and gloo cannot run rabenseifner"):
         ways_of(["engine", "gloo"], ["rabenseifner"])
 
 
@@ -175,10 +175,10 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
         (["--client", "engine,nccl"], "--client 'nccl' is not known"),
         (["--client", "gloo,gloo"], "--client names one twice"),
         (["--client", "engine", "--algo", "ring,flat,ring"], "--algo names ring twice"),
-        (["--client", "mpich", "--algo", "ring,x"], "mpich cannot be told to run x"),
+        (["--client", "mpich", "--algo", "ring,x"], "mpich cannot run x"),
         (["--client", "gloo", "--size", "4,4 B"], "--size asks for a size twice"),
         (["--client", "engine", "--size", "4,6"], "--size 6 B is not a whole number of float32"),
-        (["--client", "engine", "-o", "{}"], "is the input, too"),
+        (["--client", "engine", "-o", "{}"], "is also the input"),
         (["--client", "engine", "--plan", "{}"], "expected a plink.plan file"),
     ],
 )

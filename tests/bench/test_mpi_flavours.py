@@ -63,7 +63,7 @@ def test_every_algorithm_can_be_forced_and_predicted(client: str, algorithm: str
 
 def test_open_mpi_is_not_let_loose_on_every_network() -> None:
     distant = replace(NETWORK, addresses=["192.168.0.2", "10.0.0.1", "10.0.0.2"])
-    with pytest.raises(PlinkError, match=r"10\.0\.0\.1 and 192\.168\.0\.2 .* than 0\.0\.0\.0/0"):
+    with pytest.raises(PlinkError, match=r"10\.0\.0\.1 and 192\.168\.0\.2 is 0\.0\.0\.0/0"):
         openmpi_settings(distant, "ring")
     wide = replace(NETWORK, addresses=["10.0.0.1", "10.200.0.1"])
     assert openmpi_settings(wide, "ring")["oob_tcp_if_include"].startswith("10.0.0.0/8,")

@@ -17,7 +17,7 @@ def resolve(
 ) -> list[NamedOrder]:
     sources = Sources(
         names=NAMES,
-        filling=RankLayout([1] * 4, 4),
+        layout=RankLayout([1] * 4, 4),
         seed=seed,
         solve=lambda: [1, 0, 2, 3],
         spread=lambda count: [[2, 3, 0, 1], [3, 2, 0, 1]][:count],
@@ -93,10 +93,10 @@ def test_names_in_a_list_may_have_slots_and_comments() -> None:
     assert names_in("# racks\n a slots=2\n\nb#c\nc\r\n") == ["a", "b", "c"]
 
 
-def sources_of(filling: RankLayout, listed: Sequence[str]) -> Sources:
+def sources_of(layout: RankLayout, listed: Sequence[str]) -> Sources:
     return Sources(
         names=NAMES,
-        filling=filling,
+        layout=layout,
         seed=1,
         solve=lambda: [3, 3, 1],
         spread=lambda _: [],

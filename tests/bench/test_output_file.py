@@ -69,16 +69,16 @@ def test_what_is_read_is_not_written_over(cluster: Path, orders: str) -> None:
     for output in (read, link):
         arguments = ["bench", str(cluster), "--orders", orders.format(names), "-o", str(output)]
         result = CliRunner().invoke(cli, arguments)
-        assert "is the input, too" in str(result.exception)
+        assert "is also the input" in str(result.exception)
         assert read.read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("option", "complaint"),
     [
-        (["--algo", "rabenseifner"], "gloo cannot be told to run rabenseifner"),
+        (["--algo", "rabenseifner"], "gloo cannot run rabenseifner"),
         (["--correlate", "--orders", "given"], "at least 10 orders, and these are 1"),
-        (["--plot", "{}"], "is the input, too"),
+        (["--plot", "{}"], "is also the input"),
     ],
 )
 def test_what_cannot_be_correlated_is_refused(

@@ -87,7 +87,7 @@ def test_a_note_about_the_diagonal(matrix: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (CSV, ["--unit", "ms"], "matrix.csv: row 1, column 1 says us, but --unit says ms"),
+        (CSV, ["--unit", "ms"], "matrix.csv: row 1, column 1 says us, but --unit ms was given"),
         (CSV.replace("us", "", 1), [], "matrix.csv: row 1, column 1 is empty"),
         (CSV.replace("50", "fast"), [], "row 2 ('a'), column 4 ('c'): 'fast' is not a number"),
         (CSV, ["-o", "absent/c.json"], "absent/c.json: there is no folder"),
@@ -116,7 +116,7 @@ def test_exports_that_cannot_be(matrix: Path, capsys: pytest.CaptureFixture[str]
     run(["import", "matrix.csv", "-o", "c.json"])
     assert run(["export", "c.json", "--percentile", "99"]) == 2
     assert capsys.readouterr().err == (
-        "error: c.json: holds no p99\nhint: choose a --percentile of p10\n"
+        "error: c.json: holds no p99\nhint: choose a percentile of p10\n"
     )
     Path("bare.json").write_text(
         '{"format": "plink.cluster", "version": 1, "hosts": [{"name": "a", "address": "a"}]}'
@@ -128,4 +128,4 @@ def test_exports_that_cannot_be(matrix: Path, capsys: pytest.CaptureFixture[str]
         "matrix\n"
     )
     assert run(["export", "matrix.csv"]) == 2
-    assert "matrix.csv: is no JSON\nhint: plink import reads CSV" in capsys.readouterr().err
+    assert "matrix.csv: is not JSON\nhint: plink import reads CSV" in capsys.readouterr().err

@@ -135,7 +135,7 @@ def test_statistics_are_no_plink_file(folder: Path) -> None:
     (folder / "s.json").write_text(statistics)
     done = plink(folder, "show", "s.json")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: s.json: is no plink file\nhint: ")
+    assert done.stderr.startswith("error: s.json: is not a plink file\nhint: ")
     for mode in json.loads(statistics)["modes"]:
         assert mode["rtt_us"] == round(mode["rtt_us"], 3)
 
@@ -236,7 +236,7 @@ def test_a_reader_that_leaves_is_no_error(folder: Path, arguments: list[str]) ->
     [
         (None, "x.json: No such file or directory", None),
         ("", "x.json: is empty", None),
-        ("us,a\na,0\n", "x.json: is no JSON", "plink import reads CSV"),
+        ("us,a\na,0\n", "x.json: is not JSON", "plink import reads CSV"),
         ('{"format": "pl', "x.json: not valid JSON", "the file may be cut short"),
         ("[]", "x.json: expected a JSON object, found a list", None),
         (
@@ -244,7 +244,7 @@ def test_a_reader_that_leaves_is_no_error(folder: Path, arguments: list[str]) ->
             "x.json: is a 'plink.tea' file",
             "cluster, order, plan and comparison files",
         ),
-        ("{}", "x.json: is no plink file", "cluster, order, plan and comparison files"),
+        ("{}", "x.json: is not a plink file", "cluster, order, plan and comparison files"),
         ('{"format": "plink.cluster", "version": 9}', "x.json: version 9 of", "reads version 1"),
         ('{"format": "plink.cluster", "version": 1}', "x.json: hosts is missing", None),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.measure.probing.nics import read_nics, refuse_unlisted, same_nics
+from plink.cli.probe_action import read_nics
+from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.tools.round_trips import DpdkOptions
 from probes.dpdk.nics import Nic, parse_nics
 from probes.errors import OptionError
 from probes.hosts.host import ListedHost
@@ -76,23 +79,27 @@ def test_a_wrong_line_is_named(line: str) -> None:
         parse_nics([str(SECOND), line], "nics")
 
 
+def resumed_nics(recorded: Mapping[str, object], **given: object) -> Sequence[Nic]:
+    return DpdkOptions.resumed(given, recorded, "c").nics
+
+
 def test_the_recorded_nics_are_used_again() -> None:
     recorded = {"nics": [str(FIRST), str(SECOND)]}
-    assert same_nics(recorded, (), "c") == (FIRST, SECOND)
-    assert same_nics(recorded, (FIRST, SECOND), "c") == (FIRST, SECOND)
-    assert same_nics({}, (), "c") == ()
+    assert resumed_nics(recorded) == (FIRST, SECOND)
+    assert resumed_nics(recorded, nics=(FIRST, SECOND)) == (FIRST, SECOND)
+    assert resumed_nics({}) == ()
 
 
 @pytest.mark.parametrize("recorded", [{}, {"nics": [str(FIRST)]}, {"nics": 3}, {"nics": [3]}])
 def test_other_nics_than_the_recorded_are_refused(recorded: dict[str, object]) -> None:
     with pytest.raises(WrongUseError, match=r"^c: "):
-        same_nics(recorded, (SECOND,), "c")
+        resumed_nics(recorded, nics=(SECOND,))
 
 
 def test_nics_of_no_listed_host_are_refused() -> None:
-    refuse_unlisted((FIRST,), [ListedHost("gpu1"), ListedHost("gpu2")])
+    ProbeRequest([ListedHost("gpu1"), ListedHost("gpu2")], options=DpdkOptions(nics=(FIRST,)))
     with pytest.raises(WrongUseError, match="gpu2 is not in the host list"):
-        refuse_unlisted((FIRST, SECOND), [ListedHost("gpu1")])
+        ProbeRequest([ListedHost("gpu1")], options=DpdkOptions(nics=(FIRST, SECOND)))
 
 
 def test_only_dpdk_takes_nics(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from forms import ANY, form_of
-from solvers.bottleneck.blocks import largest_block, largest_component
 from solvers.bottleneck.bottleneck_search import search_by_bottleneck
+from solvers.bottleneck.bound import largest_block, largest_component
 from solvers.bottleneck.used import Used
 from solvers.collectives.form import Form, RingForm
 from solvers.slots.layout import RankLayout

@@ -209,10 +209,10 @@ def test_no_value_anywhere_breaks_the_reader(place: tuple[Any, ...], value: obje
         (("hosts", 1, "port"), 65536, "whole number from 1 to 65535"),
         (("rtt", "reading"), "p90", "reading is 'p90', expected the name of a percentile"),
         (("rtt", "rtt_us"), {}, "reading is 'p10', expected the name of a percentile"),
-        (("rtt", "rtt_us", "p101"), [[0, 1], [1, 0]], "'p101' is no percentile"),
-        (("rtt", "rtt_us", "p10.0"), [[0, 1], [1, 0]], "'p10.0' is no percentile"),
-        (("rtt", "rtt_us", "pnan"), [[0, 1], [1, 0]], "'pnan' is no percentile"),
-        (("rtt", "rtt_us", "10"), [[0, 1], [1, 0]], "'10' is no percentile"),
+        (("rtt", "rtt_us", "p101"), [[0, 1], [1, 0]], "'p101' is not a percentile"),
+        (("rtt", "rtt_us", "p10.0"), [[0, 1], [1, 0]], "'p10.0' is not a percentile"),
+        (("rtt", "rtt_us", "pnan"), [[0, 1], [1, 0]], "'pnan' is not a percentile"),
+        (("rtt", "rtt_us", "10"), [[0, 1], [1, 0]], "'10' is not a percentile"),
         (("rtt", "rtt_us", "p10", 0, 1), -1, "expected null or a number from 0"),
         (("rtt", "rtt_us", "p10", 0, 1), 1e9, "expected null or a number from 0"),
         (("rtt", "rtt_us", "p10"), [[0]], "p10 has 1 rows, expected 2"),
@@ -225,9 +225,9 @@ def test_no_value_anywhere_breaks_the_reader(place: tuple[Any, ...], value: obje
         (("routes", "routes"), [], "route_of has numbers that point to no route"),
         (("routes", "routes", 0), ["a b"], "expected a list of addresses and nulls"),
         (("groups", 0, "hosts"), [], "expected at least one host"),
-        (("groups", 0, "hosts"), ["c"], "'c' is none of the hosts"),
-        (("groups", 1, "hosts"), ["a"], "'a' is grouped twice"),
-        (("groups", 1, "name"), "r1", "group 'r1' is there twice"),
+        (("groups", 0, "hosts"), ["c"], "'c' is not one of the hosts"),
+        (("groups", 1, "hosts"), ["a"], "'a' is in two groups"),
+        (("groups", 1, "name"), "r1", "group 'r1' is listed twice"),
         (("uplinks", "uplinks", 0, "send_gbit_s"), -1, "send_gbit_s is -1"),
         (("uplinks", "uplinks", 0, "send_is_lower_bound"), 1, "expected true or false"),
     ],
@@ -266,7 +266,7 @@ def test_a_missing_field_is_named_or_optional(place: tuple[Any, ...]) -> None:
     ("halves", "reason"),
     [
         ({"odd": [[None, 5.0], [5.0, None]]}, "even is missing"),
-        ({"odd": [[None, 5.0], [5.0, None]], "even": [[None] * 2] * 2}, "the lesser of the two"),
+        ({"odd": [[None, 5.0], [5.0, None]], "even": [[None] * 2] * 2}, "lesser of its two halves"),
         ([], "expected an object"),
     ],
 )
@@ -302,4 +302,4 @@ def test_a_percentile_that_is_not_there() -> None:
     np.testing.assert_array_equal(readings_at(rtt, 50.0, "c.json")[1], rtt.rtt_us[50.0])
     with pytest.raises(WrongUseError, match=r"c.json: holds no p99") as caught:
         readings_at(rtt, 99.0, "c.json")
-    assert caught.value.hint == "choose a --percentile of p10, p50"
+    assert caught.value.hint == "choose a percentile of p10, p50"

@@ -220,7 +220,7 @@ def test_no_content_breaks_the_parser(content: bytes) -> None:
         (b"", "is empty"),
         (b" \n", "is empty"),
         (b'{"format": "plink.clus', "not valid JSON"),
-        (b"\xff\xfe{}", "is no JSON"),
+        (b"\xff\xfe{}", "is not JSON"),
         (b'{"a": NaN}', "NaN is not a number"),
         (b'{"a": -Infinity}', "-Infinity is not a number"),
         (b"[" * 200_000, "too deeply nested"),
@@ -242,8 +242,8 @@ def test_what_is_not_an_object(content: bytes, reason: str) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ({}, "expected a plink.cluster file, found no plink file"),
-        ({"format": 1}, "found no plink file"),
+        ({}, "expected a plink.cluster file, found a file that is not plink's"),
+        ({"format": 1}, "found a file that is not plink's"),
         ({"format": "plink.order", "version": 1}, "found a 'plink.order' file"),
         ({"format": "plink.cluster"}, "version None of plink.cluster is not known here"),
         ({"format": "plink.cluster", "version": 2}, "version 2 of"),

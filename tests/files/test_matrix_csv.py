@@ -12,7 +12,7 @@ from plink.base.errors import WrongUseError
 from plink.files import cluster, document, matrix_csv
 from plink.files.measurement import Matrix
 from plink.files.rtt import MAX_RTT_US
-from plink.measure.importing.matrix import import_matrix
+from plink.measure.importing.csv_files import import_matrix
 
 NAMES = st.lists(
     st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=8).filter(
@@ -112,7 +112,7 @@ def test_where_the_unit_comes_from(corner: str, option: str | None, unit: str) -
         ("", None, "row 1, column 1 is empty"),
         ("host", None, "row 1, column 1 names no unit of time: 'host'"),
         ("Gbit/s", None, "holds bandwidths in Gbit/s"),
-        ("ms", "us", "row 1, column 1 says ms, but --unit says us"),
+        ("ms", "us", "row 1, column 1 says ms, but unit=us was given"),
     ],
 )
 def test_where_the_unit_stays_unknown(corner: str, option: str | None, reason: str) -> None:
@@ -128,7 +128,7 @@ def test_where_the_unit_stays_unknown(corner: str, option: str | None, reason: s
         ("\n\n", "is empty"),
         ("us\n", "row 1 names no hosts"),
         ("us;a;b\na;0;1\nb;1;0\n", "row 1 names no hosts"),
-        ("us,a,a\n", "row 1, column 3: host 'a' stands in column 2 too"),
+        ("us,a,a\n", "row 1, column 3: host 'a' is also in column 2"),
         ("us,a,\n", "row 1, column 3: '' is not a word"),
         ("us,a,b c\n", "row 1, column 3: 'b c' is not a word"),
         ("us,a,-b\n", "row 1, column 3: '-b' is not a word"),

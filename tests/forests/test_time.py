@@ -12,7 +12,7 @@ from forests.instances import busiest_link, forest_of, racks
 from plans.strategies import forests
 from plink.plans.measures import bytes_between
 from solvers.collectives import trees as one_tree
-from solvers.collectives.rings import ring_table
+from solvers.collectives.steps import ring_table
 from solvers.contention.network import make_network, with_every_host_grouped
 from solvers.contention.time import Clock
 from solvers.forests.kinds import double_tree, flat, ring, two_level

@@ -16,7 +16,7 @@
 #include "handshake.hpp"
 #include "mesh.hpp"
 
-using namespace plink::engine;
+using namespace plink::transport;
 
 namespace {
 

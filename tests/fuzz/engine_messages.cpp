@@ -14,7 +14,7 @@
 #include "control.hpp"
 #include "supervisor.hpp"
 
-using namespace plink::engine;
+using namespace plink::transport;
 
 namespace {
 

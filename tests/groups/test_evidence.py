@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers.groups.coverage import compared_share
+from solvers.groups.certainty import compared_share, host_probabilities
 from solvers.groups.dendrogram import by_average_linkage, by_profile
 from solvers.groups.evidence import EQUAL, LATENCIES, SPACE
 from solvers.groups.grouping import ALONE
 from solvers.groups.levels import LIKELY, cost, discover, primary
-from solvers.groups.membership import host_probabilities
 from solvers.groups.structure import best_structure, misfit
 
 

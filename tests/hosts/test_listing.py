@@ -132,14 +132,14 @@ def test_the_place_names_the_entry() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({}, "l.json: is no list of machines that plink knows"),
-        ({"items": 3}, "l.json: is no list of machines that plink knows"),
-        ({"items": [3]}, "l.json: items[0] is no object"),
-        ([{"colour": "red"}], "l.json: items[0] is no machine that plink knows"),
-        ({"Reservations": [{}]}, "l.json: is no list of machines that plink knows"),
+        ({}, "l.json: is not a list of machines that plink knows"),
+        ({"items": 3}, "l.json: is not a list of machines that plink knows"),
+        ({"items": [3]}, "l.json: items[0] is not an object"),
+        ([{"colour": "red"}], "l.json: items[0] is not a machine that plink knows"),
+        ({"Reservations": [{}]}, "l.json: is not a list of machines that plink knows"),
         ([{"privateIps": ""}], "l.json: items[0] has no name"),
         ([{"privateIps": "", "name": "-oProxyCommand=id"}], "l.json: items[0]: '-oProxyCommand"),
-        ([{"privateIps": "", "name": "a:b"}], "l.json: items[0]: 'a:b' is no host name"),
+        ([{"privateIps": "", "name": "a:b"}], "l.json: items[0]: 'a:b' is not a host name"),
         ([], "l.json: lists no host"),
     ],
 )

@@ -99,7 +99,7 @@ def test_the_best_of_several_runs_counts() -> None:
         ),
         (
             "# pair: a b\n# OSU MPI Allreduce Latency Test v5\n1 2.0\n",
-            "osu.log:2: 'Allreduce Latency' is no test of a pair",
+            "osu.log:2: 'Allreduce Latency' is not a test of a pair",
         ),
         (
             "# pair: a b\n# OSU MPI Latency Test v5\n# pair: a c\n",

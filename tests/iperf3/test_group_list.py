@@ -35,12 +35,12 @@ def test_groups_are_lines() -> None:
     [
         ("", "groups.txt: lists no group"),
         ("n01,n02", "groups.txt:1: has no colon after the name of a group"),
-        (": n01", "groups.txt:1: .* is no name of a group"),
-        ("-r: n01", "groups.txt:1: .* is no name of a group"),
+        (": n01", "groups.txt:1: .* is not the name of a group"),
+        ("-r: n01", "groups.txt:1: .* is not the name of a group"),
         ("\nr1:", "groups.txt:2: the group has no host"),
         ("r1: n01\nr2: n02\nr1: n03", "groups.txt:3: group r1 is already at groups.txt:1"),
         ("r1: n01\nr2: n[01-02]", "groups.txt:2: n01 is already in a group at groups.txt:1"),
-        ("r1: n[01-99]", "groups.txt:1: .*n09.* is none of the hosts of hosts.txt"),
+        ("r1: n[01-99]", "groups.txt:1: .*n09.* is not one of the hosts of hosts.txt"),
         ("r1: n[01", "groups.txt:1: a bracket is not closed"),
         ("r1: n01 and n02", "groups.txt:1: .*and.* after the host is not understood"),
     ],
@@ -74,7 +74,7 @@ def test_groups_come_from_a_cluster_file(tmp_path: Path) -> None:
     path = tmp_path / "c.json.gz"
     cluster_file.write(str(path), Cluster(hosts, groups=groups))
     assert read_groups(str(path), HOSTS, "hosts.txt") == groups
-    with pytest.raises(WrongUseError, match=r"n08.* is none of the hosts of hosts.txt"):
+    with pytest.raises(WrongUseError, match=r"n08.* is not one of the hosts of hosts.txt"):
         read_groups(str(path), HOSTS[:-1], "hosts.txt")
     cluster_file.write(str(path), Cluster(hosts))
     with pytest.raises(WrongUseError, match="holds no groups"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plink.measure.probing.collectors.uplinks import UplinkCollector
+from plink.measure.probing.uplink_collector import UplinkCollector
 from probes.uplinks.plan import Flow, plan_flows
 from probes.uplinks.samples import Exchange, Links
 

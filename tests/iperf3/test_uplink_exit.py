@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from plink.base.errors import EXIT_PARTIAL
-from plink.cli.uplinks_action import report_uplinks
+from plink.cli.probe_report import report_uplinks
 from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.measurement import Failure

@@ -115,7 +115,7 @@ def test_addresses_are_not_cut_at_dots(name: str) -> None:
 @pytest.mark.parametrize("address", ["$(id)", "10.0.0.1;id", "a b", "-x", "fe80::1%eth0"])
 def test_an_address_that_is_none_never_reaches_a_shell(name: str, address: str) -> None:
     hosts = [Host("a", address), Host("b", "10.0.0.2")]
-    message = f"{LAUNCHERS[name]} cannot reach rank 0 at {address!r}, which is no address"
+    message = f"{LAUNCHERS[name]} cannot reach rank 0 at {address!r}, which is not an address"
     assert str(refusal(name, hosts)) == message
     # Of another host only the interface is looked up, and only for an address.
     assert address not in FORMATS[name].render(hosts[::-1])

@@ -18,7 +18,7 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.optimize.orders.algorithms import algorithm_for
 from plink.optimize.orders.ordering import OrderRequest, find_order
-from solvers.exact.verdict import Engine
+from solvers.exact.prove import Engine
 from solvers.slots.layout import RankLayout
 
 QUICK_S = 0.4

@@ -133,7 +133,7 @@ def test_another_percentile(capsys):
     assert fifty.cost_us == pytest.approx(2 * ten.cost_us)
     assert (ten.solver.options["reading"], fifty.solver.options["reading"]) == ("p10", "p50")
     assert run(["order", "c.json", "--percentile", "99"]) == 2
-    assert "hint: choose a --percentile of p10, p50" in capsys.readouterr().err
+    assert "hint: choose a percentile of p10, p50" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("readings", [None, np.full((2, 2), np.nan)])

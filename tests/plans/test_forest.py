@@ -32,7 +32,7 @@ def test_arrays_are_as_the_engine_takes_them():
         ([1.0], [-1], [-1], "reduce_parents have shape"),
         ([1.0], np.empty((1, 0), dtype=int), np.empty((1, 0), dtype=int), "reduce_parents have"),
         ([1.0], [[-1]], [[-1, 0]], "broadcast_parents have shape"),
-        ([1.0], [[-1.5]], [[-1]], "reduce_parents are no whole numbers"),
+        ([1.0], [[-1.5]], [[-1]], "reduce_parents are not whole numbers"),
         ([1.0], [[-1]], [[1 << 40]], "broadcast_parents are beyond 32 bits"),
     ],
 )

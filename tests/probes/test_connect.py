@@ -83,7 +83,7 @@ def test_keys_of_other_kinds_are_let_in(sshd: Sshd, tmp_path: Path, kind: str) -
 def test_what_is_no_key(sshd: Sshd, tmp_path: Path) -> None:
     (tmp_path / "rubbish").write_text("nothing")
     error = refusal(sshd, sshd.options(), identity_files=(str(tmp_path / "rubbish"),))
-    assert "is no private SSH key" in str(error)
+    assert "is not a usable private SSH key" in str(error)
     error = refusal(sshd, sshd.options(), identity_files=(str(tmp_path / "none"),))
     assert "no SSH key to offer" in str(error)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from probes.echo import coordinator
+from probes.echo import coordinator, run_state
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
 from probes.rounds import round_robin
@@ -77,7 +77,7 @@ def test_an_agent_that_freezes_is_given_up(
     concurrency: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.3)
-    monkeypatch.setattr(coordinator, "_ANSWER_WITHIN_S", 1.5)
+    monkeypatch.setattr(run_state, "_ANSWER_WITHIN_S", 1.5)
     hosts = local_hosts(6)
     freeze = signal.SIGSTOP
     sink = ListSink(on_reading=lambda n: n == 4 and agent_of(hosts[2]).send_signal(freeze))
@@ -206,7 +206,7 @@ def test_a_late_schedule_is_waited_for() -> None:
 
 def test_a_coordinator_that_was_stopped_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.2)
-    monkeypatch.setattr(coordinator, "_ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr(run_state, "_ANSWER_WITHIN_S", 0.5)
     hosts = local_hosts(6)
     sink = ListSink(on_reading=lambda count: time.sleep(1.5) if count in (3, 12) else None)
     coordinator.measure(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probes.echo import coordinator
+from probes.echo import coordinator, run_state
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
 from probes.rounds import round_robin
@@ -149,7 +149,7 @@ def test_a_host_that_does_not_come_is_given_up(
     concurrency: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.3)
-    monkeypatch.setattr(coordinator, "_REPORT_WITHIN_S", 1.0)
+    monkeypatch.setattr(run_state, "_REPORT_WITHIN_S", 1.0)
     hosts, sink = disturbed_hosts(), ListSink()
     session: Any = hosts[FAULTY].session
     session.rewrite = lambda text: "" if text.startswith("again") else text

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from probes.echo import agents, coordinator
+from probes.echo import agents, coordinator, run_state
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
 from probes.rounds import round_robin
@@ -50,7 +50,7 @@ def run(
 ) -> Iterator[Callable[[str], tuple[ListSink, float]]]:
     """Measures four hosts of which one runs a command of its own; says how long it took."""
     monkeypatch.setattr(coordinator, "_BIND_WAIT_S", 2.0)
-    monkeypatch.setattr(coordinator, "_REPORT_WITHIN_S", 1.0)
+    monkeypatch.setattr(run_state, "_REPORT_WITHIN_S", 1.0)
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.5)
     monkeypatch.setattr(agents, "_EXIT_WAIT_S", 0.3)
     options = sshd.options()

@@ -13,11 +13,11 @@ import pytest
 from plink.cli import run as run_plink
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.measure.importing.matrix import import_matrix
-from plink.measure.probing import connecting, run
-from plink.measure.probing.adapters.base import ToolOptions
+from plink.measure.importing.csv_files import import_matrix
+from plink.measure.probing import request, run
+from plink.measure.probing.tools.base import Job
 from probes.reach import Reached
-from probes.samples import BandwidthReading, RttReading, Sink, Wanted
+from probes.samples import BandwidthReading, RttReading, Sink
 from probes.ssh.connect import Connector
 from probes.ssh.options import SshOptions
 from support.plink_command import read_json
@@ -28,9 +28,7 @@ HOSTS = [reached_host(number) for number in (1, 2, 3)]
 
 @pytest.fixture(autouse=True)
 def _hosts_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        connecting, "reach", lambda *_, **__: Reached(Connector(SshOptions()), HOSTS)
-    )
+    monkeypatch.setattr(request, "reach", lambda *_, **__: Reached(Connector(SshOptions()), HOSTS))
     set_tool(monkeypatch, "echo")
     set_tool(monkeypatch, "iperf3")
 
@@ -38,10 +36,8 @@ def _hosts_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def set_tool(monkeypatch: pytest.MonkeyPatch, name: str, *, stop_after: int = 100) -> None:
     """A tool that needs no host, and that the user stops after so many readings."""
 
-    def measure(
-        _hosts: object, wanted: Wanted, _rounds: object, options: ToolOptions, sink: Sink[Any]
-    ) -> None:
-        for number, (i, j) in enumerate(chain(sorted(wanted), further(options))):
+    def measure(job: Job[Any], sink: Sink[Any]) -> None:
+        for number, (i, j) in enumerate(chain(sorted(job.wanted), further(job))):
             if number == stop_after:
                 raise KeyboardInterrupt
             if name == "iperf3":
@@ -49,8 +45,8 @@ def set_tool(monkeypatch: pytest.MonkeyPatch, name: str, *, stop_after: int = 10
             else:
                 sink.reading(RttReading(i, j, 1, 1, dict.fromkeys((10.0, 50.0, 99.0), 5.0)))
 
-    def further(options: ToolOptions) -> Iterator[tuple[int, int]]:
-        while rounds := options.more():
+    def further(job: Job[Any]) -> Iterator[tuple[int, int]]:
+        while rounds := job.more():
             yield from (way for met in rounds for pair in met for way in (pair, pair[::-1]))
 
     monkeypatch.setitem(run.TOOLS, name, replace(run.TOOLS[name], measure=measure))
@@ -135,5 +131,5 @@ def test_a_cluster_file_is_no_host_list(tmp_path: Path, capsys: pytest.CaptureFi
     assert run_plink(["probe", str(out), "-o", str(tmp_path / "d.json")]) == 2
     assert capsys.readouterr().err == (
         f"error: {out}: is JSON, not a host list\n"
-        "hint: a cluster file is given with --resume, or with --check\n"
+        "hint: a cluster file is given with --resume, or to plink check\n"
     )

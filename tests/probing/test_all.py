@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
-from plink.measure.probing import connecting
+from plink.measure.probing import request
 from plink.measure.probing import uplinks as uplinks_run
 from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.tools.base import Job
 from probes.reach import Reached
-from probes.samples import HostLoss, RttReading, Sink, Wanted
+from probes.samples import HostLoss, RttReading, Sink
 from probes.ssh.connect import Connector
 from probes.ssh.options import SshOptions
 from probes.uplinks import tool
@@ -58,10 +60,8 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         played.connections += 1
         return Reached(Connector(SshOptions()), [reached_host(k + 1) for k in range(len(HOSTS))])
 
-    def measure_pairs(
-        _hosts: object, wanted: Wanted, _rounds: object, _options: object, sink: Sink[RttReading]
-    ) -> None:
-        for i, j in sorted(wanted):
+    def measure_pairs(job: Job[Any], sink: Sink[RttReading]) -> None:
+        for i, j in sorted(job.wanted):
             near = i % played.racks == j % played.racks
             us = (20.0 if near else 60.0) + random.uniform(0, 4)
             sink.reading(RttReading(i, j, 1, 1, dict.fromkeys((10.0, 50.0, 99.0), us)))
@@ -94,7 +94,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
                 rates = [(flow, 0.4 / len(flows)) for flow in flows]
                 sink.exchange(Exchange(group, turn.sends, rates, is_whole=True))
 
-    monkeypatch.setattr(connecting, "reach", reach)
+    monkeypatch.setattr(request, "reach", reach)
     monkeypatch.setitem(TOOLS, "echo", replace(TOOLS["echo"], measure=measure_pairs))
     monkeypatch.setattr(uplinks_run, "at_once", at_once)
     monkeypatch.setattr(uplinks_run, "measure_links", lambda *_, **__: None)

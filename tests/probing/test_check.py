@@ -1,4 +1,4 @@
-"""`plink probe --check`, `--rounds` and the autotuner's probing again, where a host has moved."""
+"""`plink check`, `--rounds` and the autotuner's probing again, where a host has moved."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Measured:
     file: Path
 
     def check(self, *options: object) -> Done:
-        return plink("probe", "--check", self.file, *ssh_options(self.lab), *options)
+        return plink("check", self.file, *ssh_options(self.lab), *options)
 
     def found(self, *options: object) -> tuple[int, dict[str, Any]]:
         done = self.check("--json", *options)
@@ -75,8 +75,8 @@ def test_a_host_that_moved_is_named(measured: Measured) -> None:
     away = next(rack for rack in sorted(set(racks.values())) if rack != home)
     measured.lab.lab("move", host, away)
     try:
-        code, found = measured.found("--rounds", "2")
-        done = measured.check("--rounds", "2")
+        code, found = measured.found("--partners", "2")
+        done = measured.check("--partners", "2")
     finally:
         measured.lab.lab("move", host, home)
     assert code == 4
@@ -98,7 +98,7 @@ def test_a_host_that_is_down_is_named_and_the_others_are_checked(
     down = measured.lab.names[3]
     config = tmp_path / "config"
     config.write_text(f"Host {down}\n  Port 9\n\n" + measured.lab.ssh_config.read_text())
-    done = plink("probe", "--check", measured.file, "-F", config, "--json", "--rounds", "2")
+    done = plink("check", measured.file, "-F", config, "--json", "--partners", "2")
     assert done.code == 3, done.stderr
     found = json.loads(done.stdout)
     assert not found["changed"]
@@ -115,8 +115,8 @@ def test_a_host_at_another_address_is_a_change(measured: Measured, tmp_path: Pat
     data["hosts"][2]["address"] = "10.1.2.3"
     other = tmp_path / "other.json"
     other.write_text(json.dumps(data))
-    options = (*ssh_options(measured.lab), "--json", "--rounds", "2")
-    done = plink("probe", "--check", other, *options)
+    options = (*ssh_options(measured.lab), "--json", "--partners", "2")
+    done = plink("check", other, *options)
     assert done.code == 4
     found = json.loads(done.stdout)
     assert found["addresses"] == [{"host": name, "file": "10.1.2.3", "now": address}]
@@ -138,8 +138,10 @@ def test_a_sample_can_be_extended_and_checked(measured: Measured, tmp_path: Path
     assert (more["options"]["rounds"], more["options"]["seed"]) == (4, 5)
     for before, after in zip(few["samples"], more["samples"], strict=True):
         assert all(new for old, new in zip(before, after, strict=True) if old)
-    done = plink("probe", "--check", file, *ssh_options(measured.lab))
+    # As it was written before there was `plink check`.
+    done = plink("probe", "--check", file, "--rounds", "4", *ssh_options(measured.lab))
     assert done.code == 0, done.stdout + done.stderr
+    assert f"note: this is now spelled: plink check {file}" in done.stderr
     assert plink(*run, "--resume", file, "--rounds", "all").code == 0
     rtt = read_json(file)["rtt"]
     assert sum(value is None for row in rtt["rtt_us"]["p10"] for value in row) == 5
@@ -203,7 +205,7 @@ def test_a_job_gets_the_groups_of_a_host_that_moved(
                     wait_for(lambda: partition_of_log(log) == partition(plan))
                     daemon.send_signal(signal.SIGUSR1)
                     wait_for(lambda: partition_of_log(log) == expected, TIMEOUT_S)
-                    # The first plan once more, with which ranks held still, and the new one.
+                    # The first plan once more, with which ranks paused, and the new one.
                     wait_for(lambda: min(state.plans) >= 2)
             finally:
                 daemon.kill()

@@ -1,4 +1,4 @@
-"""What `plink probe --check` and `--rounds` refuse before anything is sent."""
+"""What `plink check`, its older spelling and `--rounds` refuse before anything is sent."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ def imported(tmp_path: Path) -> Path:
     return file
 
 
-def test_what_no_tool_measured_cannot_be_measured_again(imported: Path) -> None:
-    done = plink_here("probe", "--check", imported)
+@pytest.mark.parametrize("spelling", [("check",), ("probe", "--check")])
+def test_what_no_tool_measured_cannot_be_measured_again(
+    imported: Path, spelling: tuple[str, ...]
+) -> None:
+    done = plink_here(*spelling, imported)
     assert done.code == 2
+    assert ("note: this is now spelled: plink check " in done.stderr) == (spelling != ("check",))
     assert "its round-trip times are of import, which cannot measure them again" in done.stderr
 
 
@@ -28,7 +32,7 @@ def test_a_file_without_round_trip_times_cannot_be_checked(tmp_path: Path) -> No
     file.write_text(
         '{"format": "plink.cluster", "version": 1, "hosts": [{"name": "a", "address": "a"}]}'
     )
-    done = plink_here("probe", "--check", file)
+    done = plink_here("check", file)
     assert done.code == 2
     assert "holds no round-trip times" in done.stderr
 
@@ -54,13 +58,13 @@ def test_what_the_file_says_is_not_said_again(option: tuple[str, ...], named: st
 def test_json_is_for_a_check() -> None:
     done = plink_here("probe", "hosts.txt", "-o", "c.json", "--json")
     assert done.code == 2
-    assert "--json goes with --check" in done.stderr
+    assert "--json goes with plink check" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("rounds", "complaint"),
     [
-        ("1", "1 round does not connect the hosts"),
+        ("1", "fewer than 2 rounds do not connect the hosts"),
         ("0", "0 round"),
         ("-3", "neither a number of rounds, auto nor all"),
         ("many", "neither a number of rounds, auto nor all"),

@@ -7,13 +7,11 @@ import pytest
 
 from plink.files.cluster import Cluster, Host
 from plink.files.measurement import FollowedSample, RoundSample, recorded_sample
-from plink.measure.probing.collectors.base import Run
-from plink.measure.probing.collectors.rtt import RttCollector
-from plink.measure.probing.following import Following
+from plink.measure.probing.collectors import Run
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
+from plink.measure.probing.meetings import Following, Visits, chosen_sample
 from plink.measure.probing.passes import PassOptions
-from plink.measure.probing.rounds import chosen_sample
-from plink.measure.probing.visiting import Visits
+from plink.measure.probing.rtt_collector import RttCollector
 from plink.optimize.groups.finding import GroupRequest, find_groups
 from probes.samples import PairLoss, RttReading
 from solvers.groups.agreement import adjusted_mutual_information

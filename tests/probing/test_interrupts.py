@@ -17,9 +17,10 @@ from plink.cli import probe_action
 from plink.cli.probe import command as probe_command
 from plink.cli.progress import StageProgress
 from plink.files import cluster as cluster_file
-from plink.measure.probing import connecting, run
+from plink.measure.probing import request, run
+from plink.measure.probing.tools.base import Job
 from probes.reach import Reached
-from probes.samples import PairLoss, RttReading, Sink, Wanted
+from probes.samples import PairLoss, RttReading, Sink
 from probes.ssh.connect import Connector
 from probes.ssh.options import SshOptions
 from support.reached import reached_host
@@ -37,7 +38,7 @@ def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]
     """Options of `plink probe` for two hosts that no connection is needed for."""
     hosts = [reached_host(1), reached_host(2)]
     monkeypatch.setattr(
-        connecting, "reach", lambda *_, **__: InterruptedClosing(Connector(SshOptions()), hosts)
+        request, "reach", lambda *_, **__: InterruptedClosing(Connector(SshOptions()), hosts)
     )
     listed = tmp_path / "hosts"
     listed.write_text("h1\nh2\n")
@@ -50,10 +51,8 @@ def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]
 
 
 def set_tool(monkeypatch: pytest.MonkeyPatch, *, silent: bool) -> None:
-    def measure(
-        _hosts: object, wanted: Wanted, _rounds: object, _options: object, sink: Sink[RttReading]
-    ) -> None:
-        for i, j in wanted:
+    def measure(job: Job[Any], sink: Sink[RttReading]) -> None:
+        for i, j in job.wanted:
             if silent:
                 sink.pair_lost(PairLoss(i, j, "no answer"))
             else:
@@ -66,7 +65,7 @@ def test_what_was_measured_is_written_before_connections_are_closed(
     two_hosts: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_tool(monkeypatch, silent=False)
-    assert probe_action.run_command(two_hosts, StageProgress()) == 0
+    assert probe_action.run_command(two_hosts, {}, StageProgress()) == 0
     cluster = cluster_file.read(two_hosts["output"])
     assert cluster.names == ["h1", "h2"]
 
@@ -81,7 +80,7 @@ def test_no_reading_replaces_no_file(
     output = Path(two_hosts["output"])
     output.write_text("a good one")
     with pytest.raises(PlinkError, match="no pair of hosts could be measured") as error:
-        probe_action.run_command(two_hosts, StageProgress())
+        probe_action.run_command(two_hosts, {}, StageProgress())
     assert error.value.exit_code == 1
     assert output.read_text() == "a good one"
     assert "h1 to h2: no answer" in capsys.readouterr().err

@@ -14,21 +14,12 @@ from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.rtt import RttMeasurement
-from plink.measure.probing.collectors.bandwidth import BandwidthCollector
-from plink.measure.probing.collectors.base import Run
-from plink.measure.probing.collectors.routes import RouteCollector
-from plink.measure.probing.collectors.rtt import RttCollector
-from plink.measure.probing.keeping import kept_cluster
-from plink.measure.probing.resume import (
-    hosts_of,
-    kept_hosts,
-    moved_hosts,
-    recorded_count,
-    recorded_passes,
-    refuse_to_drop,
-    same_interface,
-    same_network,
-)
+from plink.measure.listed import hosts_of
+from plink.measure.probing.collectors import BandwidthCollector, RouteCollector, Run
+from plink.measure.probing.resume import carried_over, kept_hosts, moved_hosts, refuse_to_drop
+from plink.measure.probing.resume_options import same_interface, same_network
+from plink.measure.probing.rtt_collector import RttCollector
+from plink.measure.probing.tools.base import recorded_count, recorded_passes
 from probes.hosts.host import ListedHost
 from probes.rounds import round_robin
 from probes.samples import BandwidthReading, RouteReading, RttReading
@@ -86,7 +77,7 @@ def test_a_host_that_is_down_gives_way_to_who_has_its_address() -> None:
 
 
 def test_readings_of_absent_hosts_stay_and_new_ones_find_their_place() -> None:
-    kept = kept_cluster(cluster(*NAMES).hosts, cluster("a", "c"), moved=())
+    kept = carried_over(cluster(*NAMES).hosts, cluster("a", "c"), moved=())
     # Host a is down: b and c take part, as hosts 0 and 1 of the run.
     collector = RttCollector(kept, [1, 2], [10.0])
     assert collector.missing(round_robin(2)) == {(0, 1), (1, 0)}
@@ -103,17 +94,17 @@ def test_a_host_at_another_address_loses_its_readings() -> None:
     hosts = [earlier.hosts[0], replace(earlier.hosts[1], address="10.9.9.9"), earlier.hosts[2]]
     moved = moved_hosts(hosts, earlier)
     assert moved == {"b": "10.0.0.98"}
-    collector = RttCollector(kept_cluster(hosts, earlier, moved), [0, 1, 2], [10.0])
+    collector = RttCollector(carried_over(hosts, earlier, moved), [0, 1, 2], [10.0])
     assert collector.missing(round_robin(3)) == {(0, 1), (1, 0), (1, 2), (2, 1)}
 
 
 def test_a_run_adds_to_what_other_tools_measured() -> None:
-    kept = kept_cluster(cluster(*NAMES).hosts, cluster(*NAMES), moved=())
-    bandwidths = BandwidthCollector(kept, [0, 1, 2], [10.0])
+    kept = carried_over(cluster(*NAMES).hosts, cluster(*NAMES), moved=())
+    bandwidths = BandwidthCollector(kept, [0, 1, 2])
     assert len(bandwidths.missing(round_robin(3))) == 6
     bandwidths.reading(BandwidthReading(2, 0, gbit_s=9.4, retransmits=None))
     both, _ = bandwidths.result(RUN)
-    routes = RouteCollector(both, [0, 1, 2], [10.0])
+    routes = RouteCollector(both, [0, 1, 2])
     routes.reading(RouteReading(0, 1, 2, ("10.0.0.1",)))
     routes.reading(RouteReading(0, 2, 2, ("10.0.0.1",)))
     routes.reading(RouteReading(1, 2, 1, ()))
@@ -132,7 +123,7 @@ def test_groups_that_lost_a_host_are_dropped_with_their_uplinks() -> None:
     uplinks = UplinkMeasurement(uplinks=[Uplink("x", 1.0, 1.0), Uplink("y", 2.0, 2.0)], tool="t")
     groups = [Group("x", ["a"]), Group("y", ["b", "c"])]
     earlier = replace(cluster(*NAMES), groups=groups, uplinks=uplinks)
-    kept = kept_cluster(earlier.hosts[:2], earlier, moved=())
+    kept = carried_over(earlier.hosts[:2], earlier, moved=())
     assert kept.groups == [groups[0]]
     assert kept.uplinks is not None
     assert kept.uplinks.uplinks == [uplinks.uplinks[0]]
@@ -142,7 +133,7 @@ def test_a_group_with_a_host_that_moved_is_kept_without_its_uplink() -> None:
     uplinks = UplinkMeasurement(uplinks=[Uplink("x", 1.0, 1.0), Uplink("y", 2.0, 2.0)], tool="t")
     groups = [Group("x", ["a"]), Group("y", ["b", "c"])]
     earlier = replace(cluster(*NAMES), groups=groups, uplinks=uplinks)
-    kept = kept_cluster(earlier.hosts, earlier, moved={"b": "10.9.9.9"})
+    kept = carried_over(earlier.hosts, earlier, moved={"b": "10.9.9.9"})
     assert kept.groups == groups
     assert kept.uplinks is not None
     assert kept.uplinks.uplinks == [uplinks.uplinks[0]]
@@ -199,13 +190,13 @@ def test_the_network_is_the_recorded_one() -> None:
     assert same_interface(recorded, None, "c") == same_interface(recorded, "eth1", "c") == "eth1"
     assert same_network({}, None, "c") is None
     assert same_interface({}, None, "c") is None
-    with pytest.raises(WrongUseError, match=r"with --network 10\.0\.0\.0/8, not 10.0.0.0/16"):
+    with pytest.raises(WrongUseError, match=r"with network 10\.0\.0\.0/8, not 10.0.0.0/16"):
         same_network(recorded, other, "c")
-    with pytest.raises(WrongUseError, match="c: was measured without --interface, not eth0"):
+    with pytest.raises(WrongUseError, match="c: was measured without interface, not eth0"):
         same_interface({}, "eth0", "c")
 
 
 @pytest.mark.parametrize("value", ["x", [1], {}, 1.5, 7.0, True, "10.0.0.1/8"])
-def test_a_recorded_network_that_is_none(value: object) -> None:
-    with pytest.raises(WrongUseError, match=r"options\.network is no network"):
+def test_a_recorded_network_that_is_not_valid(value: object) -> None:
+    with pytest.raises(WrongUseError, match=r"options\.network is not a network"):
         same_network({"network": value}, None, "c")

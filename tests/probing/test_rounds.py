@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from plink.base.errors import WrongUseError
 from plink.files.measurement import Measurement, RoundSample, recorded_sample
 from plink.measure.probing.limits import ALL_ROUNDS
-from plink.measure.probing.resume import same_sample
-from plink.measure.probing.rounds import advice, chosen_sample, directed_pairs, rounds_among
+from plink.measure.probing.meetings import advice, chosen_sample, directed_pairs, rounds_among
+from plink.measure.probing.resume_options import same_sample
 from probes.rounds import sampled_rounds
 
 NAMES = [f"n{i:02}" for i in range(20)]
@@ -75,7 +75,7 @@ def test_resuming_goes_on_with_the_sample_of_the_file() -> None:
     assert same_sample(before, None, None, "c") == {"rounds": 4, "seed": 7}
     assert same_sample(before, 8, None, "c") == {"rounds": 8, "seed": 7}
     assert same_sample(before, ALL_ROUNDS, 7, "c") == {"rounds": ALL_ROUNDS, "seed": 7}
-    with pytest.raises(WrongUseError, match="was measured with --seed 7, not 8"):
+    with pytest.raises(WrongUseError, match="was measured with seed 7, not 8"):
         same_sample(before, None, 8, "c")
     for whole in (None, Measurement(tool="echo")):
         assert same_sample(whole, 8, 3, "c") == {"rounds": 8, "seed": 3}
@@ -86,8 +86,8 @@ def test_many_hosts_are_told_of_the_rounds() -> None:
     (text,) = advice(1000, None, 32)
     assert text == (
         "all 999 rounds of 1,000 hosts are 999,000 directed pairs; "
-        "--rounds auto measures at most 50,000 of them, those that show groups, "
-        "--rounds 32 any 32,000"
+        "rounds=auto measures at most 50,000 of them, those that show groups, "
+        "rounds=32 any 32,000"
     )
     assert advice(1000, chosen_sample(1000, 32, 0), 32) == []
     assert advice(64, None, 32) == []

@@ -13,7 +13,7 @@ import pytest
 from benchkit.simulated import Behaviour, SimulatedProcess, simulated_reach
 from plink.cli import run as plink
 from plink.files import cluster as cluster_file
-from plink.measure.probing import connecting
+from plink.measure.probing import request
 from probes.reach import Reached
 from probes.rounds import sampled_rounds
 
@@ -29,7 +29,7 @@ def probe(
         reached.append(simulated_reach(listed, behaviour, seed=3))
         return reached[0]
 
-    monkeypatch.setattr(connecting, "reach", reach)
+    monkeypatch.setattr(request, "reach", reach)
     hosts, out = folder / "hosts", folder / "c.json"
     hosts.write_text("\n".join(f"10.9.0.{i}" for i in range(HOSTS)))
     code = plink(["probe", str(hosts), "-o", str(out), "--rounds", str(ROUNDS), *options])

@@ -2,20 +2,63 @@
 
 from __future__ import annotations
 
-import dataclasses
+import json
+import subprocess
+import sys
 
 import pytest
 
-from plink.measure.probing.adapters.base import ToolOptions
-from plink.measure.probing.limits import TOOL_NAMES, UPLINKS
+from plink.base.errors import WrongUseError
 from plink.measure.probing.tools import TOOLS
-
-
-def test_the_command_line_offers_every_tool() -> None:
-    assert (*TOOLS, UPLINKS) == TOOL_NAMES
+from plink.measure.probing.tools.round_trips import EchoOptions, FpingOptions
+from plink.measure.probing.tools.transfers import Iperf3Options, UplinkOptions
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_what_is_recorded_are_options(name: str) -> None:
-    known = {field.name for field in dataclasses.fields(ToolOptions)}
-    assert known.issuperset(TOOLS[name].options)
+def test_what_is_recorded_is_gone_on_with(name: str) -> None:
+    options = TOOLS[name].options
+    recorded = json.loads(json.dumps(options().recorded()))
+    assert options.resumed({}, recorded, "c.json").recorded() == recorded
+
+
+def test_listing_the_tools_imports_nothing_heavy() -> None:
+    program = "import sys, plink.measure.probing.tools; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd="/"
+    )
+    assert not {"numpy", "paramiko", "scipy"} & set(done.stdout.split())
+
+
+def test_more_passes_than_recorded_are_so_many_more() -> None:
+    recorded = EchoOptions(passes=5).recorded()
+    assert EchoOptions.resumed({"passes": 8}, recorded, "c").extra_passes == 3
+    assert EchoOptions.resumed({"passes": 4}, recorded, "c").extra_passes == 0
+    assert EchoOptions.resumed({}, recorded, "c") == EchoOptions(passes=5)
+    # A file from before there were passes.
+    assert EchoOptions.resumed({"passes": 8}, {"count": 9}, "c").extra_passes == 7
+    assert FpingOptions.resumed({}, {"count": 9}, "c") == FpingOptions(count=9)
+
+
+def test_other_transfers_than_recorded_do_not_compare() -> None:
+    recorded = Iperf3Options(duration_s=3, streams=2).recorded()
+    assert Iperf3Options.resumed({"duration_s": 5}, recorded, "c") == Iperf3Options(
+        duration_s=5, streams=2
+    )
+    with pytest.raises(WrongUseError, match="c: was measured with streams 2, not 4"):
+        Iperf3Options.resumed({"streams": 4}, recorded, "c")
+    with pytest.raises(WrongUseError, match="c: was measured without congestion, not reno"):
+        UplinkOptions.resumed({"congestion": "reno"}, UplinkOptions().recorded(), "c")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"duration_s": 0, "streams": 1},
+        {"duration_s": 1, "streams": True},
+        {"duration_s": 1, "streams": 1, "direction": "up"},
+        {"duration_s": 1, "streams": 1, "congestion": "; reboot"},
+    ],
+)
+def test_a_recorded_option_that_is_not_valid_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(WrongUseError, match=r"^c: options\.\w+ is not "):
+        Iperf3Options.resumed({}, wrong, "c")

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solvers.sampling.kinship import kinship
 from solvers.sampling.linkage import joined
 from solvers.sampling.matching import matched
 from solvers.sampling.scales import limits
-from solvers.sampling.two_steps import two_steps
+from solvers.sampling.third_hosts import kinship, two_steps
 
 
 def symmetric(values: np.ndarray) -> np.ndarray:

@@ -17,16 +17,9 @@ from solvers.collectives.form import RingForm
 from solvers.collectives.registry import find
 from solvers.orders import reference
 from solvers.ring.reference import ring_cost
-from solvers.slots.bound import least_cost
+from solvers.slots.bound import by_slot, slots_bound, subset_ring_bound
 from solvers.slots.layout import RankLayout
-from solvers.slots.ring_bound import subset_ring_bound
-from solvers.slots.slot_search import (
-    by_slot,
-    cost_with_slots,
-    over_hosts,
-    search_with_slots,
-    slots_bound,
-)
+from solvers.slots.slot_search import cost_with_slots, least_cost, over_hosts, search_with_slots
 
 ANY = ("ring", "tree", "chain", "folded", "uneven", "all pairs")
 

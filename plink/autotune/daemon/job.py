@@ -286,14 +286,14 @@ class Job:
         return [(None, plan)]
 
     def _write(self, now_s: float, write: Callable[[Journal], None]) -> None:
-        """Write down; where that is not possible any more, say so and go on without."""
+        """Record; if that is no longer possible, say so and go on without."""
         if self._journal is None:
             return
         try:
             write(self._journal)
         except PlinkError as error:
             self._journal = None
-            self.say(now_s, "log", f"nothing is written down from now on: {error}")
+            self.say(now_s, "log", f"nothing is logged from now on: {error}")
 
     def _remember(self, plan: NewPlan) -> None:
         self._known[plan.identity] = plan.forest

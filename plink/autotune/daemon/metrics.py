@@ -50,7 +50,7 @@ _COUNTERS: Sequence[tuple[str, str, Value]] = (
 
 
 class JobCollector(Collector):
-    """Of all jobs of a daemon.
+    """Collects the metrics of all jobs of a daemon.
 
     Args:
         jobs: their state, which may change meanwhile.
@@ -77,7 +77,7 @@ class JobCollector(Collector):
         yield from self._of_hosts()
         yield CounterMetricFamily(
             "plink_autotune_connections_dropped",
-            "Connections that were none of a job's ranks",
+            "Connections that were dropped: not a rank or viewer of a job",
             value=self._dropped(),
         )
 

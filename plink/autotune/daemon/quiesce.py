@@ -32,7 +32,7 @@ class Quiescer:
 
     def __init__(self, job: Job, send: Callable[[Job, Outgoing], None], timeout_s: float) -> None:
         self._job, self._send, self._timeout_s = job, send, timeout_s
-        # When it ends, by the monotonic clock; 0 where there is none. The measuring thread reads.
+        # When the pause ends, by the monotonic clock; 0 without one. The measuring thread reads it.
         self._until_s = 0.0
 
     @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """The daemon's sockets: ranks come, prove the secret, report, and are given plans.
 
-Who is attached proves the same secret, and is shown the job as often as it asks.
+A viewer proves the same secret, and is shown the job as often as it asks.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Served:
 
 
 class _Guest:
-    """A connection of a rank, or of who is attached, once it has proven the secret."""
+    """A connection of a rank or a viewer that has proven the secret."""
 
     def __init__(self, writer: asyncio.StreamWriter, channel: Channel) -> None:
         self.writer = writer
@@ -65,7 +65,7 @@ class _Guest:
 
 
 class Server:
-    """Of several jobs, each apart.
+    """Serves several jobs, each apart.
 
     Args:
         jobs: by name.
@@ -111,7 +111,7 @@ class Server:
             await self._serve(reader, writer, served.job, channel)
         except (ProtocolError, asyncio.TimeoutError) as error:
             self.dropped += 1
-            self._say(f"{peer}: dropped: {printable(str(error) or 'it says nothing')}")
+            self._say(f"{peer}: dropped: {printable(str(error) or 'it said nothing in time')}")
         except (OSError, asyncio.IncompleteReadError):
             pass  # It has gone.
         except asyncio.CancelledError:
@@ -129,7 +129,7 @@ class Server:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[Served, Channel]:
         if self._strangers >= _MOST_STRANGERS:
-            raise ProtocolError("too many connections have not said who they are")
+            raise ProtocolError("too many connections have not proven the secret yet")
         _keep_alive(writer)
         self._strangers += 1
         try:
@@ -175,7 +175,7 @@ class Server:
     def _seat(self, job: Job, guest: _Guest, message: Message) -> int:
         """The rank that has joined; an earlier connection of it has been given up."""
         if not isinstance(message, Join):
-            raise ProtocolError("a rank that does not say which one it is")
+            raise ProtocolError("a rank did not say which one it is")
         guests = self._guests[job.status.name]
         if message.rank in guests:
             guests.pop(message.rank).writer.transport.abort()
@@ -193,7 +193,7 @@ class Server:
         elif isinstance(message, Holding):
             job.paused(rank, message)
         else:
-            raise ProtocolError("a message that no rank sends")
+            raise ProtocolError("a message that ranks do not send")
 
     def send(self, job: Job, outgoing: Outgoing) -> None:
         """Send a job's ranks what they are to know."""

@@ -18,7 +18,7 @@ _MOST_EVENTS = 8
 
 
 def view(jobs: Sequence[JobStatus]) -> RenderableType:
-    """Of each job its throughput, the load of its hosts, and what happened last."""
+    """For each job its throughput, the load of its hosts, and what happened last."""
     return Group(*(part for job in jobs for part in _job(job)))
 
 

@@ -114,6 +114,6 @@ def most_by_host(reports: Sequence[Report], host_of: Sequence[int], name: str) -
 
 
 def _share(reports: Sequence[Report]) -> float:
-    """Of a window, an iteration; they need not end where the window does."""
+    """The share of an iteration in a window; iterations need not end where the window does."""
     seconds = float(np.mean([report.seconds for report in reports]))
     return min(1.0, float(iteration_seconds(reports).mean()) / seconds) if seconds else 0.0

@@ -48,7 +48,7 @@ class Change:
 
 @dataclass(frozen=True)
 class History:
-    """Of one run.
+    """One tuned run.
 
     Args:
         plan: that the first log began with.
@@ -119,7 +119,7 @@ class History:
         return float(sent.max() / sent.min()) if sent.min() > 0.0 else None
 
     def _median_s(self, windows: Sequence[int]) -> float | None:
-        """Of those that have the plan of the first."""
+        """The median of those windows that have the plan of the first."""
         of_plan = [each for each in windows if self.plans[each] == self.plans[windows[0]]]
         return float(np.median(self.iteration_s[of_plan])) if of_plan else None
 
@@ -134,7 +134,7 @@ def history_of(
         with_replay: to know what was believed; it takes as long as the decisions did.
 
     Raises:
-        ValueError: no logs, a plan that cannot be tuned, a state that is none.
+        ValueError: no logs, a plan that cannot be tuned, a state that is not valid.
     """
     rows: list[_Row] = []
     changes: list[Change] = []

@@ -17,7 +17,7 @@ _WINDOWS_A_STATE = 256
 
 
 class LogJournal:
-    """Writes every window and decision of one job down, within a size.
+    """Records every window and decision of one job, within a size.
 
     Args:
         path: of the log. Where tuning begins anew, so does the log; the old one is kept as `.1`.
@@ -32,7 +32,7 @@ class LogJournal:
         self._since_state = 0
 
     def begun(self, plan: Plan, decider: object) -> None:
-        """Begin a log; of another decider than the tuner there is none.
+        """Begin a log; only decisions of `Tuner` are logged.
 
         Raises:
             PlinkError: it cannot be written.

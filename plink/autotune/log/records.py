@@ -138,7 +138,7 @@ def read(path: str) -> tuple[Start, Iterator[Entry]]:
     """The beginning of a log, and its entries one by one; a last line that was cut is left out.
 
     Raises:
-        WrongUseError: not a log, at once or when an entry is none.
+        WrongUseError: not a log, at once; or an entry is not valid, when it is reached.
     """
     return parse(document.read_bytes(path), document.label(path))
 
@@ -158,7 +158,7 @@ def parse(content: bytes, source: str) -> tuple[Start, Iterator[Entry]]:
     """`read`, of a file's content; `source` is what messages call it.
 
     Raises:
-        WrongUseError: not a log, at once or when an entry is none.
+        WrongUseError: not a log, at once; or an entry is not valid, when it is reached.
     """
     lines = content.split(b"\n")
     start = _parse_start(document.parse(lines[0], source), source)
@@ -181,7 +181,7 @@ def _parse_entry(entry: Fields, hosts: int) -> Entry:
     try:
         measured = window_from_json(dict(window.values), hosts)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise WrongUseError(f"{window.place}: no window of {hosts} hosts ({error})") from None
+        raise WrongUseError(f"{window.place}: not a window of {hosts} hosts ({error})") from None
     state = entry.optional_object("state")
     return Entry(
         entry.number("now_s", 0.0, _MAX_NUMBER),

@@ -19,6 +19,12 @@ from plink.files import document
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
 
+# A job whose iterations reduce so much more or less is another one.
+_OTHER_SIZE = 1.2
+
+# Every run begins with plan 0: after so long it is assumed to be another run than the log's.
+_SAME_RUN_S = 600.0
+
 
 @dataclass(frozen=True)
 class Replayed:
@@ -62,13 +68,6 @@ def replay(start: Start, entries: Iterable[Entry]) -> Iterator[Replayed]:
         yield Replayed(entry, tuner.decide(entry.now_s, entry.window))
 
 
-# A job whose iterations reduce so much more or less is another one.
-_OTHER_SIZE = 1.2
-
-# Every run begins with plan 0: after so long it is taken for another run than the log's.
-_SAME_RUN_S = 600.0
-
-
 class UnusableLogError(Exception):
     """A log from which tuning cannot go on, and why."""
 
@@ -83,7 +82,7 @@ class ResumeState:
         forest: the newest plan.
         before: the plan before it, where no window shows that the newest was in force.
         windows: in the log.
-        last_s: when the last of them was; None where there is none.
+        last_s: when the last of them was; None if there are no windows.
         whole_bytes: of the log, without a last line that was cut.
         is_torn: whether there is one.
     """

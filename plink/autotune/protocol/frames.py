@@ -28,7 +28,7 @@ _HEAD_BYTES = _LENGTH.size + _PROOF_BYTES
 
 
 class ProtocolError(PlinkError):
-    """What no honest peer sends."""
+    """A peer sent something that no honest one sends."""
 
 
 class Channel:
@@ -56,14 +56,16 @@ class Channel:
         """The messages that are whole with these bytes.
 
         Raises:
-            ProtocolError: a frame is too large, not proven, or no JSON object.
+            ProtocolError: a frame is too large, not proven, or not a JSON object.
         """
         self._rest += received
         messages = []
         while len(self._rest) >= _HEAD_BYTES:
             (length,) = _LENGTH.unpack_from(self._rest)
             if length > MOST_BYTES:
-                raise ProtocolError(f"a message of {length} bytes, at most {MOST_BYTES} are taken")
+                raise ProtocolError(
+                    f"a message of {length} bytes, at most {MOST_BYTES} are allowed"
+                )
             if len(self._rest) < _HEAD_BYTES + length:
                 break
             proof = bytes(self._rest[_LENGTH.size : _HEAD_BYTES])
@@ -97,10 +99,10 @@ def _object(payload: bytes) -> dict[str, Any]:
     try:
         text = expander.decompress(payload, MOST_EXPANDED_BYTES)
         if not expander.eof or expander.unused_data:
-            raise ProtocolError("a message that is too large, or no whole archive")
+            raise ProtocolError("a message that is too large, or not a whole archive")
         value = json.loads(text)
     except (zlib.error, ValueError, RecursionError):
-        raise ProtocolError("a message that is no JSON") from None
+        raise ProtocolError("a message that is not JSON") from None
     if not isinstance(value, dict):
-        raise ProtocolError("a message that is no JSON object")
+        raise ProtocolError("a message that is not a JSON object")
     return value

@@ -26,6 +26,16 @@ FILE_VARIABLE = "PLINK_AUTOTUNE_SECRET_FILE"
 NONCE_BYTES = 32
 PROOF_BYTES = 32
 
+_MAGIC = b"plinktune\x02"
+_NAME_BYTES = 64
+
+GREETING_BYTES = len(_MAGIC) + _NAME_BYTES + NONCE_BYTES
+CHALLENGE_BYTES = NONCE_BYTES + PROOF_BYTES
+ANSWER_BYTES = PROOF_BYTES
+
+DEFAULT_JOB = "job"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
 _LEAST_BYTES = 16
 _MOST_BYTES = 4096
 
@@ -73,7 +83,7 @@ def make_secret(path: str) -> bytes:
 
 
 def proof(secret: bytes, role: str, job: str, nonces: bytes) -> bytes:
-    """What an end that knows the secret can say, and nobody else.
+    """What only an end that knows the secret can say.
 
     Args:
         secret: of the job.
@@ -100,17 +110,6 @@ def _checked(secret: bytes, source: str) -> bytes:
     return stripped
 
 
-_MAGIC = b"plinktune\x02"
-_NAME_BYTES = 64
-
-GREETING_BYTES = len(_MAGIC) + _NAME_BYTES + NONCE_BYTES
-CHALLENGE_BYTES = NONCE_BYTES + PROOF_BYTES
-ANSWER_BYTES = PROOF_BYTES
-
-DEFAULT_JOB = "job"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-
-
 def is_job_name(name: str) -> bool:
     """Letters, digits, `_`, `.` and `-`, 64 at most."""
     return len(name) <= _NAME_BYTES and _NAME.fullmatch(name) is not None
@@ -125,10 +124,10 @@ def parse_greeting(received: bytes) -> tuple[str, bytes]:
     """The job's name and the nonce.
 
     Raises:
-        ProtocolError: it is none.
+        ProtocolError: it is not a greeting of this version, or the name is not valid.
     """
     if len(received) != GREETING_BYTES or not received.startswith(_MAGIC):
-        raise ProtocolError("no rank of this version of plink")
+        raise ProtocolError("not a rank of this version of plink")
     name = received[len(_MAGIC) : -NONCE_BYTES].rstrip(b"\0").decode("ascii", "replace")
     if not is_job_name(name):
         raise ProtocolError("a job's name has letters, digits, '_', '.' and '-', at most 64")

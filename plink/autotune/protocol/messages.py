@@ -1,4 +1,4 @@
-"""What a rank and the daemon tell each other, as JSON objects; all hostile until parsed.
+"""The messages between a rank and the daemon, as JSON objects; all hostile until parsed.
 
 Ranks are numbered as in the plan file, whichever numbers the job gave them.
 """
@@ -33,7 +33,8 @@ _MOST_SECONDS = 1e9
 _MOST_WEIGHT = 1e9
 _MOST_DIGEST = (1 << 32) - 1
 
-# Of what is packed. Ranks are at most `MAX_RANKS`; whether parents make trees is checked later.
+# Types of packed arrays. There are at most `MAX_RANKS` ranks; that parents make trees is checked
+# later.
 _FIGURES = "<f4"
 _PARENTS = "<i2"
 
@@ -185,7 +186,7 @@ def from_json(data: Mapping[str, Any], ranks: int) -> Message:
         ranks: of the job.
 
     Raises:
-        ProtocolError: it is none.
+        ProtocolError: it is not a valid message.
     """
     fields = Fields(data, "a message")
     try:

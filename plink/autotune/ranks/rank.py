@@ -173,7 +173,7 @@ class TunedRank:
 
     @property
     def plan_number(self) -> int:
-        """Of the plan in force."""
+        """The number of the plan in force."""
         return self._in_force.identity.number
 
     def mark(self) -> None:

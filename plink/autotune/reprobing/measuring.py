@@ -19,19 +19,11 @@ from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import Failure
 from plink.files.rtt import RttMeasurement
 from plink.measure.listed import as_listed
-from plink.measure.probing.connecting import connected
-from plink.measure.probing.limits import UPLINKS
-from plink.measure.probing.request import DEFAULT_READING, ProbeRequest
-from plink.measure.probing.resume import (
-    recorded_count,
-    recorded_precision,
-    same_interface,
-    same_network,
-    same_sample,
-)
+from plink.measure.probing.request import ProbeRequest, connected
+from plink.measure.probing.resume_options import resumed
 from plink.measure.probing.run import ProbeResult, measure_pairs
 from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.transfers import TransferSettings
+from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from probes.errors import ProbesError
 from probes.hosts.host import ListedHost
@@ -186,25 +178,13 @@ class _Remeasurement:
     ) -> ProbeRequest:
         """As the measurement was made that there is."""
         if before is None or before.tool not in TOOLS:
-            return ProbeRequest(self._listed, None, ssh=self._ssh, earlier=earlier)
-        transfers = TransferSettings()
-        if isinstance(before, BandwidthMeasurement):
-            transfers = transfers.going_on(before.options, self._source)
-        sample = same_sample(before, None, None, self._source)
+            return ProbeRequest(self._listed, ssh=self._ssh, earlier=earlier)
         return ProbeRequest(
             self._listed,
             self._cluster.made_from,
-            tool=before.tool,
-            count=recorded_count(before.options),
-            precision_percent=recorded_precision(before.options),
-            reading=before.reading if isinstance(before, RttMeasurement) else DEFAULT_READING,
-            rounds=sample["rounds"],
-            seed=sample["seed"] or 0,
-            network=same_network(before.options, None, self._source),
-            interface=same_interface(before.options, None, self._source),
-            transfers=transfers,
             ssh=self._ssh,
             earlier=earlier,
+            **vars(resumed(self._cluster, self._source, before.tool, {})),
         )
 
     def _measure_rtt(self, reached: Reached) -> Regrouped:
@@ -243,9 +223,7 @@ class _Remeasurement:
     ) -> Cluster:
         request = replace(
             self.request(None, merging.without_uplinks(cluster, self.concerned)),
-            tool=UPLINKS,
-            groups=cluster.groups,
-            transfers=TransferSettings().going_on(before.options, self._source),
+            options=UplinkOptions.resumed({"groups": cluster.groups}, before.options, self._source),
             left_s=left_s,
         )
         found: list[UplinkResult] = []

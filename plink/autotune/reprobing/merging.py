@@ -36,7 +36,7 @@ def transfers_of(hosts: Collection[int], size: int) -> Mask:
     """(N, N) the pairs between which transfers show what these hosts' links carry.
 
     Those among them, for a flow may be slow whose hosts are not, and of each one with another host.
-    Transfers take a second each, and training holds still meanwhile.
+    Transfers take a second each, and training is paused meanwhile.
     """
     pairs = np.zeros((size, size), dtype=np.bool_)
     others = [host for host in range(size) if host not in hosts]

@@ -20,7 +20,7 @@ from plink.files.measurement import Matrix
 from plink.files.plan import Plan
 from plink.measure.drift.judge import judge, noise_ceilings
 from plink.measure.drift.sample import both_ways_us
-from plink.measure.probing.keeping import kept_cluster
+from plink.measure.probing.resume import carried_over
 from plink.model.capacity import capacity
 from plink.optimize.groups.finding import (
     DEFAULT_ELASTICITY,
@@ -32,7 +32,10 @@ from plink.optimize.groups.finding import (
 from plink.optimize.plans.candidates import Candidate
 from plink.optimize.plans.planning import PlanRequest, find_plan
 
-# A link that carries so many times as much as before, or as little, is another one.
+# Kinds of plans with masters that can be moved.
+_TUNABLE = ("flat", "2lha")
+
+# A link that carries so many times more or less than before has changed.
 _OTHER_RATE = 1.25
 
 
@@ -42,7 +45,7 @@ class Regrouped:
 
     Args:
         cluster: as it is now.
-        moved: names of hosts whose distances are others than before, beyond noise.
+        moved: names of hosts whose distances have changed beyond noise.
     """
 
     cluster: Cluster
@@ -50,7 +53,7 @@ class Regrouped:
 
 
 def regrouped(before: Cluster, after: Cluster, measured_us: Matrix | None) -> Regrouped:
-    """The cluster with the groups of now; those of before where no distance has changed.
+    """The cluster with its groups now: those of before if no distance has changed.
 
     Args:
         before: the cluster that there was.
@@ -76,10 +79,10 @@ def regrouped(before: Cluster, after: Cluster, measured_us: Matrix | None) -> Re
 
 
 def _with_moved(cluster: Cluster, moved: Sequence[str]) -> Cluster:
-    """The groups that there were, with the hosts that moved where they are near now.
+    """The groups as they were, but hosts that moved are put where they are near now.
 
-    Few hosts, or a busy network, may show no groups at all: the other hosts stay where they were. A
-    host that is as far from every group as groups are from each other is in none.
+    Few hosts, or a busy network, may show no groups at all, so the other hosts stay where they
+    were. A host that is as far from every group as groups are from each other is in no group.
     """
     if cluster.rtt is None:
         return cluster
@@ -155,19 +158,15 @@ def _request(cluster: Cluster) -> GroupRequest:
     )
 
 
-# Kinds of plans with masters that can be moved.
-_TUNABLE = ("flat", "2lha")
-
-
 @dataclass(frozen=True)
 class Replanned:
-    """What is to be done about a network that was measured again.
+    """The answer to what was measured again.
 
     Args:
         plan: the job's new one; None where the one that it has is good.
         reason: half a sentence.
-        is_confirmed: the plan that it has is good for a network that is another one, or of which
-            more is known.
+        is_confirmed: the network has changed, or more of it is known, and the plan that the job has
+            is good for it.
     """
 
     plan: Plan | None
@@ -194,7 +193,7 @@ def cluster_of(plan: Plan, cluster: Cluster) -> Cluster:
         Group(group.name, [name for name in group.hosts if name in ranks])
         for group in cluster.groups
     ]
-    kept = kept_cluster(hosts, cluster, moved=())
+    kept = carried_over(hosts, cluster, moved=())
     return replace(kept, groups=[group for group in groups if group.hosts])
 
 
@@ -208,7 +207,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
         moved: hosts whose distances have changed.
 
     Raises:
-        PlinkError: there is no plan, or hosts of the job are missing from the cluster.
+        PlinkError: no plan can be made, or hosts of the job are missing from the cluster.
     """
     then, now = cluster_of(plan, before), cluster_of(plan, after)
     rates = other_rates(then, now)
@@ -235,7 +234,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
 
 
 def _chosen(plan: Plan, candidates: Sequence[Candidate]) -> Candidate:
-    """Of the kinds that can be tuned: the job's own if it was wished for, else the quickest."""
+    """The quickest kind that can be tuned; the job's own kind if that was asked for."""
     tunable = [each for each in candidates if each.kind in _TUNABLE]
     predicted = {each.kind: each.time_s for each in plan.predicted if each.kind in _TUNABLE}
     is_wish = plan.kind not in predicted or predicted[plan.kind] > min(predicted.values())

@@ -105,7 +105,7 @@ def believe(
 
     A link that limited its flows to less than was believed is slow. One that carried more than was
     believed is faster, though no faster than the fastest of its kind: flows that come in bursts
-    would promise too much. Of the others nothing new is known.
+    would promise too much. About the others nothing new is known.
 
     Args:
         prior_bytes_s: (L,) what was believed before.
@@ -152,7 +152,7 @@ def _believe(prior_bytes_s: Floats, evidence: _Evidence, options: TunerOptions) 
 def reading_noise(windows: Sequence[Window], layout: Layout) -> float:
     """The standard deviation of a host's readings from window to window, as a share.
 
-    Of most hosts; what is out of line in some does not count.
+    It is the median over hosts, so that a few that are out of line do not count.
     """
     # Some hosts tell what most do.
     chosen = np.unique(np.linspace(0, layout.hosts - 1, min(layout.hosts, _SAMPLED)).astype(int))
@@ -170,6 +170,27 @@ def reading_noise(windows: Sequence[Window], layout: Layout) -> float:
         return 0.0
     deviation = np.std(busy_s[:, is_used], axis=0, ddof=1) / middle[is_used]
     return float(np.median(deviation))
+
+
+def describe_slow(belief: Belief, layout: Layout, options: TunerOptions) -> str:
+    """Which flows, hosts or uplinks are believed to be slow, as part of a decision's reason."""
+    if belief.slow_flows:
+        flows = [
+            f"{flow.sender} to {flow.receiver}, {flow.retransmissions} segments sent again"
+            for flow in belief.slow_flows[:4]
+        ]
+        return f"flows are slow whose hosts are not ({'; '.join(flows)})"
+    hosts = belief.hosts_bytes_s(layout)
+    usual = float(np.median(hosts))
+    slow = np.flatnonzero(hosts < usual * (1.0 - options.alike))
+    if len(slow):
+        named = ", ".join(f"{host} at {hosts[host] / usual:.0%}" for host in slow[:4].tolist())
+        return f"slow hosts: {named}" + (" and others" if len(slow) > 4 else "")
+    uplinks = belief.uplinks_bytes_s(layout)
+    is_slow = np.isfinite(uplinks) & (uplinks < np.median(uplinks) * (1 - options.alike))
+    if is_slow.any():
+        return f"slow uplinks: {', '.join(map(str, np.flatnonzero(is_slow).tolist()))}"
+    return "all hosts are alike"
 
 
 def _kinds(layout: Layout) -> list[Flags]:

@@ -24,7 +24,7 @@ from plink.autotune.tuner.interface import Floats, TunerOptions, Window, merged
 from plink.autotune.tuner.masters import Layout, Masters, normalised
 from plink.autotune.tuner.readings import Flags
 
-# Who is so near to the slowest has a part in how long it takes.
+# A host so near to the slowest has a part in how long an iteration takes.
 _NEAR_SLOWEST = 0.9
 
 # What the most and the least of several equal readings differ by, in times of what two may.
@@ -76,7 +76,7 @@ def host_times_s(window: Window, belief: Belief, layout: Layout) -> Floats:
 
 
 def blames(times_s: Floats, window: Window, options: TunerOptions) -> Floats:
-    """(H,) of each host."""
+    """(H,) the blame of each host."""
     loads = window.sent_bytes.sum(axis=1) + window.sent_bytes.sum(axis=0)
     blame: Floats = (
         options.blame_time_weight * times_s / times_s.mean()
@@ -95,7 +95,7 @@ def next_move(
     last: Move | None = None,
     held: Sequence[int] = (),
 ) -> Move | None:
-    """The next move, or None where there is none to be made.
+    """The next move, or None if there is nothing to gain.
 
     Args:
         masters: now.

@@ -20,12 +20,12 @@ class TunerOptions:
     Args:
         sudden_change: of the iteration time against its baseline, that calls for a look at the plan
             (Luo 2020, §4.2.3: 20 %).
-        noise_multiple: a change is none within so many deviations of a quiet baseline.
+        noise_multiple: a change has to exceed so many deviations of the baseline.
         confirming_windows: in a row that have to say the same before anything follows.
         learning_windows: that make a baseline.
         trial_windows: by which a new plan is judged.
-        alike: rates that differ by less are taken for equal, since readings of equal links do; more
-            where readings differ more.
+        alike: rates that differ by less count as equal, as readings of equal links differ; it is
+            raised where readings are noisier.
         least_gain: of the iteration time that a new plan has to promise.
         least_gain_home: the same, of the plan that the job came with.
         least_kept: of what it promised, that a new plan has to keep.
@@ -103,8 +103,8 @@ def median_s(windows: Sequence[Window]) -> float:
 def merged(windows: Sequence[Window]) -> Window:
     """Several windows of one plan as one.
 
-    Of each flow's busy times the mean without the least and the greatest, which is the median of
-    three: one window of three or more may be wrong. All else is the latest.
+    A flow's busy time is the mean without the least and the greatest, which is the median of
+    three: one window of three or more may be wrong. All else is from the latest.
 
     Raises:
         ValueError: no windows.
@@ -128,7 +128,7 @@ def merged(windows: Sequence[Window]) -> Window:
 
 
 class Action(Enum):
-    """What a decision does."""
+    """What kind of decision it is."""
 
     WAIT = "wait"
     QUICKTUNE = "quicktune"
@@ -139,7 +139,7 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class Decision:
-    """A new plan or none, and why.
+    """A new plan, or None, and why.
 
     Args:
         action: what is done.
@@ -147,7 +147,7 @@ class Decision:
         plan: the number of the plan in force from now on; a new one where there is a forest.
         masters: of that plan.
         forest: the new plan, checked; None where nothing changes.
-        hosts: those that a re-probe is asked for.
+        hosts: those that should be probed again.
     """
 
     action: Action

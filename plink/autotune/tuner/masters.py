@@ -54,7 +54,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Masters:
-    """Who is a master of how much.
+    """Which share of the buffer each group and host is a master of.
 
     Args:
         of_groups: (G,) the share of the buffer whose GM is in each group; the sum is 1.
@@ -101,10 +101,10 @@ def layout_of(forest: Forest, host_of: Sequence[int], group_of: Sequence[int]) -
 
 
 def masters_of(forest: Forest, layout: Layout) -> Masters:
-    """Who is a master of how much in a forest of that layout (`layout_of`).
+    """The masters of a forest of that layout (`layout_of`).
 
     Raises:
-        NoMastersError: it is of another one.
+        NoMastersError: the forest is of another layout.
     """
     trees = _over_hosts(forest.reduce_parents, layout)
     lms = None if trees is None else _masters_of_groups(trees, layout)
@@ -122,7 +122,7 @@ def forest_of(masters: Masters, layout: Layout) -> Forest:
     """The checked forest in which each host is a master of its share.
 
     Raises:
-        BrokenForestError: shares that are none.
+        BrokenForestError: the shares make no valid forest.
     """
     shares = MasterShares(masters.of_groups, masters.of_hosts, 0.0)
     routes = with_masters(layout.group_of, shares)

@@ -1,6 +1,6 @@
-"""What was tried and failed, which hosts go up and down, which flows were slow.
+"""Which plans failed, which hosts go up and down, which flows were slow.
 
-None of it is tried again at once: a plan that avoids a slow flow does not show when it is well.
+They are not tried again at once: a plan that avoids a slow flow does not show when it recovers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What flows say about the links that they cross: each host's two directions, each group's two.
 
 A link that limits its flows keeps all of them busy at the same time and until the end, so that it
-carries their bytes in the time in which they were busy. Of a link that does not, the same quotient
-says little: its flows wait for other ends, or come in bursts. So each reading comes with how much
+carries their bytes in the time in which they were busy. For a link that does not, the quotient says
+little: its flows wait for other ends, or come in bursts. So each reading comes with how much
 of its bytes belongs to flows that were busy about as long as those of the busiest link.
 
 How long a link was busy is the mean of its flows without the quarter of its bytes that was busy
@@ -31,7 +31,7 @@ _QUARTER = 0.25
 
 @dataclass(frozen=True)
 class Readings:
-    """Of L links: hosts sending, hosts receiving, then groups sending and receiving if several.
+    """Readings of L links: hosts sending, hosts receiving, then groups likewise if several.
 
     Args:
         rate_bytes_s: (L,) what each carried while it was busy; NaN where nothing crossed it.

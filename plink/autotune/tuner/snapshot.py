@@ -16,7 +16,7 @@ from plink.autotune.tuner.memory import Failure, Turn
 from plink.autotune.tuner.trigger import Baseline
 from plink.autotune.tuner.tuner import Trial, Tuner
 
-# Infinity is no JSON.
+# JSON has no infinity.
 _UNLIMITED = -1.0
 
 _MOST_TIMES = 1000
@@ -54,15 +54,15 @@ def to_json(tuner: Tuner) -> Json:
 
 
 def restore(tuner: Tuner, state: Json) -> None:
-    """Give a new tuner that state, with which it can decide whatever comes.
+    """Give a new tuner that state.
 
     Raises:
-        ValueError: it is none, or of a job with other hosts or groups.
+        ValueError: the state is not valid, or of a job with other hosts or groups.
     """
     try:
         _restore(tuner, state)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"no state of a tuner ({type(error).__name__}: {error})") from None
+        raise ValueError(f"not the state of a tuner ({type(error).__name__}: {error})") from None
 
 
 def _restore(tuner: Tuner, state: Json) -> None:
@@ -125,7 +125,7 @@ def window_from_json(data: Json, hosts: int) -> Window:
     """The window that `window_to_json` wrote.
 
     Raises:
-        ValueError, KeyError, TypeError, OverflowError: it is none of so many hosts.
+        ValueError, KeyError, TypeError, OverflowError: it is not a window of that many hosts.
     """
     flows = (hosts, hosts)
     iteration_s = _array(data["iteration_s"], len(data["iteration_s"]))

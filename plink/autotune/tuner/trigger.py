@@ -15,7 +15,7 @@ import numpy as np
 
 from plink.autotune.tuner.interface import TunerOptions
 
-# Of a normal distribution, the standard deviation as a multiple of the MAD.
+# The standard deviation of a normal distribution as a multiple of its MAD.
 _DEVIATIONS_PER_MAD = 1.4826
 
 
@@ -36,7 +36,7 @@ def learn(medians_s: Sequence[float]) -> Baseline:
     """The baseline of these windows.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are no windows.
     """
     if not medians_s:
         raise ValueError("no windows to learn from")

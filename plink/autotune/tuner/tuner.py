@@ -16,6 +16,7 @@ import numpy as np
 from plink.autotune.tuner.bandwidth import (
     Belief,
     believe,
+    describe_slow,
     first_belief,
     hosts_bytes_s,
     reading_noise,
@@ -34,7 +35,7 @@ _NOISE_MULTIPLE = 3.0
 
 @dataclass(frozen=True)
 class Trial:
-    """A plan that has to show that it is no worse.
+    """A plan on trial: it has to show that it is not worse than the one before.
 
     Args:
         before: the masters to go back to.
@@ -50,7 +51,7 @@ class Trial:
 
 
 class Tuner:
-    """Of one job.
+    """Tunes one job.
 
     Args:
         forest: of the plan in force.
@@ -145,7 +146,7 @@ class Tuner:
         return all(abs(window.median_s / usual_s - 1.0) <= allowed for window in latest)
 
     def _react(self, now_s: float, baseline: Baseline) -> Decision:
-        """To a sudden change."""
+        """Answer a sudden change."""
         windows = self.recent[-self.options.confirming_windows :]
         took_s = median_s(windows)
         changed = f"iterations take {100 * change(baseline, took_s):+.1f} %"
@@ -178,24 +179,26 @@ class Tuner:
         self.memory.saw(now_s, belief.slow_flows, self.options)
         is_home = masters is self.home
         trial = Trial(self.masters, took_s, 0.0 if is_home else gain)
+        slow = describe_slow(belief, self.layout, self.options)
         reason = (
-            f"{changed}, {self._slow(belief)}: {'the first plan' if is_home else 'new shares'}, "
+            f"{changed}, {slow}: {'the first plan' if is_home else 'new shares'}, "
             f"{100 * gain:.0f} % less expected"
         )
         decision = self._install(now_s, trial, masters, Action.QUICKTUNE, reason)
         return replace(decision, hosts=self._to_be_probed(belief))
 
     def _resign(self, belief: Belief, changed: str, took_s: float) -> Decision:
-        """Iterations have changed, and no plan would help: this is what they take now."""
+        """Accept what iterations take now: they have changed, and no plan would help."""
         self._settle(belief, took_s)
         hosts = self._to_be_probed(belief)
         if hosts:
-            reason = f"{changed}, {self._slow(belief)}: to be probed again"
+            slow = describe_slow(belief, self.layout, self.options)
+            reason = f"{changed}, {slow}: to be probed again"
             return Decision(Action.REPROBE, reason, self.plan, self.masters, hosts=hosts)
         return self._wait(f"{changed}, and no plan would change that")
 
     def _to_be_probed(self, belief: Belief) -> Sequence[int]:
-        """The hosts at the ends of slow flows; who probes knows which were probed in vain."""
+        """The hosts at the ends of slow flows, also those that were probed lately."""
         return sorted({host for flow in belief.slow_flows for host in (flow.sender, flow.receiver)})
 
     def _judge(self, now_s: float, trial: Trial) -> Decision:
@@ -246,7 +249,7 @@ class Tuner:
 
     @property
     def _deviation(self) -> float:
-        """Of an iteration time by chance, as a share of it."""
+        """By how much an iteration time varies by chance, as a share of it."""
         return 0.0 if self.baseline is None else self.baseline.deviation
 
     def _quicktuned(self, now_s: float, belief: Belief) -> Masters:
@@ -291,7 +294,7 @@ class Tuner:
         return None if is_left_alone else move
 
     def _with_avoided(self, now_s: float, belief: Belief) -> Belief:
-        """With the flows that were slow lately, and may be unused since."""
+        """The belief with the flows added that were slow lately, and may be unused since."""
         seen = {(flow.sender, flow.receiver) for flow in belief.slow_flows}
         avoided = [
             flow
@@ -301,7 +304,7 @@ class Tuner:
         return replace(belief, slow_flows=[*belief.slow_flows, *avoided])
 
     def _trusted(self, now_s: float) -> Floats:
-        """(H,) no limit, but for hosts that go up and down the lowest rate they had."""
+        """(H,) no limit; for hosts that go up and down, the lowest rate that they had."""
         most = np.full(self.layout.hosts, np.inf)
         for host, rate_bytes_s in self.memory.damped(now_s, self.options).items():
             most[host] = rate_bytes_s
@@ -334,31 +337,11 @@ class Tuner:
         return Decision(action, reason, self.plan, masters, forest)
 
     def _settle(self, belief: Belief, took_s: float) -> None:
-        """What there is now is the rule from now on."""
+        """Make what there is now the rule from now on."""
         self.rates_bytes_s = belief.rate_bytes_s
         self.baseline = Baseline(took_s, self._deviation)
         self.trial = None
         self.recent = []
-
-    def _slow(self, belief: Belief) -> str:
-        """Which hosts and groups are believed to be slower than usual, for a reason."""
-        if belief.slow_flows:
-            flows = [
-                f"{flow.sender} to {flow.receiver}, {flow.retransmissions} segments sent again"
-                for flow in belief.slow_flows[:4]
-            ]
-            return f"flows are slow whose hosts are not ({'; '.join(flows)})"
-        hosts = belief.hosts_bytes_s(self.layout)
-        usual = float(np.median(hosts))
-        slow = np.flatnonzero(hosts < usual * (1.0 - self.options.alike))
-        if len(slow):
-            named = ", ".join(f"{host} at {hosts[host] / usual:.0%}" for host in slow[:4].tolist())
-            return f"slow hosts: {named}" + (" and others" if len(slow) > 4 else "")
-        uplinks = belief.uplinks_bytes_s(self.layout)
-        is_slow = np.isfinite(uplinks) & (uplinks < np.median(uplinks) * (1 - self.options.alike))
-        if is_slow.any():
-            return f"slow uplinks: {', '.join(map(str, np.flatnonzero(is_slow).tolist()))}"
-        return "all hosts are alike"
 
     def _wait(self, reason: str) -> Decision:
         return Decision(Action.WAIT, reason, self.plan, self.masters)

@@ -170,12 +170,12 @@ class MpiClient:
                 host.session.run("true", timeout_s=_ANSWER_LIMIT_S)
             except HostError as error:
                 return HostError(host.name, f"stopped answering during a launch ({error})")
-        told = "" if ended is None else ended.stdout + ended.stderr
-        if ended is None or is_timeout(told):
+        printed = "" if ended is None else ended.stdout + ended.stderr
+        if ended is None or is_timeout(printed):
             return PlinkError(
                 f"a launch with {self._tools.mpirun} did not end within {limit_s:g} s"
             )
-        return explain(self._tools.mpirun, ended.status, told, hostnames)
+        return explain(self._tools.mpirun, ended.status, printed, hostnames)
 
 
 def _check_hostnames(hosts: Sequence[RemoteHost]) -> None:

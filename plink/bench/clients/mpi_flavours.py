@@ -22,7 +22,7 @@ _OPENMPI_ALGORITHMS = {"recursive-doubling": 3, "ring": 4, "segmented-ring": 5, 
 # What the library's own decision would pass; a forced algorithm gets none by itself.
 _SEGMENT_BYTES = {"segmented-ring": 1 << 20}
 
-# MPICH 4.0 knows no blocking ring: its blocking allreduce is told to run the non-blocking one,
+# MPICH 4.0 knows no blocking ring: its blocking allreduce is made to run the non-blocking one,
 # which has a ring. A name that a version does not know makes MPI_Init fail, aloud.
 _MPICH_ALGORITHMS = {
     "ring": {
@@ -136,8 +136,8 @@ def openmpi_settings(network: TrafficNetwork, algorithm: str) -> dict[str, str]:
     if covering.prefixlen < _LEAST_PREFIX:
         low, high = min(network.addresses, key=_number), max(network.addresses, key=_number)
         raise PlinkError(
-            f"Open MPI is told one network for all hosts, and {low} and {high} have none in "
-            f"common that is smaller than {covering}",
+            f"Open MPI takes one network for all hosts, and the smallest one with {low} and "
+            f"{high} is {covering}",
             "give the hosts traffic addresses in one network (plink probe --network)",
         )
     local = ipaddress.ip_address(network.local_address)

@@ -201,31 +201,31 @@ def check_order(report: MpiReport, expected: Sequence[str]) -> None:
             )
 
 
-def is_timeout(told: str) -> bool:
+def is_timeout(printed: str) -> bool:
     """Whether the program ended by its own alarm, by what the launcher printed."""
-    return _SIGALRM.search(told) is not None
+    return _SIGALRM.search(printed) is not None
 
 
-def explain(launcher: str, status: int, told: str, hostnames: Sequence[str]) -> PlinkError:
+def explain(launcher: str, status: int, printed: str, hostnames: Sequence[str]) -> PlinkError:
     """One sentence for a launcher that failed.
 
     Args:
         launcher: its name.
         status: its exit status.
-        told: all that it printed.
+        printed: all that it printed, on both streams.
         hostnames: the host name of each rank.
     """
     for pattern in _DEATHS:
-        match = pattern.search(told)
+        match = pattern.search(printed)
         if match is not None:
             reason = " ".join(match["reason"].split()).rstrip(".")
             return PlinkError(f"{match['host']}: its MPI rank ended ({reason})")
-    match = _ABORT.search(told)
+    match = _ABORT.search(printed)
     if match is not None and int(match["rank"]) < len(hostnames):
-        stack = _STACK.findall(told)
+        stack = _STACK.findall(printed)
         reason = stack[-1].strip() if stack else "it said no more"
         return PlinkError(f"{hostnames[int(match['rank'])]}: MPI gave up there ({reason[:200]})")
-    lines = [line.strip() for line in told.splitlines() if not line.startswith(_PREFIX)]
+    lines = [line.strip() for line in printed.splitlines() if not line.startswith(_PREFIX)]
     brief = " ".join([line for line in lines if not _NOISE.match(line)][:3])
     brief = " ".join(brief.split())[:300] or "it said nothing"
     return PlinkError(f"{launcher} ended with status {status}: {brief}")

@@ -70,7 +70,7 @@ def render(
 
 
 def usage_of(name: str, file: str, ranks: int | None) -> str:
-    """The command that uses `file`, of the format `name`, for so many ranks or for RANKS."""
+    """The command that uses `file`, of the format `name`; no `ranks` leaves RANKS to the reader."""
     if name in TOPOLOGIES:
         return TOPOLOGIES[name].usage_of(file)
     return FORMATS[name].usage_of(file, ranks)

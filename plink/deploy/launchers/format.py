@@ -37,7 +37,7 @@ class Format:
     adjacent_because: str | None = None
 
     def usage_of(self, file: str, ranks: int | None) -> str:
-        """The command that uses `file`, for so many ranks; None leaves RANKS to the reader."""
+        """The command that uses `file`, for `ranks` ranks; None leaves RANKS to the reader."""
         return filled(self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file})
 
 
@@ -113,7 +113,7 @@ def check_adjacent(hosts: Sequence[Host], found: Format) -> None:
             raise WrongUseError(
                 f"{found.name} cannot take the ranks of {host.name!r} apart: "
                 f"{found.adjacent_because}",
-                "plink order without --interleave keeps them together",
+                "an order without interleave=True keeps them together",
             )
         seen.add(host.name)
 
@@ -127,7 +127,7 @@ def in_rank_order(hosts: Sequence[Host], groups: Sequence[Group], reader: str) -
     if not groups:
         raise WrongUseError(
             f"{reader} needs groups of hosts, and the file has none",
-            "plink probe --tool uplinks --groups GROUPS writes them into a cluster file",
+            "plink group finds them and writes them into a cluster file",
         )
     group_of = {name: group.name for group in groups for name in group.hosts}
     members: dict[str, list[str]] = {}

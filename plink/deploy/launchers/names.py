@@ -1,4 +1,4 @@
-"""Names and addresses that may stand in a launcher's file, and in a line for a shell.
+"""Names and addresses that are safe in a launcher's file, and in a line for a shell.
 
 A cluster file may hold any text as a name: what launchers, SSH or a shell would read as
 something else than a name is refused here.
@@ -21,7 +21,7 @@ _HINT = "rename the host in the cluster file; an alias in the SSH configuration 
 
 
 def check_names(hosts: Sequence[Host], launcher: str, *, ipv6: bool = True) -> None:
-    """Refuse names that are no host names.
+    """Refuse names that are not host names.
 
     Args:
         hosts: the hosts in rank order.
@@ -49,7 +49,7 @@ def master_address(hosts: Sequence[Host], launcher: str) -> str:
     """
     address = hosts[0].address
     if not is_address(address) and not _NAME.fullmatch(address):
-        reason = f"{launcher} cannot reach rank 0 at {_brief(address)}, which is no address"
+        reason = f"{launcher} cannot reach rank 0 at {_brief(address)}, which is not an address"
         raise WrongUseError(reason, "correct the host's address in the cluster file")
     return address
 

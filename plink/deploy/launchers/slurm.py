@@ -1,4 +1,4 @@
-"""Slurm: SLURM_HOSTFILE, which fixes ranks, and the topology files, which say who is near.
+"""Slurm: SLURM_HOSTFILE, which fixes ranks, and topology files, which say what is near.
 
 SLURM_HOSTFILE has one line per task, and only the arbitrary distribution obeys it (srun(1),
 --distribution=arbitrary). Hosts stand under their node names (NodeName in slurm.conf).
@@ -94,7 +94,7 @@ def _base_size(groups: Sequence[Group]) -> int:
 
 HOSTFILE = Format(
     name="slurm",
-    about="Slurm: SLURM_HOSTFILE for srun's arbitrary distribution, one line a task",
+    about="Slurm: SLURM_HOSTFILE for srun's arbitrary distribution, one line per task",
     usage="SLURM_HOSTFILE=$(realpath FILE) srun --distribution=arbitrary -n RANKS PROGRAM",
     render=render_hostfile,
 )

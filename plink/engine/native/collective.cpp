@@ -10,11 +10,6 @@ std::uint16_t folded(std::uint64_t hash) {
 
 }  // namespace
 
-std::string mismatch_text(std::uint64_t collective) {
-    return "its collective " + std::to_string(collective) +
-           " has another length, type, operation or plan than here";
-}
-
 Collective::Collective(std::uint64_t its_number, std::shared_ptr<const Schedule> its_schedule,
                        void* its_data, Op its_op, int its_ranks)
     : number(its_number),

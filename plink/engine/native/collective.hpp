@@ -15,9 +15,6 @@
 
 namespace plink::engine {
 
-/// What a rank says of a peer whose call differs from its own.
-std::string mismatch_text(std::uint64_t collective);
-
 /// How far a chunk has come on this rank. Only the worker that owns the chunk touches it.
 struct ChunkState {
     std::uint32_t children_left = 0;  ///< whose contribution is not added yet

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bytes.hpp"
+#include "transport.hpp"
 
 namespace plink::engine {
 

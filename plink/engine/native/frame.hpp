@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "bytes.hpp"
+#include "transport.hpp"
 
 namespace plink::engine {
 

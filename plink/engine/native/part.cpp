@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "control.hpp"
 #include "kernels.hpp"
 
 namespace plink::engine {

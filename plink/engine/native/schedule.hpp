@@ -11,6 +11,7 @@
 #include "bytes.hpp"
 #include "deal.hpp"
 #include "forest.hpp"
+#include "transport.hpp"
 #include "types.hpp"
 
 namespace plink::engine {

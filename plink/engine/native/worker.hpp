@@ -15,15 +15,6 @@
 
 namespace plink::engine {
 
-/// Who is told of it.
-class Complaints {
-  public:
-    virtual void complain(Cause cause, int peer, const std::string& what) = 0;
-
-  protected:
-    ~Complaints() = default;
-};
-
 /// One connection to every peer, and a thread. It carries its chunks of every collective.
 ///
 /// At any time at most one thread *drives* the worker, which means that all it has but what

@@ -124,7 +124,7 @@ def common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> flo
 
 
 def nearer_to_file(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
-    """Of two new readings the one nearer to the file's, so that only what lasts is a change.
+    """The one of two new readings that is nearer to the file's: only what lasts is a change.
 
     Args:
         file_us, first_us, second_us: (N, N) in µs, NaN where not measured, the new ones without

@@ -41,7 +41,9 @@ def import_mpigraph(
     """
     if size_bytes is not None:
         hint = "mpiGraph is told its one size when it runs"
-        raise WrongUseError(f"{source}: does not tell sizes apart, so --size has no use", hint)
+        raise WrongUseError(
+            f"{source}: does not tell sizes apart, so that no size can be chosen", hint
+        )
     lines = text_of(content, source).split("\n")
     # What the destination received counts; the sender may only have filled buffers.
     for title, word in (("Recv", "from"), ("Send", "to")):

@@ -1,6 +1,6 @@
 """Logs of NVIDIA's nccl-tests, each run on two hosts (NVIDIA/nccl-tests, doc/PERFORMANCE.md).
 
-The log says which hosts its ranks are on. Of a row count the out-of-place columns: the bus
+The log says which hosts its ranks are on. The out-of-place columns of a row count: the bus
 bandwidth, in 10^9 bytes a second, is what a direction of the link carried; the time of
 sendrecv_perf is that of one message each way at once.
 """
@@ -15,13 +15,15 @@ from plink.base.errors import WrongUseError
 from plink.base.size import format_size
 from plink.base.text import counted
 from plink.files.cluster import Cluster
-from plink.measure.importing.messages import Message, bandwidth_of, round_trip_us
 from plink.measure.importing.pairs import (
     LeftOut,
+    Message,
     PairReading,
+    bandwidth_of,
     checked_name,
     cluster_of,
     number,
+    round_trip_us,
     text_of,
 )
 
@@ -72,7 +74,7 @@ def import_nccl_tests(
     Args:
         content: of the log.
         source: what errors call it.
-        percentile: what the times are taken for.
+        percentile: the percentile that the times stand for.
         size_bytes: of the messages whose bandwidth counts; None for the greatest of any size.
 
     Raises:

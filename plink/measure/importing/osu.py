@@ -14,8 +14,16 @@ from dataclasses import dataclass, field
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
 from plink.files.cluster import Cluster
-from plink.measure.importing.messages import Message, bandwidth_of, round_trip_us
-from plink.measure.importing.pairs import PairReading, checked_name, cluster_of, number, text_of
+from plink.measure.importing.pairs import (
+    Message,
+    PairReading,
+    bandwidth_of,
+    checked_name,
+    cluster_of,
+    number,
+    round_trip_us,
+    text_of,
+)
 
 TOOL = "osu"
 _GBIT_PER_MB = 8e6 / 1e9
@@ -55,7 +63,7 @@ def import_osu(
     Args:
         content: of the log.
         source: what errors call it.
-        percentile: what the times are taken for.
+        percentile: the percentile that the times stand for.
         size_bytes: of the messages whose bandwidth counts; None for the greatest of any size.
 
     Raises:
@@ -85,7 +93,7 @@ def _runs(text: str, source: str) -> Sequence[_Run]:
             kind = _KINDS.get(found[1].lower())
             if kind is None:
                 hint = "plink reads osu_latency, osu_bw and osu_bibw"
-                raise WrongUseError(f"{place}: {found[1][:60]!r} is no test of a pair", hint)
+                raise WrongUseError(f"{place}: {found[1][:60]!r} is not a test of a pair", hint)
             if pair is None:
                 raise WrongUseError(f"{place}: it is not said which hosts this run was on", _HINT)
             runs.append(_Run(kind, *pair, place))

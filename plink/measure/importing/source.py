@@ -7,11 +7,10 @@ from dataclasses import replace
 from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.measure.importing.matrix import import_matrix
+from plink.measure.importing.csv_files import import_matrix, import_pair_list, is_pair_list
 from plink.measure.importing.mpigraph import import_mpigraph, is_mpigraph
 from plink.measure.importing.nccl_tests import import_nccl_tests, is_nccl_tests
 from plink.measure.importing.osu import import_osu, is_osu
-from plink.measure.importing.pair_list import import_pair_list, is_pair_list
 
 _LOGS = (
     (is_mpigraph, import_mpigraph),
@@ -30,20 +29,23 @@ def import_measurement(
         content: of the file.
         source: what errors call it.
         unit: of the numbers of a CSV matrix that names none.
-        percentile: which percentile of a pair's samples the times are taken for.
+        percentile: which percentile of a pair's samples the times stand for.
         size: bytes of the messages whose bandwidth counts; None for the greatest of any size.
 
     Raises:
-        WrongUseError: it is none of them.
+        WrongUseError: it is none of these.
     """
     for is_log, read in _LOGS:
         if is_log(content):
             if unit is not None:
-                raise WrongUseError(f"{source}: is no CSV matrix", "--unit is for a matrix")
+                raise WrongUseError(
+                    f"{source}: is not a CSV matrix", "only the numbers of a matrix have a unit"
+                )
             found = read(content, source, percentile, size)
             return replace(found, made_from=document.digest(content))
     if size is not None:
         raise WrongUseError(
-            f"{source}: is no benchmark's output", "--size is for what tells message sizes apart"
+            f"{source}: is not a benchmark's output",
+            "a size is for output that tells message sizes apart",
         )
     return import_matrix(content, source, unit=unit, percentile=percentile)

@@ -16,15 +16,16 @@ from plink.files.rtt import RttMeasurement
 from plink.measure.drift.judge import Judgement
 from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Pair
-from plink.measure.probing.collectors.base import Run
-from plink.measure.probing.collectors.rtt import RttCollector
-from plink.measure.probing.connecting import connected
+from plink.measure.probing.collectors import Run
+from plink.measure.probing.meetings import Visits
 from plink.measure.probing.passes import PassOptions
-from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.request import ProbeRequest, connected
 from plink.measure.probing.resume import moved_hosts
-from plink.measure.probing.run import tool_options
+from plink.measure.probing.rtt_collector import RttCollector
+from plink.measure.probing.run import job_for
 from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.visiting import Visits
+from plink.measure.probing.tools.round_trips import RttOptions
+from probes.errors import OptionError
 from probes.reach import Reached
 from probes.rounds import disjoint_rounds
 
@@ -116,7 +117,7 @@ class _Again:
         self._progress = progress
         self._cluster = Cluster(cluster.hosts)
         place = {name: index for index, name in enumerate(cluster.names)}
-        # Of each reached host, its index in the file.
+        # The index in the file of each reached host.
         self._places = [place[host.name] for host in reached.hosts]
         present = [
             replace(cluster.hosts[index], address=host.address)
@@ -137,10 +138,12 @@ class _Again:
 
     def measure(self, pairs: Sequence[Pair]) -> Matrix:
         """Both directions of these pairs, (N, N) in µs, NaN elsewhere and where one failed."""
-        request = self._request
-        options = tool_options(request, self._reached.hosts)
+        request, tool = self._request, TOOLS[self._request.tool]
+        options = request.options
+        if not isinstance(options, RttOptions) or tool.measure is None:
+            raise OptionError(f"{tool.name} does not measure round-trip times")
         collector = RttCollector(
-            self._cluster, self._places, request.percentiles, on_settled=self._progress.step
+            self._cluster, self._places, options.percentiles, on_settled=self._progress.step
         )
         index = {place: i for i, place in enumerate(self._places)}
         # Both lists have the hosts in the file's order, so that the lower index stays in front.
@@ -155,9 +158,8 @@ class _Again:
             PassOptions(options.passes, options.precision_percent, seed=request.seed),
             on_pass=lambda number, total: self._progress.stage(f"pass {number}", total),
         )
-        options = replace(options, more=visits.more)
         began = time.monotonic()
-        TOOLS[request.tool].measure(self._reached.hosts, wanted, rounds, options, collector)
+        tool.measure(job_for(request, self._reached.hosts, wanted, rounds, visits), collector)
         self.seconds += time.monotonic() - began
         self.failures += collector.failures
         _, measurement = collector.result(Run(request.tool, {}, "", 0.0, ()))

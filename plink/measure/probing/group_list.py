@@ -31,7 +31,8 @@ def read_groups(path: str, hosts: Collection[str], listed_in: str) -> list[Group
         listed_in: where those are listed, for errors.
 
     Raises:
-        WrongUseError: a line that is none, a group or a host twice, a host that is not listed.
+        WrongUseError: a line is not valid, a group or a host stands there twice, or a host is not
+            listed.
     """
     source = document.label(path)
     content = document.read_bytes(path)
@@ -64,7 +65,7 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
         if not colon:
             raise WrongUseError(f"{place}: has no colon after the name of a group", _HINT)
         if not is_word(name):
-            raise WrongUseError(f"{place}: {brief(name)} is no name of a group: {WORD}", _HINT)
+            raise WrongUseError(f"{place}: {brief(name)} is not the name of a group: {WORD}", _HINT)
         if name in groups:
             raise WrongUseError(f"{place}: group {name} is already at {groups[name][0]}")
         members = _members(listed, place)
@@ -125,4 +126,4 @@ def _of_topology(text: str, source: str, hosts: Collection[str], listed_in: str)
 def _check_host(host: str, place: str, hosts: Collection[str], listed_in: str) -> None:
     if host not in hosts:
         hint = "a group holds hosts by the names that the host list has for them"
-        raise WrongUseError(f"{place}: {brief(host)} is none of the hosts of {listed_in}", hint)
+        raise WrongUseError(f"{place}: {brief(host)} is not one of the hosts of {listed_in}", hint)

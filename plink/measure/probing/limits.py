@@ -1,22 +1,9 @@
-"""Numbers that the command line shows without importing what measures."""
+"""Numbers that bound what may be asked for."""
 
-# The keys of plink.measure.probing.tools.TOOLS, and what measures groups instead of pairs.
-UPLINKS = "uplinks"
-DEFAULT_TOOL = "echo"
-TOOL_NAMES = ("echo", "dpdk", "fping", "trace", "iperf3", UPLINKS)
-# Probes per direction of a pair, each time it meets, where the user does not say
-# (docs/benchmarks/probing.md).
-DEFAULT_COUNTS = {"echo": 100, "dpdk": 100, "fping": 10, "trace": 3}
-# How often a pair meets at most; those of the other tools meet once.
-DEFAULT_PASSES = {"echo": 5, "dpdk": 5, "fping": 2}
-MAX_PASSES = 100
-# Pairs whose passes disagree by no more meet twice.
-DEFAULT_PRECISION_PERCENT = 2.0
 MAX_COUNT = 10_000
-DEFAULT_MAX_HOPS = 30
-DEFAULT_REMOTE_PYTHON = "python3"
+MAX_PASSES = 100
 
-# Of a transfer with iperf3.
+# Transfers with iperf3.
 MAX_DURATION_S = 60
 MAX_STREAMS = 32
 DIRECTIONS = ("each", "both")
@@ -27,8 +14,8 @@ ALL_ROUNDS = 1 << 32
 FOLLOWED_ROUNDS = 0
 EXAMPLE_ROUNDS = 32
 
-# How often a pair meets for --check.
+# How often a pair meets when a file is checked.
 CHECK_PASSES = 2
-# Partners of a host that --check measures again. With 4 near and 4 other ones every host that was
+# Partners of a host that a check measures again. With 4 near and 4 other ones every host that was
 # moved was found, and every rack whose uplink changed as one group (tests/drift).
 CHECK_PARTNERS = 8

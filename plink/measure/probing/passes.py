@@ -29,7 +29,7 @@ _ALWAYS_ALLOWED = 8
 # Both directions of a pair go the same way there and back: where they differ by more than this
 # share, one of them was measured at bad moments only.
 _MOST_APART = 0.1
-# Of what is more urgent than any disagreement.
+# The urgency of what comes before any disagreement.
 _OWED, _HINGE = 2e9, 1e9
 
 
@@ -42,7 +42,7 @@ class PassOptions:
         precision_percent: a pair whose passes disagree by no more is left alone; 0 for all passes
             of all pairs.
         extra: whole passes beside those that pairs had before the run.
-        seed: decides who is measured next to whom in time.
+        seed: decides which pairs are measured close together in time.
     """
 
     most: int
@@ -164,7 +164,7 @@ class Passes:
         return kept.reshape(urgency.shape)
 
     def _again(self, lost: Mask, count: Counts) -> Mask:
-        """Of the pairs that were lost in the first pass, those worth a second try.
+        """The pairs lost in the first pass that are worth a second try.
 
         That is where both hosts were heard by others, and at most as many as there are hosts: a
         silent one is waited for.

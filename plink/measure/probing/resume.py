@@ -1,193 +1,100 @@
-"""Going on with an earlier measurement: what it must have in common, and what is kept of it."""
+"""Resume state: what a run begins with, and what it keeps of an earlier one."""
 
 from __future__ import annotations
 
-import ipaddress
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster, Host, Unreachable
-from plink.files.document import finite_number
-from plink.files.measurement import FollowedSample, Measurement, recorded_sample
-from plink.files.rtt import RttMeasurement
-from plink.measure.listed import as_listed
-from plink.measure.probing.limits import FOLLOWED_ROUNDS, MAX_COUNT, MAX_PASSES
-from plink.measure.probing.request import STANDARD_PERCENTILES
-from plink.measure.probing.tools import TOOLS
-from probes.hosts.address import IPNetwork, is_address
+from plink.files.groups import UplinkMeasurement
+from plink.files.measurement import SAMPLE_OPTIONS, Failure, Measurement, Sample
+from plink.measure.probing.collectors import Run
+from plink.measure.probing.request import ProbeRequest
+from probes.hosts.address import is_address
 from probes.hosts.host import ListedHost
+from probes.reach import Reached, ReachedHost
 
 
-def check_resumable(
-    earlier: Cluster, source: str, *, tool: str, reading: float
-) -> Measurement | None:
-    """The measurement to go on with, or None where the file holds none of the tool's quantity.
+@dataclass(frozen=True)
+class ResumeState:
+    """What is known before anything is measured.
 
-    Raises:
-        WrongUseError: it was made in another way, so that the readings would not compare.
+    Args:
+        cluster: the hosts that were reached now or measured earlier, and what is kept of that.
+        absent: those of them that could not be reached now.
+        moves: what a reader should know of hosts at other addresses than before.
     """
-    measurement = earlier.measured(TOOLS[tool].collector.quantity)
-    if measurement is None:
-        return None
-    if measurement.tool != tool:
-        hint = "measure anew into another file with -o"
-        if measurement.tool in TOOLS:
-            hint = f"use --tool {measurement.tool}, or {hint}"
-        raise WrongUseError(f"{source}: was measured with {measurement.tool}, not {tool}", hint)
-    if isinstance(measurement, RttMeasurement):
-        _check_percentiles(measurement, source, reading)
-    return measurement
+
+    cluster: Cluster
+    absent: Sequence[Failure]
+    moves: Sequence[str]
 
 
-def _check_percentiles(rtt: RttMeasurement, source: str, reading: float) -> None:
-    wanted = {*STANDARD_PERCENTILES, reading}
-    if rtt.reading != reading or set(rtt.rtt_us) != wanted:
-        raise WrongUseError(
-            f"{source}: was measured at percentile {rtt.reading:g}, not {reading:g}",
-            f"use --percentile {rtt.reading:g}",
-        )
-
-
-def recorded_count(options: Mapping[str, Any]) -> int | None:
-    """The probes per direction and meeting that a measurement records, if it does.
-
-    Before there were passes, a meeting with a precision was so long at most, and mostly shorter.
-    """
-    count = options.get("count")
-    if recorded_passes(options) is None and recorded_precision(options):
-        return None
-    return count if type(count) is int and 1 <= count <= MAX_COUNT else None
-
-
-def recorded_passes(options: Mapping[str, Any]) -> int | None:
-    """How often pairs met at most, by what a measurement records; None before there were passes."""
-    passes = options.get("passes")
-    return passes if type(passes) is int and 1 <= passes <= MAX_PASSES else None
-
-
-def recorded_precision(options: Mapping[str, Any]) -> float | None:
-    """The precision in per cent that a measurement records, if it does."""
-    precision_percent = finite_number(options.get("precision_percent"))
-    if precision_percent is None or not 0.0 <= precision_percent <= 100.0:
-        return None
-    return precision_percent
-
-
-def same_network(
-    options: Mapping[str, Any], given: IPNetwork | None, source: str
-) -> IPNetwork | None:
-    """The network whose addresses an earlier measurement used, or None.
-
-    Raises:
-        WrongUseError: another one is `given`, or what is recorded is none.
-    """
-    recorded = options.get("network")
-    try:
-        network = None if recorded is None else ipaddress.ip_network(str(recorded))
-    except ValueError:
-        raise WrongUseError(f"{source}: options.network is no network") from None
-    if given is not None and given != network:
-        raise _measured_elsewhere(source, "--network", network, given)
-    return network
-
-
-def same_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
-    """The interface whose addresses an earlier measurement used, or None.
-
-    Raises:
-        WrongUseError: another one is `given`, or what is recorded is none.
-    """
-    recorded = options.get("interface")
-    if recorded is not None and not isinstance(recorded, str):
-        raise WrongUseError(f"{source}: options.interface is no name")
-    if given is not None and given != recorded:
-        raise _measured_elsewhere(source, "--interface", recorded, given)
-    return recorded
-
-
-def same_sample(
-    before: Measurement | None, rounds: int | None, seed: int | None, source: str
-) -> dict[str, int | None]:
-    """The `rounds` and `seed` to go on with: as given, else as an earlier measurement has them.
-
-    More rounds of the same seed begin with those that were gone through.
-
-    Raises:
-        WrongUseError: another seed is given than the one recorded.
-    """
-    sample = None if before is None else recorded_sample(before.options)
-    if sample is None:
-        return {"rounds": rounds, "seed": seed}
-    if seed not in (None, sample.seed):
-        raise _measured_elsewhere(source, "--seed", sample.seed, seed)
-    before_it = FOLLOWED_ROUNDS if isinstance(sample, FollowedSample) else sample.rounds
-    return {"rounds": before_it if rounds is None else rounds, "seed": sample.seed}
-
-
-def _measured_elsewhere(source: str, option: str, recorded: object, given: object) -> WrongUseError:
-    how = f"without {option}" if recorded is None else f"with {option} {recorded}"
-    hint = f"leave out {option}, or measure anew into another file"
-    return WrongUseError(f"{source}: was measured {how}, not {given}", hint)
-
-
-def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
-    """The hosts of an earlier run as they were listed, the unreachable ones included.
-
-    Raises:
-        WrongUseError: there are fewer than two.
-    """
-    listed = [as_listed(host, source) for host in cluster.hosts]
-    missed = {host.source: host for host in cluster.unreachable if host.source not in cluster.names}
-    # Ascending, so that whoever stood before is there already; those without a place come last.
-    for host in sorted(missed.values(), key=_place):
-        again = ListedHost(
-            host.source, user=host.user, port=host.port, slots=host.slots, place=source
-        )
-        listed.insert(_place(host), again)
-    if len(listed) < 2:
-        hint = f"list the others too: plink probe HOSTS --resume {source}"
-        raise WrongUseError(f"{source}: has one host, and probing needs at least two", hint)
-    return listed
-
-
-def _place(host: Unreachable) -> int:
-    return sys.maxsize if host.position is None else host.position
-
-
-def refuse_to_drop(earlier: Cluster, listed: Sequence[ListedHost], hosts: str, resume: str) -> None:
-    """Refuse a host list that would cost the earlier file readings.
-
-    Raises:
-        WrongUseError: the list `hosts` lacks hosts that the file `resume` has readings of.
-    """
-    read = np.zeros((len(earlier.hosts), len(earlier.hosts)), dtype=bool)
-    if earlier.rtt is not None:
-        read |= ~np.isnan(earlier.rtt.readings_us)
-    if earlier.bandwidth is not None:
-        read |= ~np.isnan(earlier.bandwidth.gbit_s)
-    if earlier.routes is not None:
-        read |= ~np.isnan(earlier.routes.hops)
-    has_uplink = (
-        set() if earlier.uplinks is None else {known.group for known in earlier.uplinks.uplinks}
+def resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
+    """What a run begins with: the earlier cluster, if any, with the hosts as they are now."""
+    present = {host.name: _to_host(host) for host in reached.hosts}
+    hosts = kept_hosts(request.hosts, present, request.earlier)
+    moved = moved_hosts(hosts, request.earlier)
+    names = {host.name for host in hosts}
+    cluster = replace(
+        carried_over(hosts, request.earlier, moved),
+        unreachable=_unreachable(request.hosts, reached, names),
+        made_from=request.made_from,
     )
-    measured = {
-        name
-        for index, name in enumerate(earlier.names)
-        if read[index].any() or read[:, index].any()
-    }.union(*(group.hosts for group in earlier.groups if group.name in has_uplink))
-    known = {host.name for host in listed}
-    lacking = [name for name in earlier.names if name in measured - known]
-    if lacking:
-        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-        raise WrongUseError(
-            f"{hosts}: does not list {lacking[0]}{more}, whose readings {resume} would lose",
-            "list every host of it, or write another file with -o",
+    return ResumeState(cluster, _absent(reached, names), _moves(hosts, moved))
+
+
+def _to_host(reached: ReachedHost) -> Host:
+    """A host as a cluster file has it."""
+    return Host(
+        name=reached.name,
+        address=reached.address,
+        ssh_address=reached.target.hostname,
+        user=reached.listed.user,
+        port=reached.listed.port,
+        slots=reached.listed.slots,
+    )
+
+
+def _absent(reached: Reached, kept: Container[str]) -> list[Failure]:
+    """Hosts that an earlier run knows and this one could not reach."""
+    return [
+        Failure(error.host, f"{error} (what was measured earlier is kept)")
+        for error in reached.failures
+        if error.host in kept
+    ]
+
+
+def _unreachable(
+    listed: Sequence[ListedHost], reached: Reached, kept: Container[str]
+) -> list[Unreachable]:
+    """The listed hosts that were not reached and have no entry."""
+    reasons = {error.host: str(error) for error in reached.failures if error.host not in kept}
+    return [
+        Unreachable(
+            host.name,
+            reasons[host.name],
+            user=host.user,
+            port=host.port,
+            slots=host.slots,
+            position=position,
         )
+        for position, host in enumerate(listed)
+        if host.name in reasons
+    ]
+
+
+def _moves(hosts: Sequence[Host], moved: Mapping[str, str]) -> list[str]:
+    """What a reader should know of hosts at other addresses than before."""
+    return [
+        f"{host.name} had the address {moved[host.name]} and now has {host.address}: "
+        "its earlier readings are dropped"
+        for host in hosts
+        if host.name in moved
+    ]
 
 
 def kept_hosts(
@@ -222,3 +129,89 @@ def moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str
         for host in hosts
         if before.get(host.name, host.address) != host.address
     }
+
+
+def carried_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[str]) -> Cluster:
+    """A cluster of these hosts with all that an earlier one knows of them.
+
+    Args:
+        moved: names of hosts of which nothing is kept: they are at other addresses now. Their
+            groups stay, without what is known of their uplinks.
+    """
+    if earlier is None:
+        return Cluster(hosts)
+    before = {name: index for index, name in enumerate(earlier.names) if name not in moved}
+    places = [before.get(host.name) for host in hosts]
+    names = {host.name for host in hosts}
+    groups = [group for group in earlier.groups if names.issuperset(group.hosts)]
+    are_same = not any(name in moved for name in names) and names.issuperset(earlier.names)
+    return Cluster(
+        hosts,
+        rtt=None if earlier.rtt is None else earlier.rtt.for_hosts(places),
+        bandwidth=None if earlier.bandwidth is None else earlier.bandwidth.for_hosts(places),
+        routes=None if earlier.routes is None else earlier.routes.for_hosts(places),
+        groups=groups,
+        uplinks=_uplinks_of(
+            earlier.uplinks,
+            {group.name for group in groups if not any(name in moved for name in group.hosts)},
+        ),
+        grouping=earlier.grouping if are_same else None,
+    )
+
+
+def _uplinks_of(
+    uplinks: UplinkMeasurement | None, names: Container[str]
+) -> UplinkMeasurement | None:
+    if uplinks is None:
+        return None
+    return replace(uplinks, uplinks=[known for known in uplinks.uplinks if known.group in names])
+
+
+def as_before(before: Measurement, sample: Sample | None, notes: Sequence[str]) -> Run:
+    """The record of a run that found nothing missing: that of the run which measured it all.
+
+    Args:
+        sample: the part of the tournament that the run asked for, which may be another.
+        notes: what is to be said beside what was.
+    """
+    return Run(
+        tool=before.tool,
+        options={
+            **{name: value for name, value in before.options.items() if name not in SAMPLE_OPTIONS},
+            **({} if sample is None else sample.to_options()),
+        },
+        started=before.started,
+        seconds=before.seconds,
+        notes=list(dict.fromkeys([*before.notes, *notes])),
+    )
+
+
+def refuse_to_drop(earlier: Cluster, listed: Sequence[ListedHost], hosts: str, resume: str) -> None:
+    """Refuse a host list that would cost the earlier file readings.
+
+    Raises:
+        WrongUseError: the list `hosts` lacks hosts that the file `resume` has readings of.
+    """
+    read = np.zeros((len(earlier.hosts), len(earlier.hosts)), dtype=bool)
+    if earlier.rtt is not None:
+        read |= ~np.isnan(earlier.rtt.readings_us)
+    if earlier.bandwidth is not None:
+        read |= ~np.isnan(earlier.bandwidth.gbit_s)
+    if earlier.routes is not None:
+        read |= ~np.isnan(earlier.routes.hops)
+    has_uplink = (
+        set() if earlier.uplinks is None else {known.group for known in earlier.uplinks.uplinks}
+    )
+    measured = {
+        name
+        for index, name in enumerate(earlier.names)
+        if read[index].any() or read[:, index].any()
+    }.union(*(group.hosts for group in earlier.groups if group.name in has_uplink))
+    known = {host.name for host in listed}
+    lacking = [name for name in earlier.names if name in measured - known]
+    if lacking:
+        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        raise WrongUseError(
+            f"{hosts}: does not list {lacking[0]}{more}, whose readings {resume} would lose",
+            "list every host of it, or write another file",
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
@@ -12,36 +12,40 @@ from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
 from plink.files.measurement import FollowedSample, Measurement, Sample
-from plink.measure.probing.adapters.base import ToolOptions
-from plink.measure.probing.beginning import begin
-from plink.measure.probing.collectors.base import Collector, Run
-from plink.measure.probing.collectors.rtt import RttCollector
-from plink.measure.probing.connecting import connected
-from plink.measure.probing.following import Following
-from plink.measure.probing.limits import (
-    DEFAULT_COUNTS,
-    DEFAULT_PASSES,
-    DEFAULT_PRECISION_PERCENT,
-    EXAMPLE_ROUNDS,
-    UPLINKS,
+from plink.measure.probing.collectors import (
+    BandwidthCollector,
+    Collector,
+    RouteCollector,
+    Run,
 )
-from plink.measure.probing.question import NO_QUESTION, Question
-from plink.measure.probing.records import as_before, notes_on, recorded_options
-from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.resume import recorded_passes
-from plink.measure.probing.rounds import advice, chosen_sample, directed_pairs, rounds_among
+from plink.measure.probing.limits import EXAMPLE_ROUNDS
+from plink.measure.probing.meetings import (
+    NO_QUESTION,
+    Following,
+    Question,
+    Visits,
+    advice,
+    chosen_sample,
+    directed_pairs,
+    rounds_among,
+    visits_of,
+)
+from plink.measure.probing.request import ProbeRequest, connected
+from plink.measure.probing.resume import as_before, resume_state
+from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.tools.base import Job
+from plink.measure.probing.tools.round_trips import RttOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
-from plink.measure.probing.visiting import visits_of
 from probes.errors import OptionError
-from probes.facts import most_pairs
+from probes.facts import most_pairs, shared_machines
 from probes.reach import Reached, ReachedHost
-from probes.samples import Rounds
+from probes.samples import Rounds, Wanted, no_more
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What a run yielded.
+    """What a run that measures pairs yielded.
 
     Args:
         cluster: what to write.
@@ -67,10 +71,10 @@ class ProbeResult:
 def probe(
     request: ProbeRequest,
     progress: Progress,
-    on_result: Callable[[ProbeResult | UplinkResult], None],
+    on_result: Callable[[ProbeResult | UplinkResult], None] = lambda _: None,
     question: Question = NO_QUESTION,
-) -> None:
-    """Measure a cluster.
+) -> ProbeResult | UplinkResult:
+    """Measure a cluster: `request.options` says with which tool, and so what.
 
     Args:
         request: what to measure.
@@ -79,66 +83,61 @@ def probe(
             closed: closing may take long. An interrupt waits for it.
         question: what the readings are for, where that decides which pairs meet again.
 
+    Returns:
+        what was given to `on_result`, too.
+
     Raises:
-        HostListError, OptionError: the request cannot be carried out as it stands.
+        HostListError, OptionError, WrongUseError: the request cannot be carried out as it stands.
         PlinkError: fewer than two hosts can be reached, or one cannot and the run is strict.
         KeyboardInterrupt: the user stopped it before anything was measured, or while it closed.
     """
     with connected(request, progress) as reached:
-        if request.tool == UPLINKS:
-            measure_uplinks(request, reached, progress, on_result)
-        else:
-            measure_pairs(request, reached, progress, on_result, question)
+        if TOOLS[request.tool].measure is None:
+            return measure_uplinks(request, reached, progress, on_result)
+        return measure_pairs(request, reached, progress, on_result, question)
 
 
 def measure_pairs(
     request: ProbeRequest,
     reached: Reached,
     progress: Progress,
-    on_result: Callable[[ProbeResult], None],
+    on_result: Callable[[ProbeResult], None] = lambda _: None,
     question: Question = NO_QUESTION,
-) -> None:
+) -> ProbeResult:
     """Measure the pairs of a request whose hosts were reached, with a tool that measures pairs.
 
     Raises:
         KeyboardInterrupt: the user stopped it before anything was measured.
     """
-    beginning = begin(request, reached)
-    kept = beginning.cluster
+    tool, state = TOOLS[request.tool], resume_state(request, reached)
+    if tool.measure is None:
+        raise OptionError(f"{tool.name} measures groups of hosts, not pairs")
+    kept, options = state.cluster, request.options
     places = {name: place for place, name in enumerate(kept.names)}
-    present = [host.name for host in reached.hosts]
-    tool = TOOLS[request.tool]
+    listed, present = ([host.name for host in of] for of in (request.hosts, reached.hosts))
     measured = [places[name] for name in present]
-    collector = tool.collector(
-        kept,
-        measured,
-        request.percentiles,
-        on_settled=progress.step,
-        on_remark=progress.say,
-    )
-    collector.failures += beginning.absent
-    listed = [host.name for host in request.hosts]
+    collector = _collector(request, kept, measured, progress)
+    collector.failures += state.absent
     sample = chosen_sample(len(listed), request.rounds, request.seed)
-    following = _following(collector, sample)
+    following = _following(request, collector, sample)
     rounds = rounds_among(listed, present, sample) if following is None else following.next()
     wanted = collector.missing(rounds)
-    options = tool_options(request, reached.hosts)
-    visits = visits_of(
-        request,
-        options,
-        collector,
-        progress,
-        question,
-        measured=measured,
-        rounds=rounds,
-        wanted=wanted,
-        following=following,
-    )
+    visits: Visits | None = None
+    if isinstance(collector, RttCollector) and isinstance(options, RttOptions):
+        visits = visits_of(
+            request,
+            options,
+            collector,
+            progress,
+            question,
+            measured=measured,
+            rounds=rounds,
+            wanted=wanted,
+            following=following,
+        )
     is_due = bool(wanted) or (visits is not None and visits.is_due)
-    notes = [
-        *beginning.moves,
-        *notes_on(reached.hosts, options.concurrency, tool.cores_per_pair),
-    ]
+    job = job_for(request, reached.hosts, wanted, rounds, visits)
+    notes = [*state.moves, *_notes_on(reached.hosts, job.concurrency, tool.cores_per_pair)]
     for note in [*notes, *advice(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
         progress.say(note)
     if wanted:
@@ -148,41 +147,111 @@ def measure_pairs(
     interrupted = False
     try:
         if is_due:
-            more = options.more if visits is None else visits.more
-            options = replace(options, more=more)
-            tool.measure(reached.hosts, wanted, rounds, options, collector)
+            tool.measure(job, collector)
     except KeyboardInterrupt:
         if collector.readings == 0:
             raise
         interrupted = True
     with held_back_interrupts():
-        before = kept.measured(tool.collector.quantity)
+        before = kept.measured(collector.quantity)
         if is_due or before is None:
             run = Run(
                 tool=request.tool,
-                options=recorded_options(request, options, sample),
+                options=_recorded(request, job, sample),
                 started=started,
                 seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
                 notes=[*notes, *collector.remarks, *collector.doubts()],
             )
-            done = [tool.describe(options), *collector.achieved(options.precision_percent)]
+            done = [options.describe()]
+            if isinstance(options, RttOptions):
+                done += collector.achieved(options.precision_percent)
         else:
-            run = as_before(before, sample, beginning.moves)
+            run = as_before(before, sample, state.moves)
             done = ["nothing measured anew"]
         cluster, measurement = collector.result(run)
         asked = _asked(listed, kept.names, sample, following, measured)
-        on_result(
-            ProbeResult(
-                cluster=cluster,
-                measurement=measurement,
-                how=", ".join(done),
-                asked=directed_pairs(asked),
-                measured=collector.measured(asked),
-                sample=sample,
-                doubts=collector.doubts(),
-                interrupted=interrupted,
-            )
+        result = ProbeResult(
+            cluster=cluster,
+            measurement=measurement,
+            how=", ".join(done),
+            asked=directed_pairs(asked),
+            measured=collector.measured(asked),
+            sample=sample,
+            doubts=collector.doubts(),
+            interrupted=interrupted,
         )
+        on_result(result)
+    return result
+
+
+def _collector(
+    request: ProbeRequest, kept: Cluster, measured: Sequence[int], progress: Progress
+) -> Collector[Any]:
+    if isinstance(request.options, RttOptions):
+        return RttCollector(
+            kept,
+            measured,
+            request.options.percentiles,
+            on_settled=progress.step,
+            on_remark=progress.say,
+        )
+    of_quantity: dict[str, type[Collector[Any]]] = {
+        "bandwidth": BandwidthCollector,
+        "routes": RouteCollector,
+    }
+    return of_quantity[TOOLS[request.tool].quantity](
+        kept, measured, on_settled=progress.step, on_remark=progress.say
+    )
+
+
+def job_for(
+    request: ProbeRequest,
+    hosts: Sequence[ReachedHost],
+    wanted: Wanted,
+    rounds: Rounds,
+    visits: Visits | None,
+) -> Job[Any]:
+    """What the request's tool is to do; `visits` says which pairs meet again."""
+    fitting = most_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
+    return Job(
+        hosts,
+        wanted,
+        rounds,
+        request.options,
+        timeout_s=request.timeout_s,
+        concurrency=request.concurrency or fitting,
+        ssh_concurrency=request.ssh.concurrency,
+        adaptive=request.concurrency is None,
+        more=no_more if visits is None else visits.more,
+        left_s=request.left_s,
+    )
+
+
+def _recorded(request: ProbeRequest, job: Job[Any], sample: Sample | None) -> dict[str, Any]:
+    """The options that the cluster file records."""
+    return {
+        **request.options.recorded(),
+        "timeout_s": job.timeout_s,
+        "concurrency": job.concurrency,
+        **({} if sample is None else sample.to_options()),
+        **request.recorded_addresses(),
+    }
+
+
+def _notes_on(hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: int) -> list[str]:
+    """What a reader should know of hosts that share a machine, where a pair takes so many cores."""
+    facts = [host.facts for host in hosts]
+    sharing = shared_machines(facts)
+    if not sharing or not cores_per_pair:
+        return []
+    fitting = most_pairs(facts, cores_per_pair)
+    pairs = "1 pair" if concurrency == 1 else f"{concurrency} pairs"
+    note = f"{sharing} of {len(hosts)} hosts share a machine: {pairs} at a time"
+    if concurrency > fitting:
+        note += f", more than its cores allow ({fitting}): readings disturb each other"
+    elif min(fact.cores for fact in facts) < cores_per_pair:
+        note += ", and the two ends of a pair on one core: do not trust these readings"
+    return [note]
 
 
 def _asked(
@@ -198,42 +267,13 @@ def _asked(
     return [[(measured[i], measured[j]) for i, j in met] for met in following.pairs]
 
 
-def _following(collector: Collector[Any], sample: Sample | None) -> Following | None:
+def _following(
+    request: ProbeRequest, collector: Collector[Any], sample: Sample | None
+) -> Following | None:
     if not isinstance(sample, FollowedSample):
         return None
     if not isinstance(collector, RttCollector):
         raise OptionError(
-            "--rounds auto follows round-trip times, which this tool does not measure"
+            f"rounds=auto follows round-trip times, which {request.tool} does not measure"
         )
     return Following(collector, sample)
-
-
-def tool_options(request: ProbeRequest, hosts: Sequence[ReachedHost]) -> ToolOptions:
-    """How the request's tool measures these hosts."""
-    fitting = most_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
-    return ToolOptions(
-        count=request.count or DEFAULT_COUNTS.get(request.tool, 1),
-        passes=request.passes or _passes_before(request) or DEFAULT_PASSES.get(request.tool, 1),
-        percentiles=request.percentiles,
-        timeout_s=request.timeout_s,
-        concurrency=request.concurrency or fitting,
-        port=request.port,
-        ssh_concurrency=request.ssh.concurrency,
-        remote_cache=request.remote_cache,
-        precision_percent=(
-            DEFAULT_PRECISION_PERCENT
-            if request.precision_percent is None
-            else request.precision_percent
-        ),
-        adaptive=request.concurrency is None,
-        nics=request.nics,
-        max_hops=request.max_hops,
-        remote_python=request.remote_python,
-        left_s=request.left_s,
-        **request.transfers.given(),
-    )
-
-
-def _passes_before(request: ProbeRequest) -> int | None:
-    before = None if request.earlier is None else request.earlier.rtt
-    return None if before is None else recorded_passes(before.options)

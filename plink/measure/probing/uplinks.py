@@ -12,12 +12,12 @@ from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
-from plink.measure.probing.beginning import begin
-from plink.measure.probing.collectors.base import Run
-from plink.measure.probing.collectors.uplinks import LinkCollector, UplinkCollector
-from plink.measure.probing.limits import UPLINKS
-from plink.measure.probing.records import address_options, as_before
+from plink.measure.probing.collectors import Run
 from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.resume import as_before, resume_state
+from plink.measure.probing.tools.transfers import UplinkOptions
+from plink.measure.probing.uplink_collector import LinkCollector, UplinkCollector
+from probes.errors import OptionError
 from probes.facts import most_pairs, shared_machines
 from probes.iperf3.commands import TransferOptions
 from probes.reach import Reached, ReachedHost
@@ -26,10 +26,6 @@ from probes.uplinks import tool as uplinks
 from probes.uplinks.at_once import AtOnce, at_once
 from probes.uplinks.links import measure as measure_links
 from probes.uplinks.plan import Turn, plan_links, plan_turns
-
-# TCP connections that share an uplink need longer to settle than one by itself.
-_DURATION_S = 2
-_LINK_DURATION_S = 1
 
 
 @dataclass(frozen=True)
@@ -56,23 +52,33 @@ def measure_uplinks(
     request: ProbeRequest,
     reached: Reached,
     progress: Progress,
-    on_result: Callable[[UplinkResult], None],
-) -> None:
+    on_result: Callable[[UplinkResult], None] = lambda _: None,
+) -> UplinkResult:
     """Measure the groups of a request whose hosts were reached.
 
     Raises:
+        OptionError: the request is for another tool.
         PlinkError: hosts of fewer than two groups were reached.
         KeyboardInterrupt: the user stopped it before anything was measured.
     """
-    beginning = begin(request, reached)
-    kept = beginning.cluster
-    groups = _groups_of(request.groups, set(kept.names))
+    options = request.options
+    if not isinstance(options, UplinkOptions):
+        raise OptionError(f"{request.tool} does not measure uplinks")
+    state = resume_state(request, reached)
+    kept = state.cluster
+    groups = _groups_of(options.groups, set(kept.names))
     cluster = replace(
         kept, groups=groups, grouping=kept.grouping if groups == kept.groups else None
     )
     members = _members(cluster.groups, reached.hosts)
-    transfer = _transfer_options(request)
-    notes = [*beginning.moves, *_notes_on(reached.hosts, members)]
+    transfer = TransferOptions(
+        duration_s=options.group_duration_s,
+        streams=options.streams,
+        silence_s=request.timeout_s,
+        congestion=options.congestion,
+        left_s=request.left_s,
+    )
+    notes = [*state.moves, *_notes_on(reached.hosts, members)]
     for note in notes:
         progress.say(note)
     links = _link_collector(cluster, reached.hosts, progress)
@@ -92,7 +98,7 @@ def measure_uplinks(
                 reached.hosts,
                 transfer,
                 collector.host_lost,
-                port=request.port,
+                port=options.port,
                 ssh_concurrency=request.ssh.concurrency,
             ) as between:
                 rounds = _unknown_links(list(members.values()), links, request.concurrency)
@@ -100,7 +106,7 @@ def measure_uplinks(
                 measure_links(
                     between,
                     rounds,
-                    request.transfers.duration_s or _LINK_DURATION_S,
+                    options.link_duration_s,
                     links,
                     concurrency=most_pairs([host.facts for host in reached.hosts]),
                 )
@@ -114,26 +120,26 @@ def measure_uplinks(
         before = cluster.uplinks
         if wanted or before is None:
             run = Run(
-                tool=UPLINKS,
+                tool=request.tool,
                 options={
-                    "duration_s": transfer.duration_s,
-                    "streams": transfer.streams,
-                    "congestion": transfer.congestion,
-                    "timeout_s": transfer.silence_s,
-                    **address_options(request),
+                    **options.recorded(),
+                    "timeout_s": request.timeout_s,
+                    **request.recorded_addresses(),
                 },
                 started=started,
                 seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
                 notes=notes,
             )
         else:
-            run = as_before(before, None, beginning.moves)
+            run = as_before(before, None, state.moves)
         measurement = UplinkMeasurement(
             uplinks=collector.uplinks(links.links()),
-            failures=[*beginning.absent, *links.failures, *collector.failures],
+            failures=[*state.absent, *links.failures, *collector.failures],
             **vars(run),
         )
-        on_result(UplinkResult(replace(cluster, uplinks=measurement), measurement, interrupted))
+        result = UplinkResult(replace(cluster, uplinks=measurement), measurement, interrupted)
+        on_result(result)
+    return result
 
 
 def _measure_groups(
@@ -161,7 +167,7 @@ def _groups_of(groups: Sequence[Group], names: set[str]) -> list[Group]:
 
 
 def _members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str, list[int]]:
-    """Of each group, the indices of those of its hosts that were reached."""
+    """The indices of the hosts of each group that were reached."""
     places = {host.name: place for place, host in enumerate(hosts)}
     members = {
         group.name: [places[name] for name in group.hosts if name in places] for group in groups
@@ -228,14 +234,3 @@ def _notes_on(hosts: Sequence[ReachedHost], members: Mapping[str, Sequence[int]]
             "where uplinks are fast"
         )
     return notes
-
-
-def _transfer_options(request: ProbeRequest) -> TransferOptions:
-    given = request.transfers
-    return TransferOptions(
-        duration_s=given.duration_s or _DURATION_S,
-        streams=given.streams or 1,
-        silence_s=request.timeout_s,
-        congestion=given.congestion,
-        left_s=request.left_s,
-    )

@@ -8,7 +8,8 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
-from plink.measure.probing.question import Pair, Question
+from plink.measure.probing.meetings import Question
+from plink.measure.probing.passes import Pair
 from plink.optimize.groups.finding import Found, GroupRequest, find_groups
 from solvers.groups.levels import LIKELY, SURE
 

@@ -13,9 +13,8 @@ from plink.optimize.orders.objectives import ContentionObjective, Found, Latency
 from solvers.collectives.form import RingForm
 from solvers.orders.latency_search import search_by_latency
 from solvers.slots.anneal import anneal_order
-from solvers.slots.condense import padded
-from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import by_slot, slots_bound
+from solvers.slots.bound import by_slot, slots_bound
+from solvers.slots.layout import RankLayout, padded
 
 # The search keeps a matrix of all slots.
 _MOST_SLOTS = 4096

@@ -31,13 +31,11 @@ from solvers.contention.contention_search import (
 from solvers.contention.network import Network
 from solvers.contention.starts import in_sequence
 from solvers.contention.time import Clock
-from solvers.exact.prove import EngineMissingError, prove
-from solvers.exact.verdict import Engine, Verdict
+from solvers.exact.prove import Engine, EngineMissingError, Verdict, prove
 from solvers.orders.solution import Progress
 from solvers.slots.anneal import anneal_order
-from solvers.slots.bound import least_cost
 from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import cost_with_slots, over_hosts, search_with_slots
+from solvers.slots.slot_search import cost_with_slots, least_cost, over_hosts, search_with_slots
 from solvers.slots.uneven import TURNS, by_places
 
 OnProgress = Callable[[Progress], None]

@@ -25,7 +25,7 @@ from plink.optimize.orders.interleave import apart, check_size
 from plink.optimize.orders.objectives import ContentionObjective, LatencyObjective, Objective
 from plink.optimize.orders.slots import filling_of, modelled, placed_on, with_slots
 from solvers.collectives.algorithm import Algorithm
-from solvers.exact.verdict import Engine
+from solvers.exact.prove import Engine
 from solvers.orders.solution import Progress
 from solvers.slots.layout import RankLayout
 

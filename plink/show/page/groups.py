@@ -37,7 +37,7 @@ _MAX_NAMES = 48
 _MIXED = -2
 _SHORT = 0.93
 _LEAST_TICKS = 3
-# Where hosts are no distance apart at all, which a logarithm does not know.
+# The height where hosts are no distance apart at all: a logarithm has no place for 0.
 _LEAST_US = 1e-3
 
 
@@ -193,7 +193,7 @@ def _axis_ticks(low: float, high: float) -> list[float]:
 def _branches(
     subject: Subject, joints: npt.NDArray[np.float64], leaves: Sequence[int]
 ) -> dict[int, _Branches]:
-    """Lines by group; those that join groups, or hosts of none, stand under `_MIXED`."""
+    """Lines by group; those that join groups, or hosts without one, are under `_MIXED`."""
     size = len(leaves)
     place = np.empty(2 * size - 1)
     place[leaves] = np.arange(size)

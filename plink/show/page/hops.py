@@ -15,7 +15,7 @@ from plink.show.page.subject import NamedOrder, Subject
 # More bars are too narrow for a pattern.
 _MANY = 64
 
-# Of bars for hops that were not measured.
+# The opacity of bars for hops that were not measured.
 _PALE = 0.35
 
 
@@ -25,7 +25,7 @@ def staying_title(subject: Subject) -> str:
 
 
 def leaving(subject: Subject, ranks: Sequence[int]) -> int:
-    """How many hops of the ring lead from one group to another, or to or from a host of none."""
+    """How many hops of the ring leave a group, or lead to or from a host without a group."""
     return int(leaves_group(subject, ranks).sum())
 
 

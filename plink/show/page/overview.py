@@ -105,5 +105,5 @@ def _groups(subject: Subject) -> str:
     sizes = [len(group.hosts) for group in subject.groups]
     spread = str(sizes[0]) if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
     lone = len(subject.names) - sum(sizes)
-    without = f", {counted(lone, 'host')} in none" if lone else ""
+    without = f", {counted(lone, 'host')} in no group" if lone else ""
     return f"{len(sizes)} of {spread} hosts{without}"

@@ -78,11 +78,11 @@ class Figure:
     Texts in traces and layout must have gone through `plotly_text`: plotly.js reads tags in them.
 
     Args:
-        name: unique on the page; a word.
+        name: a word, unique on the page.
         traces, layout: JSON values, with theme colours as `var(--name)`.
         height_px: of the picture.
         caption: how to read it.
-        description: what it shows, for who does not see it.
+        description: what it shows, for those who cannot see it.
         is_square: never much higher than the page is wide.
     """
 
@@ -121,7 +121,7 @@ def plotly_names(names: Sequence[str]) -> list[str]:
 
 
 def rounded(value: float, digits: int = 4) -> float:
-    """A number with so many significant digits: a page holds many, and nobody reads more."""
+    """A number with `digits` significant digits: a page holds many, and nobody reads more."""
     return float(f"{value:.{digits}g}")
 
 

@@ -74,7 +74,7 @@ def _compared(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str:
     alone = int((of_hosts == NO_GROUP).sum())
     groups = len(set(of_hosts.tolist()) - {NO_GROUP})
     least = groups + alone if groups + alone > 1 else 0
-    lone = f" and {counted(alone, 'host')} of none" if alone else ""
+    lone = f" and {counted(alone, 'host')} in no group" if alone else ""
     return (
         f"{named.source}: {leaving(subject, ranks)} of {len(ranks)} hops lead from one group to "
         f"another; in the given order {given} do. A ring over "

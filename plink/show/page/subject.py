@@ -115,7 +115,7 @@ class Subject:
 
     @cached_property
     def shown_groups(self) -> Sequence[int]:
-        """The numbers of the groups, that of no group last, where there is a host without one."""
+        """The numbers of the groups; `NO_GROUP` is last, where a host has no group."""
         known = [int(group) for group in np.unique(self.group_of)]
         return sorted(known, key=lambda group: (group == NO_GROUP, group))
 
@@ -138,8 +138,8 @@ def read_inputs(paths: Sequence[str]) -> Subject | History:
         return _subject(contents)
     if len(logs) < len(contents):
         raise WrongUseError(
-            f"{logs[0][0]} is a log of plink autotune, and not all files are",
-            "a report is of a cluster and its orders, or of a tuned run",
+            f"{logs[0][0]} is a log of plink autotune, but not every file is",
+            "a report shows a cluster and its orders, or a tuned run",
         )
     return _history(logs)
 
@@ -156,11 +156,11 @@ def _history(logs: Sequence[tuple[str, bytes]]) -> History:
     for _, source, start, _ in parts[1:]:
         if start.plan.ranks != first.plan.ranks:
             raise WrongUseError(
-                f"{first_source} and {source} are logs of different jobs", "a report is of one run"
+                f"{first_source} and {source} are logs of different jobs", "a report shows one run"
             )
     try:
         return history_of((start, entries) for _, _, start, entries in parts)
-    except ValueError as error:  # the plan has no masters, or the state is none
+    except ValueError as error:  # the plan has no masters, or the state is not valid
         raise WrongUseError(f"{first_source}: {error}") from None
 
 
@@ -176,14 +176,17 @@ def _subject(contents: Sequence[tuple[str, bytes]]) -> Subject:
         elif found == order_file.FORMAT:
             orders.append(NamedOrder(source, order_file.from_json(data, source)))
         else:
-            kind = f"a {document.brief(found)} file" if isinstance(found, str) else "no plink file"
+            kind = (
+                f"a {document.brief(found)} file" if isinstance(found, str) else "not a plink file"
+            )
             raise WrongUseError(
                 f"{source}: is {kind}",
                 "plink report takes cluster and order files, or logs of plink autotune",
             )
     if len(clusters) > 1:
         raise WrongUseError(
-            f"{clusters[0][0]} and {clusters[1][0]} are both cluster files", "a report is of one"
+            f"{clusters[0][0]} and {clusters[1][0]} are both cluster files",
+            "a report shows one cluster",
         )
     if not clusters:
         _check_same(orders)
@@ -203,7 +206,7 @@ def _check_made_from(named: NamedOrder, cluster: Cluster, source: str, digest: s
     raise WrongUseError(
         f"{named.source} was not made from {source} as it is now",
         f"plink order {file} --algo {algorithm}{ranks} -o {document.argument(named.source)} "
-        "makes it anew",
+        "makes it again",
     )
 
 
@@ -214,5 +217,5 @@ def _check_same(orders: Sequence[NamedOrder]) -> None:
         if other.order.made_from != first.order.made_from or not same_hosts:
             raise WrongUseError(
                 f"{first.source} and {other.source} were not made from the same cluster file",
-                "a report is of one cluster",
+                "a report shows one cluster",
             )

@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 # More points than a page is wide tell nothing.
 MAX_POINTS = 1000
-# More hosts than colours and dashes: of the others the range is shown.
+# More hosts than there are colours and dashes: the others are shown as a range.
 MAX_HOSTS = 8
 # More lines of changes would hide what they change.
 MAX_MARKED = 60
@@ -54,7 +54,7 @@ class _Axis:
     Args:
         unit: its name.
         places: (W,) of the windows.
-        groups: windows that one point stands for.
+        groups: the windows of each point.
     """
 
     unit: str
@@ -67,7 +67,7 @@ class _Axis:
 
     @property
     def x(self) -> list[float | None]:
-        """Of the points."""
+        """Where the points are."""
         return self.thinned(self.places)
 
 
@@ -215,7 +215,7 @@ def _marked(run: History) -> Sequence[Change]:
 def _of_hosts(
     run: History, axis: _Axis, values: Floats, shown: Sequence[int], vertical: str
 ) -> list[dict[str, Any]]:
-    """A line a host, and a band for those that have none."""
+    """A line for each host, and a band for those without a line."""
     labels = plotly_names([f"{host}: {name}" for host, name in enumerate(run.hosts)])
     lines: list[dict[str, Any]] = [
         {
@@ -292,7 +292,7 @@ def _caption(run: History, has_rates: bool) -> str:
         said += " Last, what the tuner believed that each can carry, decided again from the log."
     if len(run.hosts) > MAX_HOSTS:
         said += (
-            f" Of {len(run.hosts)} hosts the {MAX_HOSTS} whose figures changed most have lines of "
+            f" The {MAX_HOSTS} of {len(run.hosts)} hosts whose figures changed most have lines of "
             "their own."
         )
     if run.windows > MAX_POINTS:

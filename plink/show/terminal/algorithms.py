@@ -18,7 +18,7 @@ _OTHER = {"contention": "latency", "latency": "contention"}
 
 
 def print_algorithms() -> None:
-    """Print a line an algorithm: its name, and what it is."""
+    """Print one line per algorithm: its name, and what it is."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column("name", no_wrap=True, style="bold")
     table.add_column("about")
@@ -28,7 +28,7 @@ def print_algorithms() -> None:
 
 
 def print_forecast(console: Console, found: Forecast, objective: str | None) -> None:
-    """Print the table, and which algorithms refuse so many ranks.
+    """Print the table, and which algorithms refuse that number of ranks.
 
     Args:
         console: where.
@@ -91,7 +91,7 @@ def _best(row: Row) -> Cost:
 
 
 def _share(row: Row, chosen: str) -> str:
-    """Of a random order's cost."""
+    """The cost as a share of a random order's."""
     cost, random = _cost(_best(row), chosen), _cost(row.random, chosen)
     return share_text(cost / random) if cost is not None and random else "-"
 

@@ -35,7 +35,7 @@ def group_lines(cluster: Cluster, capacity: Capacity | None = None) -> list[str]
 
 
 def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, ...]]:
-    """A row of texts a group, under `GROUP_HEADER`."""
+    """One row of texts per group, under `GROUP_HEADER`."""
     grouping = cluster.grouping
     quality = {} if grouping is None else {item.group: item for item in grouping.quality}
     uplinks = {}
@@ -57,9 +57,10 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
     placed = sum(len(group.hosts) for group in cluster.groups)
     sizes = [len(group.hosts) for group in cluster.groups]
     if sizes:
+        others, least = traffic(placed, len(sizes)), 2 * placed**0.5
         lines.append(
-            f"balance: {min(sizes)} to {max(sizes)} hosts a group; a global master of 2LHA meets "
-            f"{traffic(placed, len(sizes)):.1f} others, at least {2 * placed**0.5:.1f}"
+            f"balance: {min(sizes)} to {max(sizes)} hosts a group; a global master of 2LHA "
+            f"exchanges with {others:.1f} others, at least {least:.1f}"
         )
         lines.append(f"found by {printable(grouping.method)} on the {grouping.matrix} distances")
         if grouping.confirmed is not None:
@@ -105,7 +106,7 @@ def _doubtful(hosts: Sequence[DoubtfulHost]) -> str:
 
 
 def judgement_lines(judgement: Judgement) -> list[str]:
-    """How the groups stand to the truth."""
+    """How well the groups agree with the truth."""
     lines = [f"truth: {counted(judgement.hosts, 'host')}, {judgement.triplets:,} triplets"]
     if judgement.raw is not None:
         embedded = "" if judgement.embedded is None else f", embedded {judgement.embedded:.2%}"

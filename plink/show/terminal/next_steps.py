@@ -13,7 +13,7 @@ from plink.files.cluster import Cluster
 from plink.files.measurement import recorded_sample
 from plink.files.order import Order
 from plink.files.rtt import RttMeasurement
-from plink.measure.probing.doubts import CONFIRMED
+from plink.measure.probing.rtt_collector import CONFIRMED
 from plink.optimize.orders.quality import doubt
 from probes.echo.readings import DISTURBED
 
@@ -58,7 +58,7 @@ def next_steps(
         steps.append(
             Step(
                 "before a later job: does the file still describe the network?",
-                f"plink probe --check {file}",
+                f"plink check {file}",
             )
         )
     return steps

@@ -1,4 +1,4 @@
-"""An order file as a page: what the order costs beside others, how good it is, who comes when."""
+"""An order file as a page: what the order costs beside others, how good it is, and its hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EQUAL = 1e-6
 
 
 def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
-    """Print what an order costs, and `with_hosts` who comes when, in a few lines."""
+    """Print what an order costs, and `with_hosts` its hosts in rank order, in a few lines."""
     console.print(Text(f"{printable(order.algorithm)} order of {hosts_text(order)}", style="bold"))
     if len(order.hosts) == 1:
         return
@@ -45,7 +45,7 @@ def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> N
 
 
 def hosts_text(order: Order) -> str:
-    """How many hosts it has, of how many where some are left out, and how many ranks."""
+    """How many hosts and ranks it has, and how many hosts there are where some are left out."""
     hosts = len(order.hosts)
     text = counted(hosts, "host")
     if order.unused:
@@ -107,7 +107,7 @@ def has_bound(order: Order) -> bool:
 
 
 def unproven(order: Order) -> str | None:
-    """That nothing is proven of how good the order is, and why; None where something is."""
+    """Why nothing is proven about how good the order is; None where something is."""
     if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
         return None
     verb = "was" if order.filled_pairs == 1 else "were"
@@ -115,7 +115,7 @@ def unproven(order: Order) -> str | None:
 
 
 def range_facts(order: Order) -> list[str]:
-    """From what to what the order's cost is, and why; nothing where that is no range."""
+    """The range of the order's cost, and why; empty where it is not a range."""
     if order.cost_range_us is None:
         return []
     low_us, high_us = order.cost_range_us
@@ -124,14 +124,14 @@ def range_facts(order: Order) -> list[str]:
 
 
 def no_cheaper(order: Order) -> str:
-    """What a bound that the cost meets proves: of a range not that it is the cost."""
+    """What a bound equal to the cost proves; where the cost is a range, only its low end."""
     if order.cost_range_us is None:
         return "no order is cheaper"
     return f"no order costs less than {rtt_text(order.lower_bound_us)}"
 
 
 def savings_text(order: Order) -> str:
-    """At most which share of the cost could still be saved, by the bound."""
+    """The share of the cost that could still be saved at most, by the bound."""
     most = share_text(order.gap)
     share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
     if order.cost_range_us is None or order.most_us is None:
@@ -185,7 +185,7 @@ def _names(hosts: Sequence[Host]) -> str:
 def bandwidth_table(bandwidth: OrderBandwidth) -> Table:
     """The bottleneck of the given order, of random ones, of plink's and of the best that could be.
 
-    Beside it stands the time that a Gbit takes, summed as the algorithm's latencies are.
+    Beside it is the time that a Gbit takes, summed as the algorithm's latencies are.
     """
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
     for title in ("", "bottleneck", "of random", "1 Gbit in all"):

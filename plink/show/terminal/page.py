@@ -1,4 +1,4 @@
-"""A cluster file as one page: who, how it was measured, a heat map, and the facts beside it."""
+"""A cluster file as one page: hosts, how they were measured, a heat map, and facts beside it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _print_picture(
 
 
 def _histogram(values_us: Vector, width: int) -> str:
-    """A histogram between its ends, in at most so many columns."""
+    """A histogram between its ends, in at most `width` columns."""
     least, largest = (rtt_text(float(end)) for end in (values_us.min(), values_us.max()))
     bars = histogram_line(values_us, max(1, width - len(least) - len(largest) - 2))
     return f"{least} {bars} {largest}"

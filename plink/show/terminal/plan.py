@@ -149,7 +149,7 @@ def _measured(plan: Plan) -> Measures:
 
 
 def _root_shares(plan: Plan) -> list[float]:
-    """Of each rank the share of the buffer that it is the root of."""
+    """The share of the buffer that each rank is the root of."""
     roots = np.argmin(plan.forest.reduce_parents, axis=1)
     shares: list[float] = np.bincount(roots, plan.forest.shares, len(plan.ranks)).tolist()
     return shares

@@ -19,7 +19,7 @@ class RouteSummary:
 
     Args:
         measured: directed pairs whose hops are known.
-        min_hops, median_hops, max_hops: over those; None where there are none.
+        min_hops, median_hops, max_hops: over those; None without any.
         distinct: different sequences of routers.
         with_silent: how many of those have a router that does not show itself.
         with_repeated: how many pass the same router more than once.
@@ -35,7 +35,7 @@ class RouteSummary:
 
 
 def summarise_routes(routes: RouteMeasurement) -> RouteSummary:
-    """The statistics of the routes that are in use: a pair that was traced anew has another."""
+    """The statistics of the routes that are in use: a pair that was traced again has a new one."""
     hops = routes.hops[np.isfinite(routes.hops)]
     used = [routes.routes[index] for index in np.unique(routes.route_of[routes.route_of >= 0])]
     return RouteSummary(
@@ -50,7 +50,7 @@ def summarise_routes(routes: RouteMeasurement) -> RouteSummary:
 
 
 def route_facts(cluster: Cluster) -> list[Fact]:
-    """Hop counts, the number of routes, what is odd about them and what failed; none without."""
+    """Hop counts, the number of routes, oddities and failures; empty without any routes."""
     routes = cluster.routes
     if routes is None:
         return []

@@ -1,4 +1,4 @@
-"""A tuned run in words: what `plink show` prints of a log, and `plink report` stands beside."""
+"""A tuned run in words: what `plink show` prints of a log, and `plink report` beside its figure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DECISION_COLUMNS = ("decision", "after", "plan", "before", "then", "reason")
 # Clocks of simulated runs begin at 0.
 _LEAST_DATE_S = 1e9
 _MOST_DATE_S = 1e11
-# More decisions of a log are told as so many.
+# More decisions of a log are only counted.
 _SHOWN = 40
 
 
@@ -70,7 +70,7 @@ def decision_rows(run: History) -> list[tuple[str, ...]]:
 
 
 def options_rows(run: History) -> list[tuple[str, str]]:
-    """The tuner's options that are not as usual."""
+    """The tuner's options that are not at their defaults."""
     usual = asdict(TunerOptions())
     changed = [
         f"{name} {value}" for name, value in asdict(run.options).items() if value != usual[name]
@@ -147,7 +147,7 @@ def _measured(run: History) -> str:
 
 
 def _speed(run: History) -> str:
-    """Of the first plan's first windows, the slowest, and the last."""
+    """The throughput of the first windows, of the slowest, and of the last."""
     speeds = run.throughput_bytes_s / 1e6
     edge = max(1, min(5, run.windows // 2))
     first, last = (sorted(part)[len(part) // 2] for part in (speeds[:edge], speeds[-edge:]))

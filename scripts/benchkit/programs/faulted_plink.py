@@ -16,8 +16,8 @@ from typing import Any
 
 from labkit.faults import Injector, from_json
 from plink import cli
-from plink.measure.probing.adapters.base import Measure, ToolOptions
 from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.tools.base import Job, Measure
 from probes.reach import ReachedHost
 from probes.samples import PairLoss, Rounds, Wanted
 
@@ -109,14 +109,8 @@ class ProgressSink:
 def with_faults(measure: Measure, injector: Injector) -> Measure:
     """The same measuring, disturbed."""
 
-    def disturbed(
-        hosts: Sequence[ReachedHost],
-        wanted: Wanted,
-        rounds: Rounds,
-        options: ToolOptions,
-        sink: Any,
-    ) -> None:
-        measure(hosts, wanted, rounds, options, ProgressSink(sink, injector, hosts, wanted, rounds))
+    def disturbed(job: Job[Any], sink: Any) -> None:
+        measure(job, ProgressSink(sink, injector, job.hosts, job.wanted, job.rounds))
 
     return disturbed
 
@@ -126,7 +120,8 @@ def main() -> int:
     lab, script, *arguments = sys.argv[1:]
     with Injector(lab, from_json(script)) as injector:
         for name, tool in TOOLS.items():
-            TOOLS[name] = replace(tool, measure=with_faults(tool.measure, injector))
+            if tool.measure is not None:
+                TOOLS[name] = replace(tool, measure=with_faults(tool.measure, injector))
         try:
             code = cli.run(arguments)
         finally:

@@ -33,7 +33,7 @@ def simulated(hosts: int, rounds: str, *, is_granted: bool) -> dict[str, Any]:
     # Only here: who starts this measures other processes, and shall stay small.
     from benchkit.simulated import Behaviour, simulated_reach  # noqa: PLC0415
     from plink.cli import run as plink  # noqa: PLC0415
-    from plink.measure.probing import connecting  # noqa: PLC0415
+    from plink.measure.probing import request  # noqa: PLC0415
 
     behaviour = Behaviour(one_machine=is_granted)
 
@@ -41,7 +41,7 @@ def simulated(hosts: int, rounds: str, *, is_granted: bool) -> dict[str, Any]:
         return simulated_reach(listed, behaviour, seed=1)
 
     folders = tempfile.TemporaryDirectory(prefix="plink-bench-")
-    with folders as folder, mock.patch.object(connecting, "reach", reach):
+    with folders as folder, mock.patch.object(request, "reach", reach):
         listed, out = Path(folder, "hosts.txt"), Path(folder, "cluster.json")
         listed.write_text("\n".join(f"10.9.{i >> 8}.{i & 255}" for i in range(hosts)))
         began = time.monotonic()

@@ -18,8 +18,8 @@ from collective_replay import (
     sent_bytes,
 )
 from solvers.collectives import papers
+from solvers.collectives.exchanges import scatter_in_groups
 from solvers.collectives.form import RingForm
-from solvers.collectives.groups import scatter_in_groups
 from solvers.collectives.registry import find
 from solvers.collectives.trees import depths
 

@@ -1,0 +1,37 @@
+"""Errors of `probes` as plink's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from plink.base.errors import PlinkError, WrongUseError
+from probes.errors import HostError, ProbesError
+
+if TYPE_CHECKING:
+    from plink.api.cluster import Cluster
+
+
+class ProbeInterrupted(KeyboardInterrupt):
+    """The user stopped a probe. `cluster` has what was measured by then."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__("interrupted; the exception's cluster has what was measured")
+        self.cluster = cluster
+
+
+def translated(error: ProbesError) -> PlinkError:
+    """A host that fails is no fault of the user's; a wrong list or option is."""
+    if isinstance(error, HostError):
+        return PlinkError(f"{error.host}: {error}", error.hint)
+    return WrongUseError(str(error), error.hint)
+
+
+@contextmanager
+def plinks_errors() -> Iterator[None]:
+    """Raise errors of `probes` as plink's own."""
+    try:
+        yield
+    except ProbesError as error:
+        raise translated(error) from None

@@ -1,0 +1,235 @@
+"""Measuring hosts into a cluster."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Literal
+
+from plink.api.arguments import MAX_SEED, chosen, nearest, number, whole
+from plink.api.cluster import Cluster
+from plink.api.errors import ProbeInterrupted, plinks_errors
+from plink.api.objects import PathName, upgraded
+from plink.api.progress import OnProgress, Steps
+from plink.api.said import warn
+from plink.base.errors import PlinkError, WrongUseError
+from plink.base.text import counted
+from plink.files import cluster as cluster_file
+from plink.files import document
+from plink.files.groups import Group
+from plink.files.measurement import Failure
+from plink.measure.listed import hosts_of
+from plink.measure.probing import run
+from plink.measure.probing.limits import (
+    ALL_ROUNDS,
+    DIRECTIONS,
+    FOLLOWED_ROUNDS,
+    MAX_COUNT,
+    MAX_DURATION_S,
+    MAX_PASSES,
+    MAX_STREAMS,
+)
+from plink.measure.probing.request import ProbeRequest, TooFewReachedError
+from plink.measure.probing.resume_options import Resumed, resumed
+from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.uplinks import UplinkResult
+from plink.optimize.groups.question import group_question
+from probes.hosts.host import ListedHost
+from probes.hosts.slurm import parse_allocation
+from probes.hosts.source import parse_hosts
+from probes.ssh.options import SshOptions
+
+# In place of a host list: the hosts of the Slurm job that this process runs in.
+_ALLOCATION = "@slurm"
+_SOURCE = "the cluster"
+
+_MOST_NAMED = 5
+
+_WHOLE = {
+    "count": (1, MAX_COUNT),
+    "passes": (1, MAX_PASSES),
+    "duration_s": (1, MAX_DURATION_S),
+    "streams": (1, MAX_STREAMS),
+    "port": (0, 65_535),
+    "max_hops": (1, 255),
+}
+_PERCENT = ("precision_percent", "percentile")
+
+
+def probe(
+    hosts: Sequence[str] | PathName | Cluster,
+    *,
+    tool: str = "echo",
+    rounds: int | Literal["auto"] | None = None,
+    seed: int | None = None,
+    timeout_s: float = 2.0,
+    concurrency: int | None = None,
+    strict: bool = False,
+    network: str | None = None,
+    interface: str | None = None,
+    ssh: SshOptions | None = None,
+    progress: OnProgress | None = None,
+    **options: Any,
+) -> Cluster:
+    """Measure the pairs of some hosts over SSH, in both directions.
+
+    Hosts and pairs that could not be measured are warned of (`plink.PlinkWarning`); the result
+    names them.
+
+    Args:
+        hosts: as lines of a host list, such as `["user@n1", "gpu[01-16] slots=8"]`; the path of a
+            host list; `@slurm` for the hosts of this Slurm job; or a cluster, of which then only
+            what it lacks is measured, and what it holds is kept.
+        tool: round-trip times: `echo`, `dpdk` or `fping`; bandwidth: `iperf3`, and `uplinks` of
+            groups; routes: `trace`.
+        rounds: of the tournament to go through, so many partners for every host; `auto` for the
+            pairs of a large cluster that show its groups; None for all.
+        seed: decides which rounds, where not all are asked for; None for 0, or as before.
+        timeout_s: seconds of silence after which a host is given up.
+        concurrency: pairs in flight; None to choose by what the hosts share.
+        strict: fail if a host cannot be reached, instead of going on without it.
+        network, interface: which of a host's addresses to use: those in a network such as
+            `10.0.0.0/16`, or those of the interface of that name.
+        ssh: how hosts are reached; None for the user's own SSH configuration.
+        progress: called at every step, by any thread.
+        options: of the tool (`docs/probe.md`): of round-trip times `count`, `passes`,
+            `precision_percent` and `percentile`; of transfers `duration_s`, `streams`,
+            `congestion`, and of uplinks `groups`, by default the cluster's.
+
+    Raises:
+        WrongUseError: an argument that cannot be, or a cluster that was measured otherwise.
+        PlinkError: fewer than two hosts can be reached, or nothing could be measured.
+        ProbeInterrupted: the user stopped it; it has what was measured.
+    """
+    chosen("tool", tool, TOOLS)
+    number("timeout_s", timeout_s, 0.05, 600.0)
+    whole("concurrency", concurrency, 1, 1 << 16)
+    whole("seed", seed, 0, MAX_SEED)
+    if rounds != "auto":
+        whole("rounds", rounds, 2, ALL_ROUNDS)
+    rounds = FOLLOWED_ROUNDS if rounds == "auto" else rounds
+    within = None if network is None else _network(network)
+    results: list[run.ProbeResult | UplinkResult] = []
+    with plinks_errors():
+        listed, made_from = _listed(hosts)
+        earlier = hosts if isinstance(hosts, cluster_file.Cluster) else None
+        given = _given(tool, options, earlier)
+        if earlier is None:
+            chosen_options = TOOLS[tool].options(**given)
+            how = Resumed(chosen_options, within, interface, rounds, seed or 0)
+        else:
+            how = resumed(
+                earlier,
+                _SOURCE,
+                tool,
+                given,
+                network=within,
+                interface=interface,
+                rounds=rounds,
+                seed=seed,
+            )
+        request = ProbeRequest(
+            listed,
+            made_from,
+            timeout_s=timeout_s,
+            concurrency=concurrency,
+            strict=strict,
+            ssh=ssh or SshOptions(),
+            earlier=earlier,
+            **vars(how),
+        )
+        try:
+            run.probe(request, Steps(progress), results.append, group_question())
+        except TooFewReachedError as error:
+            reasons = "; ".join(f"{failure.host}: {failure}" for failure in error.failures[:2])
+            raise PlinkError(f"{error}: {reasons}" if reasons else str(error), error.hint) from None
+        except KeyboardInterrupt:
+            if not results:
+                raise
+            raise ProbeInterrupted(upgraded(Cluster, results[0].cluster)) from None
+    (found,) = results
+    cluster = upgraded(Cluster, found.cluster)
+    if found.interrupted:
+        raise ProbeInterrupted(cluster)
+    failures = found.measurement.failures
+    if found.measured == 0:
+        what = "group" if isinstance(found, UplinkResult) else "pair of hosts"
+        reason = _failure(failures[0]) if failures else None
+        raise PlinkError(f"no {what} could be measured", reason)
+    for text in _gaps(cluster, failures):
+        warn(text)
+    for doubt in () if isinstance(found, UplinkResult) else found.doubts:
+        warn(doubt)
+    return cluster
+
+
+def _listed(hosts: Sequence[str] | PathName | Cluster) -> tuple[list[ListedHost], str | None]:
+    """The hosts to measure, and the hash of the file that lists them."""
+    if isinstance(hosts, cluster_file.Cluster):
+        return hosts_of(hosts, _SOURCE), hosts.made_from
+    if hosts == _ALLOCATION:
+        return parse_allocation(os.environ), None
+    if isinstance(hosts, str | os.PathLike):
+        path = os.fspath(hosts)
+        content = document.read_bytes(path)
+        return parse_hosts(content, document.label(path)), document.digest(content)
+    lines = list(hosts)
+    if not all(isinstance(line, str) for line in lines):
+        raise WrongUseError(
+            "hosts is not a list of host names", "give names, a host list's path, or a cluster"
+        )
+    return parse_hosts("\n".join(lines).encode(), "hosts"), None
+
+
+def _network(network: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(str(network), strict=False)
+    except ValueError:
+        raise WrongUseError(
+            f"network is {document.brief(network)}, expected a network such as 10.0.0.0/16"
+        ) from None
+
+
+def _given(
+    tool: str, options: Mapping[str, Any], earlier: cluster_file.Cluster | None
+) -> dict[str, Any]:
+    """The tool's options that were given, checked."""
+    known = {item.name for item in fields(TOOLS[tool].options)}
+    for name, value in options.items():
+        if name not in known:
+            raise WrongUseError(f"the tool {tool} takes no option {name!r}", nearest(name, known))
+        if name in _WHOLE:
+            whole(name, value, *_WHOLE[name])
+        if name in _PERCENT:
+            number(name, value, 0.0, 100.0)
+    if "direction" in options:
+        chosen("direction", options["direction"], DIRECTIONS)
+    given = {name: value for name, value in options.items() if value is not None}
+    if "groups" in known:
+        groups = given.get("groups", () if earlier is None else earlier.groups)
+        given["groups"] = _groups(groups)
+    return given
+
+
+def _groups(groups: Mapping[str, Sequence[str]] | Sequence[Group]) -> list[Group]:
+    if isinstance(groups, Mapping):
+        return [Group(name, list(hosts)) for name, hosts in groups.items()]
+    return list(groups)
+
+
+def _gaps(cluster: Cluster, failures: Sequence[Failure]) -> list[str]:
+    """What could not be measured: the first of it by name."""
+    hosts = [each for each in [*cluster.unreachable, *failures] if each.destination is None]
+    pairs = [each for each in failures if each.destination is not None]
+    texts = [_failure(each) for each in [*hosts, *pairs[:_MOST_NAMED]]]
+    if len(pairs) > _MOST_NAMED:
+        more = counted(len(pairs) - _MOST_NAMED, "more directed pair")
+        texts.append(f"{more} could not be measured")
+    return texts
+
+
+def _failure(failure: Failure) -> str:
+    ends = failure.source + (f" to {failure.destination}" if failure.destination else "")
+    return f"{ends}: {failure.reason}"

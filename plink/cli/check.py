@@ -1,0 +1,64 @@
+"""`plink check`: whether a cluster file still describes its network."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from plink.cli.options import SectionedCommand, given_options
+from plink.cli.probe_options import with_check_options
+from plink.cli.progress import StageProgress
+from plink.cli.ssh_options import with_ssh_options
+from plink.cli.stderr import note
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: plink check cluster.json && mpirun --hostfile hostfile ./job",
+)
+@click.argument("cluster")
+@with_check_options
+@with_ssh_options
+@click.pass_context
+def command(context: click.Context, /, **options: Any) -> int:
+    """Measure a small sample of the pairs of CLUSTER again, and say whether it still holds.
+
+    CLUSTER is a file that plink probe wrote; it says how it was measured, and that is how it is
+    measured again. Nothing is written. The exit code is 0 where the file still describes the
+    network, 4 where it does not, 3 where that is all that could be measured.
+    """
+    return _run(options, given_options(context))
+
+
+# What `plink probe --check` takes: the file says the rest, such as the tool and the percentile.
+_WITH_CHECK = {
+    *("check", "as_json", "count", "passes", "precision_percent", "rounds", "seed", "concurrency"),
+    *("timeout_s", "network", "interface", "port", "nics", "remote_cache"),
+    *("ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"),
+}
+
+
+def check_as_probe(given: Mapping[str, str], options: Mapping[str, Any]) -> int:
+    """Carry out `plink probe --check FILE`, and say how it is written now.
+
+    Args:
+        given: what the command line gives, and how a user writes it.
+        options: all of `plink probe`.
+    """
+    for name, written in given.items():
+        if name not in _WITH_CHECK:
+            raise click.UsageError(f"{written} does not go with --check.")
+    values = {name: value for name, value in options.items() if name in _WITH_CHECK}
+    values["cluster"], values["partners"] = values.pop("check"), values.pop("rounds")
+    note(f"this is now spelled: plink check {shlex.quote(values['cluster'])}")
+    return _run(values, given)
+
+
+def _run(options: dict[str, Any], given: Mapping[str, str]) -> int:
+    from plink.cli.check_action import run_command  # noqa: PLC0415  imports numpy and paramiko
+
+    with StageProgress() as progress:
+        return run_command(options, given, progress)

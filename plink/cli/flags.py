@@ -1,0 +1,39 @@
+"""Arguments that the library's messages name, as the command line spells them."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+# `network=10.0.0.0/16`, `accept_new_host_keys=True`, `rounds=auto`
+_ARGUMENT = re.compile(r"\b([a-z][a-z0-9_]*)=([\w./:-]*\w)")
+
+
+def spelled(text: str, command: click.Command | None) -> str:
+    """A message with `--network 10.0.0.0/16` in place of `network=10.0.0.0/16`.
+
+    Args:
+        text: of the library, or of anything else; what is no option of the command stays.
+        command: that is running, or None.
+    """
+    options = {} if command is None else _options(command)
+
+    def spell(found: re.Match[str]) -> str:
+        option = options.get(found[1])
+        if option is None:
+            return found[0]
+        return option.opts[-1] if option.is_flag else f"{option.opts[-1]} {found[2]}"
+
+    return _ARGUMENT.sub(spell, text)
+
+
+def _options(command: click.Command) -> dict[str, click.Option]:
+    """The options of a command and of its verbs, by the names of their arguments."""
+    verbs = command.commands.values() if isinstance(command, click.Group) else ()
+    found = {name: option for verb in verbs for name, option in _options(verb).items()}
+    for option in command.params:
+        if isinstance(option, click.Option) and option.name is not None:
+            found[option.name] = option
+            found[option.opts[-1].lstrip("-").replace("-", "_")] = option
+    return found

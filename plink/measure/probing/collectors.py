@@ -1,0 +1,242 @@
+"""Sinks for a run's readings of pairs: what all have in common, bandwidths, routes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.files.bandwidth import BandwidthMeasurement
+from plink.files.cluster import Cluster, Quantity
+from plink.files.measurement import Failure, Matrix, Measurement
+from plink.files.routes import NO_ROUTE, Route, RouteMeasurement
+from probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds, RouteReading, Wanted
+
+
+class OfPair(Protocol):
+    """Whatever was measured, from one host of a run to another."""
+
+    @property
+    def source(self) -> int:
+        """Index of the host that measured."""
+
+    @property
+    def destination(self) -> int:
+        """Index of the host that was measured."""
+
+
+Reading = TypeVar("Reading", bound=OfPair)
+
+
+@dataclass(frozen=True)
+class Run:
+    """How and when a run measured: the fields of `Measurement` but for its failures."""
+
+    tool: str
+    options: Mapping[str, Any]
+    started: str | None
+    seconds: float
+    notes: Sequence[str]
+
+
+class Collector(ABC, Generic[Reading]):
+    """A sink for a probe run over some of the hosts of a cluster.
+
+    Args:
+        cluster: the hosts, in the order of every matrix, and what is kept of earlier runs.
+        measured: of each host that takes part in the run, in the run's order, its index there.
+        on_settled: called after each direction of a pair that was read or given up.
+        on_remark: given what a user should know of the run as a whole.
+    """
+
+    # The member of a cluster that this fills.
+    quantity: ClassVar[Quantity]
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        measured: Sequence[int],
+        *,
+        on_settled: Callable[[], None] = lambda: None,
+        on_remark: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._cluster = cluster
+        self._measured = measured
+        self._on_settled = on_settled
+        self._on_remark = on_remark
+        self._settled: set[tuple[int, int]] = set()
+        # Why directions were given up that have no reading yet.
+        self._lost: dict[tuple[int, int], Failure] = {}
+        self.failures: list[Failure] = []
+        self.remarks: list[str] = []
+        self._begin()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Make the matrices, with what is kept in them."""
+
+    @abstractmethod
+    def _readings(self) -> Matrix:
+        """The (N, N) matrix of what stands for a pair, NaN where not measured."""
+
+    @abstractmethod
+    def _take(self, pair: tuple[int, int], reading: Reading) -> None:
+        """Put a reading into the matrices, at a pair of indices of the cluster."""
+
+    @abstractmethod
+    def result(self, run: Run) -> tuple[Cluster, Measurement]:
+        """The cluster with what was gathered so far, and the measurement in it."""
+
+    def missing(self, rounds: Rounds) -> Wanted:
+        """The directed pairs of the run's rounds that have no reading yet, or none to trust."""
+        unread = np.isnan(self._readings()) | self._doubtful()
+        return frozenset(
+            (source, destination)
+            for pairs in rounds
+            for i, j in pairs
+            for source, destination in ((i, j), (j, i))
+            if unread[self._measured[source], self._measured[destination]]
+        )
+
+    def _doubtful(self) -> npt.NDArray[np.bool_]:
+        """The (N, N) pairs whose reading is not to be trusted."""
+        size = len(self._cluster.hosts)
+        return np.zeros((size, size), dtype=bool)
+
+    def doubts(self) -> list[str]:
+        """Why some readings are not to be trusted, as sentences for the user."""
+        return []
+
+    def achieved(self, precision_percent: float) -> list[str]:
+        """What the readings are worth, in a few words, where that precision was asked for."""
+        del precision_percent
+        return []
+
+    def measured(self, rounds: Rounds) -> int:
+        """How many directed pairs of rounds among the cluster's hosts have a reading."""
+        pairs = [pair for met in rounds for pair in met]
+        if not pairs:
+            return 0
+        first, second = np.array(pairs).T
+        unread = np.isnan(self._readings())
+        both = unread[first, second], unread[second, first]
+        return sum(int(np.count_nonzero(~missing)) for missing in both)
+
+    @property
+    def readings(self) -> int:
+        """The number of directed pairs that have a reading."""
+        return int(np.count_nonzero(~np.isnan(self._readings())))
+
+    def reading(self, reading: Reading) -> None:
+        """A direction of a pair was measured, for the first time or again."""
+        self._take((self._measured[reading.source], self._measured[reading.destination]), reading)
+        failure = self._lost.pop((reading.source, reading.destination), None)
+        if failure is not None:
+            self.failures.remove(failure)
+        self._settle(reading.source, reading.destination)
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        """A direction of a pair was given up. One that was read before keeps its reading."""
+        pair = loss.source, loss.destination
+        ends = self._measured[loss.source], self._measured[loss.destination]
+        if np.isnan(self._readings()[ends]) and pair not in self._lost:
+            source, destination = (self._name(end) for end in pair)
+            self._lost[pair] = Failure(source, loss.reason, destination=destination)
+            self.failures.append(self._lost[pair])
+        self._settle(*pair)
+
+    def next_pass(self) -> None:
+        """Pairs meet again: their directions are to be settled once more."""
+        self._settled.clear()
+
+    def host_lost(self, loss: HostLoss) -> None:
+        """A host failed during the run."""
+        self.failures.append(Failure(self._name(loss.host), loss.reason))
+
+    def remark(self, text: str) -> None:
+        """Something that a user should know of the run as a whole."""
+        self.remarks.append(text)
+        self._on_remark(text)
+
+    def _settle(self, source: int, destination: int) -> None:
+        if (source, destination) not in self._settled:
+            self._settled.add((source, destination))
+            self._on_settled()
+
+    def _name(self, index: int) -> str:
+        return self._cluster.hosts[self._measured[index]].name
+
+
+class BandwidthCollector(Collector[BandwidthReading]):
+    """A sink for bandwidths."""
+
+    quantity: ClassVar[Quantity] = "bandwidth"
+
+    def _begin(self) -> None:
+        size = len(self._cluster.hosts)
+        kept = self._cluster.bandwidth
+        if kept is None:
+            self._gbit_s = np.full((size, size), np.nan)
+            self._retransmits = np.full((size, size), np.nan)
+        else:
+            self._gbit_s = kept.gbit_s.copy()
+            self._retransmits = kept.retransmits.copy()
+
+    def _readings(self) -> Matrix:
+        return self._gbit_s
+
+    def _take(self, pair: tuple[int, int], reading: BandwidthReading) -> None:
+        self._gbit_s[pair] = reading.gbit_s
+        known = reading.retransmits
+        self._retransmits[pair] = np.nan if known is None else known
+
+    def result(self, run: Run) -> tuple[Cluster, BandwidthMeasurement]:
+        """The cluster with what was gathered so far, and the measurement in it."""
+        measurement = BandwidthMeasurement(
+            gbit_s=self._gbit_s,
+            retransmits=self._retransmits,
+            failures=self.failures,
+            **vars(run),
+        )
+        return replace(self._cluster, bandwidth=measurement), measurement
+
+
+class RouteCollector(Collector[RouteReading]):
+    """A sink for routes."""
+
+    quantity: ClassVar[Quantity] = "routes"
+
+    def _begin(self) -> None:
+        size = len(self._cluster.hosts)
+        kept = self._cluster.routes
+        # Route to its index: every distinct one is kept once.
+        self._routes: dict[Route, int] = {}
+        if kept is None:
+            self._hops = np.full((size, size), np.nan)
+            self._route_of = np.full((size, size), NO_ROUTE, dtype=np.int64)
+        else:
+            self._hops = kept.hops.copy()
+            self._route_of = kept.route_of.copy()
+            self._routes = {route: index for index, route in enumerate(kept.routes)}
+
+    def _readings(self) -> Matrix:
+        return self._hops
+
+    def _take(self, pair: tuple[int, int], reading: RouteReading) -> None:
+        self._hops[pair] = reading.hops
+        self._route_of[pair] = self._routes.setdefault(reading.routers, len(self._routes))
+
+    def result(self, run: Run) -> tuple[Cluster, RouteMeasurement]:
+        """The cluster with what was gathered so far, and the measurement in it."""
+        measurement = RouteMeasurement(
+            hops=self._hops,
+            route_of=self._route_of,
+            routes=list(self._routes),
+            failures=self.failures,
+            **vars(run),
+        )
+        return replace(self._cluster, routes=measurement), measurement

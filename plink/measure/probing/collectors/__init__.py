@@ -1,1 +1,0 @@
-"""What gathers the readings of a probe run: one module a quantity."""

@@ -1,0 +1,286 @@
+"""Who meets whom in a run: the rounds of the first pass, and what further passes are for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plink.base.progress import Progress
+from plink.files.cluster import Cluster
+from plink.files.measurement import FollowedSample, Matrix, RoundSample, Sample
+from plink.measure.probing.collectors import Run
+from plink.measure.probing.limits import FOLLOWED_ROUNDS
+from plink.measure.probing.passes import Pair, Passes, PassOptions
+from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.rtt_collector import RttCollector
+from plink.measure.probing.tools.round_trips import RttOptions
+from probes.rounds import round_robin, rounds_in_all, sampled_rounds
+from probes.samples import Rounds, Wanted
+from solvers.sampling.sampler import next_rounds, usual_share
+
+# More hosts, and the user is told what all rounds are.
+_MANY_HOSTS = 256
+_NO_ANSWER = object()
+
+
+def chosen_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
+    """The sample that a run over `listed` hosts goes through; None for all rounds.
+
+    Args:
+        rounds: how many were asked for, None for all, `FOLLOWED_ROUNDS` for pairs that the readings
+            ask for.
+    """
+    if rounds == FOLLOWED_ROUNDS:
+        return FollowedSample(usual_share(listed), seed)
+    in_all = rounds_in_all(listed)
+    return None if rounds is None or rounds >= in_all else RoundSample(rounds, in_all, seed)
+
+
+def rounds_among(listed: Sequence[str], present: Sequence[str], sample: Sample | None) -> Rounds:
+    """The rounds in which the hosts of a run meet.
+
+    Args:
+        listed: the names of all hosts that were listed. A sample is drawn of them, so that it is
+            the same whichever of them can be reached.
+        present: the names of those that take part, in the order of the list.
+        sample: None for a tournament in which every two meet. Pairs that the readings ask for are
+            not known before.
+
+    Returns:
+        rounds of pairs of indices in `present`, (lower, higher).
+    """
+    if sample is None:
+        return round_robin(len(present))
+    if isinstance(sample, FollowedSample):
+        return []
+    index = {name: i for i, name in enumerate(present)}
+    places = [index.get(name) for name in listed]
+    return [
+        [
+            (a, b)
+            for a, b in ((places[i], places[j]) for i, j in pairs)
+            if a is not None and b is not None
+        ]
+        for pairs in sampled_rounds(len(listed), sample.rounds, sample.seed)
+    ]
+
+
+def directed_pairs(rounds: Rounds) -> int:
+    """How many directions of pairs the rounds hold."""
+    return 2 * sum(map(len, rounds))
+
+
+def advice(hosts: int, sample: Sample | None, example: int) -> list[str]:
+    """What a user with many hosts should know of the rounds, before they begin.
+
+    Args:
+        example: the number of rounds to speak of.
+    """
+    if sample is not None or hosts <= _MANY_HOSTS:
+        return []
+    rounds, pairs = rounds_in_all(hosts), hosts * (hosts - 1)
+    fewer = example * (hosts - hosts % 2)
+    text = f"all {rounds:,} rounds of {hosts:,} hosts are {pairs:,} directed pairs"
+    followed = round(usual_share(hosts) * pairs)
+    text += f"; rounds=auto measures at most {followed:,} of them, those that show groups"
+    return [f"{text}, rounds={example} any {fewer:,}"]
+
+
+def _nothing(_: Cluster) -> Collection[Pair]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a cluster while it is measured.
+
+    Args:
+        hinges: after each pass, the pairs of the cluster's hosts (indices, in any order) on which
+            the answer hinges, measured or not: they meet again.
+        answer: after each pass, the answer so far: once it is the same twice, nothing more is
+            measured. None where readings are wanted for their own sake.
+    """
+
+    hinges: Callable[[Cluster], Collection[Pair]] = _nothing
+    answer: Callable[[Cluster], Hashable] | None = None
+
+
+NO_QUESTION = Question()
+
+
+class Following:
+    """Asks for the next pairs until the groups show or the share of pairs is spent.
+
+    Args:
+        collector: takes what the run reads; what it holds already counts.
+        sample: how many pairs at most.
+    """
+
+    def __init__(self, collector: RttCollector, sample: FollowedSample) -> None:
+        self._collector = collector
+        self._sample = sample
+        self._tried = np.triu(np.isfinite(self._least_us()), 1)
+
+    def next(self) -> Rounds:
+        """The next rounds of pairs of the run's hosts; none when that is enough."""
+        rounds = next_rounds(
+            self._least_us(),
+            tried=self._tried,
+            share=self._sample.share,
+            seed=self._sample.seed,
+        ).rounds
+        for pairs in rounds:
+            for pair in pairs:
+                self._tried[pair] = True
+        return rounds
+
+    @property
+    def pairs(self) -> Rounds:
+        """All pairs that were tried or measured, in this run or before it."""
+        return [[(int(i), int(j)) for i, j in np.argwhere(self._tried)]]
+
+    def _least_us(self) -> Matrix:
+        least = np.fmin(*self._collector.seen().halves_us)
+        return np.fmin(least, least.T)
+
+
+class Visits:
+    """Further rounds of a run, one pass after the other (`probes.samples.More`).
+
+    Args:
+        collector: takes what the run reads.
+        measured: of each host of the run its index in the cluster.
+        rounds: of pairs that the run is to measure.
+        wanted: directions of them that the tool measures first.
+        options: how often pairs meet.
+        question: what the readings are for.
+        following: chooses further pairs for the first pass; None where `rounds` are all.
+        on_pass: told of each further pass: its number, and of how many directions it is.
+    """
+
+    def __init__(
+        self,
+        collector: RttCollector,
+        measured: Sequence[int],
+        rounds: Rounds,
+        wanted: Wanted,
+        options: PassOptions,
+        *,
+        question: Question = NO_QUESTION,
+        following: Following | None = None,
+        on_pass: Callable[[int, int], None] = lambda _number, _directions: None,
+    ) -> None:
+        self._collector = collector
+        self._index = {place: index for index, place in enumerate(measured)}
+        self._before = collector.seen()
+        self._options = options
+        self._following = following
+        self._is_following = following is not None
+        self._rounds, self._wanted = rounds, wanted
+        # Decided once the first pass is measured, or asked for what is due before it.
+        self._passes: Passes | None = None
+        self._question = question
+        self._on_pass = on_pass
+        self._answer: object | Hashable = _NO_ANSWER
+        self._held: Rounds | None = None
+        self._number = 1
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a pass beyond the first is due already, before anything is measured."""
+        if self._held is None:
+            self._held = self._next()
+        return bool(self._held)
+
+    def _begun(self) -> Passes:
+        """The passes over the pairs that are known to be measured by now."""
+        rounds = self._rounds if self._following is None else self._following.pairs
+        pairs = (pair for met in rounds for pair in met)
+        return Passes(self._before, pairs, self._wanted, self._options)
+
+    def more(self) -> Rounds:
+        """More rounds of the first pass, or those of the next one; none when that is enough."""
+        if self._following is not None and self._is_following:
+            if rounds := self._following.next():
+                self._wanted |= {way for met in rounds for i, j in met for way in ((i, j), (j, i))}
+                self._on_pass(1, 2 * sum(map(len, rounds)))
+                return rounds
+            self._is_following = False
+        rounds = self._next() if self._held is None else self._held
+        self._held = None
+        if rounds:
+            self._collector.next_pass()
+            self._on_pass(self._number, 2 * sum(map(len, rounds)))
+        return rounds
+
+    def _next(self) -> Rounds:
+        if self._passes is None:
+            self._passes = self._begun()
+        cluster = self._cluster()
+        rounds = self._passes.next(
+            self._collector.seen(), self._hinges(cluster), is_settled=self._is_settled(cluster)
+        )
+        self._number = self._passes.number
+        return rounds
+
+    def _cluster(self) -> Cluster | None:
+        """The cluster as it is measured so far, where somebody asks for it."""
+        if self._question is NO_QUESTION:
+            return None
+        return self._collector.result(Run("", {}, None, 0.0, ()))[0]
+
+    def _hinges(self, cluster: Cluster | None) -> list[Pair]:
+        """The pairs in the run's indices; those whose hosts did not take part are left out."""
+        if cluster is None:
+            return []
+        pairs = [
+            (self._index[a], self._index[b])
+            for a, b in self._question.hinges(cluster)
+            if a in self._index and b in self._index
+        ]
+        return sorted({(min(pair), max(pair)) for pair in pairs})
+
+    def _is_settled(self, cluster: Cluster | None) -> bool:
+        if cluster is None or self._question.answer is None:
+            return False
+        before, self._answer = self._answer, self._question.answer(cluster)
+        return bool(before == self._answer)
+
+
+def visits_of(
+    request: ProbeRequest,
+    options: RttOptions,
+    collector: RttCollector,
+    progress: Progress,
+    question: Question,
+    *,
+    measured: Sequence[int],
+    rounds: Rounds,
+    wanted: Wanted,
+    following: Following | None,
+) -> Visits:
+    """The passes of a run as it was asked for.
+
+    A file from before there were passes keeps its readings as they are, unless more passes are
+    asked for.
+
+    Args:
+        options: how the tool measures.
+        progress: told of each pass.
+        collector, question, measured, rounds, wanted, following: as `Visits` has them.
+    """
+    before = None if request.earlier is None else request.earlier.rtt
+    if before is not None and before.passes is None and not options.extra_passes:
+        rounds = [[(min(pair), max(pair)) for pair in wanted]]
+    return Visits(
+        collector,
+        measured,
+        rounds,
+        wanted,
+        PassOptions(options.passes, options.precision_percent, options.extra_passes, request.seed),
+        question=question,
+        following=following,
+        on_pass=lambda number, directions: progress.stage(f"pass {number}", directions),
+    )

@@ -1,0 +1,206 @@
+"""A sink for round-trip times, and the quality of its readings: which are not to be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.files.cluster import Cluster, Quantity
+from plink.files.measurement import Counts, Matrix
+from plink.files.rtt import RttMeasurement, disagreement
+from plink.measure.probing.collectors import Collector, Run
+from plink.measure.probing.passes import Seen
+from probes.echo.readings import DISTURBED
+from probes.samples import RttReading
+
+_MOST_NAMED = 3
+# Passes that differ by less than that confirm each other, whatever else the hosts did.
+CONFIRMED = 0.02
+# A host stands out with so many times more disturbed pairs than the median host.
+_STANDS_OUT = 2.0
+
+
+class RttCollector(Collector[RttReading]):
+    """A sink for round-trip times. The first of its `percentiles` stands for a pair.
+
+    Where a pair met several times, the least reading counts, for each direction by itself, since
+    noise only ever adds to a round-trip time.
+
+    Args:
+        cluster, measured, callbacks: as `Collector` has them.
+        percentiles: those that are kept.
+    """
+
+    quantity: ClassVar[Quantity] = "rtt"
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        measured: Sequence[int],
+        percentiles: Sequence[float],
+        **callbacks: Any,
+    ) -> None:
+        self._percentiles = percentiles
+        super().__init__(cluster, measured, **callbacks)
+
+    def _begin(self) -> None:
+        kept = self._cluster.rtt
+        if kept is None:
+            self._rtt_us = {p: self._unknown() for p in self._percentiles}
+            self._samples = np.zeros(self._unknown().shape, dtype=np.int64)
+            self._losses, self._passes = self._samples.copy(), self._samples.copy()
+            self._halves_us = self._unknown(), self._unknown()
+        else:
+            self._rtt_us = {p: kept.rtt_us[p].copy() for p in self._percentiles}
+            self._samples = kept.samples.copy()
+            self._losses = kept.losses.copy()
+            self._passes, self._halves_us = _passes_of(kept)
+        # What earlier runs recorded for pairs without a second pass.
+        self._precision_percent = self._kept(None if kept is None else kept.precision_percent)
+        self._disturbance = self._kept(None if kept is None else kept.disturbance)
+        # Whether one of the meetings was not disturbed; of earlier runs, the one that counts.
+        self._is_calm = ~(self._disturbance >= DISTURBED) & ~np.isnan(self._readings())
+
+    def _unknown(self) -> Matrix:
+        size = len(self._cluster.hosts)
+        return np.full((size, size), np.nan)
+
+    def _kept(self, matrix: Matrix | None) -> Matrix:
+        return self._unknown() if matrix is None else matrix.copy()
+
+    def _readings(self) -> Matrix:
+        return self._rtt_us[self._percentiles[0]]
+
+    def _doubtful(self) -> npt.NDArray[np.bool_]:
+        return is_doubtful(self._disturbance, disagreement(self._halves_us), self._is_calm)
+
+    def doubts(self) -> list[str]:
+        """Which readings other work on the hosts may have raised."""
+        return disturbed_hosts(self._cluster.names, self._doubtful(), ~np.isnan(self._readings()))
+
+    def achieved(self, precision_percent: float) -> list[str]:
+        """How often pairs met, and of how many the passes agree."""
+        passes = self._passes[self._passes > 0]
+        if not passes.size or passes.max() == 1:
+            return []
+        found = [f"{passes.max()} passes"]
+        if passes.min() < passes.max():
+            found = [f"{passes.mean():.1f} passes on average ({passes.min()} to {passes.max()})"]
+        if precision_percent > 0.0:
+            agree = np.count_nonzero(100.0 * disagreement(self._halves_us) <= precision_percent)
+            found.append(f"{agree} of {self.readings} agree within {precision_percent:g} %")
+        return found
+
+    def seen(self) -> Seen:
+        """What passes have shown of the run's hosts, in the run's order."""
+        here = np.ix_(self._measured, self._measured)
+        odd_us, even_us = self._halves_us
+        return Seen(self._passes[here], (odd_us[here], even_us[here]))
+
+    def _take(self, pair: tuple[int, int], reading: RttReading) -> None:
+        reading_us = reading.rtt_us[self._percentiles[0]]
+        half_us = self._halves_us[self._passes[pair] % 2]
+        half_us[pair] = np.fmin(half_us[pair], reading_us)
+        self._passes[pair] += 1
+        self._samples[pair] += reading.received
+        self._losses[pair] += reading.sent - reading.received
+        self._is_calm[pair] |= not (reading.disturbance or 0.0) >= DISTURBED
+        if reading_us >= self._readings()[pair]:
+            return
+        for percentile, rtt_us in reading.rtt_us.items():
+            self._rtt_us[percentile][pair] = rtt_us
+        self._disturbance[pair] = np.nan if reading.disturbance is None else reading.disturbance
+
+    def result(self, run: Run) -> tuple[Cluster, RttMeasurement]:
+        """The cluster with what was gathered so far, and the measurement in it."""
+        apart_percent = 100.0 * disagreement(self._halves_us)
+        precision = np.where(self._passes > 1, apart_percent, self._precision_percent)
+        measurement = RttMeasurement(
+            rtt_us={percentile: matrix.copy() for percentile, matrix in self._rtt_us.items()},
+            reading=self._percentiles[0],
+            samples=self._samples.copy(),
+            losses=self._losses.copy(),
+            precision_percent=_known(precision),
+            disturbance=_known(self._disturbance.copy()),
+            passes=self._passes.copy(),
+            halves_us=(self._halves_us[0].copy(), self._halves_us[1].copy()),
+            failures=list(self.failures),
+            **vars(run),
+        )
+        return replace(self._cluster, rtt=measurement), measurement
+
+
+def _passes_of(kept: RttMeasurement) -> tuple[Counts, tuple[Matrix, Matrix]]:
+    known = kept.with_passes()
+    if known.passes is None or known.halves_us is None:
+        raise RuntimeError("a measurement with passes has none")
+    return known.passes.copy(), (known.halves_us[0].copy(), known.halves_us[1].copy())
+
+
+def _known(matrix: Matrix) -> Matrix | None:
+    return None if np.isnan(matrix).all() else matrix
+
+
+def is_doubtful(
+    disturbance: npt.NDArray[np.float64],
+    disagreement: npt.NDArray[np.float64],
+    is_calm: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.bool_]:
+    """The (N, N) directions whose reading other work on the hosts may have raised.
+
+    Noise only ever adds: the least reading is to be trusted where its meeting was not disturbed,
+    and also where it was, if another meeting that was not has read the same.
+
+    Args:
+        disturbance: (N, N) of the meeting whose reading counts, NaN where unknown.
+        disagreement: (N, N) of the passes, as a share, NaN where there is one.
+        is_calm: (N, N) whether one of the meetings was not disturbed.
+    """
+    doubtful: npt.NDArray[np.bool_] = (disturbance >= DISTURBED) & ~(
+        is_calm & (disagreement <= CONFIRMED)
+    )
+    return doubtful
+
+
+def disturbed_hosts(
+    names: Sequence[str], disturbed: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
+) -> list[str]:
+    """One sentence, with the hosts that stand out, or none where no pair was disturbed.
+
+    Args:
+        names: of the N hosts.
+        disturbed, measured: (N, N), [source][destination].
+    """
+    pairs = int(np.count_nonzero(disturbed))
+    if pairs == 0:
+        return []
+    of_host = disturbed.sum(axis=0) + disturbed.sum(axis=1)
+    in_all = measured.sum(axis=0) + measured.sum(axis=1)
+    total = int(np.count_nonzero(measured))
+    were = "1 directed pair was" if pairs == 1 else f"{pairs} of {total} directed pairs were"
+    where = _where(names, of_host, in_all)
+    readings = "its reading" if pairs == 1 else "their readings"
+    return [f"{were} disturbed by other work on the hosts, {where}: {readings} may be too high"]
+
+
+def _where(
+    names: Sequence[str], of_host: npt.NDArray[np.int64], in_all: npt.NDArray[np.int64]
+) -> str:
+    usual = float(np.median(of_host))
+    outstanding = [
+        index
+        for index in np.argsort(-of_host, kind="stable")
+        if of_host[index] > _STANDS_OUT * usual
+    ]
+    if not outstanding or len(outstanding) > len(names) // 2:
+        hosts = np.count_nonzero(of_host)
+        return f"on {'all' if hosts == len(names) else f'{hosts} of'} {len(names)} hosts"
+    listed = ", ".join(
+        f"{names[index]} ({of_host[index]} of its {in_all[index]})"
+        for index in outstanding[:_MOST_NAMED]
+    )
+    return f"most on {listed}"

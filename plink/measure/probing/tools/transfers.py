@@ -1,0 +1,156 @@
+"""The tools that transfer data with iperf3: between pairs of hosts, and between groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from plink.base.errors import WrongUseError
+from plink.measure.probing.limits import DIRECTIONS, MAX_DURATION_S, MAX_STREAMS
+from plink.measure.probing.tools.base import Job, Tool, ToolOptions, measured_otherwise
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from plink.files.groups import Group
+    from probes.hosts.host import ListedHost
+    from probes.samples import BandwidthReading, Sink
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TransferOptions(ToolOptions):
+    """How data is transferred.
+
+    Args:
+        duration_s: whole seconds a transfer; None for the tool's own.
+        streams: TCP connections a transfer.
+        congestion: the senders' congestion control, None for the hosts' own.
+        port: the TCP port, of uplinks the first one; 0 for any.
+    """
+
+    duration_s: int | None = None
+    streams: int = 1
+    congestion: str | None = None
+    port: int = 0
+
+    @classmethod
+    def resumed(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
+        """As `ToolOptions.resumed`: only how long a transfer takes may be another."""
+        known = {field.name for field in fields(cls)}
+        before = {
+            name: value for name, value in _checked(recorded, source).items() if name in known
+        }
+        for name, value in before.items():
+            if name != "duration_s" and given.get(name, value) != value:
+                raise measured_otherwise(source, name, value, given[name])
+        return cls(**{**before, **given})
+
+    def recorded(self) -> dict[str, Any]:
+        """What the cluster file records."""
+        return {
+            "duration_s": self.duration_s,
+            "streams": self.streams,
+            "congestion": self.congestion,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Iperf3Options(_TransferOptions):
+    """The options of iperf3, which the hosts must have.
+
+    Args:
+        direction: `each` direction of a pair by itself, or `both` at once.
+    """
+
+    tool: ClassVar[str] = "iperf3"
+    duration_s: int = 1
+    direction: str = "each"
+
+    def describe(self) -> str:
+        """A few words on how it measures."""
+        return f"iperf3 for {self.duration_s} s"
+
+    def recorded(self) -> dict[str, Any]:
+        """What the cluster file records."""
+        return {**super().recorded(), "direction": self.direction}
+
+
+@dataclass(frozen=True, kw_only=True)
+class UplinkOptions(_TransferOptions):
+    """The options of uplinks: what groups exchange, all their hosts at once.
+
+    Args:
+        groups: of hosts, two at least.
+    """
+
+    tool: ClassVar[str] = "uplinks"
+    groups: Sequence[Group] = ()
+
+    # TCP connections that share an uplink need longer to settle than one by itself.
+    @property
+    def group_duration_s(self) -> int:
+        """Whole seconds that groups exchange data."""
+        return self.duration_s or 2
+
+    @property
+    def link_duration_s(self) -> int:
+        """Whole seconds of a transfer that shows what a host can do by itself."""
+        return self.duration_s or 1
+
+    def describe(self) -> str:
+        """A few words on how it measures."""
+        return f"uplinks for {self.group_duration_s} s"
+
+    def recorded(self) -> dict[str, Any]:
+        """What the cluster file records."""
+        return {**super().recorded(), "duration_s": self.group_duration_s}
+
+
+def _checked(recorded: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The options that an earlier measurement records."""
+    names = ("duration_s", "streams", "direction", "congestion")
+    duration_s, streams, direction, congestion = map(recorded.get, names)
+    for name, value, high in (
+        ("duration_s", duration_s, MAX_DURATION_S),
+        ("streams", streams, MAX_STREAMS),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= high:
+            raise WrongUseError(f"{source}: options.{name} is not a whole number from 1 to {high}")
+    if direction is not None and direction not in DIRECTIONS:
+        raise WrongUseError(f"{source}: options.direction is not one of {', '.join(DIRECTIONS)}")
+    if congestion is not None and not (isinstance(congestion, str) and congestion.isalnum()):
+        raise WrongUseError(f"{source}: options.congestion is not a name")
+    return dict(zip(names, (duration_s, streams, direction, congestion), strict=True))
+
+
+def _check_groups(options: UplinkOptions, hosts: Sequence[ListedHost]) -> None:
+    del hosts
+    hint = "an uplink is what a group exchanges with the hosts of other groups"
+    if not options.groups:
+        raise WrongUseError("which hosts form groups is not known", hint)
+    if len(options.groups) == 1:
+        raise WrongUseError(f"there is one group, {options.groups[0].name}", hint)
+
+
+def _measure_iperf3(job: Job[Iperf3Options], sink: Sink[BandwidthReading]) -> None:
+    from probes.iperf3 import tool  # noqa: PLC0415  imports paramiko
+    from probes.iperf3.commands import TransferOptions  # noqa: PLC0415
+
+    options = job.options
+    transfer = TransferOptions(
+        options.duration_s, options.streams, job.timeout_s, options.congestion, job.left_s
+    )
+    tool.measure(
+        job.hosts,
+        job.wanted,
+        job.rounds,
+        tool.Iperf3Options(transfer, options.direction == "both", options.port),
+        sink,
+        concurrency=job.concurrency,
+        ssh_concurrency=job.ssh_concurrency,
+    )
+
+
+IPERF3 = Tool(Iperf3Options, "bandwidth", _measure_iperf3)
+UPLINKS = Tool(UplinkOptions, "uplinks", None, check=_check_groups)

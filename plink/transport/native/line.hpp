@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include "shared_memory.hpp"
+#include "socket.hpp"
+
+namespace plink::transport {
+
+/// What connects two ranks: a socket, and where their data go through shared memory, that. The
+/// socket is then the memory's bell.
+struct Line {
+    Descriptor socket;
+    std::unique_ptr<SharedMemory> memory;
+};
+
+}  // namespace plink::transport

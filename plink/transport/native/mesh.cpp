@@ -1,0 +1,280 @@
+#include "mesh.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+#include "local_socket.hpp"
+#include "text.hpp"
+
+namespace plink::transport {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// For another connection to the same rank to explain why one broke.
+constexpr auto kExplaining = 2s;
+// A caller that says nothing is no rank.
+constexpr auto kSayHello = 5s;
+// Callers that have not said who they are, beyond the expected ones.
+constexpr std::size_t kMostStrangers = 64;
+
+std::string text_of(const Endpoint& endpoint) {
+    return endpoint.host + " port " + std::to_string(endpoint.port);
+}
+
+}  // namespace
+
+Mesh::Mesh(const Hello& us, Listeners listeners, std::vector<std::vector<Endpoint>> endpoints,
+           std::string congestion, std::size_t memory_bytes)
+    : us_(us),
+      listeners_(std::move(listeners)),
+      endpoints_(std::move(endpoints)),
+      congestion_(std::move(congestion)),
+      memory_bytes_(memory_bytes),
+      lines_(us.workers + 1U) {
+    for (auto& channel : lines_) channel.resize(us_.ranks);
+    for (std::uint32_t rank = 0; rank < us_.rank; ++rank) {
+        for (int channel = 0; channel <= us_.workers; ++channel) {
+            call(static_cast<int>(rank), channel);
+        }
+    }
+}
+
+void Mesh::fail(const Pending& pending, const std::string& why) const {
+    throw failure(pending, why);
+}
+
+MeshError Mesh::failure(const Pending& pending, const std::string& why) const {
+    return {pending.rank,
+            "rank " + std::to_string(pending.rank) + " (" + text_of(pending.endpoint) + ") " + why};
+}
+
+/// Who refuses us says why on one connection only, and closes all.
+void Mesh::lose(const Pending& pending, const std::string& why) {
+    if (lost_) return;
+    lost_ = failure(pending, why);
+    lost_at_ = Clock::now();
+}
+
+void Mesh::judge_lost() const {
+    if (!lost_) return;
+    const bool may_be_explained =
+        std::any_of(pending_.begin(), pending_.end(),
+                    [this](const Pending& p) { return p.rank == lost_->rank; });
+    if (!may_be_explained || Clock::now() > lost_at_ + kExplaining) throw *lost_;
+}
+
+void Mesh::call(int rank, int channel) {
+    if (!call_locally(rank, channel)) call_remotely(rank, channel);
+}
+
+/// Returns whether the rank is of this host and can be asked to share memory.
+bool Mesh::call_locally(int rank, int channel) {
+    if (!listeners_.local.is_open() || channel >= us_.workers) return false;
+    const Endpoint& endpoint = endpoints_[rank].front();
+    Descriptor socket = call_on_this_host(endpoint);
+    if (!socket.is_open()) return false;
+    Pending pending{std::move(socket), rank, channel, endpoint, false, "", Clock::now(), true};
+    try {
+        pending.memory = SharedMemory::made(memory_bytes_, pending.socket.get());
+    } catch (const std::runtime_error&) {
+        return false;
+    }
+    pending.handle = pending.memory->handle();
+    pending_.push_back(std::move(pending));
+    return true;
+}
+
+void Mesh::call_remotely(int rank, int channel) {
+    const auto& endpoints = endpoints_[rank];
+    const auto place = static_cast<std::size_t>(channel) % endpoints.size();
+    Pending pending{{}, rank, channel, endpoints[place], false, "", Clock::now()};
+    sockaddr_storage address;
+    const socklen_t size = socket_address(pending.endpoint, address);
+    pending.socket =
+        Descriptor(::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!pending.socket.is_open()) fail(pending, "cannot be called: " + text_of(errno));
+    set_up(pending.socket.get(), congestion_);
+    const auto& own = endpoints_[us_.rank];
+    if (own.size() > 1) {
+        const std::string& source = own[static_cast<std::size_t>(channel) % own.size()].host;
+        send_from(pending.socket.get(), address.ss_family, source);
+    }
+    if (::connect(pending.socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 &&
+        errno != EINPROGRESS) {
+        fail(pending, "cannot be reached: " + text_of(errno));
+    }
+    pending_.push_back(std::move(pending));
+}
+
+void Mesh::admit(int listener, bool is_local) {
+    for (;;) {
+        Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (!socket.is_open()) return;
+        const auto strangers = static_cast<std::size_t>(std::count_if(
+            pending_.begin(), pending_.end(), [](const Pending& p) { return p.rank < 0; }));
+        if (strangers > kMostStrangers + us_.ranks * (us_.workers + 1U)) continue;
+        if (is_local && !is_of_this_user(socket.get())) continue;
+        if (!is_local) set_up(socket.get(), congestion_);
+        pending_.push_back({std::move(socket), -1, -1, {}, true, "", Clock::now(), is_local});
+    }
+}
+
+bool Mesh::step(int milliseconds) {
+    const std::size_t wanted = (us_.ranks - 1U) * (us_.workers + 1U);
+    if (established_ == wanted) return true;
+    std::vector<pollfd> polled;
+    for (const Pending& pending : pending_) {
+        const short events = pending.is_connected ? POLLIN : POLLOUT;
+        polled.push_back({pending.socket.get(), events, 0});
+    }
+    for (const Descriptor& listener : listeners_.tcp) polled.push_back({listener.get(), POLLIN, 0});
+    // poll(2) passes over what is negative.
+    polled.push_back({listeners_.local.get(), POLLIN, 0});
+    ::poll(polled.data(), polled.size(), milliseconds);
+    std::vector<Pending> unfinished;
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
+        Pending& pending = pending_[i];
+        if (polled[i].revents == 0 || proceed(pending, polled[i].revents)) {
+            const bool is_mute = pending.rank < 0 && Clock::now() - pending.since > kSayHello;
+            if (pending.socket.is_open() && !is_mute) unfinished.push_back(std::move(pending));
+        }
+    }
+    const std::size_t before = pending_.size();
+    pending_ = std::move(unfinished);
+    judge_lost();
+    for (const auto& [rank, channel] : std::exchange(refused_, {})) call_remotely(rank, channel);
+    for (std::size_t i = before; i < polled.size(); ++i) {
+        if (polled[i].revents != 0) admit(polled[i].fd, polled[i].fd == listeners_.local.get());
+    }
+    return established_ == wanted;
+}
+
+/// Returns whether the hand-shake goes on.
+bool Mesh::proceed(Pending& pending, short) {
+    if (!pending.is_connected) {
+        int error = 0;
+        socklen_t size = sizeof(error);
+        ::getsockopt(pending.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+        if (error != 0) {
+            lose(pending, "cannot be reached: " + text_of(error));
+            return false;
+        }
+        Hello hello = us_;
+        hello.channel = static_cast<std::uint16_t>(pending.channel);
+        const std::string words = encode(hello);
+        // A new connection has room for so little.
+        const int fd = pending.socket.get();
+        const ssize_t sent = pending.is_local
+                                 ? send_with(fd, words.data(), words.size(), pending.handle)
+                                 : ::send(fd, words.data(), words.size(), MSG_NOSIGNAL);
+        pending.handle.reset();
+        if (sent != static_cast<ssize_t>(words.size())) {
+            if (pending.is_local) return share_no_memory(pending);
+            lose(pending, "cannot be reached: " + text_of(errno));
+            return false;
+        }
+        pending.is_connected = true;
+        return true;
+    }
+    return pending.rank < 0 ? greet(pending) : listen_to_answer(pending);
+}
+
+/// Reads until `bytes` have been heard; false where the peer will not say so much.
+bool Mesh::hear(Pending& pending, std::size_t bytes) {
+    char buffer[256];
+    while (pending.heard.size() < bytes) {
+        const std::size_t missing = std::min(sizeof(buffer), bytes - pending.heard.size());
+        const int fd = pending.socket.get();
+        const ssize_t got = pending.is_local ? receive_with(fd, buffer, missing, pending.handle)
+                                             : ::recv(fd, buffer, missing, 0);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+        if (got <= 0) return false;
+        pending.heard.append(buffer, static_cast<std::size_t>(got));
+    }
+    return true;
+}
+
+bool Mesh::greet(Pending& pending) {
+    if (!hear(pending, kHelloBytes)) return false;
+    if (pending.heard.size() < kHelloBytes) return true;
+    const auto hello = parse_hello(reinterpret_cast<const std::uint8_t*>(pending.heard.data()));
+    if (!hello) return false;
+    const std::string reason = refusal(*hello, us_);
+    const bool is_welcome = reason.empty();
+    if (is_welcome && (lines_[hello->channel][hello->rank].socket.is_open() ||
+                       (pending.is_local && !join(pending, hello->channel)))) {
+        return false;
+    }
+    const std::string answer = encode_answer(reason);
+    [[maybe_unused]] const auto sent =
+        ::send(pending.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    if (is_welcome) {
+        establish(pending, static_cast<int>(hello->rank), hello->channel);
+        return false;
+    }
+    // A caller of this job that does not fit is a mistake of ours; any other is not our business.
+    if (hello->job == us_.job) {
+        throw MeshError(static_cast<int>(hello->rank),
+                        "rank " + std::to_string(hello->rank) + " was refused: " + reason);
+    }
+    return false;
+}
+
+bool Mesh::listen_to_answer(Pending& pending) {
+    if (!hear(pending, kAnswerBytes)) {
+        if (pending.is_local) return share_no_memory(pending);
+        lose(pending, "closed the connection at once");
+        return false;
+    }
+    if (pending.heard.size() < kAnswerBytes) return true;
+    const auto answer = parse_answer(reinterpret_cast<const std::uint8_t*>(pending.heard.data()));
+    if (!answer && pending.is_local) return share_no_memory(pending);
+    if (!answer) fail(pending, "does not answer like an engine: is something else on its port?");
+    if (answer->is_welcome) {
+        establish(pending, pending.rank, pending.channel);
+        return false;
+    }
+    const std::size_t whole = kAnswerBytes + answer->reason_bytes;
+    if (hear(pending, whole) && pending.heard.size() < whole) return true;
+    fail(pending, "refused this rank: " + printable(pending.heard.substr(kAnswerBytes)));
+}
+
+/// Returns whether memory that the caller shares can be used; without an answer it calls by TCP.
+bool Mesh::join(Pending& pending, int channel) const {
+    if (channel >= us_.workers || !pending.handle.is_open()) return false;
+    try {
+        pending.memory = SharedMemory::joined(std::move(pending.handle), pending.socket.get());
+    } catch (const std::runtime_error&) {
+        return false;
+    }
+    return true;
+}
+
+bool Mesh::share_no_memory(const Pending& pending) {
+    refused_.emplace_back(pending.rank, pending.channel);
+    return false;
+}
+
+void Mesh::establish(Pending& pending, int rank, int channel) {
+    lines_[channel][rank] = {std::move(pending.socket), std::move(pending.memory)};
+    ++established_;
+}
+
+std::vector<int> Mesh::missing() const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < static_cast<int>(us_.ranks); ++rank) {
+        const bool is_whole = std::all_of(lines_.begin(), lines_.end(), [&](const auto& channel) {
+            return channel[rank].socket.is_open();
+        });
+        if (rank != static_cast<int>(us_.rank) && !is_whole) ranks.push_back(rank);
+    }
+    return ranks;
+}
+
+}  // namespace plink::transport

@@ -1,0 +1,138 @@
+#include "socket.hpp"
+
+#include <arpa/inet.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <system_error>
+
+namespace plink::transport {
+
+namespace {
+
+constexpr std::uint32_t kNear_us = 500;
+
+// Of the time after which firewalls forget a connection the shortest that is usual is some minutes.
+constexpr int kKeepAlive_s = 60;
+
+}  // namespace
+
+void Descriptor::reset() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+}
+
+Alarm::Alarm() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    if (!event_.is_open()) throw std::runtime_error("no eventfd: " + text_of(errno));
+}
+
+void Alarm::ring() const {
+    const std::uint64_t one = 1;
+    // It can only fail where the alarm rings already.
+    [[maybe_unused]] const auto written = ::write(event_.get(), &one, sizeof(one));
+}
+
+void Alarm::silence() const {
+    std::uint64_t count;
+    [[maybe_unused]] const auto read = ::read(event_.get(), &count, sizeof(count));
+}
+
+socklen_t socket_address(const Endpoint& endpoint, sockaddr_storage& address) {
+    std::memset(&address, 0, sizeof(address));
+    auto* v4 = reinterpret_cast<sockaddr_in*>(&address);
+    if (::inet_pton(AF_INET, endpoint.host.c_str(), &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons(endpoint.port);
+        return sizeof(*v4);
+    }
+    auto* v6 = reinterpret_cast<sockaddr_in6*>(&address);
+    if (::inet_pton(AF_INET6, endpoint.host.c_str(), &v6->sin6_addr) == 1) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons(endpoint.port);
+        return sizeof(*v6);
+    }
+    throw std::runtime_error("no numeric address: " + endpoint.host);
+}
+
+void set_up(int fd, const std::string& congestion) {
+    const int on = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (congestion.empty()) return;
+    if (::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion.data(),
+                     static_cast<socklen_t>(congestion.size())) != 0) {
+        throw std::runtime_error("no TCP congestion control " + congestion +
+                                 " here: " + text_of(errno));
+    }
+}
+
+void send_from(int fd, int family, const std::string& host) {
+    sockaddr_storage address;
+    const socklen_t size = socket_address({host, 0}, address);
+    if (address.ss_family != family) return;
+    const int on = 1;
+    // The port is chosen once it is known whom it has to tell apart from others.
+    ::setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+    if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0) {
+        throw std::runtime_error("cannot send from " + host + ": " + text_of(errno));
+    }
+}
+
+void limit_silence(int fd, double seconds) {
+    const int on = 1;
+    const int limit_ms = static_cast<int>(seconds * 1000);
+    const int idle_s = std::max(1, static_cast<int>(seconds / 2));
+    const int interval_s = std::max(1, static_cast<int>(seconds / 6));
+    const int probes = 3;
+    ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+    ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
+}
+
+void keep_alive(int fd) {
+    const int on = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepAlive_s, sizeof(kKeepAlive_s));
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &kKeepAlive_s, sizeof(kKeepAlive_s));
+}
+
+void bound_send_buffer(int fd, int bytes) {
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+bool is_near(int fd) {
+    tcp_info info{};
+    socklen_t size = sizeof(info);
+    return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt <= kNear_us;
+}
+
+int segment_bytes(int fd) {
+    int bytes = 0;
+    socklen_t size = sizeof(bytes);
+    return ::getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &bytes, &size) == 0 ? bytes : 0;
+}
+
+void wait_until_sent(int fd, std::chrono::steady_clock::time_point until) {
+    for (;;) {
+        int unsent = 0;
+        ::ioctl(fd, SIOCOUTQ, &unsent);
+        if (unsent == 0 || std::chrono::steady_clock::now() >= until) return;
+        // With no events asked for, it tells only that the connection broke.
+        pollfd polled{fd, 0, 0};
+        if (::poll(&polled, 1, 1) > 0 && (polled.revents & (POLLERR | POLLHUP))) return;
+    }
+}
+
+std::string text_of(int error) { return std::generic_category().message(error); }
+
+}  // namespace plink::transport

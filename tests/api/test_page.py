@@ -1,0 +1,56 @@
+"""The examples of docs/api.md do what the page shows."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.lab import Lab, lab_cluster
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
+
+_BLOCK = re.compile(r"^```python( lab)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run_examples(text: str, *, in_lab: bool) -> int:
+    """Run those that need a lab, or those that need none; return how many there were."""
+    blocks = [block for lab, block in _BLOCK.findall(text) if bool(lab) == in_lab]
+    parser, runner = doctest.DocTestParser(), doctest.DebugRunner(optionflags=doctest.ELLIPSIS)
+    examples = parser.get_doctest("\n\n".join(blocks), {}, PAGE.name, str(PAGE), 0)
+    try:
+        runner.run(examples, clear_globs=False)
+    except doctest.UnexpectedException as failure:
+        raise failure.exc_info[1] from None
+    except doctest.DocTestFailure as failure:
+        example = failure.example
+        pytest.fail(f">>> {example.source}{failure.got}instead of\n{example.want}", pytrace=False)
+    return len(examples.examples)
+
+
+def test_the_examples_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_examples(PAGE.read_text(), in_lab=False) > 20
+    assert (tmp_path / "hostfile").read_text().startswith("n01\nn10\n")
+
+
+@pytest.mark.lab
+@pytest.mark.filterwarnings("ignore:.*disturbed by other work:plink.PlinkWarning")
+def test_the_examples_of_measuring_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lab_cluster(racks=2, hosts=2) as lab:
+        prepared(lab, tmp_path)
+        monkeypatch.chdir(tmp_path)
+        assert run_examples(PAGE.read_text(), in_lab=True) > 5
+
+
+def prepared(lab: Lab, folder: Path) -> None:
+    assert set(lab.names) == {"n01", "n02", "n03", "n04"}
+    shutil.copy(lab.ssh_config, folder / "ssh_config")
+
+
+def test_a_wrong_example_is_found() -> None:
+    with pytest.raises(pytest.fail.Exception, match="instead of"):
+        run_examples("```python\n>>> 1 + 1\n3\n```\n", in_lab=False)

@@ -1,0 +1,243 @@
+"""`plink.probe`: what it asks for, returns, warns of and refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plink
+from api.clusters import rack_cluster, rack_names
+from plink.api import probing
+from plink.base.progress import Progress as Steps
+from plink.files.cluster import Cluster, Unreachable
+from plink.files.groups import Group
+from plink.files.measurement import Failure
+from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.run import ProbeResult
+from probes.ssh.options import SshOptions
+from support.lab import Lab, lab_cluster
+
+HOSTS = ["n01", "n02", "n03"]
+
+
+class Probed:
+    """Stands in for a run: keeps what was asked for, and yields what a test wants."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.requests: list[ProbeRequest] = []
+        self.changes = changes
+        self.interrupts_before = self.interrupts_after = False
+
+    def __call__(
+        self,
+        request: ProbeRequest,
+        progress: Steps,
+        on_result: Callable[[ProbeResult], None],
+        question: object,
+    ) -> ProbeResult:
+        self.requests.append(request)
+        progress.stage("probing", 2)
+        progress.step()
+        progress.say("a remark")
+        if self.interrupts_before:
+            raise KeyboardInterrupt
+        cluster = rack_cluster(1, len(request.hosts))
+        assert cluster.rtt is not None
+        rtt = replace(cluster.rtt, failures=self.changes.pop("failures", ()))
+        found = ProbeResult(
+            cluster=Cluster(
+                cluster.hosts, rtt=rtt, unreachable=self.changes.pop("unreachable", ())
+            ),
+            measurement=rtt,
+            how="",
+            asked=6,
+            measured=6,
+            sample=None,
+            doubts=(),
+            interrupted=False,
+        )
+        result = replace(found, **self.changes)
+        on_result(result)
+        if self.interrupts_after:
+            raise KeyboardInterrupt
+        return result
+
+
+@pytest.fixture
+def probed(monkeypatch: pytest.MonkeyPatch) -> Probed:
+    run = Probed()
+    monkeypatch.setattr(probing.run, "probe", run)
+    return run
+
+
+def test_hosts_are_lines_of_a_host_list(probed: Probed) -> None:
+    cluster = plink.probe(["user@n01:2222", "n[02-03] slots=4  # half"])
+    assert isinstance(cluster, plink.Cluster)
+    assert cluster.names == HOSTS
+    (request,) = probed.requests
+    assert [host.name for host in request.hosts] == HOSTS
+    assert [host.slots for host in request.hosts] == [1, 4, 4]
+    assert (request.hosts[0].user, request.hosts[0].port) == ("user", 2222)
+    assert request.made_from is None
+    assert request.tool == "echo"
+    assert request.ssh == SshOptions()
+
+
+def test_a_path_is_a_host_list(probed: Probed, tmp_path: Path) -> None:
+    (tmp_path / "hosts.txt").write_text("n[01-03]\n")
+    plink.probe(tmp_path / "hosts.txt")
+    plink.probe(str(tmp_path / "hosts.txt"))
+    assert [len(request.hosts) for request in probed.requests] == [3, 3]
+    assert (probed.requests[0].made_from or "").startswith("sha256:")
+
+
+def test_options_of_the_tool_are_its_own(probed: Probed) -> None:
+    plink.probe(HOSTS, tool="fping", count=20, percentile=50, timeout_s=5)
+    plink.probe(HOSTS, tool="uplinks", groups={"r1": ["n01"], "r2": ["n02", "n03"]})
+    plink.probe(HOSTS, tool="uplinks", groups=[Group("r1", ["n01"]), Group("r2", ["n02"])])
+    first, second, third = (vars(request.options) for request in probed.requests)
+    assert (first["count"], first["passes"], first["percentile"]) == (20, 2, 50)
+    assert second["groups"] == [Group("r1", ["n01"]), Group("r2", ["n02", "n03"])]
+    assert third["groups"] == [Group("r1", ["n01"]), Group("r2", ["n02"])]
+
+
+def test_rounds_and_networks(probed: Probed) -> None:
+    plink.probe(HOSTS, rounds="auto", seed=7, network="10.0.0.1/16")
+    (request,) = probed.requests
+    assert (request.rounds, request.seed, str(request.network)) == (0, 7, "10.0.0.0/16")
+
+
+def test_a_cluster_is_measured_on(probed: Probed) -> None:
+    cluster = plink.Cluster.from_matrix(
+        HOSTS, np.full((3, 3), 20.0), groups={"r1": ["n01"], "r2": ["n02", "n03"]}
+    )
+    plink.probe(cluster, tool="uplinks")
+    (request,) = probed.requests
+    assert request.earlier is cluster
+    assert [host.name for host in request.hosts] == HOSTS
+    assert [group.name for group in vars(request.options)["groups"]] == ["r1", "r2"]
+
+
+def test_progress_is_told(probed: Probed) -> None:
+    told: list[str] = []
+    plink.probe(HOSTS, progress=lambda each: told.append(str(each)))
+    assert told == ["probing: 0 of 2", "probing: 1 of 2", "a remark"]
+
+
+def test_what_is_missing_is_warned_of(probed: Probed) -> None:
+    pairs = [Failure("n01", "lost", f"n{number:02}") for number in range(2, 10)]
+    probed.changes = {
+        "unreachable": [Unreachable("n09", "no route to host")],
+        "failures": pairs,
+        "doubts": ["1 directed pair was disturbed"],
+    }
+    with pytest.warns(plink.PlinkWarning) as said:
+        cluster = plink.probe(HOSTS)
+    assert [str(each.message) for each in said] == [
+        "n09: no route to host",
+        *(f"n01 to n{number:02}: lost" for number in range(2, 7)),
+        "3 more directed pairs could not be measured",
+        "1 directed pair was disturbed",
+    ]
+    assert {each.filename for each in said} == {__file__}
+    assert cluster.notes[0] == "n09 was unreachable"
+
+
+def test_nothing_measured_is_an_error(probed: Probed) -> None:
+    probed.changes = {"measured": 0, "failures": [Failure("n01", "lost", "n02")]}
+    with pytest.raises(plink.PlinkError, match="no pair of hosts could be measured") as caught:
+        plink.probe(HOSTS)
+    assert caught.value.hint == "n01 to n02: lost"
+
+
+def test_an_interrupt_has_what_was_measured(probed: Probed) -> None:
+    probed.changes = {"interrupted": True}
+    with pytest.raises(plink.ProbeInterrupted) as caught:
+        plink.probe(HOSTS)
+    assert isinstance(caught.value.cluster, plink.Cluster)
+    assert caught.value.cluster.names == HOSTS
+    assert isinstance(caught.value, KeyboardInterrupt)
+
+
+def test_an_interrupt_while_connections_close_has_it_too(probed: Probed) -> None:
+    probed.interrupts_after = True
+    with pytest.raises(plink.ProbeInterrupted) as caught:
+        plink.probe(HOSTS)
+    assert caught.value.cluster.names == HOSTS
+
+
+def test_an_interrupt_before_anything_was_measured_is_a_plain_one(probed: Probed) -> None:
+    probed.interrupts_before = True
+    with pytest.raises(KeyboardInterrupt) as caught:
+        plink.probe(HOSTS)
+    assert not isinstance(caught.value, plink.ProbeInterrupted)
+
+
+CALLS: list[tuple[Any, dict[str, Any], str]] = [
+    (HOSTS, {"tool": "ehco"}, "tool is 'ehco', expected dpdk, echo, fping, iperf3, trace or uplin"),
+    (HOSTS, {"cuont": 3}, "the tool echo takes no option 'cuont'"),
+    (HOSTS, {"streams": 3}, "the tool echo takes no option 'streams'"),
+    (HOSTS, {"count": 0}, "count is 0, expected a whole number from 1 to"),
+    (HOSTS, {"percentile": 101}, "percentile is 101, expected a number from 0 to 100"),
+    (HOSTS, {"rounds": 1}, "rounds is 1, expected a whole number from 2 to"),
+    (HOSTS, {"network": "ten"}, "network is 'ten', expected a network such as 10.0.0.0/16"),
+    (HOSTS, {"tool": "iperf3", "direction": "up"}, "direction is 'up', expected both or each"),
+    (HOSTS, {"tool": "uplinks"}, "groups"),
+    (HOSTS, {"ssh": SshOptions(config_file="/nowhere")}, "/nowhere"),
+    ([1, 2], {}, "hosts is not a list of host names"),
+    (["n01", "n02", "n01"], {}, "n01"),
+    (["n[01-"], {}, "hosts:1: "),
+    ([], {}, "hosts"),
+    ("/nowhere/hosts.txt", {}, "/nowhere/hosts.txt: No such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("hosts", "options", "message"), CALLS)
+def test_wrong_arguments_are_one_sentence_without_flags(
+    hosts: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(plink.WrongUseError) as caught:
+        plink.probe(hosts, **options)
+    assert message in str(caught.value)
+    assert "--" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_a_matrix_cannot_be_measured_on_with_another_tool() -> None:
+    with pytest.raises(plink.WrongUseError, match="was measured with import, not echo"):
+        plink.probe(rack_cluster())
+
+
+def test_hosts_that_cannot_be_reached_are_named() -> None:
+    with pytest.raises(plink.PlinkError, match="fewer than two hosts can be reached: "):
+        plink.probe(["root@127.0.0.1:1", "root@localhost:1"])
+
+
+@pytest.fixture(scope="module")
+def lab() -> Any:
+    with lab_cluster(racks=2, hosts=2) as lab:
+        yield lab
+
+
+@pytest.mark.lab
+@pytest.mark.filterwarnings("ignore:.*disturbed by other work:plink.PlinkWarning")
+def test_a_host_that_is_missing_costs_its_own_pairs(lab: Lab, tmp_path: Path) -> None:
+    ssh = plink.SshOptions(config_file=str(lab.ssh_config))
+    told: list[plink.Progress] = []
+    with pytest.warns(plink.PlinkWarning, match=r"127\.0\.0\.1: "):
+        cluster = plink.probe(
+            [*lab.names, "127.0.0.1:1"], count=20, passes=1, ssh=ssh, progress=told.append
+        )
+    assert cluster.names == lab.names
+    assert [host.source for host in cluster.unreachable] == ["127.0.0.1"]
+    assert cluster.rtt_us is not None
+    assert (cluster.rtt_us[~np.eye(4, dtype=bool)] > 1.0).all()
+    assert {each.stage for each in told} >= {"connecting", "probing"}
+    order = plink.order(cluster, time_limit_s=0.2)
+    cluster.save(tmp_path / "cluster.json")
+    assert order.made_from == plink.Cluster.read(tmp_path / "cluster.json").file_hash
+    assert sorted(order.names) == sorted(rack_names(2, 2))

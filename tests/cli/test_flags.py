@@ -1,0 +1,49 @@
+"""Arguments in the library's messages become options where the command has them."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from plink.cli.flags import spelled
+from support.plink_command import plink_here
+
+
+@click.command()
+@click.option("-n", "--network")
+@click.option("--prove", "prove_s")
+@click.option("--interleave", "is_interleaved", is_flag=True)
+@click.option("--accept-new-host-keys", is_flag=True)
+def command() -> None:
+    """Nothing."""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("as in network=10.0.0.0/16.", "as in --network 10.0.0.0/16."),
+        ("network=fd00::/8, or not", "--network fd00::/8, or not"),
+        ("or use accept_new_host_keys=True", "or use --accept-new-host-keys"),
+        ("without interleave=True", "without --interleave"),
+        ("prove=5 and prove_s=5", "--prove 5 and --prove 5"),
+        ("file=a and host=b", "file=a and host=b"),
+        ("--rdzv-backend=static", "--rdzv-backend=static"),
+        ("network = x, network=", "network = x, network="),
+    ],
+)
+def test_arguments_are_spelled_as_options(text: str, expected: str) -> None:
+    assert spelled(text, command) == expected
+
+
+def test_without_a_command_texts_stay() -> None:
+    assert spelled("network=10.0.0.0/16", None) == "network=10.0.0.0/16"
+
+
+def test_verbs_have_options_too() -> None:
+    assert spelled("network=x", click.Group("g", {"verb": command})) == "--network x"
+
+
+def test_an_error_names_the_option_of_its_command() -> None:
+    done = plink_here("probe", "/nowhere", "-o", "network=x.json", "--tool", "echo")
+    assert done.code == 2
+    assert "/nowhere" in done.stderr
