@@ -20,7 +20,7 @@
 
 namespace {
 
-using namespace plink::engine;
+using namespace plink::transport;
 
 constexpr std::size_t kMessageBytes = 256 << 10;
 constexpr std::size_t kMessages = 4000;
