@@ -62,8 +62,7 @@ def command(**values: Any) -> int:
     from plink.deploy.launchers.format import places  # noqa: PLC0415
     from plink.deploy.remote.hosts import describe  # noqa: PLC0415
     from plink.deploy.run import rank_command, rank_environments, run_job  # noqa: PLC0415
-    from plink.files import document  # noqa: PLC0415
-    from plink.files import order as order_file  # noqa: PLC0415
+    from plink.files import document, order_file  # noqa: PLC0415
     from plink.measure.listed import as_listed  # noqa: PLC0415
     from probes.reach import reach  # noqa: PLC0415
 

@@ -64,7 +64,7 @@ def command(**values: Any) -> int:
     # numpy and paramiko would slow `--help`.
     from plink.deploy.remote.ssh_files import write_ssh_files  # noqa: PLC0415
     from plink.deploy.verify import compare, known_cause, run_trial  # noqa: PLC0415
-    from plink.files import order as order_file  # noqa: PLC0415
+    from plink.files import order_file  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     ssh = take_ssh_options(values)

@@ -14,9 +14,7 @@ from plink.autotune.tuner.masters import Masters, forest_of, layout_of, masters_
 from plink.files import plan as plan_file
 from plink.files.groups import Group
 from plink.files.plan import Plan, PlanRank
-from plink.optimize.plans.candidates import best
-from plink.optimize.plans.kinds import KINDS, build, refusal
-from plink.optimize.plans.planning import candidate
+from plink.optimize.plans.candidates import KINDS, best, build, candidate, refusal
 from plink.plans.forest import Forest, make_forest
 from solvers.contention.network import Network, make_network
 from solvers.forests.kinds import flat

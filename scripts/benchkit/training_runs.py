@@ -15,7 +15,7 @@ from benchkit.processes import Process, answer, rank_tasks, ranks_started, tell
 from benchkit.training_rounds import GIVEN, ORDERED, Trained
 from labkit.namespaces import inside
 from labkit.wiring import UP_PORT, namespace
-from plink.files import order as order_file
+from plink.files import order_file
 from plink.files import plan as plan_file
 
 

@@ -16,7 +16,7 @@ from benchkit.labs import BenchLab, bench_lab
 from benchkit.lightgbm_runs import Trained, Training, workers
 from benchkit.report import Report, spread
 from plink.files import cluster as cluster_file
-from plink.files import order as order_file
+from plink.files import order_file
 from plink.files.cluster import Host
 
 EXAMPLE = "--seeds 1 --rounds 1 --trees 1"

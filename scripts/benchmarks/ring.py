@@ -23,7 +23,8 @@ from plink.files.cluster import Cluster
 from plink.files.document import read_bytes
 from plink.measure.importing.csv_files import import_matrix
 from plink.model.distance import distances
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
 from plink.show.terminal.order import unproven
 from solvers.ring import reference
 from solvers.ring.ring_search import search_ring

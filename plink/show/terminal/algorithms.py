@@ -9,8 +9,7 @@ from rich.text import Text
 from plink.base.size import format_size
 from plink.base.text import counted, printable, range_text, rtt_text, share_text
 from plink.model.gaps import Range
-from plink.optimize.forecast import RANDOM_ORDERS, Forecast, Row
-from plink.optimize.prediction import Cost
+from plink.optimize.prediction import RANDOM_ORDERS, Cost, Forecast, Row
 from plink.show.terminal.paper import paper
 from solvers.collectives.registry import ALGORITHMS
 

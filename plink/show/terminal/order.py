@@ -11,8 +11,7 @@ from rich.text import Text
 from plink.base.size import format_size
 from plink.base.text import bandwidth_text, counted, printable, range_text, rtt_text, share_text
 from plink.files.cluster import Host
-from plink.files.order import Order
-from plink.files.order_bandwidth import OrderBandwidth
+from plink.files.order import Order, OrderBandwidth
 from plink.optimize.orders.quality import confirmation
 from plink.show.terminal import facts
 
