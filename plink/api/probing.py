@@ -36,7 +36,7 @@ from plink.measure.probing.resume_options import Resumed, resumed
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
-from plink.optimize.groups.question import group_question
+from plink.optimize.groups.certainty import group_question
 from probes.hosts.host import ListedHost
 from probes.hosts.slurm import parse_allocation
 from probes.hosts.source import parse_hosts
