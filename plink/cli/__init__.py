@@ -13,9 +13,9 @@ import click
 
 from plink import __version__
 from plink.api.errors import translated
-from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
+from plink.base.errors import EXIT_FAILED, NotMeasuredError, PlinkError, WrongUseError
 from plink.base.output import OUTPUT_ERRORS, output_error, tolerate
-from plink.cli.flags import spelled
+from plink.cli.flags import resuming, spelled
 from plink.cli.stderr import print_error
 from probes.errors import ProbesError
 
@@ -72,6 +72,8 @@ class LazyGroup(click.Group):
         except (PlinkError, ProbesError) as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             error.args = (spelled(str(error), command),)
+            if isinstance(error, NotMeasuredError):
+                error.hint = resuming(error)
             error.hint = error.hint and spelled(error.hint, command)
             raise
 
