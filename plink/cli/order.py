@@ -68,7 +68,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     type=SizeType(),
     default="100MB",
     show_default=True,
-    help="Of the buffer, for contention: 20MB, 4KiB, 1024.",
+    help="Size of the buffer, for contention: 20MB, 4KiB, 1024.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Where the order or the launcher's file goes.")
 @with_format_option

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     type=click.Choice(["latency", "contention"]),
     help="Which cost to compare (default: contention where bandwidths are known).",
 )
-@with_seed_option("Of the random orders to compare with.")
+@with_seed_option("Seed of the random orders to compare with.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(
     *,
