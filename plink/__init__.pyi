@@ -1,5 +1,7 @@
 """What type checkers see of `plink`, whose functions are imported when they are first used."""
 
+from plink.api.checking import Verdict as Verdict
+from plink.api.checking import check as check
 from plink.api.cluster import Cluster as Cluster
 from plink.api.errors import ProbeInterrupted as ProbeInterrupted
 from plink.api.groups import Groups as Groups

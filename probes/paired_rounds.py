@@ -20,7 +20,7 @@ Reading = TypeVar("Reading")
 Reading_co = TypeVar("Reading_co", covariant=True)
 
 # A host that was silent to others is waited for so many times less.
-IMPATIENCE = 4
+TIMEOUT_DIVISOR = 4
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Method(Protocol[Reading_co]):
         """Measure one direction of a pair.
 
         Args:
-            is_suspected: one of the two was silent to others, so that little patience will do.
+            is_suspected: one of the two was silent to others, so that a short time-out will do.
 
         Raises:
             HostError: one of the two hosts is lost.

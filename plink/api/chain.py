@@ -14,8 +14,8 @@ from plink.measure.probing.request import ProbeRequest, connected
 from plink.measure.probing.run import ProbeResult, measure_pairs
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
-from plink.optimize.groups.finding import Found, GroupRequest, find_groups, with_groups
-from plink.optimize.groups.question import group_question
+from plink.optimize.groups.certainty import group_question
+from plink.optimize.groups.finding import FoundGroups, GroupRequest, find_groups, with_groups
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class GroupsResult:
     """
 
     cluster: Cluster
-    found: Found | None
+    found: FoundGroups | None
 
     @property
     def has_uplinks(self) -> bool:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from plink.api.cluster import Cluster
 
 
+_NAMED = 3
+
+
 class ProbeInterrupted(KeyboardInterrupt):
     """The user stopped a probe. `cluster` has what was measured by then."""
 
@@ -30,8 +33,13 @@ def translated(error: ProbesError) -> PlinkError:
 
 @contextmanager
 def plinks_errors() -> Iterator[None]:
-    """Raise errors of `probes` as plink's own."""
+    """Raise errors of `probes` as plink's own, and name the hosts that were not reached."""
+    from plink.measure.probing.request import TooFewReachedError  # noqa: PLC0415  imports SSH
+
     try:
         yield
+    except TooFewReachedError as error:
+        reasons = "; ".join(f"{failure.host}: {failure}" for failure in error.failures[:_NAMED])
+        raise PlinkError(f"{error}: {reasons}" if reasons else str(error), error.hint) from None
     except ProbesError as error:
         raise translated(error) from None

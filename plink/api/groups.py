@@ -11,13 +11,11 @@ from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName
 from plink.api.progress import OnProgress, stages
 from plink.api.said import warn
-from plink.base.errors import WrongUseError
 from plink.base.text import counted
 from plink.files.grouping import Grouping
 from plink.files.groups import Group
 from plink.optimize.groups.finding import (
-    DEFAULT_ELASTICITY,
-    Found,
+    FoundGroups,
     GroupRequest,
     find_groups,
     with_groups,
@@ -83,7 +81,7 @@ class Groups(Sequence[Group]):
 
     def __str__(self) -> str:
         """What `plink group` prints."""
-        from plink.model.capacity import capacity  # noqa: PLC0415  who prints nothing does without
+        from plink.model.network import capacity  # noqa: PLC0415  who prints nothing does without
         from plink.show.terminal.groups import group_lines, grouping_lines  # noqa: PLC0415
 
         lines = group_lines(self.cluster, capacity(self.cluster, self.cluster.groups))
@@ -120,20 +118,7 @@ def group(
     whole("k", k, 1, _MAX_GROUPS)
     whole("seed", seed, 0, MAX_SEED)
     number("elasticity", elasticity, 1.0, 2.0)
-    if elasticity is not None:
-        if method == "levels":
-            raise WrongUseError(
-                "elasticity is for the methods linkage and kmeans",
-                "levels takes the sizes of groups as they are",
-            )
-        if method == "auto" and k is None:
-            method = "linkage"
-    request = GroupRequest(
-        method=method,
-        groups=k,
-        elasticity=DEFAULT_ELASTICITY if elasticity is None else elasticity,
-        seed=seed,
-    )
+    request = GroupRequest(method=method, groups=k, elasticity=elasticity, seed=seed)
     found = find_groups(known, request, on_progress=stages(progress))
     if found.grouping.unmeasured:
         hosts = counted(len(found.grouping.unmeasured), "host")
@@ -141,7 +126,7 @@ def group(
     return groups_of(known, found)
 
 
-def groups_of(cluster: Cluster, found: Found) -> Groups:
+def groups_of(cluster: Cluster, found: FoundGroups) -> Groups:
     """What was found in a cluster, beside the cluster that has it."""
     # The groups make it another cluster than the one in the file.
     grouped = replace(cluster, file_hash=None)

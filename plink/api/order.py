@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, get_args
-
-import numpy as np
 
 from plink.api.arguments import MAX_SEED, chosen, nearest, number, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
@@ -18,13 +15,11 @@ from plink.api.said import warn
 from plink.base.errors import WrongUseError
 from plink.base.text import counted, named, rtt_text, share_text
 from plink.deploy import launchers as writers
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files import order as order_file
-from plink.files.rtt import readings_at
-from plink.optimize.orders.by_bandwidth import is_by_bandwidth
-from plink.optimize.orders.ordering import OrderRequest, find_order
-from plink.optimize.orders.quality import doubt
+from plink.files import document, order_file
+from plink.files import order as order_of_files
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.quality import notes_on
+from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import MAX_SLOTS
 from solvers.collectives.registry import ALGORITHMS
 
@@ -34,11 +29,10 @@ Engine = Literal["cp-sat", "z3"]
 _MAX_RANKS = 1 << 24
 _MAX_SECONDS = 86_400.0
 _MAX_THREADS = 1024
-_SOURCE = "the cluster"
 
 
 @dataclass(frozen=True, repr=False)
-class Order(order_file.Order):
+class Order(order_of_files.Order):
     """Hosts in rank order, what that costs, and how good it is.
 
     The members of `plink.files.order.Order`, of which most are used: `hosts` and `names` in rank
@@ -68,7 +62,7 @@ class Order(order_file.Order):
     @property
     def notes(self) -> list[str]:
         """What to know before trusting it, a sentence each."""
-        return list(_notes(self))
+        return list(notes_on(self))
 
     def save(self, path: PathName) -> None:
         """Write an order file, whole or not at all.
@@ -187,9 +181,9 @@ def order(
         ranks=ranks,
         slots=slots,
         is_interleaved=interleave,
+        percentile=percentile,
     )
-    read = _read_at(known.hashed, percentile, objective)
-    found = find_order(read, request, search(progress, time_limit_s))
+    found = find_order(known.hashed, request, search(progress, time_limit_s))
     result = upgraded(Order, found, cluster=known)
     if found.unmeasured_hosts:
         warn(
@@ -207,34 +201,3 @@ def algorithms() -> dict[str, str]:
 def launchers() -> dict[str, str]:
     """The launchers and schedulers that `Order.write` writes for: name to what is written."""
     return writers.described()
-
-
-def _read_at(cluster: Cluster, percentile: float | None, objective: str | None) -> Cluster:
-    """The cluster with the readings that were asked for."""
-    if len(cluster.hosts) == 1:
-        return cluster
-    if is_by_bandwidth(cluster, objective):
-        if percentile is not None:
-            raise WrongUseError("percentile is of round-trip times, and this order is by bandwidth")
-        return cluster
-    rtt = cluster_file.measured_rtt(cluster, _SOURCE)
-    reading, readings_us = readings_at(rtt, percentile, _SOURCE)
-    if not np.isfinite(readings_us).any():
-        raise cluster_file.nothing_measured(_SOURCE)
-    return replace(cluster, rtt=replace(rtt, reading=reading))
-
-
-def _notes(found: order_file.Order) -> Iterator[str]:
-    sceptical = doubt(found)
-    if sceptical:
-        yield sceptical
-    if found.filled_pairs and found.bandwidth is not None:
-        yield (
-            f"{counted(found.filled_pairs, 'pair')} without a measurement are taken to be as slow "
-            "as the slowest that was measured; the bound holds whatever they carry"
-        )
-    elif found.filled_pairs:
-        yield (
-            f"the embedding was not used: {counted(found.filled_pairs, 'distance')} without a "
-            "measurement came from the raw matrix, on which rings come out no worse"
-        )

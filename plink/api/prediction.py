@@ -15,11 +15,7 @@ from plink.base.errors import WrongUseError
 from plink.base.size import format_size
 from plink.base.text import counted
 from plink.files.order import Order as FileOrder
-from plink.optimize.forecast import Forecast, Orders, Row, forecast
-from plink.optimize.orders.slots import filling_of, slots_of
-from solvers.collectives.algorithm import Algorithm
-from solvers.collectives.registry import ALGORITHMS, find
-from solvers.slots.layout import RankLayout
+from plink.optimize.prediction import Forecast, Row, forecast
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,44 +89,28 @@ def predict(
     """
     whole("seed", seed, 0, MAX_SEED)
     if isinstance(order, FileOrder):
-        known, orders = _of_order(order, cluster)
-        if order.made_from not in (None, known.hashed.file_hash):
-            warn("the order was not made of this cluster as it is now")
+        known = checked_cluster(_cluster_of(order, cluster), "predict")
     else:
         known = checked_cluster(order, "predict")
-        orders = Orders("cluster", None, filling_of(known.hosts, None))
-    wanted = ALGORITHMS.values() if algorithms is None else [_find(name) for name in algorithms]
     found = forecast(
-        known, orders, list(wanted), size_bytes(size), seed=seed, on_progress=stages(progress)
+        known,
+        order if isinstance(order, FileOrder) else None,
+        size_bytes(size),
+        algorithms=algorithms or (),
+        seed=seed,
+        source="order" if isinstance(order, FileOrder) else "cluster",
+        on_progress=stages(progress),
     )
-    if algorithms is not None and not found.rows and found.refused:
-        raise WrongUseError(found.refused[0][1])
+    if isinstance(order, FileOrder) and order.made_from not in (None, known.hashed.file_hash):
+        warn("the order was not made of this cluster as it is now")
     return Prediction(found)
 
 
-def _of_order(order: FileOrder, cluster: Cluster | None) -> tuple[Cluster, Orders]:
-    """The cluster of an order, and how ranks are placed."""
-    known = cluster or getattr(order, "cluster", None)
+def _cluster_of(order: FileOrder, cluster: Cluster | None) -> Cluster:
+    known: Cluster | None = cluster or getattr(order, "cluster", None)
     if known is None:
         raise WrongUseError(
             "an order that was read from a file does not hold what was measured",
             "give the cluster that it was made of, too",
         )
-    known = checked_cluster(known, "predict")
-    place_of = {name: place for place, name in enumerate(known.names)}
-    everyone = [host.name for host in (*order.hosts, *order.unused)]
-    if sorted(everyone) != sorted(known.names):
-        raise WrongUseError("the order and the cluster have different hosts")
-    ranks = order.host_of_rank
-    if ranks is None:
-        ranks = [place for place, host in enumerate(order.hosts) for _ in range(host.slots)]
-    placement = [place_of[order.hosts[rank].name] for rank in ranks]
-    return known, Orders("order", placement, RankLayout(slots_of(order, known.hosts), order.ranks))
-
-
-def _find(name: str) -> Algorithm:
-    try:
-        return find(name)
-    except ValueError as error:
-        hint = "plink.algorithms() describes those that there are"
-        raise WrongUseError(str(error), hint) from None
+    return known

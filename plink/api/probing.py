@@ -31,11 +31,12 @@ from plink.measure.probing.limits import (
     MAX_PASSES,
     MAX_STREAMS,
 )
-from plink.measure.probing.request import ProbeRequest, TooFewReachedError
+from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.resume_options import Resumed, resumed
 from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
-from plink.optimize.groups.question import group_question
+from plink.optimize.groups.certainty import group_question
 from probes.hosts.host import ListedHost
 from probes.hosts.slurm import parse_allocation
 from probes.hosts.source import parse_hosts
@@ -115,7 +116,9 @@ def probe(
     with plinks_errors():
         listed, made_from = _listed(hosts)
         earlier = hosts if isinstance(hosts, cluster_file.Cluster) else None
-        given = _given(tool, options, earlier)
+        if tool == UPLINKS.name and earlier is not None:
+            options = {"groups": earlier.groups, **options}
+        given = tool_options(tool, options)
         if earlier is None:
             chosen_options = TOOLS[tool].options(**given)
             how = Resumed(chosen_options, within, interface, rounds, seed or 0)
@@ -142,9 +145,6 @@ def probe(
         )
         try:
             run.probe(request, Steps(progress), results.append, group_question())
-        except TooFewReachedError as error:
-            reasons = "; ".join(f"{failure.host}: {failure}" for failure in error.failures[:2])
-            raise PlinkError(f"{error}: {reasons}" if reasons else str(error), error.hint) from None
         except KeyboardInterrupt:
             if not results:
                 raise
@@ -192,10 +192,12 @@ def _network(network: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
         ) from None
 
 
-def _given(
-    tool: str, options: Mapping[str, Any], earlier: cluster_file.Cluster | None
-) -> dict[str, Any]:
-    """The tool's options that were given, checked."""
+def tool_options(tool: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a tool that were given, checked.
+
+    Raises:
+        WrongUseError: the tool does not take one of them, or not with that value.
+    """
     known = {item.name for item in fields(TOOLS[tool].options)}
     for name, value in options.items():
         if name not in known:
@@ -207,10 +209,7 @@ def _given(
     if "direction" in options:
         chosen("direction", options["direction"], DIRECTIONS)
     given = {name: value for name, value in options.items() if value is not None}
-    if "groups" in known:
-        groups = given.get("groups", () if earlier is None else earlier.groups)
-        given["groups"] = _groups(groups)
-    return given
+    return {**given, "groups": _groups(given["groups"])} if "groups" in given else given
 
 
 def _groups(groups: Mapping[str, Sequence[str]] | Sequence[Group]) -> list[Group]:

@@ -12,8 +12,7 @@ from plink.api.plan import Plan
 from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
-from plink.files import document
-from plink.files import order as order_file
+from plink.files import document, order_file
 from plink.files import plan as plan_file
 
 

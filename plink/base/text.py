@@ -23,7 +23,7 @@ def rtt_text(rtt_us: float) -> str:
 
 
 def range_text(low_us: float, high_us: float | None) -> str:
-    """From what to what a time is: `1.20 to 3.40 ms`, `up to 9.00 µs`, `80.0 µs or more`.
+    """A range of times: `1.20 to 3.40 ms`, `up to 9.00 µs`, `80.0 µs or more`.
 
     Args:
         low_us, high_us: in µs, not negative; None for no upper limit.

@@ -15,10 +15,11 @@ from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
 from plink.bench.plans import plan_from_file, plans_of_kinds
 from plink.bench.request import ENGINE, Case, full_name
 from plink.bench.spread import spread_orders
-from plink.files import order as order_file
+from plink.files import order_file
 from plink.files.cluster import Cluster
 from plink.model.network import KnownNetwork, network_of
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
 from plink.optimize.prediction import Predictor, known_distances
 from solvers.collectives.registry import find
 from solvers.slots.layout import RankLayout

@@ -13,8 +13,7 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.plan import Plan
 from plink.model.network import network_of
-from plink.optimize.plans.candidates import Candidate, asked_for, best
-from plink.optimize.plans.kinds import KINDS
+from plink.optimize.plans.candidates import KINDS, Candidate, asked_for, best
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.plans.forest import Forest
 from solvers.forests.time import time_s

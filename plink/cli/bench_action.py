@@ -24,7 +24,7 @@ from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document
 from plink.model.network import network_of
-from plink.optimize.orders.slots import filling_of, with_slots
+from plink.optimize.orders.slots import layout_of, with_slots
 from plink.show.terminal.paper import paper
 
 _ORDERS = "given,plink,random:5"
@@ -130,7 +130,7 @@ def _request(
     workloads = _workloads(values)
     cluster = cluster_file.read(values["file"])
     slots = values["slots"] or 1
-    layout = filling_of(with_slots(cluster.hosts, slots), values["ranks"])
+    layout = layout_of(with_slots(cluster.hosts, slots), values["ranks"])
     for workload in workloads:
         check_workload(workload, layout.ranks, may_be_tiny=not compares_orders)
     orders = values["orders"]

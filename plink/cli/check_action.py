@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
+from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL
 from plink.base.text import counted, printable
 from plink.cli.probe_action import given_to, read_nics, refuse_unused
 from plink.cli.progress import StageProgress
@@ -18,17 +17,10 @@ from plink.cli.stderr import name_some, naming_unreached, note, warn
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.files.rtt import RttMeasurement
-from plink.measure.listed import hosts_of
-from plink.measure.probing.check import CheckResult, check
-from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_PASSES
-from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.resume_options import resumed
-from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.check import CheckResult, check, check_request, comparable_rtt
+from plink.measure.probing.limits import CHECK_PARTNERS
 from plink.show.terminal.paper import paper
 
-# A seed that a person can type.
-_SEEDS = 1 << 31
 # A common factor as small as that is not worth a word.
 _ALIKE = 0.02
 
@@ -46,10 +38,21 @@ def run_command(
     path = options["cluster"]
     source = document.label(path)
     cluster = cluster_file.read(path)
-    rtt = _comparable(cluster, source)
+    rtt = comparable_rtt(cluster, source)
     refuse_unused(given, rtt.tool, f"and {source} was measured with {rtt.tool}")
     partners = options["partners"] or CHECK_PARTNERS
-    request = _request(options, cluster, rtt.tool, source)
+    values = {**options, "nics": read_nics(options["nics"]) or None}
+    request = check_request(
+        cluster,
+        source,
+        given_to(rtt.tool, values),
+        network=options["network"],
+        interface=options["interface"],
+        seed=options["seed"],
+        timeout_s=options["timeout_s"],
+        concurrency=options["concurrency"],
+        ssh=take_ssh_options(dict(options)),
+    )
     with naming_unreached():
         result = check(cluster, rtt, request, partners=partners, progress=progress)
     _warn(result)
@@ -64,46 +67,6 @@ def run_command(
     if result.is_changed:
         return EXIT_CHANGED
     return 0 if result.is_whole else EXIT_PARTIAL
-
-
-def _request(options: Mapping[str, Any], cluster: Cluster, tool: str, source: str) -> ProbeRequest:
-    """How to measure: as the file says, and else as the options do."""
-    values, seed = dict(options), options["seed"]
-    values["passes"] = values["passes"] or CHECK_PASSES
-    values["nics"] = read_nics(values["nics"]) or None
-    how = resumed(
-        cluster,
-        source,
-        tool,
-        given_to(tool, values),
-        network=values["network"],
-        interface=values["interface"],
-    )
-    return ProbeRequest(
-        hosts_of(Cluster(cluster.hosts), source),
-        options=how.options,
-        timeout_s=values["timeout_s"],
-        seed=secrets.randbelow(_SEEDS) if seed is None else seed,
-        concurrency=values["concurrency"],
-        network=how.network,
-        interface=how.interface,
-        ssh=take_ssh_options(values),
-    )
-
-
-def _comparable(cluster: Cluster, source: str) -> RttMeasurement:
-    """The round-trip times that can be measured again.
-
-    Raises:
-        WrongUseError: there are none, or no tool of plink's measured them.
-    """
-    rtt = cluster_file.measured_rtt(cluster, source)
-    if rtt.tool not in TOOLS:
-        raise WrongUseError(
-            f"{source}: its round-trip times are of {rtt.tool}, which cannot measure them again",
-            "plink check compares with what plink probe measured",
-        )
-    return rtt
 
 
 def _warn(result: CheckResult) -> None:

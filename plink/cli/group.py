@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.text import counted
 from plink.cli.options import FiniteRange, with_seed_option
+from plink.cli.stderr import console, note, warn
+from plink.files import document
+
+if TYPE_CHECKING:
+    from plink.files.cluster import Cluster
+    from plink.optimize.groups.finding import FoundGroups
+    from plink.optimize.groups.truth import Judgement
 
 
 @click.command(epilog="Example: plink group cluster.json --truth racks.txt")
@@ -39,11 +50,116 @@ from plink.cli.options import FiniteRange, with_seed_option
 )
 @with_seed_option()
 @click.option("--json", "as_json", is_flag=True, help="Print groups and capacities as JSON.")
-def command(**options: Any) -> int:
+def command(file: str, output: str | None, truth: str | None, as_json: bool, **wanted: Any) -> int:
     """Find the groups of hosts that are near each other, and write them into the cluster file.
 
     Where the distances show no groups it says so and writes none. `-` is standard input or output.
     """
-    from plink.cli.group_action import Request, run  # noqa: PLC0415  numpy would slow `--help`
+    # numpy and rich would slow `--help`.
+    from plink.files import cluster as cluster_file  # noqa: PLC0415
+    from plink.measure.probing.group_list import read_groups  # noqa: PLC0415
+    from plink.optimize.groups.finding import (  # noqa: PLC0415
+        GroupRequest,
+        find_groups,
+        with_groups,
+    )
+    from plink.optimize.groups.truth import judge  # noqa: PLC0415
 
-    return run(Request(**options))
+    request = GroupRequest(**wanted)
+    target = file if output is None else output
+    _check(target, output, truth, as_json=as_json)
+    cluster = cluster_file.read(file)
+    known = [] if truth is None else read_groups(truth, cluster.names, cluster.source)
+    talk = console()
+    with talk.status("") as status:
+        tell = status.update if talk.is_terminal else None
+        found = find_groups(cluster, request, needs_points=bool(known), on_progress=tell)
+    judgement = judge(cluster, found, known) if known else None
+    grouped = with_groups(cluster, found)
+    if found.groups or output is not None:
+        cluster_file.write(target, grouped)
+    # The table is data, but the file may want the same stream.
+    assumptions = _print(grouped, judgement, as_json=as_json, to_stderr=_is_stdout(target))
+    for text in found.grouping.notes:
+        note(text)
+    if not found.groups:
+        note(_no_groups(cluster, found, request.groups, is_written=output is not None))
+    elif not as_json:
+        for text in assumptions:
+            note(text)
+    lost = _uplinks(cluster) - _uplinks(grouped)
+    if lost and found.groups:
+        note(
+            f"what was measured of {counted(lost, 'uplink')} is of groups that are gone: "
+            "plink probe --resume FILE --tool uplinks measures these"
+        )
+    if found.grouping.unmeasured:
+        warn(
+            f"{counted(len(found.grouping.unmeasured), 'host')} with too few measurements to be "
+            f"placed: {', '.join(found.grouping.unmeasured[:5])}",
+            "plink probe --resume measures what is missing",
+        )
+    return EXIT_PARTIAL if found.grouping.unmeasured or found.is_too_sparse else 0
+
+
+def _check(target: str, output: str | None, truth: str | None, *, as_json: bool) -> None:
+    """Refuse early what cannot end well."""
+    document.check_writable(target)
+    if as_json and _is_stdout(target):
+        raise WrongUseError(
+            "--json and the cluster both want standard output", "give the file a name with -o"
+        )
+    if truth is not None and output is not None:
+        document.refuse_same_file(truth, output)
+
+
+def _is_stdout(target: str) -> bool:
+    return target == document.STANDARD_STREAM
+
+
+def _print(
+    cluster: Cluster, judgement: Judgement | None, *, as_json: bool, to_stderr: bool
+) -> Sequence[str]:
+    """Print the groups and what their links carry; return what was assumed of these."""
+    from plink.model.network import capacity  # noqa: PLC0415
+    from plink.show.terminal.groups import (  # noqa: PLC0415
+        group_lines,
+        grouping_lines,
+        groups_to_json,
+        judgement_lines,
+    )
+
+    known = capacity(cluster, cluster.groups)
+    if as_json:
+        text = json.dumps(groups_to_json(cluster, known, judgement), ensure_ascii=False)
+        document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
+        return known.assumptions
+    lines = group_lines(cluster, known)
+    if not lines and cluster.grouping is not None:
+        lines = grouping_lines(cluster, cluster.grouping)
+    for line in (*lines, *(judgement_lines(judgement) if judgement is not None else ())):
+        click.echo(line, err=to_stderr)
+    return known.assumptions
+
+
+def _no_groups(
+    cluster: Cluster, found: FoundGroups, wanted: int | None, *, is_written: bool
+) -> str:
+    """Why no groups were found, and what that means for the file."""
+    if wanted is not None and found.grouping.levels:
+        shown = ", ".join(str(len(level)) for level in found.grouping.levels)
+        said = f"the distances show {shown} groups, not {wanted}"
+    elif found.is_too_sparse:
+        said = "no groups can be told from so few pairs"
+    else:
+        said = "no structure found"
+        if found.grouping.rival:
+            said += f": {found.grouping.rival}"
+    if not is_written:
+        kept = "; its groups stay" if cluster.groups else ""
+        said += f"; {cluster.source} is as it was{kept}"
+    return said
+
+
+def _uplinks(cluster: Cluster) -> int:
+    return 0 if cluster.uplinks is None else len(cluster.uplinks.uplinks)

@@ -96,6 +96,20 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class SizeType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """A size such as `20MB`, in bytes."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ARG002
+        """The bytes, or an error that names the option and says how sizes are written."""
+        try:
+            return parse_size(str(value))
+        except WrongUseError as error:
+            option = "" if param is None else f"{param.opts[0]} "
+            raise WrongUseError(f"{option}{error}", error.hint) from None
+
+
 class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
     """A number of rounds of a tournament, `all`, or `auto`."""
 

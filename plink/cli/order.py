@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
+from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.text import counted, printable, rtt_text, share_text
 from plink.cli.format_option import CommandWithFormats, with_format_option
-from plink.cli.options import FiniteRange, with_seed_option
+from plink.cli.options import FiniteRange, SizeType, given_options, with_seed_option
+from plink.cli.stderr import console, note, warn
+from plink.files import document
 
-_OF_THE_SEARCH = {
-    "algorithm": "--algo",
-    "objective": "--objective",
-    "size": "--size",
-    "prove_s": "--prove",
-    "engine": "--engine",
-    "threads": "--threads",
-    "ranks": "--ranks",
-    "is_interleaved": "--interleave",
-    "percentile": "--percentile",
-    "time_limit_s": "--time-limit",
-    "seed": "--seed",
-}
+if TYPE_CHECKING:
+    from plink.files.measurement import Failure
+    from plink.files.order import Order
+    from plink.optimize.orders.request import OrderRequest
+    from solvers.orders.solution import Progress
 
 
 def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
@@ -65,8 +64,8 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
 )
 @click.option(
     "--size",
-    "size",
-    metavar="SIZE",
+    "size_bytes",
+    type=SizeType(),
     default="100MB",
     show_default=True,
     help="Of the buffer, for contention: 20MB, 4KiB, 1024.",
@@ -127,18 +126,144 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     help="Searches at the same time.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print order and costs as JSON.")
-def command(**options: Any) -> int:
+def command(
+    file: str, output: str | None, format_name: str | None, as_json: bool, **wanted: Any
+) -> int:
     """Find a better rank order and write the launcher's file.
 
     Reads a cluster file, or an order file made before (nothing is searched then); `-` is standard
     input or output. Ctrl-C ends the search and keeps the best order so far.
     """
-    from plink.cli.order_action import Request, run  # noqa: PLC0415  numpy would slow `--help`
+    # numpy and rich would slow `--help`.
+    from plink.files import order_file  # noqa: PLC0415
+    from plink.optimize.orders.quality import notes_on  # noqa: PLC0415
+    from plink.optimize.orders.request import OrderRequest  # noqa: PLC0415
+    from plink.show.terminal.order import print_order  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
 
-    context = click.get_current_context()
-    given = [
-        option
-        for name, option in _OF_THE_SEARCH.items()
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    ]
-    return run(Request(**options, given_options=given))
+    has_data_on_stdout = _check(file, output, format_name, as_json=as_json)
+    order, unreachable = _order(file, OrderRequest(**wanted), format_name)
+    _write(order, output, format_name)
+    if as_json:
+        text = json.dumps(order_file.summary(order), ensure_ascii=False)
+        document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
+    else:
+        print_order(console() if has_data_on_stdout else paper(None).console, order)
+    for text in notes_on(order):
+        note(text)
+    if format_name is not None and output is not None:
+        _explain(format_name, output, order)
+    return _warn(order, unreachable)
+
+
+def _check(file: str, output: str | None, format_name: str | None, *, as_json: bool) -> bool:
+    """Refuse early what cannot end well; whether the file goes to standard output."""
+    if format_name is not None:
+        from plink.deploy import launchers  # noqa: PLC0415
+
+        if format_name not in launchers.described():
+            raise WrongUseError(
+                f"there is no format {format_name!r}", "plink order --format LIST names them"
+            )
+    if output is not None:
+        document.check_writable(output)
+        document.refuse_same_file(file, output)
+    is_default = output is None and format_name is not None
+    has_data_on_stdout = is_default or output == document.STANDARD_STREAM
+    if has_data_on_stdout and as_json:
+        raise WrongUseError(
+            "--json and the file both want standard output", "give the file a name with -o"
+        )
+    return has_data_on_stdout
+
+
+def _order(
+    file: str, request: OrderRequest, format_name: str | None
+) -> tuple[Order, Sequence[Failure]]:
+    """The order, and the hosts that it lacks."""
+    from plink.files import cluster as cluster_file  # noqa: PLC0415
+    from plink.files import order_file  # noqa: PLC0415
+    from plink.optimize.orders.ordering import find_order  # noqa: PLC0415
+
+    source = document.label(file)
+    content = document.read_bytes(file)
+    data = document.parse(content, source)
+    if data.get("format") == order_file.FORMAT:
+        return _made_before(order_file.from_json(data, source), request, source), ()
+    cluster = cluster_file.from_json(data, source, document.digest(content))
+    if format_name is not None and request.ranks is None:
+        from plink.deploy import launchers  # noqa: PLC0415
+        from plink.optimize.orders.slots import with_slots  # noqa: PLC0415
+
+        # What cannot be written in this order cannot in any: it is refused before the search.
+        slotted = with_slots(cluster.hosts, request.slots)
+        launchers.render(format_name, slotted, cluster.groups)
+    talk = console()
+    with talk.status("") as status:
+        on_progress = _show_on(status.update) if talk.is_terminal else None
+        return find_order(cluster, request, on_progress), cluster.unreachable
+
+
+def _made_before(order: Order, request: OrderRequest, source: str) -> Order:
+    """An order from a file, with as many ranks on every host as are asked for."""
+    from plink.optimize.orders.slots import order_with_slots  # noqa: PLC0415
+
+    found = order if request.slots is None else order_with_slots(order, request.slots)
+    if request.ranks not in (None, found.ranks):
+        raise WrongUseError(
+            f"{source}: the order has {counted(found.ranks, 'rank')}, not {request.ranks}",
+            "plink order CLUSTER --ranks makes one for them",
+        )
+    of_the_search = {item.name for item in fields(request)} - {"slots"}
+    given = given_options(click.get_current_context())
+    unused = [option for name, option in given.items() if name in of_the_search]
+    if unused:
+        verb = "has" if len(unused) == 1 else "have"
+        note(f"nothing is searched: {', '.join(unused)} {verb} no effect")
+    return found
+
+
+def _write(order: Order, output: str | None, format_name: str | None) -> None:
+    from plink.deploy import launchers  # noqa: PLC0415
+    from plink.files import order_file  # noqa: PLC0415
+
+    if format_name is not None:
+        text = launchers.render(format_name, order.ranked, order.groups, order.unused)
+        document.write_bytes(output or document.STANDARD_STREAM, text.encode())
+    elif output is not None:
+        order_file.write(output, order)
+
+
+def _explain(format_name: str, output: str, order: Order) -> None:
+    """Say which command keeps the order, for several do not."""
+    from plink.deploy import launchers  # noqa: PLC0415
+
+    name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
+    usage = launchers.usage_of(format_name, name, order.ranks)
+    click.echo(printable(f"{name}: {usage}"), err=True)
+    if any(host.user or host.port or host.ssh_address for host in order.hosts):
+        note("the file holds names only: users and ports belong in the SSH configuration")
+
+
+def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
+    """Say what the order lacks; return the exit code."""
+    is_interrupted = order.solver.ended_by == "interrupt"
+    for failure in unreachable:
+        warn(f"{failure.source} was unreachable and gets no rank")
+    if is_interrupted:
+        warn("interrupted: the best order so far; whether its gain is noise was not checked")
+    if order.unmeasured_hosts:
+        warn(
+            f"no measurement reaches {', '.join(order.unmeasured_hosts)}",
+            "the rank of such a host is arbitrary; probe it again, or leave it out",
+        )
+    return EXIT_PARTIAL if unreachable or is_interrupted or order.unmeasured_hosts else 0
+
+
+def _show_on(update: Callable[[str], None]) -> Callable[[Progress], None]:
+    def show(progress: Progress) -> None:
+        cost, bound = progress.cost, progress.lower_bound
+        gap = f", gap {share_text(max(0.0, cost - bound) / cost)}" if bound and cost else ""
+        update(f"{progress.seconds:.1f} s  cost {rtt_text(cost)}{gap}")
+
+    return show

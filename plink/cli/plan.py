@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
 
-from plink.cli.options import with_seed_option
+from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.cli.options import SizeType, with_seed_option
+from plink.cli.stderr import console, note, warn
+from plink.files import document
 
 
 @click.command(epilog="Example: plink plan cluster.json --size 20MB -o plan.json")
@@ -21,7 +25,8 @@ from plink.cli.options import with_seed_option
 )
 @click.option(
     "--size",
-    metavar="SIZE",
+    "size_bytes",
+    type=SizeType(),
     default="100MB",
     show_default=True,
     help="Of the buffer that the plan is for: 20MB, 4KiB, 1024.",
@@ -34,12 +39,41 @@ from plink.cli.options import with_seed_option
 )
 @with_seed_option()
 @click.option("--json", "as_json", is_flag=True, help="Print all kinds' predictions as JSON.")
-def command(**options: Any) -> int:
+def command(file: str, output: str | None, as_json: bool, **wanted: Any) -> int:
     """Plan an aggregation that follows the network, and write the plan for plink's engine.
 
     Reads a cluster file; `-` is standard input or output. Groups of near hosts are the file's
     (plink group), or found then and there.
     """
-    from plink.cli.plan_action import Request, run  # noqa: PLC0415  numpy would slow `--help`
+    # numpy and rich would slow `--help`.
+    from plink.files import cluster as cluster_file  # noqa: PLC0415
+    from plink.files import plan as plan_file  # noqa: PLC0415
+    from plink.optimize.plans.planning import PlanRequest, find_plan  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+    from plink.show.terminal.plan import planned_to_json, print_plan  # noqa: PLC0415
 
-    return run(Request(**options))
+    has_data_on_stdout = output == document.STANDARD_STREAM
+    if has_data_on_stdout and as_json:
+        raise WrongUseError(
+            "--json and the plan both want standard output", "give the file a name with -o"
+        )
+    if output is not None:
+        document.check_writable(output)
+        document.refuse_same_file(file, output)
+    cluster = cluster_file.read(file)
+    talk = console()
+    with talk.status("") as status:
+        tell = status.update if talk.is_terminal else None
+        found = find_plan(cluster, PlanRequest(**wanted), tell)
+    if output is not None:
+        plan_file.write(output, found.plan)
+    if as_json:
+        text = json.dumps(planned_to_json(found), ensure_ascii=False)
+        document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
+    else:
+        print_plan(talk if has_data_on_stdout else paper(None).console, cluster.source, found)
+    for assumption in found.plan.assumptions:
+        note(assumption)
+    for failure in cluster.unreachable:
+        warn(f"{failure.source} was unreachable and gets no rank")
+    return EXIT_PARTIAL if cluster.unreachable else 0

@@ -1,12 +1,21 @@
-"""`plink predict`: what algorithms are predicted to take. What it does is in `predict_action`."""
+"""`plink predict`: what algorithms are predicted to take in an order."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from plink.cli.options import with_seed_option
+from plink.base.errors import WrongUseError
+from plink.cli.options import SizeType, with_seed_option
+from plink.cli.stderr import console, note
+from plink.files import document
+
+if TYPE_CHECKING:
+    from plink.files.cluster import Cluster
+    from plink.files.order import Order
 
 
 @click.command(
@@ -15,11 +24,17 @@ from plink.cli.options import with_seed_option
 @click.argument("file", metavar="ORDER")
 @click.option(
     "--size",
-    metavar="SIZE",
+    "size_bytes",
+    type=SizeType(),
     required=True,
     help="Bytes of the buffer on each rank: 20M or 20MB (10^6), 4KiB (2^10), 1024.",
 )
-@click.option("--cluster", metavar="FILE", help="The cluster file that the order was made from.")
+@click.option(
+    "--cluster",
+    "cluster_name",
+    metavar="FILE",
+    help="The cluster file that the order was made from.",
+)
 @click.option(
     "--algo",
     "algorithms",
@@ -34,12 +49,67 @@ from plink.cli.options import with_seed_option
 )
 @with_seed_option("Of the random orders to compare with.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def command(**options: Any) -> None:
+def command(
+    *,
+    file: str,
+    size_bytes: int,
+    cluster_name: str | None,
+    algorithms: Sequence[str],
+    objective: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
     """Predict what algorithms take in an order, in the given one and in random ones.
 
     ORDER is an order file, with the cluster file it was made from as --cluster; or a cluster file,
     which stands for its given order. `-` is standard input.
     """
-    from plink.cli.predict_action import Request, run  # noqa: PLC0415  numpy would slow `--help`
+    # numpy and rich would slow `--help`.
+    from plink.files.cluster import no_bandwidth_measured  # noqa: PLC0415
+    from plink.optimize.prediction import forecast, to_json  # noqa: PLC0415
+    from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
 
-    run(Request(**options))
+    cluster, order = _read(file, cluster_name)
+    talk = console()
+    with talk.status("") as status:
+        found = forecast(
+            cluster,
+            order,
+            size_bytes,
+            algorithms=algorithms,
+            seed=seed,
+            source=document.label(file),
+            on_progress=status.update if talk.is_terminal else None,
+        )
+    if order is not None and order.made_from not in (None, cluster.file_hash):
+        note(f"{document.label(file)} was not made from {cluster.source} as it is now")
+    if objective == "contention" and not found.has_times:
+        raise no_bandwidth_measured(cluster.source)
+    for assumption in found.assumptions:
+        note(assumption)
+    if as_json:
+        click.echo(json.dumps(to_json(found), ensure_ascii=False))
+    else:
+        print_forecast(paper(None).console, found, objective)
+
+
+def _read(file: str, cluster_name: str | None) -> tuple[Cluster, Order | None]:
+    """The cluster, and the order to predict for beside the given one."""
+    from plink.files import cluster as cluster_file  # noqa: PLC0415
+    from plink.files import order_file  # noqa: PLC0415
+
+    source = document.label(file)
+    content = document.read_bytes(file)
+    data = document.parse(content, source)
+    if data.get("format") != order_file.FORMAT:
+        if cluster_name is not None:
+            raise WrongUseError(f"{source}: is no order file, so --cluster has no use")
+        return cluster_file.from_json(data, source, document.digest(content)), None
+    order = order_file.from_json(data, source)
+    if cluster_name is None:
+        raise WrongUseError(
+            f"{source}: an order file does not hold what was measured",
+            "name the cluster file that it was made from with --cluster",
+        )
+    return cluster_file.read(cluster_name), order

@@ -33,7 +33,7 @@ from plink.measure.probing.run import ProbeResult, probe
 from plink.measure.probing.tools import TAKEN_BY, TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
-from plink.optimize.groups.question import group_question
+from plink.optimize.groups.certainty import group_question
 from probes.dpdk.nics import Nic, parse_nics
 from probes.hosts.host import ListedHost
 from probes.hosts.slurm import parse_allocation

@@ -52,18 +52,17 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 )
 @with_ssh_options
 def command(**values: Any) -> int:
-    """Start a torch job on the hosts of an order, a process a rank, and wait for it.
+    """Start a torch job on the hosts of an order, one process per rank, and wait for it.
 
     Every process finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
-    the measured network interface in its environment. Output comes with the rank in front. When one
-    fails, or with Ctrl-C, all are ended; the exit code is the job's.
+    the measured network interface in its environment. Each line of output begins with its rank.
+    When a process fails, or with Ctrl-C, all are ended; the exit code is the job's.
     """
     # numpy and paramiko would slow `--help`.
     from plink.deploy.launchers.format import places  # noqa: PLC0415
     from plink.deploy.remote.hosts import describe  # noqa: PLC0415
     from plink.deploy.run import rank_command, rank_environments, run_job  # noqa: PLC0415
-    from plink.files import document  # noqa: PLC0415
-    from plink.files import order as order_file  # noqa: PLC0415
+    from plink.files import document, order_file  # noqa: PLC0415
     from plink.measure.listed import as_listed  # noqa: PLC0415
     from probes.reach import reach  # noqa: PLC0415
 

@@ -27,7 +27,7 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     """
     # What prints one kind of file is imported for that kind alone; numpy would slow `--help`.
     from plink.autotune.log import records  # noqa: PLC0415
-    from plink.files import cluster, comparison, document, order, plan  # noqa: PLC0415
+    from plink.files import cluster, comparison, document, order_file, plan  # noqa: PLC0415
 
     source = document.label(file)
     content = document.read_bytes(file)
@@ -35,14 +35,14 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     data = {} if is_log else document.parse(content, source)
     found = data.get("format")
     if percentile is not None and (
-        is_log or found in (order.FORMAT, plan.FORMAT, comparison.FORMAT)
+        is_log or found in (order_file.FORMAT, plan.FORMAT, comparison.FORMAT)
     ):
         raise WrongUseError(f"{source}: --percentile is for cluster files")
     if is_log:
         _show_tuned(content, source, width, as_json)
     elif found == cluster.FORMAT:
         _show_cluster(data, source, percentile, width, as_json)
-    elif found == order.FORMAT:
+    elif found == order_file.FORMAT:
         _show_order(data, source, width, as_json)
     elif found == plan.FORMAT:
         _show_plan(data, source, width, as_json)
@@ -79,15 +79,15 @@ def _show_cluster(
 
 
 def _show_order(data: Mapping[str, Any], source: str, width: int | None, as_json: bool) -> None:
-    from plink.files import order  # noqa: PLC0415
+    from plink.files import order_file  # noqa: PLC0415
     from plink.optimize.orders.quality import doubt  # noqa: PLC0415
     from plink.show.terminal.order import print_order  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
     from plink.show.terminal.ranks import print_ranks  # noqa: PLC0415
 
-    found = order.from_json(data, source)
+    found = order_file.from_json(data, source)
     if as_json:
-        _print_json(order.to_json(found))
+        _print_json(order_file.to_json(found))
         return
     page = paper(width)
     print_order(page.console, found, with_hosts=False)

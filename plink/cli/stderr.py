@@ -17,6 +17,8 @@ from plink.base.text import printable
 from plink.cli.flags import spelled
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from plink.files.measurement import Failure
 
 _MAX_NAMED = 5
@@ -42,6 +44,13 @@ def warn(text: str, hint: str | None = None) -> None:
 def note(text: str) -> None:
     """Something that the user should know."""
     click.echo(f"note: {_fit(text)}", err=True)
+
+
+def console() -> Console:
+    """Standard error as a console, for tables, and for how far a command is."""
+    from rich.console import Console  # noqa: PLC0415  it would slow `--help`
+
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager

@@ -58,13 +58,13 @@ def command(**values: Any) -> int:
     """Run a launcher on an order, and compare where every rank is with where it should be.
 
     The launcher gets the file that plink order writes for it, and a program that reports its rank,
-    host and addresses. The exit code is 0 where the order was kept, 4 where it was not. After --
-    stands a command instead of plink's own, with FILE, RANKS and PROGRAM in it.
+    host and addresses. The exit code is 0 where the order was kept, 4 where it was not. A
+    command after -- is run in place of plink's own, with FILE, RANKS and PROGRAM in it.
     """
     # numpy and paramiko would slow `--help`.
     from plink.deploy.remote.ssh_files import write_ssh_files  # noqa: PLC0415
     from plink.deploy.verify import compare, known_cause, run_trial  # noqa: PLC0415
-    from plink.files import order as order_file  # noqa: PLC0415
+    from plink.files import order_file  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     ssh = take_ssh_options(values)

@@ -1,4 +1,4 @@
-"""A job on the hosts of an order, started over SSH: a process a rank, ended together."""
+"""A job on the hosts of an order, started over SSH: one process per rank, ended together."""
 
 from __future__ import annotations
 

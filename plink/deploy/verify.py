@@ -1,4 +1,4 @@
-"""Does a launcher place the ranks as an order says? It is run, every rank asked, and compared.
+"""Whether a launcher places the ranks as an order says: it is run, and every rank is asked.
 
 The launcher gets the file that plink writes for it, as the format's usage line says, and a program
 that reports which rank it is and on which machine.
@@ -151,7 +151,7 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[Report]
 
 
 def program_words(launcher: str) -> list[str]:
-    """What stands for the program in a usage line, behind the options that say it is no script."""
+    """The words for PROGRAM in a usage line, after the options that say it is not a script."""
     words = program(RANK_VARIABLES[launcher])
     if launcher in _THROUGH_A_SHELL:
         words = [word.replace("$", r"\$") for word in words]

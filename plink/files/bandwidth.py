@@ -39,7 +39,7 @@ class BandwidthMeasurement(Measurement):
     message_bytes: Matrix | None = None
 
     def for_hosts(self, places: Sequence[int | None]) -> BandwidthMeasurement:
-        """The same for other hosts: of each its index here, None for a new one."""
+        """The same for other hosts; `places` has the index of each here, None for a new one."""
         return replace(
             self,
             gbit_s=replaced(self.gbit_s, places, np.nan),
@@ -51,7 +51,7 @@ class BandwidthMeasurement(Measurement):
 
 
 def to_json(bandwidth: BandwidthMeasurement) -> dict[str, Any]:
-    """It as a JSON object."""
+    """`bandwidth` as a JSON object."""
     return {
         **record_to_json(bandwidth),
         "gbit_s": matrix_to_json(bandwidth.gbit_s),
@@ -68,7 +68,7 @@ def parse(fields: Fields, size: int) -> BandwidthMeasurement:
     """The bandwidth between `size` hosts.
 
     Raises:
-        WrongUseError: values that cannot be.
+        WrongUseError: invalid values.
     """
     return BandwidthMeasurement(
         gbit_s=fields.matrix("gbit_s", size, high=MAX_GBIT_S),

@@ -27,6 +27,8 @@ VERSION = 1
 # What is measured of pairs of hosts: the member of a cluster that holds it.
 Quantity = Literal["rtt", "bandwidth", "routes"]
 
+_IN_MEMORY = "the cluster"
+
 
 @dataclass(frozen=True)
 class Host:
@@ -55,13 +57,14 @@ class Unreachable(Failure):
 
 @dataclass(frozen=True)
 class Cluster:
-    """Hosts, and what was measured between them; None where nothing was.
+    """Hosts, and what was measured between them; None where nothing was measured.
 
     Args:
         unreachable: listed hosts that are not among `hosts`.
         made_from: the hash of the file that this was made from.
         file_hash: the hash of the file that this was read from, which whatever is made of it names;
             None where it is not in a file.
+        source: what messages call it.
         groups: of hosts, where they are known.
         uplinks: what the groups' uplinks carry.
         grouping: how plink found the groups; None where they were given.
@@ -77,6 +80,7 @@ class Cluster:
     uplinks: UplinkMeasurement | None = None
     grouping: Grouping | None = None
     file_hash: str | None = field(default=None, compare=False)
+    source: str = field(default=_IN_MEMORY, compare=False)
 
     @property
     def names(self) -> list[str]:
@@ -93,26 +97,25 @@ class Cluster:
         return known[quantity]
 
 
-def measured_rtt(cluster: Cluster, source: str) -> RttMeasurement:
+def measured_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
     """The cluster's round-trip times.
 
     Raises:
-        WrongUseError: it holds none; `source` names the file.
+        WrongUseError: it holds none; `source` names the file, if another than the cluster's.
     """
     if cluster.rtt is None:
-        raise nothing_measured(source)
+        raise nothing_measured(source or cluster.source)
     return cluster.rtt
 
 
-def measured_bandwidth(cluster: Cluster, source: str) -> BandwidthMeasurement:
+def measured_bandwidth(cluster: Cluster, source: str | None = None) -> BandwidthMeasurement:
     """The cluster's bandwidths.
 
     Raises:
-        WrongUseError: it holds none; `source` names the file.
+        WrongUseError: it holds none; `source` names the file, if another than the cluster's.
     """
     if cluster.bandwidth is None:
-        hint = f"plink probe --resume {document.argument(source)} --tool iperf3 measures them"
-        raise WrongUseError(f"{source}: holds no bandwidths", hint)
+        raise no_bandwidth_measured(source or cluster.source)
     return cluster.bandwidth
 
 
@@ -120,16 +123,28 @@ def nothing_measured(source: str) -> WrongUseError:
     """The error that says that a cluster file, `source`, holds hosts only."""
     return WrongUseError(
         f"{source}: holds no round-trip times",
-        f"plink probe --resume {document.argument(source)} measures them, plink import takes them "
-        "from a matrix",
+        f"plink probe --resume {_argument(source)} measures them, plink import takes them from a "
+        "matrix",
     )
+
+
+def no_bandwidth_measured(source: str) -> WrongUseError:
+    """The error that says that a cluster file, `source`, holds no bandwidths."""
+    return WrongUseError(
+        f"{source}: holds no bandwidths",
+        f"plink probe --resume {_argument(source)} --tool iperf3 measures them",
+    )
+
+
+def _argument(source: str) -> str:
+    return "FILE" if source == _IN_MEMORY else document.argument(source)
 
 
 def read(path: str) -> Cluster:
     """The cluster in a file.
 
     Raises:
-        WrongUseError: not a cluster file, or one with values that cannot be.
+        WrongUseError: not a cluster file, or one with invalid values.
     """
     return parse(document.read_bytes(path), document.label(path))
 
@@ -167,6 +182,7 @@ def from_json(data: Mapping[str, Any], source: str, file_hash: str | None = None
         uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks),
         grouping=None if grouping is None else grouping_part.parse(grouping, names),
         file_hash=file_hash,
+        source=source,
     )
 
 

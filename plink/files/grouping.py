@@ -51,7 +51,7 @@ class Grouping:
         method: `levels`, `linkage` or `kmeans`.
         options: it ran with, as JSON values.
         matrix: `raw` or `embedding`: the distances that were grouped.
-        seed: of what chance decided.
+        seed: of the random choices.
         probability: that the distances show groups at all; None in files of earlier versions.
         rival: the best explanation of the distances without groups, in words.
         confirmed: adjusted mutual information of the groups found on the odd passes' readings alone
@@ -81,7 +81,7 @@ class Grouping:
 
 
 def to_json(grouping: Grouping) -> dict[str, Any]:
-    """It as a JSON object."""
+    """`grouping` as a JSON object."""
     return {
         "method": grouping.method,
         "options": dict(grouping.options),
@@ -109,7 +109,7 @@ def parse(fields: Fields, names: Sequence[str]) -> Grouping:
     """The grouping in a cluster file with hosts of these names.
 
     Raises:
-        WrongUseError: values that cannot be, or hosts that are not there.
+        WrongUseError: invalid values, or hosts that are not there.
     """
     known = set(names)
     levels = [

@@ -61,7 +61,7 @@ def parse_groups(fields: Fields, names: Sequence[str]) -> list[Group]:
     """The field `groups` of a cluster file with hosts of these names; empty where it is absent.
 
     Raises:
-        WrongUseError: a group twice, an empty one, a host in two groups or in no host list.
+        WrongUseError: a group is listed twice or is empty, a host is in two groups or unknown.
     """
     known = set(names)
     grouped: set[str] = set()
@@ -83,7 +83,7 @@ def parse_groups(fields: Fields, names: Sequence[str]) -> list[Group]:
 
 
 def uplinks_to_json(measurement: UplinkMeasurement) -> dict[str, Any]:
-    """It as a JSON object."""
+    """`measurement` as a JSON object."""
     return {
         **record_to_json(measurement),
         "uplinks": [without_nones(vars(uplink)) for uplink in measurement.uplinks],
@@ -94,7 +94,7 @@ def parse_uplinks(fields: Fields) -> UplinkMeasurement:
     """The uplinks of a cluster file's groups.
 
     Raises:
-        WrongUseError: values that cannot be.
+        WrongUseError: invalid values.
     """
     return UplinkMeasurement(
         uplinks=[_parse_uplink(item) for item in fields.objects("uplinks")],

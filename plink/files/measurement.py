@@ -100,8 +100,8 @@ def replaced(
 
     Args:
         matrix: of the hosts before.
-        places: of each host, its index before, None for a new one.
-        fill: what stands where a new host is concerned.
+        places: the index of each host before, None for a new one.
+        fill: the value wherever a new host is concerned.
     """
     found = np.full((len(places), len(places)), fill, dtype=matrix.dtype)
     kept = [(to, of) for to, of in enumerate(places) if of is not None]
@@ -125,8 +125,8 @@ class RoundSample:
 
     Args:
         rounds: how many were gone through.
-        in_all: of how many.
-        seed: which.
+        in_all: how many there are.
+        seed: decides which.
     """
 
     rounds: int
@@ -147,7 +147,7 @@ class FollowedSample:
 
     Args:
         share: the share of all pairs to measure at most.
-        seed: of what chance decides.
+        seed: of the random choices.
     """
 
     share: float

@@ -44,7 +44,7 @@ class RouteMeasurement(Measurement):
     routes: Sequence[Route]
 
     def for_hosts(self, places: Sequence[int | None]) -> RouteMeasurement:
-        """The same for other hosts: of each its index here, None for a new one."""
+        """The same for other hosts; `places` has the index of each here, None for a new one."""
         return replace(
             self,
             hops=replaced(self.hops, places, np.nan),
@@ -53,7 +53,7 @@ class RouteMeasurement(Measurement):
 
 
 def to_json(routes: RouteMeasurement) -> dict[str, Any]:
-    """It as a JSON object."""
+    """`routes` as a JSON object."""
     known = np.where(routes.route_of == NO_ROUTE, np.nan, routes.route_of)
     return {
         **record_to_json(routes),
@@ -67,7 +67,7 @@ def parse(fields: Fields, size: int) -> RouteMeasurement:
     """The routes between `size` hosts.
 
     Raises:
-        WrongUseError: values that cannot be.
+        WrongUseError: invalid values.
     """
     routes = _parse_routes(fields)
     index = fields.matrix("route_of", size, high=float(size * size))

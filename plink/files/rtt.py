@@ -89,7 +89,7 @@ class RttMeasurement(Measurement):
         )
 
     def for_hosts(self, places: Sequence[int | None]) -> RttMeasurement:
-        """The same for other hosts: of each its index here, None for a new one."""
+        """The same for other hosts; `places` has the index of each here, None for a new one."""
         return replace(
             self,
             rtt_us={
@@ -144,7 +144,7 @@ def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> t
 
 
 def to_json(rtt: RttMeasurement) -> dict[str, Any]:
-    """It as a JSON object."""
+    """`rtt` as a JSON object."""
     return {
         **record_to_json(rtt),
         "reading": percentile_name(rtt.reading),
@@ -182,7 +182,7 @@ def parse(fields: Fields, size: int) -> RttMeasurement:
     """The round-trip times between `size` hosts.
 
     Raises:
-        WrongUseError: values that cannot be.
+        WrongUseError: invalid values.
     """
     by_percentile = fields.object("rtt_us")
     rtt_us = {

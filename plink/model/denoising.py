@@ -9,8 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.files.cluster import Cluster
-from plink.model.bandwidth_distance import bandwidth_distances, has_only_bandwidth
-from plink.model.distance import Matrix, both_directions, filled
+from plink.files.measurement import Matrix
+from plink.model.distance import (
+    bandwidth_distances,
+    both_directions,
+    filled,
+    has_only_bandwidth,
+)
 from solvers.embedding.embed import Embedding, embed
 
 Mask = npt.NDArray[np.bool_]

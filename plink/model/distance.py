@@ -1,4 +1,4 @@
-"""From round-trip times as measured to the distances that orders are computed on."""
+"""How far hosts are from each other: by round-trip times, or where there are none, by bandwidth."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
+from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
+from plink.files.measurement import Matrix
 
-Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 _Any = TypeVar("_Any", np.float64, np.bool_)
 
 _LEAST_IN_BOTH = 0.9
+
+# Less than a bit a second is a transfer that failed.
+_LEAST_GBIT_S = 1e-9
 
 # Where measured pairs are on average so many times as far as the shortest ways over others, direct
 # ways are no shorter than those. It was 1.0 to 1.3 in all matrices in which they were, and 2 to 3
@@ -104,10 +106,7 @@ def distances(cluster: Cluster) -> Distances:
     if size == 1:
         return Distances(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool), ())
     if cluster.rtt is None or np.isnan(_off_diagonal(cluster.rtt.readings_us)).all():
-        raise WrongUseError(
-            "the cluster file holds no round-trip time between its hosts",
-            "plink probe measures them, plink import takes them from a matrix",
-        )
+        raise nothing_measured(cluster.source)
     readings = _without_diagonal(cluster.rtt.readings_us)
     matrix, missing = filled(np.fmax(readings, readings.T))
     names = cluster.names
@@ -137,6 +136,75 @@ def both_directions(cluster: Cluster) -> tuple[Matrix, Matrix] | None:
     first, _ = filled(np.where(is_above, readings, readings.T))
     second, _ = filled(np.where(is_above, readings.T, readings))
     return first, second
+
+
+@dataclass(frozen=True)
+class BandwidthDistances:
+    """Symmetric dissimilarities between all hosts, by bandwidth alone.
+
+    Args:
+        s_per_gbit: (N, N) how long a Gbit takes, zero diagonal, no gaps.
+        is_filled: (N, N) pairs that were measured in neither direction.
+        unmeasured_hosts: names of the hosts without any measurement.
+    """
+
+    s_per_gbit: Matrix
+    is_filled: npt.NDArray[np.bool_]
+    unmeasured_hosts: Sequence[str]
+
+    @property
+    def filled_pairs(self) -> int:
+        """How many unordered pairs were not measured."""
+        return int(self.is_filled.sum()) // 2
+
+
+def has_bandwidth(cluster: Cluster) -> bool:
+    """Whether any bandwidth between two hosts is known."""
+    between = ~np.eye(len(cluster.hosts), dtype=bool)
+    return bool(np.isfinite(bandwidth_distances(cluster)[between]).any())
+
+
+def has_only_bandwidth(cluster: Cluster) -> bool:
+    """Whether bandwidths are known, and no round-trip time."""
+    between = ~np.eye(len(cluster.hosts), dtype=bool)
+    has_times = cluster.rtt is not None and np.isfinite(cluster.rtt.readings_us[between]).any()
+    return not has_times and has_bandwidth(cluster)
+
+
+def bandwidth_distances(cluster: Cluster) -> Matrix:
+    """How long a Gbit takes between two hosts, in seconds, by the slower of the two directions.
+
+    Returns:
+        (N, N) in s a Gbit, symmetric, zero diagonal; the direction that was measured where only one
+        was, NaN where neither was. A transfer that carried nothing counts as not measured.
+    """
+    size = len(cluster.hosts)
+    if cluster.bandwidth is None:
+        gbit_s = np.full((size, size), np.nan)
+    else:
+        measured = cluster.bandwidth.gbit_s
+        gbit_s = np.where(measured >= _LEAST_GBIT_S, measured, np.nan)
+    s_per_gbit: Matrix = 1.0 / np.fmin(gbit_s, gbit_s.T)
+    np.fill_diagonal(s_per_gbit, 0.0)
+    return s_per_gbit
+
+
+def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
+    """The same without gaps: a pair that was not measured counts as slow as the slowest that was.
+
+    A transfer between them may well have failed, and no order should rest on them.
+
+    Raises:
+        WrongUseError: two or more hosts, and nothing was measured between them.
+    """
+    s_per_gbit = bandwidth_distances(cluster)
+    size = len(s_per_gbit)
+    if size > 1 and not has_bandwidth(cluster):
+        raise no_bandwidth_measured(cluster.source)
+    is_filled = np.isnan(s_per_gbit)
+    alone = np.flatnonzero((is_filled.sum(axis=1) == size - 1) & (size > 1))
+    without_gaps = np.where(is_filled, np.nanmax(s_per_gbit), s_per_gbit)
+    return BandwidthDistances(without_gaps, is_filled, [cluster.names[host] for host in alone])
 
 
 def _off_diagonal(matrix: npt.NDArray[_Any]) -> npt.NDArray[_Any]:

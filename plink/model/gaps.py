@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from plink.model.distance import Limits, Matrix
+from plink.files.measurement import Matrix
+from plink.model.distance import Limits
 from solvers.collectives.form import Form, RingForm
 from solvers.collectives.table import PeerTable
 from solvers.contention.bound import lower_bound_s

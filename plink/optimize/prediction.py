@@ -1,23 +1,36 @@
-"""What an algorithm is predicted to cost in an order: by latency, and under contention."""
+"""What algorithms are predicted to cost in an order, in the given one, and in random ones.
+
+By latency (Luo 2020, §5.2.1), and under contention where something is known of what links carry.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
+from plink.files.order import Order
 from plink.model.distance import Distances, distances
 from plink.model.gaps import Range, latency_range_us, time_range_s
-from plink.model.network import KnownNetwork
+from plink.model.network import KnownNetwork, network_of
+from plink.optimize.orders.slots import ALL_ALGORITHMS, layout_in, layout_of, peers_of, placement_in
 from solvers.collectives.algorithm import Algorithm
+from solvers.collectives.registry import ALGORITHMS, find
 from solvers.contention.time import Clock
 from solvers.orders.reference import cost as latency_cost
+from solvers.slots.layout import RankLayout
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
+
+RANDOM_ORDERS = 101
+
+# Members of a cost that are there only where pairs were not measured.
+_RANGES = ("_range_us", "_range_s")
 
 
 @dataclass(frozen=True)
@@ -36,6 +49,131 @@ class Cost:
     time_s: float | None
     latency_range_us: Range | None = None
     time_range_s: Range | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One algorithm: what it costs in the order, in the given one, and in a random one (median)."""
+
+    algorithm: str
+    order: Cost | None
+    given: Cost
+    random: Cost
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What algorithms are predicted to cost.
+
+    Args:
+        source: what messages call the order, or the cluster where there is none.
+        hosts: how many have a rank.
+        refused: algorithms that do not take so many ranks, and why.
+        assumptions: what was assumed of the network (`plink.model.network`).
+        has_times: whether anything is known of what links carry.
+    """
+
+    source: str
+    hosts: int
+    ranks: int
+    size_bytes: int
+    rows: Sequence[Row]
+    refused: Sequence[tuple[str, str]]
+    assumptions: Sequence[str]
+    has_times: bool
+
+
+def forecast(
+    cluster: Cluster,
+    order: Order | None,
+    size_bytes: int,
+    *,
+    algorithms: Sequence[str] = (),
+    seed: int = 0,
+    source: str | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> Forecast:
+    """Predict for each algorithm that takes so many ranks.
+
+    Args:
+        cluster: the hosts, and what was measured between them.
+        order: of the cluster's hosts; None for the cluster's own order alone.
+        size_bytes: the buffer of each rank.
+        algorithms: names; none for all.
+        seed: decides the random orders.
+        source: what messages call the order; None for what they call the cluster.
+        on_progress: called with the name of each algorithm that is begun.
+
+    Raises:
+        WrongUseError: the order is of other hosts, or no algorithm has a name, or none of those
+            named takes so many ranks.
+    """
+    chosen = [_find(name) for name in algorithms] or list(ALGORITHMS.values())
+    network, known = network_of(cluster), known_distances(cluster)
+    placement = None if order is None else placement_in(cluster, order, source or "the order")
+    layout = layout_of(cluster.hosts, None) if order is None else layout_in(cluster, order)
+    given = layout.placement(range(layout.hosts))
+    rng = np.random.default_rng(seed)
+    shuffled = [layout.placement(rng.permutation(layout.hosts)) for _ in range(RANDOM_ORDERS)]
+    rows, refused = [], []
+    for algorithm in chosen:
+        reason = _refusal(algorithm, layout)
+        if reason is not None:
+            refused.append((algorithm.name, reason))
+            continue
+        if on_progress is not None:
+            on_progress(algorithm.name)
+        ranks = peers_of(algorithm, layout).ranks
+        predictor = Predictor(algorithm, ranks, size_bytes, distances=known, network=network)
+        rows.append(
+            Row(
+                algorithm.name,
+                None if placement is None else predictor.cost_with_range(placement),
+                predictor.cost_with_range(given),
+                _median([predictor.cost(random) for random in shuffled]),
+            )
+        )
+    if algorithms and not rows:
+        raise WrongUseError(refused[0][1])
+    return Forecast(
+        source=source or cluster.source,
+        hosts=len(set(given.tolist() if placement is None else placement)),
+        ranks=layout.ranks,
+        size_bytes=size_bytes,
+        rows=rows,
+        refused=refused,
+        assumptions=network.assumptions,
+        has_times=network.has_rates,
+    )
+
+
+def _find(name: str) -> Algorithm:
+    try:
+        return find(name)
+    except ValueError as error:
+        raise WrongUseError(str(error), ALL_ALGORITHMS) from None
+
+
+def _refusal(algorithm: Algorithm, layout: RankLayout) -> str | None:
+    """Why an algorithm does not run so, or None."""
+    try:
+        return algorithm.refusal(peers_of(algorithm, layout).ranks)
+    except WrongUseError as error:
+        return str(error)
+
+
+def to_json(found: Forecast) -> dict[str, Any]:
+    """The JSON object that `--json` prints."""
+    return {
+        "source": found.source,
+        "hosts": found.hosts,
+        "ranks": found.ranks,
+        "size_bytes": found.size_bytes,
+        "random_orders": RANDOM_ORDERS,
+        "assumptions": list(found.assumptions),
+        "rows": [asdict(row, dict_factory=_without_unknown_ranges) for row in found.rows],
+        "refused": [{"algorithm": name, "reason": reason} for name, reason in found.refused],
+    }
 
 
 class Predictor:
@@ -100,3 +238,16 @@ def known_distances(cluster: Cluster) -> Distances | None:
         return distances(cluster)
     except WrongUseError:  # nothing was measured
         return None
+
+
+def _without_unknown_ranges(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in items if value is not None or not name.endswith(_RANGES)}
+
+
+def _median(costs: Sequence[Cost]) -> Cost:
+    latencies_us = [cost.latency_us for cost in costs if cost.latency_us is not None]
+    times_s = [cost.time_s for cost in costs if cost.time_s is not None]
+    return Cost(
+        float(np.median(latencies_us)) if latencies_us else None,
+        float(np.median(times_s)) if times_s else None,
+    )

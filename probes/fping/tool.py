@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from probes.errors import HostError, clean
 from probes.fping.pings import Pings, find_period_ms, parse_report, percentile_us
-from probes.paired_rounds import IMPATIENCE, Silence, measure_rounds
+from probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
 from probes.reach import ReachedHost
 from probes.samples import More, PairLoss, Rounds, RttReading, Sink, Wanted, no_more
 from probes.ssh import parallel
@@ -80,7 +80,7 @@ class _Fping:
         """Let one host ping another; where silence is to be expected, once at first."""
         timeout_ms = max(1, round(self._options.silence_s * 1000))
         if is_suspected:
-            trial = self._ping(source, destination, 1, max(1, timeout_ms // IMPATIENCE))
+            trial = self._ping(source, destination, 1, max(1, timeout_ms // TIMEOUT_DIVISOR))
             if not isinstance(trial, RttReading):
                 return trial
         return self._ping(source, destination, self._options.count, timeout_ms)

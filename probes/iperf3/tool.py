@@ -9,7 +9,7 @@ from probes.errors import HostError
 from probes.iperf3.commands import TransferOptions
 from probes.iperf3.parse import received_gbit_s
 from probes.iperf3.transfers import End, TransferError, Transfers, find_ends
-from probes.paired_rounds import IMPATIENCE, Silence, measure_rounds
+from probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
 from probes.reach import ReachedHost
 from probes.samples import BandwidthReading, PairLoss, Rounds, Sink, Wanted
 
@@ -81,7 +81,7 @@ class _Iperf3:
             report = self._transfers.run(
                 self._ends[source],
                 self._ends[destination],
-                impatience=IMPATIENCE if is_suspected else 1,
+                timeout_divisor=TIMEOUT_DIVISOR if is_suspected else 1,
             )
         except TransferError as error:
             if not error.is_silence:

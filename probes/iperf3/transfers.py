@@ -75,17 +75,17 @@ class Transfers(Running):
         self._options = options
         self._ports = range(port, port + 1) if port else range(DEFAULT_PORT, DEFAULT_PORT + _PORTS)
 
-    def run(self, sender: End, receiver: End, *, impatience: int = 1) -> Report:
+    def run(self, sender: End, receiver: End, *, timeout_divisor: int = 1) -> Report:
         """What the receiver gets of a test.
 
         Args:
-            impatience: silence is waited for so many times less.
+            timeout_divisor: silence is waited for so many times less.
 
         Raises:
             HostError: the connection to one of the two is gone.
             TransferError: there is no report, or no time was left (`OUT_OF_TIME`).
         """
-        options = replace(self._options, silence_s=self._options.silence_s / impatience)
+        options = replace(self._options, silence_s=self._options.silence_s / timeout_divisor)
         for port in self._ports:
             try:
                 with self.prepared(sender, receiver, port, options) as test:

@@ -113,14 +113,14 @@ class _TraceRun:
         """Have every route traced, each host from when it is ready, until nothing is owed."""
         longest_s = self._limits.longest_s(self._options.count)
         # In turns of listening, not by the clock: this process may be stopped for a while.
-        patience = (_ANSWER_WITHIN_S + longest_s) / _HEAR_S
+        most_quiet_turns = (_ANSWER_WITHIN_S + longest_s) / _HEAR_S
         quiet = 0
         while self._starting or self._turns.running:
             said = self._workers.hear(_HEAR_S)
             if said is not None:
                 quiet = 0
                 self._take(*said)
-            elif (quiet := quiet + 1) > patience:
+            elif (quiet := quiet + 1) > most_quiet_turns:
                 owing = self._starting | {source for source, _ in self._turns.running}
                 for index in sorted(owing):
                     self._lose_host(index, "its trace worker does not answer")

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchkit.orders import TCP_SHARE
-from plink.optimize.plans.candidates import best
-from plink.optimize.plans.kinds import KINDS, refusal
+from plink.optimize.plans.candidates import KINDS, best, refusal
 from plink.optimize.plans.planning import candidate
 from plink.plans.forest import Forest
 from solvers.contention.network import Network, make_network

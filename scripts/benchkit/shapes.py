@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchkit.engine_plans import lab_network
-from plink.optimize.plans.kinds import build
+from plink.optimize.plans.candidates import build
 from plink.plans.forest import Forest, make_forest
 
 _KINDS = ("2lha", "ring", "flat", "tree")

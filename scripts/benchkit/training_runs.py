@@ -18,7 +18,7 @@ from benchkit.programs import answer, program
 from benchkit.training_rounds import GIVEN, ORDERED, Trained
 from labkit.namespaces import inside
 from labkit.wiring import UP_PORT, namespace
-from plink.files import order as order_file
+from plink.files import order_file
 from plink.files import plan as plan_file
 
 

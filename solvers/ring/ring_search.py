@@ -150,14 +150,14 @@ class _Climb:
         size = len(self._matrix)
         quick = _nearest_neighbour_ring(self._matrix, self._given[0])
         first = min(self._given, quick, key=lambda ring: reference.ring_cost(self._matrix, ring))
-        self._chain(first, _nearest(self._matrix, _BY_ALPHA + _BY_DISTANCE), patience=0)
+        self._chain(first, _nearest(self._matrix, _BY_ALPHA + _BY_DISTANCE), most_idle_kicks=0)
         candidates = self._prove()
-        patience = max(_LEAST_KICKS, _KICKS_PER_HOST * size)
+        most_idle_kicks = max(_LEAST_KICKS, _KICKS_PER_HOST * size)
         start = self._best[1]
         idle_chains = -1
         while idle_chains < _IDLE_CHAINS:
             before = self._best[0]
-            self._chain(start, candidates, patience)
+            self._chain(start, candidates, most_idle_kicks)
             if self._is_optimal():
                 return "bound"
             if self._left_s() <= 0.0:
@@ -189,19 +189,21 @@ class _Climb:
             self._tell()
         return ascent.candidates(_BY_ALPHA, _BY_DISTANCE)
 
-    def _chain(self, start: list[int], candidates: list[list[int]], patience: int) -> None:
-        """Improve a ring, then kick it until `patience` kicks in a row found nothing better."""
+    def _chain(self, start: list[int], candidates: list[list[int]], most_idle_kicks: int) -> None:
+        """Improve a ring, then kick it until so many kicks in a row found nothing better."""
         seed = int(self._rng.integers(1 << 63))
         enough = self._bound * (1.0 + _RELATIVE_TOLERANCE)
         search = _native.Search(self._matrix, candidates, start, seed, enough)
         before = self._kicks
         while True:
-            search.run(patience - search.idle_kicks, min(_SLICE_S, self._left_s()))
+            search.run(most_idle_kicks - search.idle_kicks, min(_SLICE_S, self._left_s()))
             self._kicks = before + search.kicks
             if search.best_cost < self._best[0] * (1.0 - _RELATIVE_TOLERANCE):
                 self._best = (reference.ring_cost(self._matrix, search.best), search.best)
             self._tell()
-            is_done = search.is_settled and (search.is_enough or search.idle_kicks >= patience)
+            is_done = search.is_settled and (
+                search.is_enough or search.idle_kicks >= most_idle_kicks
+            )
             if is_done or self._left_s() <= 0.0:
                 return
 

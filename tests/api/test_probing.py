@@ -17,6 +17,7 @@ from plink.base.progress import Progress as Steps
 from plink.files.cluster import Cluster, Unreachable
 from plink.files.groups import Group
 from plink.files.measurement import Failure
+from plink.measure.drift.judge import Change, Judgement
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.run import ProbeResult
 from probes.ssh.options import SshOptions
@@ -241,3 +242,28 @@ def test_a_host_that_is_missing_costs_its_own_pairs(lab: Lab, tmp_path: Path) ->
     cluster.save(tmp_path / "cluster.json")
     assert order.made_from == plink.Cluster.read(tmp_path / "cluster.json").file_hash
     assert sorted(order.names) == sorted(rack_names(2, 2))
+    verdict = plink.check(cluster, seed=1, count=20, ssh=ssh)
+    assert verdict.is_whole
+    assert verdict.hosts == 4
+    assert verdict.judgement.pairs == 6
+    assert repr(verdict).startswith("<plink.Verdict: ")
+
+
+def test_a_verdict_names_the_hosts_that_changed() -> None:
+    judgement = Judgement(
+        changed=[(0, 1)],
+        unchanged=[(1, 2)],
+        common_factor=1.0,
+        changes=[Change([0], 2, 1, 0, 1.6, None)],
+        noise_factor=1.1,
+    )
+    verdict = plink.Verdict(3, judgement, {}, {}, [], 1.0, HOSTS)
+    assert verdict.changed == [["n01"]]
+    assert repr(verdict) == (
+        "<plink.Verdict: no longer describes the network, 1 of 2 pairs changed; n01>"
+    )
+
+
+def test_what_plink_did_not_measure_cannot_be_checked() -> None:
+    with pytest.raises(plink.WrongUseError, match="are of import, which cannot measure them again"):
+        plink.check(rack_cluster())

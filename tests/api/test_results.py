@@ -154,7 +154,7 @@ def test_an_order_from_a_file_is_predicted_with_its_cluster(tmp_path: Path) -> N
     changed = plink.group(cluster).cluster
     with pytest.warns(plink.PlinkWarning, match="not made of this cluster as it is now"):
         plink.predict(order, cluster=changed, algorithms=["ring"])
-    with pytest.raises(plink.WrongUseError, match="have different hosts"):
+    with pytest.raises(plink.WrongUseError, match="is not a host of the cluster"):
         plink.predict(order, cluster=rack_cluster(2, 2))
 
 
@@ -180,7 +180,7 @@ CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (plink.group, {"method": "levls"}, "method is 'levls', expected auto, kmeans, levels"),
     (plink.group, {"k": 17}, "17 groups cannot be made of 16 hosts"),
     (plink.group, {"elasticity": 3.0}, "elasticity is 3.0, expected a number from 1 to 2"),
-    (plink.group, {"elasticity": 1.5, "method": "levels"}, "elasticity is for the methods linkage"),
+    (plink.group, {"elasticity": 1.5, "method": "levels"}, "elasticity=1.5 is for method=linkage"),
     (plink.plan, {"kind": "star"}, "kind is 'star', expected 2lha, auto, flat, ring or tree"),
     (plink.plan, {"kind": "2lha", "ranks_per_host": 0}, "ranks_per_host is 0, expected a whole"),
     (plink.predict, {"algorithms": ["rign"]}, "there is no algorithm 'rign'; there are ring"),

@@ -9,7 +9,7 @@ import pytest
 
 from plink.cli import run
 from plink.files import cluster as cluster_file
-from plink.files import order as order_file
+from plink.files import order_file
 from plink.files import plan as plan_file
 
 HOSTS = [f"gpu{number:02}" for number in range(8)]
@@ -102,7 +102,7 @@ def test_json_says_the_bottleneck_beside_others(
         (["order", "c.json", "--objective", "latency"], "holds no round-trip times"),
         (["order", "c.json", "--prove", "1"], "no exact engine proves an order by bandwidth"),
         (["order", "c.json", "--interleave"], "stay together in an order by bandwidth"),
-        (["order", "c.json", "--percentile", "50"], "--percentile is of round-trip times"),
+        (["order", "c.json", "--percentile", "50"], "--percentile 50 is of round-trip times"),
         (["import", "nccl.log", "--size", "huge", "-o", "d.json"], "--size 'huge' is not a size"),
         (["import", "nccl.log", "--size", "1KiB", "-o", "d.json"], "nccl.log:2: this run has no"),
     ],

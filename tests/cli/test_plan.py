@@ -86,7 +86,7 @@ def test_what_is_assumed_and_missing_is_said(capsys: pytest.CaptureFixture[str])
     assert run(["plan", "c.json", "-o", "p.json"]) == 3
     said = capsys.readouterr()
     assert "no 2lha: no groups of near hosts are known" in said.out
-    assert "note: no host's link is known: they are taken for 10.0 Gbit/s" in said.err
+    assert "note: no host's link was measured: assuming 10.0 Gbit/s each" in said.err
     assert "warning: gone was unreachable and gets no rank" in said.err
     assert plan_file.read("p.json")[0].forest.ranks == 3
 
@@ -120,4 +120,4 @@ def test_a_hierarchy_without_groups_is_refused_with_a_hint(
     assert run(["plan", "c.json", "--kind", "2lha"]) == 2
     said = capsys.readouterr().err
     assert "there is no plan of kind 2lha: no groups of near hosts are known" in said
-    assert "hint: plink group --method linkage" in said
+    assert "the method linkage can cut balanced ones" in said

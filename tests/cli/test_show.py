@@ -15,8 +15,9 @@ import pytest
 
 from plink.base.text import rtt_text
 from plink.cli import run
-from plink.files import cluster, document, order
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.files import cluster, document, order_file
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
 from show.racks import racks
 
 
@@ -159,7 +160,7 @@ def test_the_next_step_is_said(folder: Path, capsys: pytest.CaptureFixture[str])
 
 def test_an_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = find_order(racks(4, 4).cluster, OrderRequest(seed=1, time_limit_s=0.5))
-    order.write("o.json", found)
+    order_file.write("o.json", found)
     assert run(["show", "o.json"]) == 0
     shown = capsys.readouterr().out.split()
     assert [shown.count(name) for name in found.names] == [2] + [1] * 15
@@ -185,7 +186,7 @@ def test_an_order_that_cannot_be(
     folder: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], message: str
 ) -> None:
     found = find_order(racks(4, 4).cluster, OrderRequest(seed=1, time_limit_s=0.5))
-    (folder / "o.json").write_bytes(document.dump(order.to_json(found) | change))
+    (folder / "o.json").write_bytes(document.dump(order_file.to_json(found) | change))
     assert run(["show", "o.json"]) == 2
     assert re.search(f"error: o.json: {message}", capsys.readouterr().err)
 
@@ -193,13 +194,17 @@ def test_an_order_that_cannot_be(
 def test_an_order_without_structure_says_so(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    order.write("o.json", find_order(racks(1, 8).cluster, OrderRequest(seed=1, time_limit_s=0.5)))
+    order_file.write(
+        "o.json", find_order(racks(1, 8).cluster, OrderRequest(seed=1, time_limit_s=0.5))
+    )
     assert run(["show", "o.json"]) == 0
     assert "note: no structure found" in capsys.readouterr().err
 
 
 def test_an_order_has_no_percentile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    order.write("o.json", find_order(racks(2, 2).cluster, OrderRequest(seed=1, time_limit_s=0.5)))
+    order_file.write(
+        "o.json", find_order(racks(2, 2).cluster, OrderRequest(seed=1, time_limit_s=0.5))
+    )
     assert run(["show", "o.json", "--percentile", "50"]) == 2
     assert "--percentile is for cluster files" in capsys.readouterr().err
 

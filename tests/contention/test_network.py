@@ -61,7 +61,9 @@ def test_hosts_share_what_their_group_can_do_and_what_is_unknown_is_taken_for_th
     known = uplinks(Uplink("r1", 1.0, 1.0, hosts_gbit_s=8.0), Uplink("r2", 1.0, 1.0))
     found = network_of(Cluster(HOSTS, WHOLE_RTT, groups=GROUPS, uplinks=known))
     assert found.network.send_bytes_s / GBIT == pytest.approx([4, 4, 4, 4])
-    assert found.assumptions == ["links not known, taken for the median of the others: b, d"]
+    assert found.assumptions == [
+        "links not measured, assumed to carry the median of the others: b, d"
+    ]
 
 
 def test_a_link_measured_in_one_direction_is_taken_to_carry_as_much_in_the_other():
@@ -81,7 +83,7 @@ def test_the_median_is_of_unlike_links():
 def test_what_no_host_is_known_to_carry_may_be_given():
     found = network_of(Cluster(HOSTS, WHOLE_RTT), unknown_gbit_s=10.0)
     assert found.network.send_bytes_s / GBIT == pytest.approx([10, 10, 10, 10])
-    assert found.assumptions[0] == "no host's link is known: they are taken for 10.0 Gbit/s"
+    assert found.assumptions[0] == "no host's link was measured: assuming 10.0 Gbit/s each"
 
 
 def test_nothing_known_is_said():
@@ -90,8 +92,8 @@ def test_nothing_known_is_said():
     assert np.isinf(found.network.send_bytes_s).all()
     assert found.assumptions == [
         "no round-trip times are known: assuming zero latency",
-        "no host's link is known: they are taken for unlimited",
-        "no groups are known: no uplink is taken to be shared",
+        "no host's link was measured: assuming unlimited links",
+        "no groups are known: assuming that no uplink is shared",
     ]
 
 
@@ -103,8 +105,8 @@ def test_uplinks_that_are_half_known_or_bounds_are_named():
     found = network_of(Cluster(HOSTS, WHOLE_RTT, groups=GROUPS, uplinks=known))
     assert found.network.uplink_receive_bytes_s / GBIT == pytest.approx([2, np.inf])
     assert found.assumptions[1:] == [
-        "uplinks taken for unlimited, since not known: r2",
-        "uplinks that may carry more than they were seen to, taken as seen: r1",
+        "uplinks not measured, assumed to be unlimited: r2",
+        "uplinks that may carry more than was measured, assumed to carry just that: r1",
     ]
 
 

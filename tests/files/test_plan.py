@@ -29,7 +29,7 @@ PLAN = Plan(
     groups=(Group("r1", ["a", "b"]), Group("r2", ["c", "d"])),
     predicted=[Predicted("2lha", 0.5), Predicted("ring", 0.75)],
     bound_s=0.5,
-    assumptions=["uplinks taken for unlimited, since not known: r1"],
+    assumptions=["uplinks not measured, assumed to be unlimited: r1"],
     seed=3,
     made_from="sha256:0",
 )
@@ -46,7 +46,7 @@ LITERAL = """{
   {"kind": "ring", "time_s": 0.75}
  ],
  "bound_s": 0.5,
- "assumptions": ["uplinks taken for unlimited, since not known: r1"],
+ "assumptions": ["uplinks not measured, assumed to be unlimited: r1"],
  "ranks": [
   {"host": "a", "address": "10.0.0.1"},
   {"host": "b", "address": "10.0.0.2"},

@@ -61,7 +61,7 @@ def test_racks_are_found_and_written_into_the_file(sizes, capsys):
     assert not found.grouping.doubtful
     assert "adjusted mutual information 1.000" in said.out
     assert "PAIA: raw 100.00 %, embedded 100.00 %" in said.out
-    assert "no host's link is known: they are taken for unlimited" in said.err
+    assert "no host's link was measured: assuming unlimited links" in said.err
     assert "groups: sure (> 99.9 %); without groups: " in said.out
 
 
@@ -148,7 +148,7 @@ def test_uplinks_stay_with_groups_that_have_the_same_hosts(capsys):
     assert "left" in [group.name for group in found.groups]
     assert [uplink.group for uplink in found.uplinks.uplinks] == ["left"]
     assert "4.00 Gbit/s" in said.out
-    assert "uplinks taken for unlimited, since not known: g1, g2" in said.err
+    assert "uplinks not measured, assumed to be unlimited: g1, g2" in said.err
     assert "1 uplink is of groups that are gone" in said.err
 
 
@@ -164,7 +164,7 @@ def test_the_file_passes_through_standard_streams(capsysbinary):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--method", "levels", "--elasticity", "1.5"], "--elasticity is for"),
+        (["--method", "levels", "--elasticity", "1.5"], "--elasticity 1.5 is for --method linkage"),
         (["--k", "99"], "99 groups cannot be made of 16 hosts"),
         (["--json", "-o", "-"], "--json and the cluster both want"),
         (["--elasticity", "3"], "invalid value for '--elasticity'"),

@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import plink.optimize.groups.question
+import plink.optimize.groups.certainty
 from grouping.passes import passed
 from plink.files.grouping import DoubtfulHost
+from plink.optimize.groups.certainty import group_question, more_passes
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
-from plink.optimize.groups.more_passes import more_passes
-from plink.optimize.groups.question import group_question
 from plink.show.terminal.groups import group_lines
 from solvers.groups.levels import SURE
 
@@ -79,7 +78,7 @@ def test_a_doubtful_host_meets_members_of_both_groups_again(monkeypatch):
     found = find_groups(cluster, GroupRequest())
     doubtful = [DoubtfulHost("h2", 0.6)]
     unsure = replace(found, grouping=replace(found.grouping, doubtful=doubtful))
-    monkeypatch.setattr(plink.optimize.groups.question, "find_groups", lambda *_: unsure)
+    monkeypatch.setattr(plink.optimize.groups.certainty, "find_groups", lambda *_: unsure)
     pairs = list(group_question().hinges(cluster))
     assert {pair[0] for pair in pairs} == {2}
     assert [rack[pair[1]] for pair in pairs] == [0] * 4 + [1] * 4

@@ -12,12 +12,12 @@ import pytest
 from ordering.clusters import cluster_of, racks
 from plink.base.errors import WrongUseError
 from plink.cli import run
-from plink.files import cluster
-from plink.files import order as order_file
+from plink.files import cluster, order_file
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
-from plink.optimize.orders.algorithms import algorithm_for
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
+from plink.optimize.orders.slots import algorithm_for
 from solvers.exact.prove import Engine
 from solvers.slots.layout import RankLayout
 

@@ -12,13 +12,13 @@ import pytest
 from ordering.bandwidths import bandwidths, racks_by_bandwidth
 from ordering.clusters import racks
 from plink.base.errors import WrongUseError
-from plink.files import document
-from plink.files import order as order_file
+from plink.files import document, order_file
 from plink.files.cluster import Cluster, Host
 from plink.files.order import Order
-from plink.model.bandwidth_distance import bandwidth_distances, filled_bandwidth_distances
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.model.distance import bandwidth_distances, filled_bandwidth_distances
+from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import doubt
+from plink.optimize.orders.request import OrderRequest
 
 QUICK_S = 0.4
 

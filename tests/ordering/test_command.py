@@ -21,8 +21,7 @@ from ordering.clusters import cluster_of, racks
 from plink.cli import run
 from plink.deploy import launchers
 from plink.deploy.launchers import FORMATS
-from plink.files import cluster, document
-from plink.files import order as order_file
+from plink.files import cluster, document, order_file
 from plink.files.groups import Group
 
 PLINK = [sys.executable, "-m", "plink"]
@@ -109,7 +108,9 @@ def test_topologies_are_written_from_the_groups_of_either(folder, capsys):
 
 def test_a_topology_needs_groups(folder, capsys, monkeypatch):
     # It is refused before anything is searched.
-    monkeypatch.delattr("plink.cli.order_action.find_order")
+    monkeypatch.setattr(
+        "plink.optimize.orders.ordering.find_order", lambda *_: pytest.fail("it was searched")
+    )
     assert run(["order", "c.json", "--format", "slurm-tree", "-o", "file"]) == 2
     assert "needs groups of hosts, and the file has none" in capsys.readouterr().err
     assert not Path("file").exists()
@@ -185,7 +186,10 @@ def test_no_structure_is_said_on_stderr(folder, capsys):
         (["c.json", "--algo", "bcube:3"], "a power of 3 of ranks, not 16"),
         (["c.json", "--objective", "speed"], "--objective"),
         (["c.json", "--size", "much"], "'much' is not a size"),
-        (["c.json", "--prove", "1", "--objective", "contention"], "--prove takes"),
+        (
+            ["c.json", "--prove", "1", "--objective", "contention"],
+            "--prove 1 takes --objective latency",
+        ),
         (["half.json"], "half.json: not valid JSON"),
         (["other.json"], "other.json: expected a plink.cluster file, found a 'plink.plan' file"),
         (["new.json"], "new.json: version 9 of plink.order is not known here"),

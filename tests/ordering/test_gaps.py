@@ -15,8 +15,9 @@ from ordering.clusters import cluster_of
 from ordering.gaps import SHARES, hidden, least_cost_us, lognormal, metric
 from plink.model.distance import distances
 from plink.model.network import network_of
-from plink.optimize.orders.objectives import LatencyObjective
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.latency import LatencyObjective
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
 from prediction.clusters import rack_cluster
 from solvers.collectives.registry import find
 from solvers.contention.time import Clock

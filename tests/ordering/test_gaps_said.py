@@ -13,8 +13,7 @@ import ring_instances
 from ordering.clusters import cluster_of, racks
 from ordering.gaps import hidden
 from plink.cli import run
-from plink.files import cluster
-from plink.files import order as order_file
+from plink.files import cluster, order_file
 from plink.show.page.costs import cost_bars, costs_section
 from plink.show.page.hops import hop_bars
 from plink.show.page.overview import facts_of

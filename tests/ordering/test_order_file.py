@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from files.refusals import is_one_sentence, refusal
 from plink.base.errors import WrongUseError
-from plink.files import document
-from plink.files import order as order_file
+from plink.files import document, order_file
 from plink.files.cluster import Host
 from plink.files.order import Order, Proof, Solver
 from plink.show.terminal.order import unproven

@@ -11,8 +11,9 @@ import pytest
 import ring_instances
 from ordering.clusters import cluster_of, racks
 from plink.files.cluster import Cluster, Host
-from plink.optimize.orders.ordering import RANDOM_ORDERS, OrderRequest, find_order
+from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import doubt
+from plink.optimize.orders.request import RANDOM_ORDERS, OrderRequest
 
 
 def test_racks_are_put_in_sequence_and_all_costs_are_told():

@@ -10,8 +10,7 @@ import pytest
 
 from ordering.clusters import cluster_of, racks
 from plink.cli import run
-from plink.files import cluster
-from plink.files import order as order_file
+from plink.files import cluster, order_file
 from plink.files.cluster import Cluster, Host
 from plink.files.measurement import Failure
 from plink.optimize.orders.quality import confirmation, doubt

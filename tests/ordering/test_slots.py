@@ -13,10 +13,10 @@ from ordering.clusters import cluster_of, racks
 from ordering.test_algorithms import crossings, racks_of_four, with_uplinks
 from plink.base.errors import WrongUseError
 from plink.cli import run
-from plink.files import cluster, document
-from plink.files import order as order_file
+from plink.files import cluster, document, order_file
 from plink.files.cluster import Cluster
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import slots_of
 
 QUICK_S = 0.2
@@ -177,7 +177,7 @@ def test_an_order_keeps_the_ranks_that_it_was_made_for(
     assert run(["order", "o.json", "--slots", "1", "--ranks", "8"]) == 0
     assert "--ranks has no effect" in capsys.readouterr().err
     assert run(["order", "o.json", "--slots", "2"]) == 2
-    assert "made for 8 ranks, and --slots makes it 16 ranks" in capsys.readouterr().err
+    assert "made for 8 ranks, and --slots 2 makes it 16 ranks" in capsys.readouterr().err
     assert run(["order", "o.json", "--ranks", "4", "--format", "mpich", "-o", "file"]) == 2
     assert capsys.readouterr().err.startswith("error: o.json: the order has 8 ranks, not 4\n")
     assert not Path("file").exists()

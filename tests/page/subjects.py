@@ -10,7 +10,8 @@ from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group
 from plink.files.order import Order
 from plink.files.rtt import RttMeasurement
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
 from plink.show.page.subject import NamedOrder, Subject
 
 NEAR_US, FAR_US = 20.0, 60.0

@@ -14,9 +14,10 @@ import pytest
 
 from page.subjects import racks, without
 from plink.cli import run
-from plink.files import cluster, document, order
+from plink.files import cluster, document, order_file
 from plink.files.grouping import Grouping
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
 from support.require import require_browser
 
 HOSTILE = ["<script>alert(1)</script>", "<img/src=x/onerror=alert(2)>", "<b>bold</b>&amp;"]
@@ -39,7 +40,7 @@ def write(found: cluster.Cluster, name: str = "c.json") -> None:
 
 def write_order(name: str = "o.json", source: str = "c.json", ranks: int | None = None) -> None:
     found = cluster.read(source)
-    order.write(name, find_order(found, OrderRequest(time_limit_s=0.2, ranks=ranks)))
+    order_file.write(name, find_order(found, OrderRequest(time_limit_s=0.2, ranks=ranks)))
 
 
 def visible(page: str) -> str:
@@ -215,8 +216,8 @@ def test_an_order_of_other_hosts_is_refused_whatever_its_hash_says(
     write(racks([4, 4]))
     write(racks([4, 4], names=[f"x{host}" for host in range(8)]), "d.json")
     write_order("o.json", "d.json")
-    found = order.read("o.json")
-    order.write("o.json", replace(found, made_from=cluster.read("c.json").file_hash))
+    found = order_file.read("o.json")
+    order_file.write("o.json", replace(found, made_from=cluster.read("c.json").file_hash))
     assert run(["report", "c.json", "o.json", "-o", "r.html"]) == 2
     assert "was not made from c.json" in capsys.readouterr().err
 

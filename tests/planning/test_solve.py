@@ -13,9 +13,8 @@ from plink.files.cluster import Cluster, Host
 from plink.files.grouping import Grouping
 from plink.files.groups import Group
 from plink.model.network import network_of
-from plink.optimize.plans.kinds import KINDS, build
-from plink.optimize.plans.levels import grouped_as
-from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_plan
+from plink.optimize.plans.candidates import KINDS, build
+from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_plan, grouped_as
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure
@@ -73,8 +72,8 @@ def test_groups_are_found_where_the_file_has_none():
     }
     assert found.chosen.measures.cross_group_bytes == pytest.approx(2 * 3 * S)
     assert found.plan.assumptions == [
-        "no host's link is known: they are taken for 10.0 Gbit/s",
-        "uplinks taken for unlimited, since not known: g1, g2, g3, g4",
+        "no host's link was measured: assuming 10.0 Gbit/s each",
+        "uplinks not measured, assumed to be unlimited: g1, g2, g3, g4",
     ]
 
 
@@ -88,7 +87,7 @@ def test_without_groups_there_is_no_hierarchy():
     assert found.plan.kind == "flat"
     with pytest.raises(WrongUseError, match="no plan of kind 2lha: no groups") as caught:
         plan(alike, "2lha")
-    assert "plink group --method linkage" in (caught.value.hint or "")
+    assert "the method linkage can cut balanced ones" in (caught.value.hint or "")
 
 
 def test_one_group_of_all_hosts_is_no_hierarchy_either():

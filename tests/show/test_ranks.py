@@ -7,7 +7,8 @@ from rich.console import Console
 
 from plink.files.cluster import Host
 from plink.files.order import Order
-from plink.optimize.orders.ordering import OrderRequest, find_order
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
 from plink.show.terminal.paper import Paper
 from plink.show.terminal.ranks import print_ranks, rank_labels
 from plink.show.terminal.scale import SHADES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from plink.files import order as order_file
+from plink.files import order_file
 from plink.files.cluster import Host
 from plink.files.order import Order, Solver
 

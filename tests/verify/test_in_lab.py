@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from plink.cli import run
-from plink.files import order as order_file
+from plink.files import order_file
 from plink.files.cluster import Host
 from support.lab import Lab, lab_cluster
 from support.require import require_launcher

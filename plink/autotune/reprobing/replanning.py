@@ -21,7 +21,7 @@ from plink.files.plan import Plan
 from plink.measure.drift.judge import judge, noise_ceilings
 from plink.measure.drift.sample import both_ways_us
 from plink.measure.probing.resume import carried_over
-from plink.model.capacity import capacity
+from plink.model.network import capacity
 from plink.optimize.groups.finding import (
     DEFAULT_ELASTICITY,
     METHODS,

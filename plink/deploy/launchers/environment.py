@@ -1,4 +1,4 @@
-"""The environment of every rank, one line a rank: for PyTorch with Gloo or NCCL, and for JAX.
+"""The environment of every rank, one line per rank: for PyTorch with Gloo or NCCL, and for JAX.
 
 Gloo and NCCL choose an interface by name, and plink knows only its address: the host itself looks
 the name up. Without it, Gloo binds to whatever the host's own name resolves to, on Debian often
@@ -105,20 +105,20 @@ def _line(place: Place, words: Sequence[str]) -> str:
 
 TORCH = Format(
     name="env",
-    about="one environment a rank for torch.distributed and Gloo (RANK, MASTER_ADDR, ...)",
+    about="one environment per rank for torch.distributed and Gloo (RANK, MASTER_ADDR, ...)",
     usage=_USAGE,
     render=render_torch,
 )
 NCCL = Format(
     name="nccl",
-    about="one environment a rank for torch.distributed with NCCL",
+    about="one environment per rank for torch.distributed with NCCL",
     usage=_USAGE,
     render=render_nccl,
     adjacent_because="NCCL takes hosts as they come, with all their ranks together",
 )
 JAX = Format(
     name="jax",
-    about="JAX: one environment a process (coordinator address, process id, processes)",
+    about="JAX: one environment per process (coordinator address, process id, processes)",
     usage=_USAGE,
     render=render_jax,
 )

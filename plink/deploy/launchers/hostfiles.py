@@ -1,4 +1,4 @@
-"""Host files with one line a host, in rank order: its name, and how many ranks it has.
+"""Host files with one line per host, in rank order: its name, and how many ranks it has.
 
 MPICH's launcher Hydra fills hosts in file order. Intel MPI's `-machinefile` keeps names that come
 twice, its `-f` does not; within a job of a batch system it takes the placement from there unless
@@ -26,22 +26,22 @@ def render_names(hosts: Sequence[Host]) -> str:
 
 
 def render_mpich(hosts: Sequence[Host]) -> str:
-    """One `host:ranks` a line, as MPICH reads it."""
+    """One `host:ranks` per line, as MPICH reads it."""
     return _with_ranks(hosts, "MPICH")
 
 
 def render_intelmpi(hosts: Sequence[Host]) -> str:
-    """One `host:ranks` a line, as Intel MPI reads it."""
+    """One `host:ranks` per line, as Intel MPI reads it."""
     return _with_ranks(hosts, "Intel MPI")
 
 
 def render_horovod(hosts: Sequence[Host]) -> str:
-    """One `host slots=N` a line, as Horovod reads it."""
+    """One `host slots=N` per line, as Horovod reads it."""
     return _with_slots(hosts, "Horovod")
 
 
 def render_deepspeed(hosts: Sequence[Host]) -> str:
-    """One `host slots=N` a line, as DeepSpeed reads it."""
+    """One `host slots=N` per line, as DeepSpeed reads it."""
     return _with_slots(hosts, "DeepSpeed")
 
 
@@ -60,20 +60,20 @@ def _with_slots(hosts: Sequence[Host], launcher: str) -> str:
 
 NAMES = Format(
     name="hosts",
-    about="names, one a line, each host once",
+    about="names, one per line, each host once",
     usage='while read -r host; do ssh -n "$host" hostname; done < FILE',
     render=render_names,
     adjacent_because="it lists every host once",
 )
 MPICH = Format(
     name="mpich",
-    about="MPICH (Hydra): host file with ranks a host",
+    about="MPICH (Hydra): host file with ranks per host",
     usage="mpiexec -n RANKS -f FILE PROGRAM",
     render=render_mpich,
 )
 INTEL_MPI = Format(
     name="intelmpi",
-    about="Intel MPI: machine file with ranks a host",
+    about="Intel MPI: machine file with ranks per host",
     usage="I_MPI_JOB_RESPECT_PROCESS_PLACEMENT=off mpirun -n RANKS -machinefile FILE PROGRAM",
     render=render_intelmpi,
 )

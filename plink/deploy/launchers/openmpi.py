@@ -63,7 +63,7 @@ def _check_names(hosts: Sequence[Host]) -> None:
 FORMATS = (
     Format(
         name="openmpi",
-        about="Open MPI 4.1 and 5: sequential host file, one line a rank",
+        about="Open MPI 4.1 and 5: sequential host file, one line per rank",
         # Without -np the mapper of 4.1 counts the cores of hosts and then lacks lines.
         usage="mpirun -np RANKS --hostfile FILE --map-by seq PROGRAM",
         render=render_sequential,

@@ -94,7 +94,7 @@ def _base_size(groups: Sequence[Group]) -> int:
 
 HOSTFILE = Format(
     name="slurm",
-    about="Slurm: SLURM_HOSTFILE for srun's arbitrary distribution, one line a task",
+    about="Slurm: SLURM_HOSTFILE for srun's arbitrary distribution, one line per task",
     usage="SLURM_HOSTFILE=$(realpath FILE) srun --distribution=arbitrary -n RANKS PROGRAM",
     render=render_hostfile,
 )

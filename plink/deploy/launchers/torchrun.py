@@ -87,7 +87,7 @@ def _quoted(command: str) -> str:
 FORMATS = (
     Format(
         name="torchrun",
-        about="torchrun: one command a host, with the static rendezvous",
+        about="torchrun: one command per host, with the static rendezvous",
         usage=(
             'while read -r host command; do ssh -n "$host" "$command SCRIPT" & done < FILE; wait'
         ),

@@ -53,7 +53,7 @@ class RemoteHost:
 
 
 def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
-    """The hosts of a cluster file in its sequence.
+    """The hosts of a cluster file, in its order.
 
     All must have been reached.
 
@@ -69,7 +69,7 @@ def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
     """The seat of every rank, where host h has seats h * `slots` to (h + 1) * `slots` - 1.
 
     Args:
-        placement: the host of every rank, none more than `slots` times.
+        placement: the host of every rank, each at most `slots` times.
         slots: seats of every host.
     """
     taken: Counter[int] = Counter()
@@ -81,7 +81,7 @@ def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
 
 
 def for_each(items: Sequence[Item], work: Callable[[int, Item], Result]) -> list[Result]:
-    """`work(i, item i)` for all, several at a time; the results in the same sequence.
+    """`work(i, item i)` for all, several at a time; the results in the same order.
 
     Raises:
         HostError: the first that `work` raised.

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from plink.base.errors import PlinkError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import Progress
-from plink.files.cluster import Cluster
+from plink.files.cluster import Cluster, measured_rtt
 from plink.files.measurement import Failure, Matrix
 from plink.files.rtt import RttMeasurement
 from plink.measure.drift.judge import Judgement
 from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Pair
+from plink.measure.listed import hosts_of
 from plink.measure.probing.collectors import Run
+from plink.measure.probing.limits import CHECK_PASSES
 from plink.measure.probing.meetings import Visits
 from plink.measure.probing.passes import PassOptions
 from plink.measure.probing.request import ProbeRequest, connected
 from plink.measure.probing.resume import moved_hosts
+from plink.measure.probing.resume_options import resumed
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.run import job_for
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.round_trips import RttOptions
 from probes.errors import OptionError
+from probes.hosts.address import IPNetwork
 from probes.reach import Reached
 from probes.rounds import disjoint_rounds
+from probes.ssh.options import SshOptions
+
+# A seed that a person can type.
+_SEEDS = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,61 @@ class CheckResult:
     def is_whole(self) -> bool:
         """Whether all that was to be measured again was."""
         return not self.unreachable and not self.failures
+
+
+def comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
+    """The round-trip times of a cluster that can be measured again; `source` names its file.
+
+    Raises:
+        WrongUseError: there are none, or no tool of plink's measured them.
+    """
+    rtt = measured_rtt(cluster, source)
+    if rtt.tool not in TOOLS:
+        raise WrongUseError(
+            f"{source}: its round-trip times are of {rtt.tool}, which cannot measure them again",
+            "plink check compares with what plink probe measured",
+        )
+    return rtt
+
+
+def check_request(
+    cluster: Cluster,
+    source: str,
+    given: Mapping[str, Any],
+    *,
+    network: IPNetwork | None = None,
+    interface: str | None = None,
+    seed: int | None = None,
+    timeout_s: float,
+    concurrency: int | None = None,
+    ssh: SshOptions,
+) -> ProbeRequest:
+    """How a cluster is measured again: as it says that it was, and else as it is asked for.
+
+    Args:
+        cluster: with round-trip times that are comparable (`comparable_rtt`).
+        source: what errors call its file.
+        given: the fields of the tool's options that are asked for.
+        network, interface: if any, those that the cluster says.
+        seed: None for one by chance.
+        timeout_s, concurrency, ssh: as `ProbeRequest` has them.
+
+    Raises:
+        WrongUseError: it was measured otherwise.
+    """
+    tool = comparable_rtt(cluster, source).tool
+    known = {"passes": CHECK_PASSES, **given}
+    how = resumed(cluster, source, tool, known, network=network, interface=interface)
+    return ProbeRequest(
+        hosts_of(Cluster(cluster.hosts), source),
+        options=how.options,
+        timeout_s=timeout_s,
+        seed=secrets.randbelow(_SEEDS) if seed is None else seed,
+        concurrency=concurrency,
+        network=how.network,
+        interface=how.interface,
+        ssh=ssh,
+    )
 
 
 def check(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
+from plink.files.cluster import Cluster, measured_rtt
 from plink.files.grouping import Grouping
 from plink.files.groups import Group
 from plink.model.denoising import Denoised, denoise, half_clusters, measured_hosts
@@ -30,13 +30,13 @@ class GroupRequest:
     Args:
         method: of `METHODS`; `auto` is `levels`, or `linkage` where k is given.
         groups: k; None for what the data show (`levels`), or sqrt(N).
-        elasticity: 1 (balanced) to 2; not for `levels`, which take sizes as they are.
+        elasticity: 1 (balanced) to 2; None for 2. `levels` takes sizes as they are.
         seed: of what chance decides.
     """
 
     method: str = "auto"
     groups: int | None = None
-    elasticity: float = DEFAULT_ELASTICITY
+    elasticity: float | None = None
     seed: int = 0
 
     @property
@@ -44,11 +44,19 @@ class GroupRequest:
         """The method that `auto` stands for."""
         if self.method != "auto":
             return self.method
-        return "levels" if self.groups is None else "linkage"
+        return "levels" if self.groups is None and self.elasticity is None else "linkage"
+
+    @property
+    def most_uneven(self) -> float:
+        """The elasticity where groups are balanced."""
+        return DEFAULT_ELASTICITY if self.elasticity is None else self.elasticity
+
+
+DEFAULT_REQUEST = GroupRequest()
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundGroups:
     """Groups, how they were found, and the distances they were found on; no groups is an answer.
 
     Where `is_too_sparse`, there are groups, and too few pairs were measured to say which.
@@ -62,11 +70,11 @@ class Found:
 
 def find_groups(
     cluster: Cluster,
-    request: GroupRequest,
+    request: GroupRequest = DEFAULT_REQUEST,
     *,
     needs_points: bool = False,
     on_progress: Callable[[str], None] | None = None,
-) -> Found:
+) -> FoundGroups:
     """The groups of a cluster's hosts.
 
     Args:
@@ -79,13 +87,20 @@ def find_groups(
         WrongUseError: too few hosts are measured, or not so many groups can be made.
     """
     tell = on_progress or (lambda _: None)
+    method = request.chosen
+    if method == "levels" and request.elasticity is not None:
+        raise WrongUseError(
+            f"elasticity={request.elasticity:g} is for method=linkage or method=kmeans",
+            "levels takes the sizes of groups as they are",
+        )
+    if cluster.bandwidth is None:
+        measured_rtt(cluster)
     hosts = measured_hosts(cluster)
     if len(hosts) < 2:
         raise WrongUseError(
             "fewer than two hosts have round-trip times to others",
             "plink probe measures them, plink import takes them from a matrix",
         )
-    method = request.chosen
     if request.groups is not None and not 1 <= request.groups <= len(hosts):
         raise WrongUseError(f"{request.groups} groups cannot be made of {len(hosts)} hosts")
     tell("distances")
@@ -121,10 +136,10 @@ def find_groups(
         ],
         notes=_notes(denoised, method, discovery),
     )
-    return Found(groups, grouping, denoised, discovery.is_too_sparse and not groups)
+    return FoundGroups(groups, grouping, denoised, discovery.is_too_sparse and not groups)
 
 
-def with_groups(cluster: Cluster, found: Found) -> Cluster:
+def with_groups(cluster: Cluster, found: FoundGroups) -> Cluster:
     """The cluster with the groups; uplinks stay with groups that have the hosts they had."""
     uplinks = cluster.uplinks
     if uplinks is not None:
@@ -160,13 +175,14 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level
         return np.full(size, ALONE) if level is None else level.labels
     groups = request.groups or usual_count(size)
     if method == "linkage":
-        return balanced_linkage(denoised.best, groups, elasticity=request.elasticity)
+        return balanced_linkage(denoised.best, groups, elasticity=request.most_uneven)
     if denoised.embedding is None:
         raise WrongUseError(
-            f"there is no embedding for k-means: {denoised.why}", "--method linkage needs none"
+            f"there is no embedding for k-means: {denoised.why}",
+            "method=linkage needs none",
         )
     return constrained_kmeans(
-        denoised.embedding.points, groups, elasticity=request.elasticity, seed=request.seed
+        denoised.embedding.points, groups, elasticity=request.most_uneven, seed=request.seed
     )
 
 
@@ -207,7 +223,7 @@ def _options(request: GroupRequest, method: str) -> dict[str, object]:
     if request.groups is not None:
         options["k"] = request.groups
     if method != "levels":
-        options["elasticity"] = request.elasticity
+        options["elasticity"] = request.most_uneven
     return options
 
 

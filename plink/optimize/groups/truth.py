@@ -10,7 +10,7 @@ import numpy as np
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.model.denoising import readings_between
-from plink.optimize.groups.finding import Found
+from plink.optimize.groups.finding import FoundGroups
 from solvers.affinity import affinity
 from solvers.groups.agreement import adjusted_mutual_information
 
@@ -53,7 +53,7 @@ class Judgement:
     levels: Sequence[TruthLevel]
 
 
-def judge(cluster: Cluster, found: Found, truth: Sequence[Group]) -> Judgement:
+def judge(cluster: Cluster, found: FoundGroups, truth: Sequence[Group]) -> Judgement:
     """Compare with the truth: groups whose names are positions, as `row1/rack3`."""
     position_of = {host: _position(group) for group in truth for host in group.hosts}
     placed = [cluster.names[host] for host in found.denoised.hosts]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,10 @@ from plink.base.errors import WrongUseError
 from plink.files.bandwidth import MAX_GBIT_S
 from plink.files.cluster import Cluster, Host
 from plink.files.measurement import Matrix
-from plink.files.order import Order, Solver
-from plink.files.order_bandwidth import OrderBandwidth
-from plink.model.bandwidth_distance import filled_bandwidth_distances, has_only_bandwidth
-from plink.optimize.orders.algorithms import algorithm_for
-from plink.optimize.orders.slots import modelled, placed_on
+from plink.files.order import Order, OrderBandwidth, Solver
+from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
+from plink.optimize.orders.request import RANDOM_ORDERS, OnProgress, OrderRequest
+from plink.optimize.orders.slots import algorithm_for, peers_of, placed_on
 from solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
 from solvers.bottleneck.used import Used
 from solvers.collectives.form import Form, RingForm
@@ -35,69 +33,38 @@ _SLACK = 0.1
 _US_PER_S = 1e6
 
 
-@dataclass(frozen=True)
-class BandwidthTask:
-    """What an order by bandwidth is asked for; members as `ordering.OrderRequest` has them.
-
-    Args:
-        hosts: the cluster's, with the slots that count.
-        filling: how the ranks fill them.
-        random_orders: how many stand beside the order.
-    """
-
-    algorithm: str
-    hosts: Sequence[Host]
-    filling: RankLayout
-    seed: int
-    time_limit_s: float
-    threads: int
-    random_orders: int
-
-
 def is_by_bandwidth(cluster: Cluster, objective: str | None) -> bool:
     """Whether an order goes by bandwidth: where that is asked for, or there is nothing else."""
     return has_only_bandwidth(cluster) if objective is None else objective == NAME
 
 
-def refuse_options(*, prove_s: float, is_interleaved: bool) -> None:
-    """Refuse what is for other objectives.
-
-    Raises:
-        WrongUseError: an exact engine or ranks apart are asked for.
-    """
-    if prove_s > 0.0:
-        raise WrongUseError(
-            "no exact engine proves an order by bandwidth",
-            "its search proves a bound by itself; --prove takes --objective latency",
-        )
-    if is_interleaved:
-        raise WrongUseError(
-            "ranks of a host stay together in an order by bandwidth",
-            "--interleave takes --objective latency or contention",
-        )
-
-
 def order_by_bandwidth(
     cluster: Cluster,
-    task: BandwidthTask,
-    on_progress: Callable[[Progress], None] | None = None,
+    hosts: Sequence[Host],
+    layout: RankLayout,
+    request: OrderRequest,
+    on_progress: OnProgress | None = None,
 ) -> Order:
     """The hosts in an order whose slowest used pair is as fast as can be, then all used pairs.
 
     Args:
-        cluster: hosts and bandwidths between them.
-        task: what is wanted.
+        cluster: bandwidths between hosts.
+        hosts: the cluster's, with the slots that count.
+        layout: how the ranks lie on them.
+        request: for which algorithm, and how long to search.
         on_progress: told of the time in µs that a Gbit takes over the slowest pair.
 
     Raises:
-        WrongUseError: no bandwidth was measured, or the algorithm does not take so many ranks.
+        WrongUseError: no bandwidth was measured, the algorithm does not take so many ranks, or
+            something is asked for that goes with other objectives.
     """
     start = time.monotonic()
+    _refuse(request)
     found = filled_bandwidth_distances(cluster)
-    algorithm = algorithm_for(task.algorithm, task.filling)
-    peers = modelled(algorithm, task.filling)
+    algorithm = algorithm_for(request.algorithm, layout)
+    peers = peers_of(algorithm, layout)
     form = algorithm.form(peers.ranks)
-    given = list(range(len(task.hosts)))
+    given = list(range(len(hosts)))
     best = search_by_bottleneck(
         form,
         found.s_per_gbit,
@@ -105,29 +72,29 @@ def order_by_bandwidth(
         given,
         is_guess=found.is_filled,
         slack=0.0 if isinstance(form, RingForm) else _SLACK,
-        seed=task.seed,
-        time_limit_s=task.time_limit_s,
-        threads=task.threads,
+        seed=request.seed,
+        time_limit_s=request.time_limit_s,
+        threads=request.threads,
         on_progress=None if on_progress is None else _in_us(on_progress),
     )
-    placement = task.filling.placement(best.order).tolist()
-    placed = placed_on(task.hosts, placement)
+    placement = layout.placement(best.order).tolist()
+    placed = placed_on(hosts, placement)
     used = list(dict.fromkeys(placement))
     bandwidth = OrderBandwidth(
         hops_gbit_s=[_gbit_s(hop) for hop in found.s_per_gbit[used, np.roll(used, -1)].tolist()],
-        **_figures(found.s_per_gbit, form, peers, best, task),
+        **_figures(found.s_per_gbit, form, peers, best, request.seed),
     )
     names = {host.name for host in placed.hosts}
     return Order(
-        algorithm=task.algorithm,
+        algorithm=request.algorithm,
         objective=NAME,
         hosts=placed.hosts,
         unused=placed.unused,
         host_of_rank=placed.host_of_rank,
         given=cluster.names,
-        random_orders=task.random_orders,
+        random_orders=RANDOM_ORDERS,
         solver=Solver(
-            _SOLVER, {"time_limit_s": task.time_limit_s}, task.seed, best.steps, best.ended_by
+            _SOLVER, {"time_limit_s": request.time_limit_s}, request.seed, best.steps, best.ended_by
         ),
         seconds=time.monotonic() - start,
         filled_pairs=found.filled_pairs,
@@ -140,7 +107,7 @@ def order_by_bandwidth(
 
 
 def _figures(
-    matrix: Matrix, form: Form, peers: RankLayout, best: BottleneckSolution, task: BandwidthTask
+    matrix: Matrix, form: Form, peers: RankLayout, best: BottleneckSolution, seed: int
 ) -> dict[str, Any]:
     """Bottleneck and sum of the best order, and of others, as `OrderBandwidth` names them."""
     used = Used(form, peers)
@@ -148,8 +115,8 @@ def _figures(
     def figures(order: Sequence[int]) -> tuple[float, float]:
         return used.farthest(matrix, order), cost_with_slots(form, matrix, peers, order)
 
-    rng = np.random.default_rng([task.seed, task.random_orders])
-    orders = (rng.permutation(len(matrix)).tolist() for _ in range(task.random_orders))
+    rng = np.random.default_rng([seed, RANDOM_ORDERS])
+    orders = (rng.permutation(len(matrix)).tolist() for _ in range(RANDOM_ORDERS))
     random_farthest, random_sum = np.median([figures(order) for order in orders], axis=0)
     given_farthest, given_sum = figures(range(len(matrix)))
     return {
@@ -164,12 +131,33 @@ def _figures(
     }
 
 
+def _refuse(request: OrderRequest) -> None:
+    """Refuse what is for other objectives."""
+    if request.percentile is not None:
+        raise WrongUseError(
+            f"percentile={request.percentile:g} is of round-trip times, and this order goes by "
+            "bandwidth",
+            "leave it out, or name another objective",
+        )
+    if request.prove_s > 0.0:
+        raise WrongUseError(
+            "no exact engine proves an order by bandwidth",
+            "its search proves a bound by itself; "
+            f"prove_s={request.prove_s:g} takes objective=latency",
+        )
+    if request.is_interleaved:
+        raise WrongUseError(
+            "ranks of a host stay together in an order by bandwidth",
+            "interleave=True takes objective=latency or objective=contention",
+        )
+
+
 def _gbit_s(s_per_gbit: float) -> float:
     """A bandwidth; that within a host is as good as without limit."""
     return min(MAX_GBIT_S, 1.0 / s_per_gbit) if s_per_gbit else MAX_GBIT_S
 
 
-def _in_us(on_progress: Callable[[Progress], None]) -> Callable[[Progress], None]:
+def _in_us(on_progress: OnProgress) -> OnProgress:
     def tell(progress: Progress) -> None:
         cost_us, bound_us = progress.cost * _US_PER_S, progress.lower_bound * _US_PER_S
         on_progress(Progress(progress.seconds, cost_us, bound_us))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from plink.base.text import counted
 from plink.files.order import Order
 
 # An order found on one direction's readings must save on the other's at least this share of what
@@ -33,6 +36,23 @@ def doubt(order: Order) -> str | None:
             f"direction's readings saves {_percent(confirmed)} on the other's"
         )
     return None
+
+
+def notes_on(order: Order) -> Iterator[str]:
+    """What to know before trusting an order, a sentence each."""
+    doubtful = doubt(order)
+    if doubtful:
+        yield doubtful
+    if order.filled_pairs and order.bandwidth is not None:
+        yield (
+            f"{counted(order.filled_pairs, 'pair')} without a measurement: assumed to be as slow "
+            "as the slowest that was measured; the bound holds whatever they carry"
+        )
+    elif order.filled_pairs:
+        yield (
+            f"the embedding was not used: {counted(order.filled_pairs, 'distance')} without a "
+            "measurement came from the raw matrix, on which rings come out no worse"
+        )
 
 
 def confirmation(order: Order) -> str:

@@ -1,4 +1,4 @@
-"""From hosts with slots, and a number of ranks, to how ranks fill hosts."""
+"""How ranks lie on hosts with slots, and which algorithms run with so many."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from plink.base.errors import WrongUseError
-from plink.base.text import counted
-from plink.files.cluster import Host
+from plink.base.text import counted, named
+from plink.files.cluster import Cluster, Host
 from plink.files.order import Order
 from solvers.collectives.algorithm import Algorithm
+from solvers.collectives.registry import ALGORITHMS, find
 from solvers.slots.layout import RankLayout
 
-# What --slots takes.
+# On a host.
 MAX_SLOTS = 65536
+
+ALL_ALGORITHMS = "plink order --list-algorithms, or plink.algorithms(), names them all"
 
 
 def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
@@ -22,8 +25,25 @@ def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
     return list(hosts) if slots is None else [replace(host, slots=slots) for host in hosts]
 
 
-def filling_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
-    """How so many ranks fill hosts: all their slots for None.
+def order_with_slots(order: Order, slots: int) -> Order:
+    """An order that was made before, with so many ranks on every host.
+
+    Raises:
+        WrongUseError: it was made for other numbers of ranks, and what it costs hinges on them.
+    """
+    if all(host.slots == slots for host in order.hosts):
+        return order
+    if not order.is_ring_of_hops or order.unused:
+        raise WrongUseError(
+            f"the order was made for {counted(order.ranks, 'rank')}, and slots={slots} makes it "
+            f"{counted(slots * len(order.hosts), 'rank')}",
+            "plink order CLUSTER with that makes one for them",
+        )
+    return replace(order, hosts=with_slots(order.hosts, slots))
+
+
+def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
+    """How so many ranks lie on hosts: on all their slots for None.
 
     Raises:
         WrongUseError: there are not enough slots.
@@ -34,11 +54,16 @@ def filling_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
         raise WrongUseError(
             f"{counted(ranks, 'rank')} on {counted(len(hosts), 'host')} with "
             f"{counted(sum(slots), 'slot')} in all: there are not enough",
-            f"--slots {needed} gives every host as many as that takes"
+            f"slots={needed} gives every host as many as that takes"
             if needed <= MAX_SLOTS
             else None,
         )
     return RankLayout(slots, sum(slots) if ranks is None else ranks)
+
+
+def layout_in(cluster: Cluster, order: Order) -> RankLayout:
+    """How so many ranks as an order has lie on the cluster's hosts in other orders."""
+    return RankLayout(slots_of(order, cluster.hosts), order.ranks)
 
 
 def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
@@ -59,22 +84,39 @@ def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
     ]
 
 
-def modelled(algorithm: Algorithm, filling: RankLayout) -> RankLayout:
-    """The filling that an algorithm's peers are placed by: ranks, or hosts with one peer each.
+def placement_in(cluster: Cluster, order: Order, source: str) -> list[int]:
+    """The index in the cluster of the host of every rank; `source` names the order in errors.
+
+    Raises:
+        WrongUseError: the order is not of the cluster's hosts.
+    """
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    listed = [host.name for host in (*order.hosts, *order.unused)]
+    unknown = [name for name in listed if name not in place_of]
+    if unknown:
+        raise WrongUseError(f"{source}: {unknown[0]} is not a host of {cluster.source}")
+    missing = [name for name in cluster.names if name not in set(listed)]
+    if missing:
+        raise WrongUseError(f"{source}: lacks {named(missing)} of {cluster.source}")
+    return [place_of[host.name] for host in order.ranked for _ in range(host.slots)]
+
+
+def peers_of(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
+    """How an algorithm's peers lie on the hosts: its ranks, or hosts with one peer each.
 
     Raises:
         WrongUseError: its peers are hosts, and orders differ in how many they use.
     """
     if not algorithm.is_over_hosts:
-        return filling
-    if not (filling.is_even or filling.takes_all_hosts):
+        return layout
+    if not (layout.is_even or layout.takes_all_hosts):
         raise WrongUseError(
             f"{algorithm.name} runs over hosts, and how many those are depends on which of them "
             "are chosen, as they have different numbers of slots",
-            "leave out --ranks, or give all hosts as many slots with --slots",
+            f"leave out ranks={layout.ranks}, or give all hosts as many slots",
         )
-    hosts = filling.hosts if filling.takes_all_hosts else filling.fewest_hosts
-    return RankLayout([1] * filling.hosts, hosts)
+    hosts = layout.hosts if layout.takes_all_hosts else layout.fewest_hosts
+    return RankLayout([1] * layout.hosts, hosts)
 
 
 @dataclass(frozen=True)
@@ -103,3 +145,31 @@ def placed_on(hosts: Sequence[Host], placement: Sequence[int]) -> Placed:
         unused=tuple(given for host, given in enumerate(hosts) if host not in ranks_on),
         host_of_rank=None if in_blocks == placement else [place[host] for host in placement],
     )
+
+
+def algorithm_for(name: str, layout: RankLayout) -> Algorithm:
+    """The algorithm of that name.
+
+    Raises:
+        WrongUseError: no algorithm has it, or its library does not run it with that many ranks.
+    """
+    try:
+        found = find(name)
+    except ValueError as error:
+        raise WrongUseError(str(error), ALL_ALGORITHMS) from None
+    ranks = peers_of(found, layout).ranks
+    refusal = found.refusal(ranks)
+    if refusal is not None:
+        raise WrongUseError(refusal, _alternative(name, ranks))
+    return found
+
+
+def _alternative(name: str, ranks: int) -> str | None:
+    """Algorithms of the same kind that take so many ranks."""
+    kind = name.split("-", 1)[-1] if name not in ALGORITHMS else name
+    others = [
+        other
+        for other, algorithm in ALGORITHMS.items()
+        if kind in other and other != name and algorithm.refusal(ranks) is None
+    ]
+    return f"with {ranks} ranks: {', '.join(others)}" if others else None

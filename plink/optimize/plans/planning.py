@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,21 +12,26 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.measurement import Matrix
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
-from plink.model.bandwidth_distance import filled_bandwidth_distances, has_only_bandwidth
+from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.model.network import network_of
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
-from plink.optimize.plans.candidates import Candidate, Refused, asked_for, best
-from plink.optimize.plans.kinds import KINDS, build, near_order, refusal
-from plink.optimize.plans.levels import grouped_as, levels_to_plan_on
-from plink.plans.measures import measure
-from solvers.contention.network import Network, with_every_host_grouped
-from solvers.forests.routes import Indices
-from solvers.forests.time import lower_bound_s, time_s
+from plink.optimize.plans.candidates import (
+    KINDS,
+    Candidate,
+    Refused,
+    asked_for,
+    best,
+    candidate,
+    near_order,
+    refusal,
+)
+from solvers.contention.network import Network
+from solvers.forests.time import lower_bound_s
 
 DEFAULT_SIZE_BYTES = 100_000_000
 
-# What hosts' links are taken for where nothing was measured: it decides from which size on bytes
-# count more than rounds.
+# What hosts' links are assumed to carry where nothing was measured: it decides from which size on
+# bytes count more than rounds.
 USUAL_LINK_GBIT_S = 10.0
 
 # Another level of groups is taken if it is predicted to take less than this share of the time.
@@ -50,6 +55,9 @@ class PlanRequest:
     seed: int = 0
 
 
+DEFAULT_REQUEST = PlanRequest()
+
+
 @dataclass(frozen=True)
 class Planned:
     """A plan, and how it came about.
@@ -71,7 +79,7 @@ class Planned:
 
 def find_plan(
     cluster: Cluster,
-    request: PlanRequest,
+    request: PlanRequest = DEFAULT_REQUEST,
     on_progress: Callable[[str], None] | None = None,
 ) -> Planned:
     """A plan of the kind asked for, or of the one that is predicted to be best.
@@ -153,32 +161,43 @@ def _refuse(kind: str, refused: Sequence[Refused]) -> None:
         if each.kind == kind:
             raise WrongUseError(
                 f"there is no plan of kind {kind}: {each.reason}",
-                "plink group --method linkage cuts balanced groups where the distances show none",
+                "where the distances show no groups, the method linkage can cut balanced ones",
             )
 
 
-def candidate(
-    kind: str,
-    network: Network,
-    order: list[int],
-    host_of: Indices,
-    size_bytes: int,
-    *,
-    seen_as: Network | None = None,
-) -> Candidate:
-    """The plan of a kind that the network does not refuse, and what is predicted of it.
+def levels_to_plan_on(cluster: Cluster, network: Network) -> list[Sequence[Group]]:
+    """The groups of the file first, then other levels that may be quicker.
+
+    Where no uplink is known, a prediction cannot tell levels apart, and those of the file stand.
+    """
+    groupings = [cluster.groups]
+    grouping = cluster.grouping
+    if grouping is None or not np.isfinite(network.uplink_send_bytes_s).any():
+        return groupings
+    known = {frozenset(frozenset(group.hosts) for group in cluster.groups)}
+    for level in grouping.levels:
+        hosts = frozenset(frozenset(group) for group in level)
+        if len(level) > 1 and hosts not in known:
+            known.add(hosts)
+            groupings.append([Group(f"g{i}", group) for i, group in enumerate(level, start=1)])
+    return groupings
+
+
+def grouped_as(network: Network, names: Sequence[str], groups: Sequence[Group]) -> Network:
+    """The network as a plan on these groups sees it: their uplinks are not known.
 
     Args:
-        kind, network, order, host_of: as `plink.optimize.plans.kinds.build` has them.
-        size_bytes: of the buffer.
-        seen_as: the network with the groups that the plan is made on, where they are others than
-            those whose uplinks carry it.
+        network: of hosts with these names.
+        groups: of some of them.
     """
-    forest = build(kind, seen_as or network, order, host_of)
-    group_of = with_every_host_grouped(network).group_of[host_of]
-    return Candidate(
-        kind,
-        forest,
-        time_s(forest, host_of, network, size_bytes),
-        measure(forest, size_bytes, group_of=group_of.tolist(), host_of=host_of.tolist()),
+    place_of = {name: place for place, name in enumerate(names)}
+    group_of = np.full(network.hosts, -1)
+    for number, group in enumerate(groups):
+        group_of[[place_of[host] for host in group.hosts]] = number
+    unlimited = np.full(len(groups), np.inf)
+    return replace(
+        network,
+        group_of=group_of,
+        uplink_send_bytes_s=unlimited,
+        uplink_receive_bytes_s=unlimited,
     )

@@ -131,7 +131,7 @@ def _said(named: NamedOrder) -> str:
 
 
 def _between(order: Order) -> str:
-    """From what to what the cost is, where that is a range."""
+    """The range of the cost; empty where it is one number."""
     if order.cost_range_us is None:
         return ""
     return (
@@ -184,7 +184,7 @@ def _share(cost_us: float, order: Order) -> str:
 
 
 def _unit(most_us: float) -> tuple[float, str]:
-    """µs a unit, and its name."""
+    """How many µs a unit has, and its name."""
     for scale, unit in ((1e6, "s"), (1e3, "ms")):
         if most_us >= scale:
             return scale, unit

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from plink.base.text import rtt_text
 from plink.files.cluster import Cluster
-from plink.model.capacity import capacity
-from plink.model.distance import Matrix
+from plink.files.measurement import Matrix
+from plink.model.network import capacity
 from plink.show.page.parts import (
     LINE,
     MUTED,

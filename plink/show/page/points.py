@@ -57,7 +57,7 @@ def map_section(subject: Subject) -> Section | None:
 
 
 def point_map(subject: Subject, hosts: list[int], found: Embedding) -> Figure:
-    """The figure: a trace a group.
+    """The figure: one trace per group.
 
     Args:
         subject: whose hosts they are.

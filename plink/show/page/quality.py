@@ -100,7 +100,7 @@ def above(matrix: Vector, readings: Vector) -> Vector:
 
 
 def spread_curves(curves: Sequence[tuple[str, Vector]]) -> Figure:
-    """The share of pairs whose readings are off by so much at most: a line each."""
+    """For each way of being off, the share of pairs that are off by at most so much, as a line."""
     shares = np.linspace(0.0, 1.0, _POINTS)
     traces = [
         {
@@ -207,7 +207,7 @@ def _dots(subject: Subject, title: str, axis: str, colour: str, values: Vector) 
 
 
 def _medians(matrix: Vector) -> Vector:
-    """(N,) the median of all that concerns a host, either direction; NaN for none."""
+    """(N,) the median of all that concerns a host, either direction; NaN without any."""
     found = np.full(len(matrix), np.nan)
     for host in range(len(matrix)):
         values = np.concatenate([matrix[host], matrix[:, host]])

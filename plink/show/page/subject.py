@@ -13,8 +13,7 @@ from plink.autotune.log import records
 from plink.autotune.log.history import History, history_of
 from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files import order as order_file
+from plink.files import document, order_file
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.order import Order

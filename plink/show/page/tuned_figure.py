@@ -54,7 +54,7 @@ class _Axis:
     Args:
         unit: its name.
         places: (W,) of the windows.
-        groups: windows that one point stands for.
+        groups: the windows of each point.
     """
 
     unit: str
@@ -215,7 +215,7 @@ def _marked(run: History) -> Sequence[Change]:
 def _of_hosts(
     run: History, axis: _Axis, values: Floats, shown: Sequence[int], vertical: str
 ) -> list[dict[str, Any]]:
-    """A line a host, and a band for those that have none."""
+    """A line for each host, and a band for those without a line."""
     labels = plotly_names([f"{host}: {name}" for host, name in enumerate(run.hosts)])
     lines: list[dict[str, Any]] = [
         {

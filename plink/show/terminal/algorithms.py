@@ -9,8 +9,7 @@ from rich.text import Text
 from plink.base.size import format_size
 from plink.base.text import counted, printable, range_text, rtt_text, share_text
 from plink.model.gaps import Range
-from plink.optimize.forecast import RANDOM_ORDERS, Forecast, Row
-from plink.optimize.prediction import Cost
+from plink.optimize.prediction import RANDOM_ORDERS, Cost, Forecast, Row
 from plink.show.terminal.paper import paper
 from solvers.collectives.registry import ALGORITHMS
 
@@ -18,7 +17,7 @@ _OTHER = {"contention": "latency", "latency": "contention"}
 
 
 def print_algorithms() -> None:
-    """Print a line an algorithm: its name, and what it is."""
+    """Print one line per algorithm: its name, and what it is."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column("name", no_wrap=True, style="bold")
     table.add_column("about")

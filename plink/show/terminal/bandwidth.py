@@ -20,7 +20,7 @@ _UNKNOWN = "-"
 
 
 def bandwidth_facts(cluster: Cluster) -> list[Fact]:
-    """The extremes and the middle, the slowest directions, and what failed; none without any."""
+    """The extremes and the middle, the slowest directions, and what failed; empty without any."""
     bandwidth = cluster.bandwidth
     if bandwidth is None:
         return []
@@ -91,7 +91,7 @@ def uplink_lines(cluster: Cluster) -> list[str]:
 
 
 def uplink_rows(cluster: Cluster) -> list[tuple[str, ...]]:
-    """A row of texts an uplink, under `UPLINK_HEADER`."""
+    """One row of texts per uplink, under `UPLINK_HEADER`."""
     sizes = {group.name: len(group.hosts) for group in cluster.groups}
     return [_row(uplink, sizes.get(uplink.group)) for uplink in _all(cluster)]
 

@@ -19,7 +19,7 @@ Fact = tuple[str, Sequence[str]]
 
 
 def facts(summary: Summary) -> list[Fact]:
-    """Modes, extremes, asymmetry, losses and gaps; what is all well takes one line."""
+    """Modes, extremes, asymmetry, losses and gaps; what is in order takes one line."""
     return [
         (
             "modes",
@@ -69,13 +69,13 @@ def how(measurement: Measurement) -> str:
 
 
 def notes(measurement: Measurement) -> list[Fact]:
-    """What to know before trusting a measurement; none where nothing is."""
+    """What to know before trusting a measurement; empty where there is nothing."""
     lines = [printable(note) for note in measurement.notes[:_SHOWN_NOTES]]
     return [("notes", lines)] if lines else []
 
 
 def table(rows: Sequence[Fact], separator: str = "\n") -> Table:
-    """Facts in two columns; `separator` stands between the lines of one fact."""
+    """Facts in two columns; `separator` divides the lines of one fact."""
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -86,7 +86,7 @@ def table(rows: Sequence[Fact], separator: str = "\n") -> Table:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
-    """Rows as lines of columns; those numbered in `left` begin together, the others end so."""
+    """Rows as lines of columns; those numbered in `left` are flush left, the others flush right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

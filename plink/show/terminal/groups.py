@@ -11,8 +11,8 @@ from plink.base.text import bandwidth_text, counted, printable, rtt_text
 from plink.files.cluster import Cluster
 from plink.files.grouping import DoubtfulHost, Grouping, GroupQuality, to_json
 from plink.files.groups import Group
-from plink.model.capacity import Capacity
-from plink.optimize.groups.more_passes import more_passes
+from plink.model.network import Capacity
+from plink.optimize.groups.certainty import more_passes
 from plink.optimize.groups.truth import Judgement
 from plink.show.terminal.facts import aligned
 from solvers.groups.grouping import traffic
@@ -35,7 +35,7 @@ def group_lines(cluster: Cluster, capacity: Capacity | None = None) -> list[str]
 
 
 def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, ...]]:
-    """A row of texts a group, under `GROUP_HEADER`."""
+    """One row of texts per group, under `GROUP_HEADER`."""
     grouping = cluster.grouping
     quality = {} if grouping is None else {item.group: item for item in grouping.quality}
     uplinks = {}

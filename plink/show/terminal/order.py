@@ -11,8 +11,7 @@ from rich.text import Text
 from plink.base.size import format_size
 from plink.base.text import bandwidth_text, counted, printable, range_text, rtt_text, share_text
 from plink.files.cluster import Host
-from plink.files.order import Order
-from plink.files.order_bandwidth import OrderBandwidth
+from plink.files.order import Order, OrderBandwidth
 from plink.optimize.orders.quality import confirmation
 from plink.show.terminal import facts
 
@@ -185,7 +184,7 @@ def _names(hosts: Sequence[Host]) -> str:
 def bandwidth_table(bandwidth: OrderBandwidth) -> Table:
     """The bottleneck of the given order, of random ones, of plink's and of the best that could be.
 
-    Beside it stands the time that a Gbit takes, summed as the algorithm's latencies are.
+    Beside it is the time that a Gbit takes, summed as the algorithm's latencies are.
     """
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
     for title in ("", "bottleneck", "of random", "1 Gbit in all"):

@@ -14,8 +14,8 @@ from plink.base.text import counted, printable, rtt_text
 from plink.files.cluster import Cluster
 from plink.files.measurement import Matrix
 from plink.files.rtt import percentile_name
-from plink.model.capacity import capacity
 from plink.model.distance import distances
+from plink.model.network import capacity
 from plink.show.terminal import facts, heatmap
 from plink.show.terminal.bandwidth import bandwidth_facts, uplink_facts, uplink_lines
 from plink.show.terminal.groups import group_lines

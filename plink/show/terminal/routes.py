@@ -50,7 +50,7 @@ def summarise_routes(routes: RouteMeasurement) -> RouteSummary:
 
 
 def route_facts(cluster: Cluster) -> list[Fact]:
-    """Hop counts, the number of routes, what is odd about them and what failed; none without."""
+    """Hop counts, the number of routes, oddities and failures; empty without any routes."""
     routes = cluster.routes
     if routes is None:
         return []

@@ -40,7 +40,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Gap:
-    """A host, and how many of its pairs, either way, were not measured and no worse host's."""
+    """A host, and how many of its pairs, either way, are missing and not a worse host's."""
 
     host: str
     pairs: int

@@ -1,4 +1,4 @@
-"""A tuned run in words: what `plink show` prints of a log, and `plink report` stands beside."""
+"""A tuned run in words: what `plink show` prints of a log, and `plink report` beside its figure."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def decision_rows(run: History) -> list[tuple[str, ...]]:
 
 
 def options_rows(run: History) -> list[tuple[str, str]]:
-    """The tuner's options that are not as usual."""
+    """The tuner's options that are not at their defaults."""
     usual = asdict(TunerOptions())
     changed = [
         f"{name} {value}" for name, value in asdict(run.options).items() if value != usual[name]

@@ -16,11 +16,11 @@ class Attachment {
     virtual ~Attachment() = default;
 
     // Checks that it can work, reserves the UDP port that `wanted` names, and adds what DPDK has
-    // to be told. Complains and returns false if it cannot.
+    // to be told. Prints why and returns false if it cannot.
     virtual bool prepare(const Endpoint& wanted, Endpoint* bound,
                          std::vector<std::string>* arguments) = 0;
 
-    // The port runs from here on, and outlives this. Complains and returns false if that is of no
+    // The port runs from here on, and outlives this. Prints why and returns false if that is of no
     // use.
     virtual bool attach(Port* port, uint16_t udp_port) = 0;
 

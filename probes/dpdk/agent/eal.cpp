@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "complain.hpp"
+#include "print_error.hpp"
 
 namespace plink {
 namespace {
@@ -24,8 +24,8 @@ ssize_t keep_last_line(void*, const char* text, size_t size) {
     return static_cast<ssize_t>(size);
 }
 
-// DPDK and its drivers talk of much that went well, and to the system's log.
-void keep_talk_to_ourselves() {
+// DPDK and its drivers report much that went well, and to the system log.
+void hold_back_messages() {
     cookie_io_functions_t functions{};
     functions.write = keep_last_line;
     FILE* stream = fopencookie(nullptr, "w", functions);
@@ -90,7 +90,7 @@ std::string logical_core() {
 }  // namespace
 
 bool start_eal(const std::vector<std::string>& arguments) {
-    keep_talk_to_ourselves();
+    hold_back_messages();
     std::vector<std::string> all{"plink-dpdk-agent", "--no-telemetry",
                                  "--file-prefix=" + RuntimeFolder::prefix(),
                                  "--lcores=" + logical_core(), "--log-level=*:error"};
@@ -103,12 +103,12 @@ bool start_eal(const std::vector<std::string>& arguments) {
         SilentOutput silent;
         started = rte_eal_init(static_cast<int>(argv.size()), argv.data());
     }
-    if (started < 0) return complain("DPDK does not start: " + last_eal_word(rte_errno));
+    if (started < 0) return print_error("DPDK does not start: " + last_eal_message(rte_errno));
     std::atexit([] { rte_eal_cleanup(); });
     return true;
 }
 
-std::string last_eal_word(int error) {
+std::string last_eal_message(int error) {
     return last_line.empty() ? std::string(rte_strerror(error)) : last_line;
 }
 

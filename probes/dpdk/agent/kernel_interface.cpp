@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "../../echo/agent/clock.hpp"
-#include "complain.hpp"
 #include "packet_filter.hpp"
+#include "print_error.hpp"
 
 namespace plink {
 namespace {
@@ -70,15 +70,15 @@ bool KernelInterface::prepare(const Endpoint& wanted, Endpoint* bound,
                               std::vector<std::string>* arguments) {
     int raw = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     if (raw < 0) {
-        return complain(errno == EPERM
-                            ? "it takes root (or the capabilities CAP_NET_RAW and CAP_NET_ADMIN) "
-                              "to run DPDK there, and sudo without a password does not help"
-                            : std::string("has no packet sockets, which DPDK needs: ") +
-                                  std::strerror(errno));
+        return print_error(
+            errno == EPERM
+                ? "it takes root (or the capabilities CAP_NET_RAW and CAP_NET_ADMIN) "
+                  "to run DPDK there, and sudo without a password does not help"
+                : std::string("has no packet sockets, which DPDK needs: ") + std::strerror(errno));
     }
     bool is_fit = find_interface(wanted);
     if (is_fit && !is_ethernet(raw, name_)) {
-        is_fit = complain("its interface " + name_ + " is not Ethernet, which DPDK needs");
+        is_fit = print_error("its interface " + name_ + " is not Ethernet, which DPDK needs");
     }
     close(raw);
     if (!is_fit || !hold_port(wanted, bound) || !routes_.open(wanted, index_)) return false;
@@ -91,7 +91,7 @@ bool KernelInterface::prepare(const Endpoint& wanted, Endpoint* bound,
 bool KernelInterface::find_interface(const Endpoint& address) {
     ifaddrs* all = nullptr;
     if (getifaddrs(&all) != 0) {
-        return complain(std::string("cannot list its interfaces: ") + std::strerror(errno));
+        return print_error(std::string("cannot list its interfaces: ") + std::strerror(errno));
     }
     for (const ifaddrs* entry = all; entry != nullptr && name_.empty(); entry = entry->ifa_next) {
         if (!has_address(*entry, address)) continue;
@@ -101,7 +101,7 @@ bool KernelInterface::find_interface(const Endpoint& address) {
     }
     freeifaddrs(all);
     index_ = static_cast<int>(if_nametoindex(name_.c_str()));
-    return index_ != 0 || complain("no interface there has its traffic address");
+    return index_ != 0 || print_error("no interface there has its traffic address");
 }
 
 // Without a socket on the port the kernel would answer every packet that it is unreachable.
@@ -110,7 +110,7 @@ bool KernelInterface::hold_port(const Endpoint& wanted, Endpoint* bound) {
     held_ = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (held_ < 0 || !drop_everything(held_) ||
         bind(held_, reinterpret_cast<const sockaddr*>(&wanted.address), wanted.size) != 0) {
-        return complain(std::string("cannot open its UDP port: ") + std::strerror(errno));
+        return print_error(std::string("cannot open its UDP port: ") + std::strerror(errno));
     }
     // What it sends to find next hops leaves by the same interface.
     uint32_t index = htonl(static_cast<uint32_t>(index_));
@@ -128,8 +128,8 @@ bool KernelInterface::attach(Port*, uint16_t udp_port) {
     packet_socket_ = find_packet_socket();
     // Else whatever the host receives would fill the driver's queue.
     return (packet_socket_ >= 0 && pass_udp_port(packet_socket_, udp_port)) ||
-           complain(std::string("cannot filter the packets of ") + name_ + ": " +
-                    std::strerror(errno));
+           print_error(std::string("cannot filter the packets of ") + name_ + ": " +
+                       std::strerror(errno));
 }
 
 bool KernelInterface::next_hop(const Endpoint& to, Mac* mac) {

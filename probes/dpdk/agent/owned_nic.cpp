@@ -4,9 +4,9 @@
 
 #include <cstring>
 
-#include "complain.hpp"
 #include "pci.hpp"
 #include "port.hpp"
+#include "print_error.hpp"
 
 namespace plink {
 namespace {
@@ -32,7 +32,7 @@ uint32_t number_of(const Ipv4& address) {
 bool OwnedNic::prepare(const Endpoint& wanted, Endpoint* bound,
                        std::vector<std::string>* arguments) {
     if (wanted.address.ss_family != AF_INET) {
-        return complain("a NIC of the agent's own works with IPv4 addresses only");
+        return print_error("a NIC of the agent's own works with IPv4 addresses only");
     }
     address_ = ipv4_of(wanted);
     *bound = wanted;
@@ -49,7 +49,8 @@ bool OwnedNic::prepare(const Endpoint& wanted, Endpoint* bound,
 
 bool OwnedNic::attach(Port* port, uint16_t) {
     port_ = port;
-    return port->has_link(kLinkWithinMs) || complain("the link of " + device_.device + " is down");
+    return port->has_link(kLinkWithinMs) ||
+           print_error("the link of " + device_.device + " is down");
 }
 
 bool OwnedNic::is_on_link(const Ipv4& address) const {

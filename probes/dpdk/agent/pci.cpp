@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "complain.hpp"
+#include "print_error.hpp"
 
 namespace plink {
 namespace {
@@ -55,18 +55,18 @@ bool is_pci_address(const std::string& text) {
 
 bool check_pci_device(const std::string& address) {
     std::string folder = "/sys/bus/pci/devices/" + address;
-    if (access(folder.c_str(), F_OK) != 0) return complain("has no PCI device " + address);
+    if (access(folder.c_str(), F_OK) != 0) return print_error("has no PCI device " + address);
     std::string driver = driver_of(folder);
     std::string bind = "bind it to vfio-pci (dpdk-devbind.py --bind=vfio-pci " + address + ")";
-    if (driver.empty()) return complain("PCI device " + address + " has no driver: " + bind);
+    if (driver.empty()) return print_error("PCI device " + address + " has no driver: " + bind);
     bool is_ours = false;
     for (const char* known : kHandsOff) is_ours = is_ours || driver == known;
     if (!is_ours) {
-        return complain("PCI device " + address + " is in use by the kernel's driver " + driver +
-                        ": " + bind);
+        return print_error("PCI device " + address + " is in use by the kernel's driver " + driver +
+                           ": " + bind);
     }
     return has_free_huge_pages() ||
-           complain(
+           print_error(
                "has no free huge pages, which a NIC of its own needs: as root, "
                "echo 64 > /proc/sys/vm/nr_hugepages");
 }

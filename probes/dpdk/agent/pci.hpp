@@ -8,7 +8,7 @@ namespace plink {
 // It has the form domain:bus:device.function.
 bool is_pci_address(const std::string& text);
 
-// Complains and returns false if there is no such device, the kernel uses it, or there are no huge
+// Prints why and returns false if there is no such device, the kernel uses it, or there are no huge
 // pages.
 bool check_pci_device(const std::string& address);
 

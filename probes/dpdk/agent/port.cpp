@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "complain.hpp"
 #include "eal.hpp"
+#include "print_error.hpp"
 
 namespace plink {
 namespace {
@@ -24,7 +24,7 @@ bool Port::start(const std::vector<std::string>& arguments, const std::string& d
     if (!start_eal(arguments)) return false;
     id_ = static_cast<uint16_t>(rte_eth_find_next(0));
     if (rte_eth_dev_count_avail() == 0) {
-        return complain("this agent has no DPDK driver for " + device);
+        return print_error("this agent has no DPDK driver for " + device);
     }
     return configure(device);
 }
@@ -40,7 +40,7 @@ bool Port::configure(const std::string& device) {
         pool_ = rte_pktmbuf_pool_create("plink", buffers, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
                                         SOCKET_ID_ANY);
         if (pool_ == nullptr) {
-            return complain("DPDK has no memory for packets: " + last_eal_word(ENOMEM));
+            return print_error("DPDK has no memory for packets: " + last_eal_message(ENOMEM));
         }
         error = rte_eth_rx_queue_setup(id_, 0, to_receive, socket, nullptr, pool_);
     }
@@ -49,7 +49,7 @@ bool Port::configure(const std::string& device) {
     rte_ether_addr address{};
     if (error == 0) error = rte_eth_macaddr_get(id_, &address);
     if (error != 0) {
-        return complain("DPDK cannot run " + device + ": " + last_eal_word(-error));
+        return print_error("DPDK cannot run " + device + ": " + last_eal_message(-error));
     }
     std::copy_n(address.addr_bytes, mac_.size(), mac_.begin());
     return true;

@@ -14,8 +14,8 @@ namespace plink {
 
 class Port {
   public:
-    // Starts DPDK with these arguments and the one port that they name, called `device` in what it
-    // complains of if it cannot.
+    // Starts DPDK with these arguments and the one port that they name, called `device` in the
+    // error that it prints if it cannot.
     bool start(const std::vector<std::string>& arguments, const std::string& device);
 
     const Mac& mac() const { return mac_; }

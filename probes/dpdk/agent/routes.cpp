@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "complain.hpp"
+#include "print_error.hpp"
 
 namespace plink {
 namespace {
@@ -74,7 +74,8 @@ bool Routes::open(const Endpoint& from, int interface) {
     interface_ = interface;
     socket_ = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (socket_ < 0) {
-        return complain(std::string("cannot ask the kernel for routes: ") + std::strerror(errno));
+        return print_error(std::string("cannot ask the kernel for routes: ") +
+                           std::strerror(errno));
     }
     setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &kAnswerWithin, sizeof kAnswerWithin);
     return true;

@@ -9,7 +9,7 @@ namespace plink {
 
 class Routes {
   public:
-    // For packets that leave from the address `from` by one interface. Complains and returns false
+    // For packets that leave from the address `from` by one interface. Prints why and returns false
     // if the kernel cannot be asked.
     bool open(const Endpoint& from, int interface);
 

@@ -1,8 +1,9 @@
-"""Which pairs meet again while a cluster is probed, so that its groups become sure."""
+"""What would make groups sure: pairs that meet again while probing, and more passes."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,28 +11,34 @@ from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.measure.probing.meetings import Question
 from plink.measure.probing.passes import Pair
-from plink.optimize.groups.finding import Found, GroupRequest, find_groups
+from plink.optimize.groups.finding import FoundGroups, GroupRequest, find_groups
 from solvers.groups.levels import LIKELY, SURE
 
-# Of a host that may belong elsewhere, so many readings with either group say where it does.
+# So many readings of a doubtful host with each of two groups say which of them it belongs to.
 _MATES = 4
 # Groups that were the same after so many passes are not looked for again.
 _LOOKS = 3
 # Finding groups takes longer than meeting again where there are more hosts.
 _MOST_HOSTS = 256
 
+_FURTHER = 3
+# Below, the readings speak against groups and more of them would hardly change that.
+_LEAST_CHANCE = 0.05
+# Above, passes agree so well that more of them say the same.
+_LEAST_NOISE = 0.01
+
 
 def group_question() -> Question:
     """What `plink probe` asks after each pass: are the groups sure, and which pairs would tell?"""
-    looks = _Looks()
-    return Question(hinges=looks.hinges, answer=looks.answer)
+    watch = _GroupWatch()
+    return Question(hinges=watch.hinges, answer=watch.answer)
 
 
-class _Looks:
+class _GroupWatch:
     """Looks for groups after each pass, once, and remembers what it saw."""
 
     def __init__(self) -> None:
-        self._found: Found | None = None
+        self._found: FoundGroups | None = None
         self._seen: list[Hashable] = []
 
     def hinges(self, cluster: Cluster) -> Collection[Pair]:
@@ -46,7 +53,7 @@ class _Looks:
         ]
 
     def answer(self, _: Cluster) -> Hashable:
-        """The groups, or that there are none; another answer each time while that is not sure."""
+        """The groups, or None for no groups; another answer each time while that is not sure."""
         found = self._found
         chance = None if found is None else found.grouping.probability
         is_sure = chance is not None and (chance >= SURE or chance < 1.0 - LIKELY)
@@ -57,7 +64,7 @@ class _Looks:
         return groups if is_same else object()
 
 
-def _look(cluster: Cluster) -> Found | None:
+def _look(cluster: Cluster) -> FoundGroups | None:
     if len(cluster.hosts) > _MOST_HOSTS:
         return None
     try:
@@ -66,7 +73,7 @@ def _look(cluster: Cluster) -> Found | None:
         return None
 
 
-def _telling(cluster: Cluster, found: Found, host: str) -> list[Pair]:
+def _telling(cluster: Cluster, found: FoundGroups, host: str) -> list[Pair]:
     """A host's pairs with members of its group, and of the nearest other one."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     within = {place: index for index, place in enumerate(found.denoised.hosts)}
@@ -78,3 +85,33 @@ def _telling(cluster: Cluster, found: Found, host: str) -> list[Pair]:
         ),
     )
     return [(place_of[host], place) for group in groups[:2] for place in group[:_MATES]]
+
+
+@dataclass(frozen=True)
+class MorePasses:
+    """More passes of the same probing.
+
+    Args:
+        further: how many.
+        passes: how many that makes in all, as `plink probe --passes` wants it.
+        seconds: of probing, about.
+    """
+
+    further: int
+    passes: int
+    seconds: float
+
+
+def more_passes(cluster: Cluster) -> MorePasses | None:
+    """The passes that may make the groups sure; None where they are, or passes cannot help."""
+    grouping, rtt = cluster.grouping, cluster.rtt
+    if grouping is None or rtt is None or rtt.passes is None:
+        return None
+    chance = 0.0 if grouping.probability is None else grouping.probability
+    is_open = _LEAST_CHANCE <= chance < SURE or bool(grouping.doubtful)
+    apart = rtt.disagreement
+    if not is_open or not np.isfinite(apart).any() or np.nanmedian(apart) < _LEAST_NOISE:
+        return None
+    met = rtt.passes[rtt.passes > 0]
+    seconds = rtt.seconds / float(met.mean()) * _FURTHER
+    return MorePasses(_FURTHER, int(met.max()) + _FURTHER, seconds)

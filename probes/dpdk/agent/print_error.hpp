@@ -1,4 +1,4 @@
-// The agent's last word where it cannot work: the coordinator shows it to the user.
+// Why the agent cannot work, on standard error: the coordinator shows its last line to the user.
 #pragma once
 
 #include <cstdio>
@@ -7,7 +7,7 @@
 namespace plink {
 
 // Writes one line to standard error. Returns false, for the caller to return.
-inline bool complain(const std::string& sentence) {
+inline bool print_error(const std::string& sentence) {
     std::fprintf(stderr, "%s\n", sentence.c_str());
     return false;
 }

@@ -1,0 +1,97 @@
+"""Whether a cluster still describes its network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plink.api.arguments import MAX_SEED, number, whole
+from plink.api.cluster import Cluster, checked_cluster
+from plink.api.errors import plinks_errors
+from plink.api.objects import upgraded
+from plink.api.probing import tool_options
+from plink.api.progress import OnProgress, Steps
+from plink.api.said import warn
+from plink.base.text import counted, named
+from plink.measure.probing import check as checking
+from plink.measure.probing.limits import CHECK_PARTNERS
+from probes.ssh.options import SshOptions
+
+_SOURCE = "the cluster"
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict(checking.CheckResult):
+    """What measuring some pairs of a cluster again has shown.
+
+    The members of `plink.measure.probing.check.CheckResult`, of which most are used: `is_changed`,
+    `is_whole`, `moved`, `unreachable`.
+
+    Args:
+        names: of the cluster's hosts.
+    """
+
+    names: Sequence[str] = ()
+
+    @property
+    def changed(self) -> list[list[str]]:
+        """The names of hosts that changed together, those with most changed pairs first."""
+        return [[self.names[host] for host in each.hosts] for each in self.judgement.changes]
+
+    def __repr__(self) -> str:
+        found = "no longer describes" if self.is_changed else "still describes"
+        pairs = f"{len(self.judgement.changed)} of {counted(self.judgement.pairs, 'pair')} changed"
+        hosts = "".join(f"; {named(together)}" for together in self.changed)
+        return f"<plink.Verdict: {found} the network, {pairs}{hosts}>"
+
+
+def check(
+    cluster: Cluster,
+    *,
+    partners: int = CHECK_PARTNERS,
+    seed: int | None = None,
+    timeout_s: float = 2.0,
+    concurrency: int | None = None,
+    ssh: SshOptions | None = None,
+    progress: OnProgress | None = None,
+    **options: Any,
+) -> Verdict:
+    """Measure a small sample of pairs again, and say whether the cluster still holds.
+
+    Args:
+        cluster: that `probe` made; it is measured as it says that it was.
+        partners: how many of every host are measured again.
+        seed: decides which; None for others each time.
+        timeout_s: seconds of silence after which a host is given up.
+        concurrency: pairs in flight; None to choose by what the hosts share.
+        ssh: how hosts are reached; None for the user's own SSH configuration.
+        progress: called at every step, by any thread.
+        options: of the tool, as `count` and `passes`.
+
+    Raises:
+        WrongUseError: an argument that cannot be, or round-trip times of another program.
+        PlinkError: fewer than two hosts can be reached, or no pair could be compared.
+    """
+    known = checked_cluster(cluster, "check")
+    whole("partners", partners, 2, 1 << 16)
+    whole("seed", seed, 0, MAX_SEED)
+    whole("concurrency", concurrency, 1, 1 << 16)
+    number("timeout_s", timeout_s, 0.05, 600.0)
+    rtt = checking.comparable_rtt(known, _SOURCE)
+    with plinks_errors():
+        request = checking.check_request(
+            known,
+            _SOURCE,
+            tool_options(rtt.tool, options),
+            seed=seed,
+            timeout_s=timeout_s,
+            concurrency=concurrency,
+            ssh=ssh or SshOptions(),
+        )
+        found = checking.check(known, rtt, request, partners=partners, progress=Steps(progress))
+    for name, reason in found.unreachable.items():
+        warn(f"{name}: {reason}")
+    if found.failures:
+        warn(f"{counted(len(found.failures), 'host or pair', 'hosts or pairs')} not measured again")
+    return upgraded(Verdict, found, names=known.names)

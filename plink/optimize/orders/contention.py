@@ -1,0 +1,187 @@
+"""Orders by contention: the time of flows that share links, and searches for the least one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.model.distance import Limits
+from plink.model.gaps import Range, time_bound_us, time_range_s, without_bound
+from plink.optimize.orders.latency import Found, LatencyObjective
+from plink.optimize.orders.request import OnProgress
+from solvers.collectives.form import RingForm
+from solvers.collectives.table import PeerTable
+from solvers.contention.contention_search import (
+    ContentionProgress,
+    ContentionSolution,
+    search_by_contention,
+)
+from solvers.contention.network import Network
+from solvers.contention.starts import in_sequence
+from solvers.contention.time import Clock
+from solvers.orders.solution import Progress
+from solvers.slots.anneal import anneal_order
+from solvers.slots.layout import RankLayout
+from solvers.slots.uneven import TURNS, by_places
+
+# Of the time, for the search by latency that gives this one a start.
+_LATENCY_SHARE = 0.3
+
+# Of that time, where hosts differ in slots, for searches in which places keep their ranks.
+_PLACES_SHARE = 0.5
+
+# The name of that search in an order file.
+_SEARCH = "contention-annealing"
+
+
+@dataclass(frozen=True)
+class ContentionObjective:
+    """The time of a table where flows that are under way together share links.
+
+    Args:
+        table: of the algorithm, for `size_bytes`.
+        network: what its links carry.
+        layout: how the table's ranks lie on the hosts.
+        by_latency: decides among orders that take the same time, and gives the search a start.
+        size_bytes: of the buffer.
+        limits: between what the hosts' distances lie; None where every pair was measured.
+    """
+
+    table: PeerTable
+    network: Network
+    layout: RankLayout
+    by_latency: LatencyObjective
+    size_bytes: int
+    name: str = "contention"
+    limits: Limits | None = None
+
+    @cached_property
+    def _clock(self) -> Clock:
+        return Clock(self.table, self.network)
+
+    def cost_us(self, order: Sequence[int]) -> float:
+        """The time in µs."""
+        return self.time_us(self.layout.placement(order))
+
+    def time_us(self, placement: npt.NDArray[np.intp]) -> float:
+        """The time in µs with rank r on host `placement[r]`."""
+        return self._clock.time_s(placement) * 1e6
+
+    def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
+        """From what to what the time of a placement is, as far as latencies decide it."""
+        if self.limits is None:
+            return None
+        low_s, high_s = time_range_s(self.table, self.network, self.limits, placement)
+        return low_s * 1e6, None if high_s is None else high_s * 1e6
+
+    def solve(
+        self,
+        given: Sequence[int],
+        *,
+        seed: int,
+        time_limit_s: float,
+        on_progress: OnProgress | None = None,
+    ) -> Found:
+        """The quickest order found, among several the one whose latencies sum up to least."""
+        near_s = _LATENCY_SHARE * time_limit_s
+        near = self.by_latency.solve(given, seed=seed, time_limit_s=near_s)
+        if near.ended_by == "interrupt":
+            order = min(given, near.order, key=self.cost_us)
+            return Found(order, self.cost_us(order), 0.0, _SEARCH, near.steps, near.ended_by)
+        left_s = (1.0 - _LATENCY_SHARE) * time_limit_s
+        starts = [list(given), list(near.order)]
+        position_of = self._position_of()
+        if position_of is None:
+            return self._by_whole_orders(starts, seed, left_s, on_progress)
+        found = search_by_contention(
+            self.table,
+            self.network,
+            starts,
+            position_of=position_of,
+            seed=seed,
+            time_limit_s=left_s,
+            tie_break_distance=self.by_latency.matrix_us,
+            on_progress=None if on_progress is None else _in_us(self._telling(on_progress)),
+        )
+        return Found(
+            found.order,
+            self.cost_us(found.order),
+            self._bound_us(found, position_of),
+            _SEARCH,
+            found.steps,
+            found.ended_by,
+        )
+
+    def _bound_us(self, found: ContentionSolution, position_of: npt.NDArray[np.intp]) -> float:
+        """What the search proved; where pairs were not measured, what holds without them."""
+        if self.limits is None:
+            return found.lower_bound_s * 1e6
+        if found.ended_by == "interrupt":
+            return 0.0
+        return time_bound_us(self.table, self.network, self.limits, position_of)
+
+    def _telling(self, on_progress: OnProgress) -> OnProgress:
+        return on_progress if self.limits is None else without_bound(on_progress)
+
+    def _position_of(self) -> npt.NDArray[np.intp] | None:
+        """(R,) the place in an order of each rank's host, where that does not depend on the order.
+
+        A ring's messages between hosts are the same however many ranks each has.
+        """
+        if self.layout.is_even:
+            return self.layout.position_of
+        if isinstance(self.by_latency.form, RingForm) and self.layout.takes_all_hosts:
+            return np.repeat(np.arange(self.layout.hosts), self.layout.slots)[: self.layout.ranks]
+        return None
+
+    def _by_whole_orders(
+        self,
+        starts: Sequence[list[int]],
+        seed: int,
+        time_limit_s: float,
+        on_progress: OnProgress | None,
+    ) -> Found:
+        """Annealing in which every order's time is predicted anew; no bound is known."""
+
+        def search_places(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
+            found = search_by_contention(
+                self.table,
+                self.network,
+                [start],
+                position_of=place_of,
+                seed=seed,
+                time_limit_s=_PLACES_SHARE * time_limit_s / TURNS,
+                tie_break_distance=self.by_latency.matrix_us,
+            )
+            if found.ended_by == "interrupt":
+                raise KeyboardInterrupt
+            return found.order
+
+        begins = [*starts, *(in_sequence(start, self.network.group_of) for start in starts)]
+        try:
+            start = by_places(self.layout, begins, self.cost_us, search_places)
+        except KeyboardInterrupt:
+            order = min(begins, key=self.cost_us)
+            return Found(order, self.cost_us(order), 0.0, _SEARCH, 0, "interrupt")
+        order, steps, ended_by = anneal_order(
+            self.cost_us,
+            start,
+            self.layout.used,
+            seed=seed,
+            time_limit_s=(1.0 - _PLACES_SHARE) * time_limit_s,
+            on_progress=on_progress,
+        )
+        return Found(order, self.cost_us(order), 0.0, _SEARCH, steps, ended_by)
+
+
+def _in_us(on_progress: OnProgress) -> Callable[[ContentionProgress], None]:
+    """Tell of a search in seconds as of one in µs."""
+
+    def tell(progress: ContentionProgress) -> None:
+        on_progress(Progress(progress.seconds, progress.time_s * 1e6, progress.lower_bound_s * 1e6))
+
+    return tell

@@ -1,0 +1,186 @@
+"""Orders by latency: the sum of what an algorithm waits for, and searches for the least one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.errors import WrongUseError
+from plink.files.measurement import Matrix
+from plink.files.order import Proof
+from plink.model.distance import Limits
+from plink.model.gaps import Range, latency_range_us, measured_latency_us, without_bound
+from plink.optimize.orders.request import OnProgress
+from solvers.collectives.form import Form, RingForm
+from solvers.exact.prove import Engine, EngineMissingError, Verdict, prove
+from solvers.slots.layout import RankLayout
+from solvers.slots.slot_search import cost_with_slots, least_cost, over_hosts, search_with_slots
+
+# Of the time, for the proof of a bound.
+_PROOF_SHARE = 0.2
+
+# Of two costs, by which they are equal for every purpose.
+_RELATIVE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Found:
+    """An order, and how it was found (`plink.files.order`).
+
+    Args:
+        order: a permutation of all hosts, which ranks fill from the front.
+    """
+
+    order: Sequence[int]
+    cost_us: float
+    lower_bound_us: float
+    solver: str
+    steps: int
+    ended_by: str
+
+
+@dataclass(frozen=True)
+class LatencyObjective:
+    """The sum of latencies that an algorithm waits for (Luo 2020, §5.2.1).
+
+    Args:
+        form: what is summed.
+        matrix_us: (N, N) symmetric distances of hosts in µs; 0 between ranks of one host.
+        layout: how the form's ranks lie on the hosts.
+        threads: searches at the same time.
+        limits: between what the distances lie; None where every pair was measured.
+    """
+
+    form: Form
+    matrix_us: Matrix
+    layout: RankLayout
+    threads: int = 1
+    name: str = "latency"
+    size_bytes: int | None = None
+    limits: Limits | None = None
+
+    def cost_us(self, order: Sequence[int]) -> float:
+        """The cost of an order."""
+        return cost_with_slots(self.form, self.matrix_us, self.layout, order)
+
+    def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
+        """From what to what a placement costs."""
+        if self.limits is None:
+            return None
+        return latency_range_us(self.form, self.limits, placement)
+
+    def solve(
+        self,
+        given: Sequence[int],
+        *,
+        seed: int,
+        time_limit_s: float,
+        on_progress: OnProgress | None = None,
+    ) -> Found:
+        """The cheapest order found."""
+        if self.limits is not None:
+            return self._solve_with_gaps(given, self.limits, seed, time_limit_s, on_progress)
+        # The search for a ring proves its bound itself.
+        proof_s = 0.0 if isinstance(self.form, RingForm) else _PROOF_SHARE * time_limit_s
+        found = search_with_slots(
+            self.form,
+            self.matrix_us,
+            self.layout,
+            given,
+            seed=seed,
+            time_limit_s=time_limit_s - proof_s,
+            threads=self.threads,
+            proof_limit_s=proof_s,
+            on_progress=on_progress,
+        )
+        return Found(
+            found.order,
+            found.cost,
+            found.lower_bound,
+            self._solver(found.ended_by),
+            found.steps,
+            found.ended_by,
+        )
+
+    def _solve_with_gaps(
+        self,
+        given: Sequence[int],
+        limits: Limits,
+        seed: int,
+        time_limit_s: float,
+        on_progress: OnProgress | None,
+    ) -> Found:
+        """The cheapest order on distances as they were filled in, with a bound of the true ones."""
+        proof_s = _PROOF_SHARE * time_limit_s
+        as_filled = replace(self, limits=None)
+        found = as_filled.solve(
+            given,
+            seed=seed,
+            time_limit_s=time_limit_s - proof_s,
+            on_progress=None if on_progress is None else without_bound(on_progress),
+        )
+        if found.ended_by == "interrupt":
+            return replace(found, lower_bound_us=0.0)
+        bound_us = least_cost(self.form, limits.lowest_us, self.layout, found.order, proof_s)
+        return replace(found, lower_bound_us=bound_us)
+
+    def _solver(self, ended_by: str) -> str:
+        if not isinstance(self.form, RingForm) or not (
+            self.layout.is_even or self.layout.takes_all_hosts
+        ):
+            return "annealing"
+        return "dynamic-programming" if ended_by == "exact" else "lin-kernighan"
+
+    def prove(self, found: Found, time_limit_s: float, engine: Engine) -> tuple[Found, Proof]:
+        """Let an exact engine look for something strictly cheaper.
+
+        Where pairs were not measured, half of the time goes into that, on distances as they were
+        filled in, and half into a bound of the true ones, which alone proves something.
+
+        Raises:
+            WrongUseError: the engine is not installed, or hosts are chosen or differ in slots.
+        """
+        form = over_hosts(self.form, self.layout)
+        if form is None or not self.layout.takes_all_hosts:
+            raise WrongUseError(
+                "no exact engine proves a choice of hosts, nor the order of hosts with different "
+                "numbers of slots",
+                f"prove_s={time_limit_s:g} takes all hosts, with as many slots each; a ring of any "
+                "slots",
+            )
+        limits = self.limits
+        search_s = time_limit_s if limits is None else time_limit_s / 2.0
+        try:
+            verdict = prove(form, self.matrix_us, found.order, search_s, engine)
+            if limits is not None:
+                below = prove(form, limits.lowest_us, verdict.order, search_s, engine)
+                verdict = self._told_of_gaps(limits, found, verdict, below)
+        except EngineMissingError as error:
+            hint = f"leave out prove_s={time_limit_s:g} to go without a proof"
+            raise WrongUseError(str(error), hint) from None
+        better = replace(
+            found,
+            order=verdict.order,
+            cost_us=verdict.cost,
+            lower_bound_us=min(max(found.lower_bound_us, verdict.lower_bound), verdict.cost),
+        )
+        return better, Proof(engine, verdict.outcome, round(verdict.seconds, 3))
+
+    def _told_of_gaps(
+        self, limits: Limits, found: Found, as_filled: Verdict, below: Verdict
+    ) -> Verdict:
+        """What an engine's two verdicts, on distances as filled and at their lowest, prove."""
+        placement = self.layout.placement(as_filled.order)
+        cost_us = measured_latency_us(self.form, limits, placement)
+        proven_us = max(found.lower_bound_us, below.lower_bound)
+        is_optimal = cost_us <= proven_us * (1.0 + _RELATIVE_TOLERANCE)
+        is_better = list(as_filled.order) != list(found.order)
+        return replace(
+            as_filled,
+            outcome="optimal" if is_optimal else "improved" if is_better else "gave-up",
+            lower_bound=below.lower_bound,
+            seconds=as_filled.seconds + below.seconds,
+        )

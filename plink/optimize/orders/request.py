@@ -1,0 +1,50 @@
+"""What an order is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from solvers.exact.prove import Engine
+from solvers.orders.solution import Progress
+
+OnProgress = Callable[[Progress], None]
+
+DEFAULT_SIZE_BYTES = 100_000_000
+
+# What stands beside an order's cost, to say how good it is.
+RANDOM_ORDERS = 1001
+
+
+@dataclass(frozen=True)
+class OrderRequest:
+    """Which order of a cluster's hosts, for whom, and how long to search.
+
+    Args:
+        algorithm: a name of `solvers.collectives.registry`.
+        objective: `latency`, `contention` or `bandwidth`; None for contention where the groups'
+            uplinks are known, else latency, and bandwidth where no round-trip time is known.
+        size_bytes: of the buffer, for contention.
+        percentile: of round-trip times, which one stands for a pair; None for the cluster's choice.
+        ranks: how many; None for as many as there are slots. Hosts that are not needed are chosen.
+        slots: of every host; None for the cluster's.
+        is_interleaved: the ranks of a host need not be adjacent.
+        time_limit_s: for the search and the check of its gain.
+        prove_s: for an exact engine afterwards, 0 for none.
+        engine: which one.
+        threads: searches at the same time.
+        seed: decides every choice by chance; 0 to 2^63 - 1.
+    """
+
+    algorithm: str = "ring"
+    objective: str | None = None
+    size_bytes: int = DEFAULT_SIZE_BYTES
+    percentile: float | None = None
+    ranks: int | None = None
+    slots: int | None = None
+    is_interleaved: bool = False
+    time_limit_s: float = 2.0
+    prove_s: float = 0.0
+    engine: Engine = "cp-sat"
+    threads: int = 1
+    seed: int = 0
