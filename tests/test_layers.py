@@ -1,4 +1,4 @@
-"""Who may import whom (`docs/design.md`, The house), read from the sources of the installed packages.
+"""Who may import whom (`docs/design.md`, The house), read from the installed sources.
 
 Every import counts, wherever it stands: in a function or under `TYPE_CHECKING` too.
 """

@@ -70,9 +70,9 @@ def command(file: str, output: str | None, truth: str | None, as_json: bool, **w
     _check(target, output, truth, as_json=as_json)
     cluster = cluster_file.read(file)
     known = [] if truth is None else read_groups(truth, cluster.names, cluster.source)
-    talk = console()
-    with talk.status("") as status:
-        tell = status.update if talk.is_terminal else None
+    stderr = console()
+    with stderr.status("") as status:
+        tell = status.update if stderr.is_terminal else None
         found = find_groups(cluster, request, needs_points=bool(known), on_progress=tell)
     judgement = judge(cluster, found, known) if known else None
     grouped = with_groups(cluster, found)

@@ -68,7 +68,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     type=SizeType(),
     default="100MB",
     show_default=True,
-    help="Of the buffer, for contention: 20MB, 4KiB, 1024.",
+    help="Size of the buffer, for contention: 20MB, 4KiB, 1024.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Where the order or the launcher's file goes.")
 @with_format_option
@@ -198,9 +198,9 @@ def _order(
         # What cannot be written in this order cannot in any: it is refused before the search.
         slotted = with_slots(cluster.hosts, request.slots)
         launchers.render(format_name, slotted, cluster.groups)
-    talk = console()
-    with talk.status("") as status:
-        on_progress = _show_on(status.update) if talk.is_terminal else None
+    stderr = console()
+    with stderr.status("") as status:
+        on_progress = _show_on(status.update) if stderr.is_terminal else None
         return find_order(cluster, request, on_progress), cluster.unreachable
 
 

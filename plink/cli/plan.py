@@ -29,7 +29,7 @@ from plink.files import document
     type=SizeType(),
     default="100MB",
     show_default=True,
-    help="Of the buffer that the plan is for: 20MB, 4KiB, 1024.",
+    help="Size of the buffer that the plan is for: 20MB, 4KiB, 1024.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Where the plan goes.")
 @click.option(
@@ -61,9 +61,9 @@ def command(file: str, output: str | None, as_json: bool, **wanted: Any) -> int:
         document.check_writable(output)
         document.refuse_same_file(file, output)
     cluster = cluster_file.read(file)
-    talk = console()
-    with talk.status("") as status:
-        tell = status.update if talk.is_terminal else None
+    stderr = console()
+    with stderr.status("") as status:
+        tell = status.update if stderr.is_terminal else None
         found = find_plan(cluster, PlanRequest(**wanted), tell)
     if output is not None:
         plan_file.write(output, found.plan)
@@ -71,7 +71,7 @@ def command(file: str, output: str | None, as_json: bool, **wanted: Any) -> int:
         text = json.dumps(planned_to_json(found), ensure_ascii=False)
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
-        print_plan(talk if has_data_on_stdout else paper(None).console, cluster.source, found)
+        print_plan(stderr if has_data_on_stdout else paper(None).console, cluster.source, found)
     for assumption in found.plan.assumptions:
         note(assumption)
     for failure in cluster.unreachable:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     type=click.Choice(["latency", "contention"]),
     help="Which cost to compare (default: contention where bandwidths are known).",
 )
-@with_seed_option("Of the random orders to compare with.")
+@with_seed_option("Seed of the random orders to compare with.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(
     *,
@@ -71,8 +71,8 @@ def command(
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     cluster, order = _read(file, cluster_name)
-    talk = console()
-    with talk.status("") as status:
+    stderr = console()
+    with stderr.status("") as status:
         found = forecast(
             cluster,
             order,
@@ -80,7 +80,7 @@ def command(
             algorithms=algorithms,
             seed=seed,
             source=document.label(file),
-            on_progress=status.update if talk.is_terminal else None,
+            on_progress=status.update if stderr.is_terminal else None,
         )
     if order is not None and order.made_from not in (None, cluster.file_hash):
         note(f"{document.label(file)} was not made from {cluster.source} as it is now")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from plink.base.text import printable
+from plink.cli.stderr import console
 
 
 @click.command(epilog="Example: plink report cluster.json order.json -o report.html")
@@ -24,9 +25,7 @@ def command(files: tuple[str, ...], output: str) -> None:
     throughput, load and decisions over time. `-`: standard input. Needs the extra `report`
     (plotly).
     """
-    # numpy and rich would slow `--help`.
-    from rich.console import Console  # noqa: PLC0415
-
+    # numpy would slow `--help`.
     from plink.files import document  # noqa: PLC0415
     from plink.show.page.html import page, plotly_js  # noqa: PLC0415
     from plink.show.page.report import report  # noqa: PLC0415
@@ -36,10 +35,10 @@ def command(files: tuple[str, ...], output: str) -> None:
     document.check_writable(output)
     for path in files:
         document.refuse_same_file(path, output)
-    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    with console.status("reading"):
+    stderr = console()
+    with stderr.status("reading"):
         subject = read_inputs(files)
-    with console.status("drawing"):
+    with stderr.status("drawing"):
         title, sections = report(subject, [document.label(path) for path in files])
         content = page(title, sections, library).encode()
     document.write_bytes(output, content)

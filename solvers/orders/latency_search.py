@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.form import Form, RingForm
@@ -12,8 +14,9 @@ from solvers.distances import Matrix, checked
 from solvers.orders import reference
 from solvers.orders.anneal import anneal
 from solvers.orders.brute_force import brute_force
-from solvers.orders.rings import solve_ring
-from solvers.orders.solution import OrderSolution, Progress
+from solvers.orders.solution import EndedBy, OrderSolution, Progress
+from solvers.ring import solution as rings
+from solvers.ring.ring_search import search_ring
 
 # All 40,320 orders of so many ranks are tried.
 _MAX_TRIED_RANKS = 8
@@ -22,6 +25,8 @@ _MAX_TRIED_RANKS = 8
 _RELATIVE_TOLERANCE = 1e-9
 
 _PROOF_SHARE = 0.2
+
+_SEEDS = 1 << 63
 
 
 def search_by_latency(
@@ -64,7 +69,7 @@ def search_by_latency(
         order, form.ranks, seed=seed, time_limit_s=time_limit_s, threads=threads, steps=steps
     )
     if isinstance(form, RingForm):
-        return solve_ring(
+        return _search_rings(
             matrix,
             order,
             seed=seed,
@@ -103,6 +108,48 @@ def search_by_latency(
     if cost <= bound * (1.0 + _RELATIVE_TOLERANCE):
         ended_by = "bound"
     return OrderSolution(found, cost, bound, ended_by, tried)
+
+
+def _search_rings(
+    matrix: Matrix,
+    given: list[int],
+    *,
+    seed: int,
+    time_limit_s: float,
+    threads: int,
+    on_progress: Callable[[Progress], None] | None,
+) -> OrderSolution:
+    """The cheapest ring of searches in several threads; the first has the seed itself."""
+
+    def tell(progress: rings.Progress) -> None:
+        if on_progress is not None:
+            on_progress(Progress(progress.seconds, progress.cost, progress.lower_bound))
+
+    is_over = threading.Event()
+
+    def heed(_: rings.Progress) -> None:
+        # What ends a search early, from inside of it, with the best so far.
+        if is_over.is_set():
+            raise KeyboardInterrupt
+
+    def run(number: int) -> rings.RingSolution:
+        return search_ring(
+            matrix,
+            given,
+            seed=(seed + number) % _SEEDS,
+            time_limit_s=time_limit_s,
+            on_progress=tell if number == 0 else heed,
+        )
+
+    with ThreadPoolExecutor(max(1, threads - 1)) as pool:
+        others = [pool.submit(run, number) for number in range(1, threads)]
+        first = run(0)
+        is_over.set()
+        found = [first, *(other.result() for other in others)]
+    best = min(found, key=lambda one: one.cost)
+    bound = min(best.cost, max(one.lower_bound for one in found))
+    ended_by: EndedBy = "steps" if first.ended_by == "kicks" else first.ended_by
+    return OrderSolution(best.order, best.cost, bound, ended_by, sum(one.kicks for one in found))
 
 
 def _proven(form: Form, matrix: Matrix, limit_s: float) -> float:

@@ -28,10 +28,10 @@ from solvers.slots.anneal import anneal_order
 from solvers.slots.layout import RankLayout
 from solvers.slots.uneven import TURNS, by_places
 
-# Of the time, for the search by latency that gives this one a start.
+# The share of the time for the search by latency that gives this one a start.
 _LATENCY_SHARE = 0.3
 
-# Of that time, where hosts differ in slots, for searches in which places keep their ranks.
+# The share of the rest, where hosts differ in slots, for searches in which places keep their ranks.
 _PLACES_SHARE = 0.5
 
 # The name of that search in an order file.

@@ -19,10 +19,10 @@ from solvers.exact.prove import Engine, EngineMissingError, Verdict, prove
 from solvers.slots.layout import RankLayout
 from solvers.slots.slot_search import cost_with_slots, least_cost, over_hosts, search_with_slots
 
-# Of the time, for the proof of a bound.
+# The share of the time for the proof of a bound.
 _PROOF_SHARE = 0.2
 
-# Of two costs, by which they are equal for every purpose.
+# Costs that differ by no more than this share are equal for every purpose.
 _RELATIVE_TOLERANCE = 1e-9
 
 

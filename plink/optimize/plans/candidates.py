@@ -107,7 +107,7 @@ def near_order(network: Network, seed: int, distance: Floats | None = None) -> l
     if distance is None:
         distance = np.maximum(network.latency_s, network.latency_s.T) * 1e6
     crosses = (group_of[:, None] != group_of[None, :]).astype(np.float64)
-    # One crossing more is dearer than all that distances can save.
+    # One crossing more costs more than all that distances can save.
     penalty = max(1.0, float(distance.max())) * network.hosts
     found = search_ring(distance + penalty * crosses, seed=seed, time_limit_s=_ORDER_TIME_LIMIT_S)
     if found.ended_by == "interrupt":
