@@ -76,7 +76,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     "--ranks",
     metavar="N",
     type=click.IntRange(1, 1 << 24),
-    help="How many there are (default: all slots). Of more hosts than are needed, the best are "
+    help="How many there are (default: all slots). Where there are more hosts, the best are "
     "chosen.",
 )
 @click.option(

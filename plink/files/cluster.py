@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from plink.base.errors import WrongUseError
+from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.files import bandwidth as bandwidth_part
 from plink.files import document
 from plink.files import grouping as grouping_part
@@ -27,8 +27,6 @@ VERSION = 1
 
 # What is measured of pairs of hosts: the member of a cluster that holds it.
 Quantity = Literal["rtt", "bandwidth", "routes"]
-
-_IN_MEMORY = "the cluster"
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class Cluster:
     uplinks: UplinkMeasurement | None = None
     grouping: Grouping | None = None
     file_hash: str | None = field(default=None, compare=False)
-    source: str = field(default=_IN_MEMORY, compare=False)
+    source: str = field(default="the cluster", compare=False)
 
     @property
     def names(self) -> list[str]:
@@ -120,25 +118,23 @@ def measured_bandwidth(cluster: Cluster, source: str | None = None) -> Bandwidth
     return cluster.bandwidth
 
 
-def nothing_measured(source: str) -> WrongUseError:
+def nothing_measured(source: str) -> NotMeasuredError:
     """The error that says that a cluster file, `source`, holds hosts only."""
-    return WrongUseError(
+    return NotMeasuredError(
         f"{source}: holds no round-trip times",
-        f"plink probe --resume {_argument(source)} measures them, plink import takes them from a "
-        "matrix",
+        "plink probe measures them, plink import takes them from a matrix",
+        source=source,
     )
 
 
-def no_bandwidth_measured(source: str) -> WrongUseError:
+def no_bandwidth_measured(source: str) -> NotMeasuredError:
     """The error that says that a cluster file, `source`, holds no bandwidths."""
-    return WrongUseError(
+    return NotMeasuredError(
         f"{source}: holds no bandwidths",
-        f"plink probe --resume {_argument(source)} --tool iperf3 measures them",
+        "plink probe tool=iperf3 measures them",
+        source=source,
+        tool="iperf3",
     )
-
-
-def _argument(source: str) -> str:
-    return "FILE" if source == _IN_MEMORY else document.argument(source)
 
 
 def read(path: str) -> Cluster:
