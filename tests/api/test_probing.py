@@ -59,7 +59,7 @@ class Probed:
             asked=6,
             measured=6,
             sample=None,
-            doubts=(),
+            warnings=(),
             interrupted=False,
         )
         result = replace(found, **self.changes)
