@@ -28,7 +28,8 @@ def circle(size: int, seed: int) -> tuple[Matrix, list[int], float]:
 def euclidean(points: Matrix) -> Matrix:
     """Straight-line distances between (N, 2) points."""
     difference = points[:, None, :] - points[None, :, :]
-    return np.sqrt((difference**2).sum(axis=2))
+    distance: Matrix = np.sqrt((difference**2).sum(axis=2))
+    return distance
 
 
 def racks(

@@ -54,7 +54,7 @@ _REFRESH_S = 0.5
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """As the command takes them."""
+    """The options of the command, by their names there."""
 
     plans: Sequence[str]
     listen: str
@@ -72,21 +72,21 @@ def run(options: ServeOptions) -> int:
     """Serve until interrupted.
 
     Raises:
-        WrongUseError: a plan, secret or option that cannot be.
-        PlinkError: an address cannot be listened on.
+        WrongUseError: a plan, secret or option is not valid.
+        PlinkError: the daemon cannot listen on an address.
     """
     host, port = parse_address(options.listen, "--listen")
-    given = _named(options.plans)
-    if options.secret_file is not None and len(given) > 1:
-        raise WrongUseError("--secret-file is for one job; each of several has its PLAN.secret")
+    paths = _paths_by_job(options.plans)
+    if options.secret_file is not None and len(paths) > 1:
+        raise WrongUseError("--secret-file is for one job; of several jobs each has PLAN.secret")
     jobs: dict[str, Served] = {}
     plans: dict[str, Plan] = {}
     secrets: dict[str, str] = {}
-    for name, path in given.items():
+    for name, path in paths.items():
         plans[name] = plan = plan_file.read(path)[0]
         _tuner(plan, document.label(path))
         secrets[name] = options.secret_file or f"{path}.secret"
-        jobs[name] = Served(_job(name, plan, options.log, len(given)), _secret(secrets[name]))
+        jobs[name] = Served(_job(name, plan, options.log, len(paths)), _secret(secrets[name]))
     prober = prober_of(
         options.cluster,
         options.hosts,
@@ -102,32 +102,33 @@ def run(options: ServeOptions) -> int:
     if options.metrics is not None:
         _serve_metrics(options.metrics, [served.job.status for served in jobs.values()], server)
 
-    def say(bound: str, port: int) -> None:
-        for name, path in given.items():
-            told = _told(plans[name], name, bound) if is_wildcard(bound) else host
-            words = [
-                f"PLINK_AUTOTUNE={format_address(told, port)}",
-                f"PLINK_AUTOTUNE_SECRET_FILE={secrets[name]}",
-            ]
-            if name != DEFAULT_JOB:
-                words.append(f"PLINK_AUTOTUNE_JOB={name}")
-            words.append(f"PLINK_PLAN={path}")
-            click.echo(f"{' '.join(shlex.quote(word) for word in words)} torchrun ... train.py")
+    def print_environments(bound: str, port: int) -> None:
+        for name, path in paths.items():
+            told = _address_to_tell(plans[name], name, bound) if is_wildcard(bound) else host
+            _print_environment(name, format_address(told, port), secrets[name], path)
         sys.stdout.flush()
 
     statuses = [served.job.status for served in jobs.values()]
     try:
         watched = statuses if options.is_watching else None
-        asyncio.run(_serve(server, (host, port), say, watched, reprobing))
+        asyncio.run(_serve(server, (host, port), print_environments, watched, reprobing))
     except KeyboardInterrupt:
         note("training goes on with the plans that are in force")
     return 0
 
 
+def _print_environment(job: str, address: str, secret_file: str, plan: str) -> None:
+    words = [f"PLINK_AUTOTUNE={address}", f"PLINK_AUTOTUNE_SECRET_FILE={secret_file}"]
+    if job != DEFAULT_JOB:
+        words.append(f"PLINK_AUTOTUNE_JOB={job}")
+    words.append(f"PLINK_PLAN={plan}")
+    click.echo(f"{shlex.join(words)} torchrun ... train.py")
+
+
 async def _serve(
     server: Server,
     address: tuple[str, int],
-    say: Callable[[str, int], None],
+    when_listening: Callable[[str, int], None],
     watched: Sequence[JobStatus] | None,
     reprobing: Sequence[Reprobing],
 ) -> None:
@@ -137,7 +138,7 @@ async def _serve(
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, probe_all)
     listening = await server.listen(*address)
-    say(*listening.sockets[0].getsockname()[:2])
+    when_listening(*listening.sockets[0].getsockname()[:2])
     try:
         if watched is None:
             await asyncio.Event().wait()
@@ -157,14 +158,14 @@ async def _watch(jobs: Sequence[JobStatus]) -> None:
             await asyncio.sleep(_REFRESH_S)
 
 
-def _told(plan: Plan, job: str, bound: str) -> str:
-    """What the ranks of a job are to call, where the daemon listens on all addresses."""
+def _address_to_tell(plan: Plan, job: str, bound: str) -> str:
+    """Where the ranks of a job are to call, if the daemon listens on all addresses."""
     address = address_for(plan, bound)
     if address is None:
         name = socket.gethostname()
         note(
-            f"listening on all addresses; no way to job {job}'s hosts is known here, so its ranks "
-            f"are told this host's name, {name}"
+            f"listening on all addresses; this host knows no route to job {job}'s hosts, so its "
+            f"ranks are told this host's name, {name}"
         )
         return name
     note(
@@ -174,8 +175,8 @@ def _told(plan: Plan, job: str, bound: str) -> str:
     return address
 
 
-def _named(plans: Sequence[str]) -> dict[str, str]:
-    """Path by name of the job."""
+def _paths_by_job(plans: Sequence[str]) -> dict[str, str]:
+    """The plan's path by the name of the job."""
     found: dict[str, str] = {}
     for text in plans:
         name, equals, path = text.partition("=")
@@ -252,7 +253,7 @@ def prober_of(
     ssh: SshOptions,
     plans: Iterable[Plan],
 ) -> Prober | None:
-    """What probes hosts again; None where nobody said how they are reached.
+    """What probes hosts again; None if the options do not say how they are reached.
 
     Args:
         cluster: the cluster file.
@@ -262,14 +263,14 @@ def prober_of(
         plans: of the jobs, whose hosts have to be there.
 
     Raises:
-        WrongUseError: options, or a file, that cannot be.
-        PlinkError: a host of a plan is not there.
+        WrongUseError: options that do not go together, or a file that is not valid.
+        PlinkError: a host of a plan is missing there.
     """
     if cluster is not None and hosts is not None:
-        raise WrongUseError("--cluster and --hosts are one or the other")
+        raise WrongUseError("--cluster and --hosts do not go together")
     if cluster is None and hosts is None:
         if output is not None:
-            raise WrongUseError("--output is for what is measured again", "give --cluster FILE")
+            raise WrongUseError("--output needs --cluster or --hosts", "give --cluster FILE")
         return None
     output = output or cluster
     if output is not None:
@@ -286,7 +287,7 @@ def prober_of(
 
 def _read(path: str) -> Cluster:
     if path == document.STANDARD_STREAM:
-        raise WrongUseError("--cluster is renewed, and standard input cannot be")
+        raise WrongUseError("--cluster cannot be standard input, since the file is renewed")
     known = cluster_file.read(path)
     if known.rtt is not None and known.rtt.tool in TOOLS:
         resumed(known, path, known.rtt.tool, {})

@@ -29,7 +29,7 @@ from plink.files import document
     type=SizeType(),
     default="100MB",
     show_default=True,
-    help="Of the buffer that the plan is for: 20MB, 4KiB, 1024.",
+    help="Size of the buffer that the plan is for: 20MB, 4KiB, 1024.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Where the plan goes.")
 @click.option(

@@ -1,4 +1,4 @@
-"""How far hosts are from each other: by round-trip times, or where there are none, by bandwidth."""
+"""How far hosts are from each other: by round-trip times, or by bandwidth."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Limits:
         lowest_us: (N, N) in µs: nothing for a pair that was not measured. No reading of other pairs
             keeps it from being the nearest one, as real round trips are no metric.
         highest_us: (N, N) in µs: for such a pair the shortest way over pairs that were measured,
-            on the assumption that the direct way is no longer; infinite where there is none, or
-            where measured pairs contradict the assumption.
+            on the assumption that the direct way is no longer; infinite where no way is
+            known, or where measured pairs contradict the assumption.
         measured_us: (N, N) in µs: for such a pair infinite, which assumes nothing.
     """
 

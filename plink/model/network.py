@@ -65,7 +65,7 @@ def capacity(
 
     Args:
         cluster: hosts and what was measured.
-        groups: of them.
+        groups: of its hosts.
         unknown_gbit_s: what every host's link is assumed to carry where none is known.
     """
     measured = _measured_uplinks(cluster, groups)
@@ -175,7 +175,7 @@ def _assumed(
     unknown_gbit_s: float,
     assumptions: list[str],
 ) -> tuple[Vector, Vector]:
-    # Of a link that was measured in one direction only, the other is likely to carry as much.
+    # Where a link was measured in one direction only, the other is likely to carry as much.
     both = np.where(np.isnan(send), receive, send), np.where(np.isnan(receive), send, receive)
     unknown = np.flatnonzero(np.isnan(both[0])).tolist()
     if len(unknown) == len(names):

@@ -66,7 +66,7 @@ class Forecast:
     """What algorithms are predicted to cost.
 
     Args:
-        source: what messages call the order, or the cluster where there is none.
+        source: what messages call the order, or the cluster where there is no order.
         hosts: how many have a rank.
         refused: algorithms that do not take so many ranks, and why.
         assumptions: what was assumed of the network (`plink.model.network`).
@@ -105,7 +105,7 @@ def forecast(
         on_progress: called with the name of each algorithm that is begun.
 
     Raises:
-        WrongUseError: the order is of other hosts, or no algorithm has a name, or none of those
+        WrongUseError: the order is of other hosts, a name is not an algorithm's, or no algorithm
             named takes so many ranks.
     """
     chosen = [_find(name) for name in algorithms] or list(ALGORITHMS.values())

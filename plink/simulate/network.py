@@ -36,24 +36,24 @@ class State:
     adding_bytes_s: Mapping[int, float] = field(default_factory=dict)
 
     def with_host(self, host: int, factor: float) -> State:
-        """With one host at so much of its rate."""
+        """The state with one host at that share of its rate."""
         rates = self.hosts_bytes_s.copy()
         rates[host] *= factor
         return replace(self, hosts_bytes_s=rates)
 
     def with_all(self, factor: float) -> State:
-        """With all hosts at so much of their rates."""
+        """The state with all hosts at that share of their rates."""
         return replace(self, hosts_bytes_s=self.hosts_bytes_s * factor)
 
     def with_uplink(self, group: int, factor: float) -> State:
-        """With one uplink at so much of its rate."""
+        """The state with one uplink at that share of its rate."""
         rates = self.uplinks_bytes_s.copy()
         rates[group] *= factor
         return replace(self, uplinks_bytes_s=rates)
 
 
 def even(hosts: int, *, groups: int = 1, host_gbit_s: float = 5.0, uplink: float = np.inf) -> State:
-    """Equal hosts, in equal groups with uplinks of so many hosts' rates."""
+    """Equal hosts in equal groups; an uplink carries as much as that many hosts."""
     rate = host_gbit_s * 1e9 / 8
     group_of = np.arange(hosts) * groups // hosts
     return State(np.full(hosts, rate), group_of, np.full(groups, uplink * rate))

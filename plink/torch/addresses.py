@@ -41,7 +41,7 @@ def group_addresses(store: Any, environment: Mapping[str, str]) -> tuple[list[st
 
 
 def host_addresses() -> dict[str, list[str]]:
-    """By interface the numeric addresses, IPv4 first; those of no use beyond a link left out."""
+    """Each interface's numeric addresses, IPv4 first, without link-local ones."""
     found: dict[str, list[str]] = {name: [] for _, name in socket.if_nameindex()}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for name, addresses in found.items():

@@ -106,7 +106,7 @@ class PlinkGroup(ProcessGroup):
         return "plink"
 
     def get_group_store(self) -> Store:
-        """With keys of this group alone."""
+        """A store with keys of this group alone."""
         return self._store
 
     all_gather_single_coalesced = _by_gloo("all_gather_single_coalesced")
@@ -195,7 +195,7 @@ class PlinkGroup(ProcessGroup):
         if self._tuned is not None:
             self._tuned.go_on()
         self._starter.end()
-        # After those who call it.
+        # After the threads that call it.
         if self._tuned is not None:
             self._tuned.close()
         self._notifier.end()

@@ -146,7 +146,7 @@ class Reduction(Work):
         """A future of the list of tensors."""
         if self._future is None:
             ended: Future[Any] = Future(devices=list(self._stage.devices))
-            # Only what a callback raises is an error for those who wait in C++.
+            # Only what a callback raises is an error for callers that wait in C++.
             self._future = ended.then(self._outcome)
             self._notifier.submit(lambda: self._tell(ended))
         return self._future

@@ -1,1 +1,1 @@
-"""What the benchmark scripts share. They need plink installed, and root for the lab."""
+"""What the benchmarks share. They need plink installed, and root for the lab."""

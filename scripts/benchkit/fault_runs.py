@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchkit.processes import program
 from labkit.bound import BOUND
 from labkit.faults import Fault, to_json
 from labkit.process_faults import programs_on
@@ -19,7 +19,6 @@ from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.files.measurement import Matrix, Measurement
 
-_PROGRAM = Path(__file__).parent / "faulted.py"
 # Kinds that a run may well survive unharmed. Those that meet a program between two pairs, in a tool
 # that starts one for every pair, count among them.
 _MILD = ("thaw", "slow", "blink", "kill", "freeze")
@@ -56,7 +55,7 @@ def probe_with_faults(
     """
     lab = Registry(ROOT_REGISTRY).find_by_directory(directory).name
     where = (directory / "hosts.txt", "-F", directory / "ssh_config", "-o", out)
-    argv = [*BOUND, sys.executable, _PROGRAM, lab, to_json(script), "probe", *where, *options]
+    argv = [*BOUND, *program("faulted_plink"), lab, to_json(script), "probe", *where, *options]
     began = time.monotonic()
     done = subprocess.run(
         list(map(str, argv)),

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from benchkit.lab import BenchLab
-from benchkit.lightgbm_worker import UNTIMED_TREES
-from labkit.bound import BOUND
+from benchkit.labs import BenchLab
+from benchkit.processes import Process, program, started
+from benchkit.programs.lightgbm_worker import UNTIMED_TREES
 from plink.deploy.launchers import FORMATS
 from plink.deploy.launchers.address_lists import FIRST_PORT
 from plink.files.cluster import Host
-
-_WORKER = Path(__file__).with_name("lightgbm_worker.py")
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ class Workers:
     """A worker on every host, waiting for machine lists."""
 
     training: Training
-    processes: Mapping[str, subprocess.Popen[str]]
+    processes: Mapping[str, Process]
     # LightGBM cannot bind a port that it used a moment ago.
     ports: Iterator[int] = field(default_factory=lambda: itertools.count(FIRST_PORT))
 
@@ -70,30 +65,24 @@ class Workers:
 def workers(lab: BenchLab, names: Sequence[str], training: Training) -> Iterator[Workers]:
     """Start a worker on every host, and end all at the end."""
     options = (training.rows, training.features, training.leaves, training.trees)
-    with ExitStack() as stack:
-        processes = {}
-        for number, name in enumerate(names):
-            words = [sys.executable, _WORKER, len(names), number, *options]
-            process = subprocess.Popen(
-                [*BOUND, "ssh", "-F", str(lab.dir / "ssh_config"), name, *map(str, words)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            stack.enter_context(process)
-            processes[name] = process
-        for process in processes.values():
+    login = ("ssh", "-F", str(lab.dir / "ssh_config"))
+    commands = [
+        [*login, name, *program("lightgbm_worker"), *map(str, (len(names), number, *options))]
+        for number, name in enumerate(names)
+    ]
+    with started(commands) as running:
+        for process in running:
             _line(process, "ready")
-        yield Workers(training, processes)
+        yield Workers(training, dict(zip(names, running, strict=True)))
 
 
-def _input(process: subprocess.Popen[str], text: str) -> None:
+def _input(process: Process, text: str) -> None:
     if process.stdin is not None:
         process.stdin.write(text)
         process.stdin.flush()
 
 
-def _line(process: subprocess.Popen[str], start: str) -> str:
+def _line(process: Process, start: str) -> str:
     """The next line that begins so; LightGBM says other things in between."""
     for line in process.stdout or ():
         if line.startswith(start):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchkit.gradients import Bucket
-from benchkit.lab import BenchLab
-from benchkit.programs import answer, program
+from benchkit.labs import BenchLab
+from benchkit.processes import Process, answer, rank_tasks, ranks_started, tell
 from benchkit.training_rounds import GIVEN, ORDERED, Trained
 from labkit.namespaces import inside
 from labkit.wiring import UP_PORT, namespace
@@ -45,9 +42,7 @@ def prepare(lab: BenchLab, size_bytes: int, keep: Path | None) -> Prepared:
     if kept is not None and kept.exists():
         shutil.copy(kept, cluster)
     else:
-        lab.plink("probe", lab.dir / "hosts.txt", "-o", cluster)
-        lab.plink("group", cluster, over_ssh=False)
-        lab.plink("probe", "--resume", cluster, "--tool", "uplinks")
+        lab.probe_with_uplinks()
         if kept is not None:
             shutil.copy(cluster, kept)
     lab.plink("order", cluster, "--algo", "ring", "-o", order, "--json", over_ssh=False)
@@ -56,7 +51,7 @@ def prepare(lab: BenchLab, size_bytes: int, keep: Path | None) -> Prepared:
         over_ssh=False,
     )
     return Prepared(
-        given=(lab.dir / "hosts.txt").read_text().split(),
+        given=lab.given(),
         ordered=[host.name for host in order_file.read(str(order)).hosts],
         plan=plan,
         kind=plan_file.read(str(plan))[0].kind,
@@ -68,7 +63,7 @@ class Ranks:
     """Processes on the hosts of a lab, rank by rank in the given order."""
 
     lab: BenchLab
-    processes: Sequence[subprocess.Popen[str]]
+    processes: Sequence[Process]
 
     def prepare(self, buckets: Sequence[Bucket], compute_s: float) -> None:
         """Take memory for a network's gradients."""
@@ -95,7 +90,7 @@ class Ranks:
 
     def _exchange(self, lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for process, line in zip(self.processes, lines, strict=True):
-            print(json.dumps(line), file=process.stdin, flush=True)
+            tell(process, line)
         return [answer(process) for process in self.processes]
 
     def _crossed_bytes(self) -> int:
@@ -108,42 +103,14 @@ class Ranks:
 def training(lab: BenchLab, prepared: Prepared) -> Iterator[Ranks]:
     """Start a rank on every host, connected in all ways; end them at the end."""
     given = prepared.given
-    common = {
-        "ranks": len(given),
-        "master": lab.addresses[given[0]],
-        "plan": str(prepared.plan),
-        "gloo": {
-            GIVEN: list(range(len(given))),
-            ORDERED: [given.index(name) for name in prepared.ordered],
-        },
+    gloo = {
+        GIVEN: list(range(len(given))),
+        ORDERED: [given.index(name) for name in prepared.ordered],
     }
-    with ExitStack() as stack:
-        processes = []
-        for name in given:
-            process = subprocess.Popen(
-                [*lab.command_on(name), *program("training_rank")],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd="/",
-                # PyTorch warns of addresses without a name, which all of the lab's are.
-                env={**os.environ, "TORCH_CPP_LOG_LEVEL": "ERROR"},
-            )
-            processes.append(stack.enter_context(process))
+    with ranks_started(lab, given, "training_rank") as processes:
         ranks = Ranks(lab, processes)
-        try:
-            ranks.meet(
-                [
-                    {**common, "rank": rank, "address": lab.addresses[name]}
-                    for rank, name in enumerate(given)
-                ]
-            )
-            yield ranks
-        except BaseException:
-            # The others would wait for the one that failed.
-            for process in processes:
-                process.kill()
-            raise
+        ranks.meet(rank_tasks(lab, given, plan=str(prepared.plan), gloo=gloo))
+        yield ranks
 
 
 def _sent_bytes(rack: str) -> int:

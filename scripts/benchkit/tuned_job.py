@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
-from benchkit.lab import BenchLab
-from benchkit.programs import answer, program
+from benchkit.labs import BenchLab
+from benchkit.processes import Process, answer, rank_tasks, ranks_started, tell
 from benchkit.tuned_figures import Iteration
-from labkit.bound import BOUND
 
 _ENDS_WITHIN_S = 120
 
@@ -29,7 +26,7 @@ class Ranks:
 
     def __init__(
         self,
-        processes: Sequence[subprocess.Popen[str]],
+        processes: Sequence[Process],
         items: Sequence[int],
         compute_s: float,
         *,
@@ -78,33 +75,11 @@ class Ranks:
 
 @contextmanager
 def ranks_on(
-    lab: BenchLab, hosts: Sequence[str], items: Sequence[int], compute_s: float, *, marks: bool
+    lab: BenchLab, items: Sequence[int], compute_s: float, *, marks: bool
 ) -> Iterator[Ranks]:
-    """Start a rank on every host; end them at the end."""
-    with ExitStack() as stack:
-        processes = []
-        for rank, host in enumerate(hosts):
-            process = subprocess.Popen(
-                [*BOUND, *lab.command_on(host), *program("tuned_rank")],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd="/",
-                start_new_session=True,
-                # PyTorch warns of addresses without a name, which all of the lab's are.
-                env={**os.environ, "TORCH_CPP_LOG_LEVEL": "ERROR"},
-            )
-            processes.append(stack.enter_context(process))
-            task = {
-                "rank": rank,
-                "ranks": len(hosts),
-                "address": lab.addresses[host],
-                "master": lab.addresses[hosts[0]],
-            }
-            print(json.dumps(task), file=process.stdin, flush=True)
-        try:
-            yield Ranks(processes, items, compute_s, marks=marks)
-        finally:
-            # Whoever is left would wait for the others.
-            for process in processes:
-                process.kill()
+    """Start a rank on every host, with racks in sequence; end them at the end."""
+    names = lab.in_rack_order()
+    with ranks_started(lab, names, "tuned_rank") as processes:
+        for process, task in zip(processes, rank_tasks(lab, names), strict=True):
+            tell(process, task)
+        yield Ranks(processes, items, compute_s, marks=marks)

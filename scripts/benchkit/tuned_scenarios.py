@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from benchkit.lab import BenchLab
+from benchkit.labs import BenchLab
 from labkit.bound import BOUND
 from labkit.holder import PROGRAM
 from labkit.process_faults import slow_down

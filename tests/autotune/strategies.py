@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from plans.strategies import forests
 from plink.autotune.protocol.identity import LARGEST_NUMBER, Identity, identity
 from plink.autotune.protocol.messages import (
-    MOST_HOLD_S,
+    MOST_PAUSE_S,
     PEER_FIGURES,
     Ask,
-    Holding,
     Join,
     Message,
     NewPlan,
+    Paused,
     Release,
     Report,
     Watch,
@@ -55,10 +55,10 @@ def messages(draw: st.DrawFn) -> tuple[Message, int]:
         identities,
     )
     plan = st.builds(
-        lambda number, hold_s: NewPlan(identity(number, forest), forest, hold_s),
+        lambda number, pause_s: NewPlan(identity(number, forest), forest, pause_s),
         numbers,
-        st.floats(0.0, MOST_HOLD_S),
+        st.floats(0.0, MOST_PAUSE_S),
     )
-    of_plans = [st.builds(kind, identities) for kind in (Ask, Holding, Release)]
+    of_plans = [st.builds(kind, identities) for kind in (Ask, Paused, Release)]
     watch = st.just(Watch())
     return draw(st.one_of(join, reports(ranks), plan, *of_plans, watch)), ranks

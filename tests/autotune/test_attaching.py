@@ -1,4 +1,4 @@
-"""Who is attached sees what the daemon sees, no more; and ranks are told where to call."""
+"""A viewer sees what the daemon sees, no more; and ranks are told where to call."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fields_of(status: JobStatus) -> object:
     return json.loads(json.dumps(to_json(status)))
 
 
-def test_who_is_attached_sees_the_job_and_is_no_rank() -> None:
+def test_a_viewer_sees_the_job_and_is_no_rank() -> None:
     said: list[str] = []
     job = measured()
     with serving({"job": Served(job, SECRET)}, said) as port:

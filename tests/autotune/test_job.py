@@ -14,7 +14,7 @@ from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.windows import window_of
 from plink.autotune.log.replay import ResumeState
 from plink.autotune.protocol.identity import Identity, identity
-from plink.autotune.protocol.messages import MOST_HOLD_S, Ask, Holding, NewPlan, Release
+from plink.autotune.protocol.messages import MOST_PAUSE_S, Ask, NewPlan, Paused, Release
 from plink.autotune.tuner.interface import Decision, Window
 from plink.base.errors import PlinkError
 from plink.files.plan import Plan
@@ -143,18 +143,18 @@ def test_plans_of_one_number_are_told_apart(digest: int) -> None:
     assert Identity(1, digest).encoded < Identity(2, 0).encoded < 1 << 63
 
 
-def test_ranks_are_asked_to_hold_still_once_and_only_if_all_are_there() -> None:
+def test_ranks_are_asked_to_pause_once_and_only_if_all_are_there() -> None:
     job = begun()
     still: list[bool] = []
     job.barrier.when_changed = lambda: still.append(job.barrier.is_complete)
     plan = issued(job.pause())
-    assert plan.hold_s == MOST_HOLD_S
+    assert plan.pause_s == MOST_PAUSE_S
     assert plan.identity == identity(1, job.plan.forest)
     for rank in range(RANKS):
         assert still == [False] * rank
         # One that says so of another plan does not count.
-        job.paused(rank, Holding(Identity(7, 0)))
-        job.paused(rank, Holding(plan.identity))
+        job.paused(rank, Paused(Identity(7, 0)))
+        job.paused(rank, Paused(plan.identity))
     assert still == [False, False, True]
     assert job.release() == [(None, Release(plan.identity))]
     assert job.release() == []

@@ -1,4 +1,4 @@
-"""What scripts/bench-autotune-lab makes of iterations and a log."""
+"""What scripts/bench autotune-lab makes of iterations and a log."""
 
 from __future__ import annotations
 

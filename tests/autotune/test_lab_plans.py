@@ -1,11 +1,11 @@
-"""The plans among which scripts/bench-autotune-lab looks for the best static one."""
+"""The plans among which scripts/bench autotune-lab looks for the best static one."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from benchkit.tuned_plans import PARTS, other_plans
+from benchkit.plans import PARTS, other_plans
 from plink.autotune.tuner.masters import layout_of, masters_of
 from plink.files.groups import Group
 from plink.files.plan import Plan, PlanRank

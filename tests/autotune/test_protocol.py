@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.strategies import messages
+from engine.forests import stars
 from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
 from plink.autotune.protocol.handshake import (
     GREETING_BYTES,
@@ -20,7 +21,18 @@ from plink.autotune.protocol.handshake import (
     is_job_name,
     parse_greeting,
 )
-from plink.autotune.protocol.messages import Message, from_json, to_json
+from plink.autotune.protocol.identity import identity
+from plink.autotune.protocol.messages import (
+    Ask,
+    Message,
+    NewPlan,
+    Paused,
+    Release,
+    Watch,
+    from_json,
+    to_json,
+)
+from plink.autotune.ranks.settings import Settings
 
 KEY = b"k" * 32
 
@@ -107,6 +119,16 @@ def test_every_message_is_parsed_as_it_was(given_message: tuple[Message, int]) -
     message, ranks = given_message
     data = json.loads(json.dumps(to_json(message)))
     assert to_json(from_json(data, ranks)) == to_json(message)
+
+
+def test_what_travels_keeps_its_names() -> None:
+    forest = stars(2)
+    plan = identity(3, forest)
+    given = [Ask(plan), Paused(plan), Release(plan), Watch(), NewPlan(plan, forest, 2.5)]
+    sent = [to_json(message) for message in given]
+    assert [message["what"] for message in sent] == ["ask", "holding", "release", "watch", "plan"]
+    assert sent[-1]["hold_s"] == 2.5
+    assert Settings("h", 1, may_pause=False).to_json()["may_hold"] is False
 
 
 @FEW

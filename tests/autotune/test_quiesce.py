@@ -12,7 +12,7 @@ from autotune.serving import TIMEOUT_S
 from autotune.test_job import RANKS, begun
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.reprobing import Reprobing
-from plink.autotune.protocol.messages import MOST_HOLD_S, Holding, NewPlan, Release
+from plink.autotune.protocol.messages import MOST_PAUSE_S, NewPlan, Paused, Release
 from plink.autotune.reprobing.measuring import Quiesce
 from plink.autotune.reprobing.prober import Probed
 from plink.autotune.reprobing.replanning import Replanned
@@ -57,7 +57,7 @@ class Ranks:
     def send(self, job: Job, outgoing: Outgoing) -> None:
         for _, message in outgoing:
             self.sent.append(message)
-            if isinstance(message, NewPlan) and message.hold_s:
+            if isinstance(message, NewPlan) and message.pause_s:
                 self._answer(job, message)
 
     def probed(self, prober: Watch) -> None:
@@ -76,18 +76,18 @@ def test_the_pause_is_counted_from_the_first_rank_that_paused() -> None:
     def answer(job: Job, plan: NewPlan) -> None:
         loop = asyncio.get_running_loop()
         for rank in range(RANKS):
-            loop.call_later(SLOW_S * rank, job.paused, rank, Holding(plan.identity))
+            loop.call_later(SLOW_S * rank, job.paused, rank, Paused(plan.identity))
 
     watch, ranks = Watch(), Ranks(answer)
     ranks.probed(watch)
-    assert 0.0 < watch.left_s < MOST_HOLD_S - (RANKS - 1) * SLOW_S
+    assert 0.0 < watch.left_s < MOST_PAUSE_S - (RANKS - 1) * SLOW_S
     assert isinstance(ranks.sent[-1], Release)
 
 
 @pytest.mark.parametrize("is_back", [False, True])
 def test_nobody_waits_for_a_rank_that_has_gone(is_back: bool) -> None:
     def answer(job: Job, plan: NewPlan) -> None:
-        job.paused(0, Holding(plan.identity))
+        job.paused(0, Paused(plan.identity))
         loop = asyncio.get_running_loop()
         if is_back:
             loop.call_soon(job.joined, 0.0, join(1, plan.identity, RANKS))
@@ -107,7 +107,7 @@ def test_the_others_go_on_when_a_rank_leaves_while_hosts_are_probed() -> None:
     def answer(job: Job, plan: NewPlan) -> None:
         loops.append(asyncio.get_running_loop())
         for rank in range(RANKS):
-            job.paused(rank, Holding(plan.identity))
+            job.paused(rank, Paused(plan.identity))
 
     def leave() -> None:
         loops[0].call_soon_threadsafe(ranks.job.left, 0.0, 1)

@@ -37,10 +37,10 @@ def test_what_is_no_address_is_refused_with_a_sentence(text: str) -> None:
         parse_address(text, "--attach")
 
 
-def test_ranks_hold_still_only_where_the_group_waits_long_enough() -> None:
+def test_ranks_pause_only_where_the_group_waits_long_enough() -> None:
     environment = {"PLINK_AUTOTUNE": "h:1"}
-    for timeout_s, may_hold in ((8.0, False), (39.0, False), (40.0, True), (1800.0, True)):
+    for timeout_s, may_pause in ((8.0, False), (39.0, False), (40.0, True), (1800.0, True)):
         settings = settings_of(environment, timeout_s)
         assert settings is not None
-        assert settings.may_hold == may_hold
+        assert settings.may_pause == may_pause
     assert settings_of({}, 8.0) is None

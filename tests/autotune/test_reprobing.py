@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from autotune.deciding import NO_MASTERS
-from autotune.holding import training
+from autotune.real_ranks import training
 from autotune.serving import SECRET, TIMEOUT_S, plan_of, serving
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.reprobing import AnyProber, Reprobing
 from plink.autotune.daemon.server import Served, Server
-from plink.autotune.protocol.messages import MOST_HOLD_S
+from plink.autotune.protocol.messages import MOST_PAUSE_S
 from plink.autotune.reprobing.measuring import Quiesce
 from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.replanning import Replanned
@@ -103,7 +103,7 @@ def test_training_holds_still_and_goes_on_with_the_new_plan() -> None:
         # Plan 1 was the first one again, with which ranks paused.
         wait_for(lambda: min(state.plans) == 2)
         wait_for(lambda: job.status.plan_in_force == 2)
-    assert 0.0 < rack.paused_s < MOST_HOLD_S
+    assert 0.0 < rack.paused_s < MOST_PAUSE_S
     assert rack.hosts == ["h0", "h1"]
     assert rack.seen[0] == rack.seen[1]
     assert job.plan.kind == "other"
@@ -113,7 +113,7 @@ def test_training_holds_still_and_goes_on_with_the_new_plan() -> None:
     assert said == []
 
 
-def test_ranks_go_on_when_the_daemon_dies_while_they_hold_still() -> None:
+def test_ranks_go_on_when_the_daemon_dies_while_they_are_paused() -> None:
     job = job_of()
     rack = Rack(None)
 
@@ -128,7 +128,7 @@ def test_ranks_go_on_when_the_daemon_dies_while_they_hold_still() -> None:
         held, began_s = max(state.iterations), time.monotonic()
         daemon.close()
         wait_for(lambda: min(state.iterations) > held + 5)
-        assert time.monotonic() - began_s < MOST_HOLD_S
+        assert time.monotonic() - began_s < MOST_PAUSE_S
     rack.may_end.set()
 
 
@@ -182,8 +182,8 @@ def test_options_say_how_hosts_are_reached(tmp_path: Path) -> None:
     assert prober_of(None, str(hosts), None, ssh, []) is not None
     for given, why in (
         ((None, str(hosts), None, ssh, [plan]), "h2, a host of the plan"),
-        (("c.json", str(hosts), None, ssh, []), "one or the other"),
-        (("-", None, None, ssh, []), "standard input cannot be"),
+        (("c.json", str(hosts), None, ssh, []), "do not go together"),
+        (("-", None, None, ssh, []), "cannot be standard input"),
         ((None, None, "new.json", ssh, []), "--output"),
     ):
         with pytest.raises(PlinkError, match=why):

@@ -1,4 +1,4 @@
-"""What each of several jobs takes the network for, however often it is measured; that is played."""
+"""What network each of several jobs assumes, however often it is measured; measuring is played."""
 
 from __future__ import annotations
 

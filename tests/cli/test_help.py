@@ -51,9 +51,18 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert not heavy & set(modules)
     ours = {name for name in modules if name.startswith(("plink.", "probes."))}
     assert ours == {
+        *("plink.api", "plink.api.errors"),
         *("plink.cli", "plink.cli.flags", "plink.cli.stderr", "probes.errors"),
         *("plink.base", "plink.base.errors", "plink.base.output", "plink.base.text"),
     }
+
+
+def test_plink_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("Usage: plink ")
+    assert "\n  -h, --help " in err
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:

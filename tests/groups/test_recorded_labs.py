@@ -1,4 +1,4 @@
-"""Groups in readings of labs drawn at random, which scripts/bench-discovery recorded."""
+"""Groups in readings of labs drawn at random, which scripts/bench discovery recorded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchkit.recorded_labs import RecordedLab, read_labs, write_labs
+from benchkit.drawn_labs import RecordedLab, read_labs, write_labs
 from solvers.affinity import affinity
 from solvers.groups.agreement import adjusted_mutual_information
 from solvers.groups.grouping import ALONE

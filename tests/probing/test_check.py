@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from autotune.holding import training
+from autotune.real_ranks import training
 from autotune.serving import SECRET, TIMEOUT_S
 from plink.autotune.log import records
 from plink.base.errors import PlinkError

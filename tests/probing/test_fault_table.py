@@ -1,7 +1,7 @@
 """Every tool meets every fault: the rest is measured, the failing are named, nothing is left.
 
 A row of `TOOLS` is all that a tool needs. Faults that do not concern each other share a run. What
-the connections do, the tools share, and one of them tries it; `scripts/bench-faults --each` tries
+the connections do, the tools share, and one of them tries it; `scripts/bench faults --each` tries
 every kind with any tool.
 """
 

@@ -190,7 +190,7 @@ def test_the_network_is_the_recorded_one() -> None:
     assert same_interface(recorded, None, "c") == same_interface(recorded, "eth1", "c") == "eth1"
     assert same_network({}, None, "c") is None
     assert same_interface({}, None, "c") is None
-    with pytest.raises(WrongUseError, match=r"with network 10\.0\.0\.0/8, not 10.0.0.0/16"):
+    with pytest.raises(WrongUseError, match=r"with network=10\.0\.0\.0/8, not 10.0.0.0/16"):
         same_network(recorded, other, "c")
     with pytest.raises(WrongUseError, match="c: was measured without interface, not eth0"):
         same_interface({}, "eth0", "c")

@@ -75,7 +75,7 @@ def test_resuming_goes_on_with_the_sample_of_the_file() -> None:
     assert same_sample(before, None, None, "c") == {"rounds": 4, "seed": 7}
     assert same_sample(before, 8, None, "c") == {"rounds": 8, "seed": 7}
     assert same_sample(before, ALL_ROUNDS, 7, "c") == {"rounds": ALL_ROUNDS, "seed": 7}
-    with pytest.raises(WrongUseError, match="was measured with seed 7, not 8"):
+    with pytest.raises(WrongUseError, match="was measured with seed=7, not 8"):
         same_sample(before, None, 8, "c")
     for whole in (None, Measurement(tool="echo")):
         assert same_sample(whole, 8, 3, "c") == {"rounds": 8, "seed": 3}

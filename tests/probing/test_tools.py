@@ -44,7 +44,7 @@ def test_other_transfers_than_recorded_do_not_compare() -> None:
     assert Iperf3Options.resumed({"duration_s": 5}, recorded, "c") == Iperf3Options(
         duration_s=5, streams=2
     )
-    with pytest.raises(WrongUseError, match="c: was measured with streams 2, not 4"):
+    with pytest.raises(WrongUseError, match="c: was measured with streams=2, not 4"):
         Iperf3Options.resumed({"streams": 4}, recorded, "c")
     with pytest.raises(WrongUseError, match="c: was measured without congestion, not reno"):
         UplinkOptions.resumed({"congestion": "reno"}, UplinkOptions().recorded(), "c")

@@ -1,4 +1,4 @@
-"""The buckets of scripts/bench-training are DistributedDataParallel's."""
+"""The buckets of scripts/bench training are DistributedDataParallel's."""
 
 from __future__ import annotations
 

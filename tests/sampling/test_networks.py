@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score
 
-from benchkit.sampled_figures import agreement, by_chance, filled, followed, ring_on
-from benchkit.sampled_networks import Network, data_center, plane, racks
+from benchkit.sampled import (
+    Network,
+    agreement,
+    by_chance,
+    data_center,
+    filled,
+    followed,
+    plane,
+    racks,
+    ring_on,
+)
 
 SECONDS = 1.0
 

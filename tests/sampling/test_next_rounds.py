@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchkit.sampled_networks import racks
+from benchkit.sampled import racks
 from solvers.sampling.sampler import Step, next_rounds, usual_share
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchkit.orders import HEADER, order_row, ring_limit_s
-from benchkit.triplets import Matrix, between, triplets_in_order
+from benchkit.readings import Matrix, between, triplets_in_order
+from benchmarks.orders import HEADER, order_row, ring_limit_s
 
 RACKS = ["r1", "r2", "r1", "r2"]
 

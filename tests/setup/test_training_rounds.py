@@ -1,4 +1,4 @@
-"""What scripts/bench-training keeps and tells of its rounds."""
+"""What scripts/bench training keeps and tells of its rounds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchkit.engine_plans import lab_network, limit_s
+from benchkit.plans import lab_network, limit_s
 from benchkit.training_rounds import (
     GIVEN,
     HEADER,

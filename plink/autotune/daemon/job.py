@@ -20,12 +20,12 @@ from plink.autotune.daemon.windows import (
 from plink.autotune.log.replay import ResumeState
 from plink.autotune.protocol.identity import LARGEST_NUMBER, Identity, identity
 from plink.autotune.protocol.messages import (
-    MOST_HOLD_S,
+    MOST_PAUSE_S,
     Ask,
-    Holding,
     Join,
     Message,
     NewPlan,
+    Paused,
     Release,
     Report,
 )
@@ -155,22 +155,22 @@ class Job:
         if self._tuned is None or len(self._there) < self.ranks:
             return []
         # The newest plan once more, under a new number, which all ranks reach at one point.
-        sent = self._issue(self._known[self._tuned.current], hold_s=MOST_HOLD_S)
+        sent = self._issue(self._known[self._tuned.current], pause_s=MOST_PAUSE_S)
         if sent and self._issued is not None:
             self._tuned = replace(self._tuned, current=self._issued.identity)
             self.barrier.begin(self._issued.identity)
         return sent
 
-    def paused(self, rank: int, message: Holding) -> None:
+    def paused(self, rank: int, message: Paused) -> None:
         """A rank has paused."""
         self.barrier.paused(rank, message.plan)
 
     def release(self) -> Outgoing:
         """Let the ranks go on."""
         self.barrier.end()
-        if self._issued is None or not self._issued.hold_s:
+        if self._issued is None or not self._issued.pause_s:
             return []
-        self._issued = replace(self._issued, hold_s=0.0)
+        self._issued = replace(self._issued, pause_s=0.0)
         return [(None, Release(self._issued.identity))]
 
     def replanned(self, now_s: float, plan: Plan) -> Outgoing:
@@ -275,11 +275,11 @@ class Job:
             self.when_asked(now_s, [self.status.hosts[host] for host in decision.hosts])
         return sent
 
-    def _issue(self, forest: Forest, hold_s: float = 0.0) -> Outgoing:
+    def _issue(self, forest: Forest, pause_s: float = 0.0) -> Outgoing:
         if self._largest >= LARGEST_NUMBER:
             return []
         self._largest += 1
-        plan = NewPlan(identity(self._largest, forest), forest, hold_s)
+        plan = NewPlan(identity(self._largest, forest), forest, pause_s)
         self._issued = plan
         self._remember(plan)
         self.status.plan = plan.identity.number

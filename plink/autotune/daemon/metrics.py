@@ -108,7 +108,7 @@ class JobCollector(Collector):
 
 
 def _host_values(job: JobStatus) -> Mapping[str, Floats]:
-    """By name (H,); nothing before the first window."""
+    """The figures of hosts, (H,) each, by name; nothing before the first window."""
     if job.iteration_s is None:
         return {}
     return {

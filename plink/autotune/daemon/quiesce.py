@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.protocol.messages import MOST_HOLD_S
+from plink.autotune.protocol.messages import MOST_PAUSE_S
 from plink.autotune.reprobing.measuring import SecondsLeft
 
 # Until all ranks have paused: some iterations, for each may be long.
@@ -57,7 +57,7 @@ class Quiescer:
                 self._end()
                 is_settled.set()
             elif barrier.is_complete:
-                self._until_s = first_s + MOST_HOLD_S - _LATE_S
+                self._until_s = first_s + MOST_PAUSE_S - _LATE_S
                 is_settled.set()
 
         asked = self._job.pause()

@@ -24,10 +24,10 @@ from plink.autotune.protocol.handshake import (
     parse_greeting,
 )
 from plink.autotune.protocol.messages import (
-    Holding,
     Join,
     Message,
     NewPlan,
+    Paused,
     Report,
     Watch,
     from_json,
@@ -190,7 +190,7 @@ class Server:
             self.send(job, job.reported(now_s, rank, message))
         elif isinstance(message, NewPlan):
             self.send(job, job.told(now_s, message))
-        elif isinstance(message, Holding):
+        elif isinstance(message, Paused):
             job.paused(rank, message)
         else:
             raise ProtocolError("a message that ranks do not send")

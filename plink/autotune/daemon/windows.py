@@ -50,7 +50,7 @@ class ReportAssembler:
 
 
 def iteration_seconds(reports: Sequence[Report]) -> Floats:
-    """(K,) of the first rank that could tell; they take the same for all."""
+    """(K,) as the first rank that could tell reports them; they take the same for all."""
     return next((one.iteration_s for one in reports if len(one.iteration_s)), np.empty(0))
 
 

@@ -1,4 +1,4 @@
-"""A tuned run as its logs have it: what iterations took, who sent how much, what was decided."""
+"""A tuned run as its logs have it: what iterations took, what hosts sent, what was decided."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the daemon and the ranks say to each other."""
+"""What the daemon, the ranks and viewers say to each other."""

@@ -39,7 +39,7 @@ _FIGURES = "<f4"
 _PARENTS = "<i2"
 
 # Ranks are paused for at most so long at a time.
-MOST_HOLD_S = 10.0
+MOST_PAUSE_S = 10.0
 
 PEER_FIGURES = (
     "sent_bytes",
@@ -101,12 +101,12 @@ class NewPlan:
     Args:
         identity: of the plan.
         forest: over the ranks of the plan file.
-        hold_s: for how long ranks pause where it starts, at most; 0 for not at all.
+        pause_s: for how long ranks pause where it starts, at most; 0 for not at all.
     """
 
     identity: Identity
     forest: Forest
-    hold_s: float = 0.0
+    pause_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Holding:
-    """A rank is paused for `NewPlan.hold_s` from now on: all that it has begun has ended on it.
+class Paused:
+    """A rank is paused for `NewPlan.pause_s` from now on: all that it has begun has ended on it.
 
     Once all ranks say so, nothing of their collectives is on its way any more.
     """
@@ -138,7 +138,10 @@ class Release:
     plan: Identity
 
 
-Message = Join | Report | NewPlan | Ask | Holding | Release | Watch
+# The names of messages that carry the identity of a plan and nothing else.
+_NAMES = {Ask: "ask", Paused: "holding", Release: "release"}
+
+Message = Join | Report | NewPlan | Ask | Paused | Release | Watch
 
 
 def to_json(message: Message) -> dict[str, Any]:
@@ -168,14 +171,14 @@ def to_json(message: Message) -> dict[str, Any]:
         return {
             "what": "plan",
             "plan": vars(message.identity),
-            "hold_s": message.hold_s,
+            "hold_s": message.pause_s,
             "weights": forest.weights.tolist(),
             "reduce": _packed(forest.reduce_parents, _PARENTS),
             "broadcast": _packed(forest.broadcast_parents, _PARENTS),
         }
     if isinstance(message, Watch):
         return {"what": "watch"}
-    return {"what": type(message).__name__.lower(), "plan": vars(message.plan)}
+    return {"what": _NAMES[type(message)], "plan": vars(message.plan)}
 
 
 def from_json(data: Mapping[str, Any], ranks: int) -> Message:
@@ -244,8 +247,8 @@ def _plan(fields: Fields, ranks: int) -> NewPlan:
     given = _identity(fields, "plan")
     if identity(given.number, forest) != given:
         raise fields.error("plan", "the digest of these routes")
-    hold_s = fields.optional_number("hold_s", 0.0, MOST_HOLD_S)
-    return NewPlan(given, forest, hold_s or 0.0)
+    pause_s = fields.optional_number("hold_s", 0.0, MOST_PAUSE_S)
+    return NewPlan(given, forest, pause_s or 0.0)
 
 
 _PARSERS: Mapping[str, Callable[[Fields, int], Message]] = {
@@ -254,7 +257,7 @@ _PARSERS: Mapping[str, Callable[[Fields, int], Message]] = {
     "plan": _plan,
     "ask": lambda fields, _: Ask(_identity(fields, "plan")),
     "watch": lambda _fields, _ranks: Watch(),
-    "holding": lambda fields, _: Holding(_identity(fields, "plan")),
+    "holding": lambda fields, _: Paused(_identity(fields, "plan")),
     "release": lambda fields, _: Release(_identity(fields, "plan")),
 }
 

@@ -27,7 +27,7 @@ DEFAULT_COLLECTIVES = 256
 
 @dataclass(frozen=True)
 class Stride:
-    """From one point to the next: what is reached first. The same on every rank.
+    """How far it is from one point to the next, whichever is reached first; the same on every rank.
 
     Args:
         size_bytes: reduced since the last point.

@@ -17,10 +17,10 @@ from plink.autotune.protocol.frames import Channel, payload_of
 from plink.autotune.protocol.handshake import authenticated
 from plink.autotune.protocol.messages import (
     Ask,
-    Holding,
     Join,
     Message,
     NewPlan,
+    Paused,
     Release,
     Report,
     from_json,
@@ -39,7 +39,7 @@ _RECEIVED_BYTES = 1 << 16
 # Reports that wait for a daemon that does not read.
 _MOST_WAITING = 16
 
-Task = Callable[[], Report | Holding | None]
+Task = Callable[[], Report | Paused | None]
 
 
 class Client:
@@ -154,9 +154,9 @@ class Client:
             if found is not None:
                 _send(connection, channel, found)
 
-    def _run_tasks(self) -> list[Report | Holding]:
+    def _run_tasks(self) -> list[Report | Paused]:
         os.read(self._wake_end, _RECEIVED_BYTES)
-        made: list[Report | Holding] = []
+        made: list[Report | Paused] = []
         while self._tasks:
             report = self._tasks.popleft()()
             if report is not None:

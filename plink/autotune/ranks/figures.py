@@ -54,7 +54,7 @@ def snapshot_of(at: int, statistics: Statistics, placing: Placing) -> Snapshot:
 
 
 def between(before: Snapshot, after: Snapshot) -> dict[str, Floats]:
-    """By name of `PEER_FIGURES` (P,): what happened between two points.
+    """What happened between two points: for each name of `PEER_FIGURES` an array (P,).
 
     Bytes and segments are those of all connections to a peer, which carry data at the same time: so
     busy and waited seconds are those of the busiest, and the round trip the longest.

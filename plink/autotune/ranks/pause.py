@@ -1,6 +1,6 @@
 """A rank pauses at a point while the hosts are probed again.
 
-A plan asks for it (`NewPlan.hold_s`), so that all ranks pause at the same point: until the daemon
+A plan asks for it (`NewPlan.pause_s`), so that all ranks pause at the same point: until the daemon
 releases them, is gone, or the time is up. Nobody can keep a rank for longer. Nothing else depends
 on it: a rank that goes on earlier waits for the others in its next collective.
 
@@ -46,7 +46,7 @@ class Pause:
     def ask(self, plan: NewPlan) -> None:
         """The newest plan has come, which says whether ranks are to pause when it starts."""
         with self._changed:
-            self._asked = plan.identity.number if plan.hold_s else None
+            self._asked = plan.identity.number if plan.pause_s else None
             self._changed.notify_all()
 
     def release(self) -> None:
@@ -58,18 +58,18 @@ class Pause:
     def at_point(self, plan: NewPlan) -> None:
         """Pause if that plan, which has just started, asks for it.
 
-        The rank has up to `hold_s` for its collectives to end, and is then paused for up to
-        `hold_s`, which is what the daemon counts on.
+        The rank has up to `pause_s` for its collectives to end, and is then paused for up to
+        `pause_s`, which is what the daemon counts on.
         """
         # Where the engine has failed the next collective says so.
         with contextlib.suppress(PlinkError):
             if self._drains(plan):
                 self._say(plan)
-                self._wait(plan, plan.hold_s)
+                self._wait(plan, plan.pause_s)
         self._done(plan)
 
     def _drains(self, plan: NewPlan) -> bool:
-        until_s = time.monotonic() + plan.hold_s
+        until_s = time.monotonic() + plan.pause_s
         while self._is_asked(plan):
             if self._has_ended():
                 return True

@@ -69,7 +69,7 @@ class Place:
 
 
 def match(planned: Sequence[PlanRank], places: Sequence[Place]) -> list[int]:
-    """By rank of the job the rank of the plan: on the same host, both in ascending order.
+    """(P,) the plan's rank for each rank of the job: on the same host, both in ascending order.
 
     A host is known by its name, or else by its address.
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from plink.autotune.protocol.identity import Identity, identity
-from plink.autotune.protocol.messages import Ask, Holding, Join, NewPlan, Report
+from plink.autotune.protocol.messages import Ask, Join, NewPlan, Paused, Report
 from plink.autotune.ranks.agreement import Points, Vote, outcome, vote_of
 from plink.autotune.ranks.client import Client
 from plink.autotune.ranks.figures import Snapshot, between, snapshot_of
@@ -44,7 +44,7 @@ _LATE_SHARE = 0.1
 
 
 class _Engine(Protocol):
-    """What is needed of `plink.engine.Engine`."""
+    """The part of `plink.engine.Engine` that is used here."""
 
     @property
     def next_collective(self) -> int: ...
@@ -290,14 +290,14 @@ class TunedRank:
     def _take(self, plan: NewPlan) -> None:
         # What cannot be prepared is not held, so that no rank changes to it.
         ready = self._engine.prepare(self._placing.to_job(plan.forest))
-        if self._settings.may_hold:
+        if self._settings.may_pause:
             self._pause.ask(plan)
         with self._lock:
             self._held, self._held_ready = plan, ready
 
     def _say_holding(self, plan: NewPlan) -> None:
         if self._client is not None:
-            self._client.submit(lambda: Holding(plan.identity))
+            self._client.submit(lambda: Paused(plan.identity))
 
     def _has_ended(self) -> bool:
         self._forget_ended()

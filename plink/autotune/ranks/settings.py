@@ -8,7 +8,7 @@ from typing import Any
 
 from plink.autotune.protocol.addresses import parse_address
 from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name
-from plink.autotune.protocol.messages import MOST_HOLD_S
+from plink.autotune.protocol.messages import MOST_PAUSE_S
 from plink.autotune.ranks.agreement import DEFAULT_BYTES, DEFAULT_COLLECTIVES, Stride
 from plink.base.errors import WrongUseError
 
@@ -20,7 +20,7 @@ WINDOW_VARIABLE = "PLINK_AUTOTUNE_WINDOW"
 _DEFAULT_WINDOW_S = 1.0
 # A rank that goes on while another is paused must not give it up: a quarter of the group's timeout
 # may pass until a rank is paused, and another quarter while it is.
-_LEAST_TIMEOUT_S = 4.0 * MOST_HOLD_S
+_LEAST_TIMEOUT_S = 4.0 * MOST_PAUSE_S
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Settings:
         job: its name there.
         stride: from point to point.
         window_s: a window of measurements is at least so long.
-        may_hold: ranks pause where they are asked to.
+        may_pause: ranks pause where they are asked to.
     """
 
     host: str
@@ -40,16 +40,20 @@ class Settings:
     job: str = DEFAULT_JOB
     stride: Stride = field(default_factory=Stride)
     window_s: float = _DEFAULT_WINDOW_S
-    may_hold: bool = True
+    may_pause: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """For the other ranks."""
-        return {**vars(self), "stride": vars(self.stride)}
+        values = {**vars(self), "stride": vars(self.stride), "may_hold": self.may_pause}
+        del values["may_pause"]
+        return values
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Settings:
         """What rank 0 made with `to_json`."""
-        return Settings(**{**data, "stride": Stride(**data["stride"])})
+        values = {**data, "stride": Stride(**data["stride"]), "may_pause": data["may_hold"]}
+        del values["may_hold"]
+        return Settings(**values)
 
 
 def settings_of(environment: Mapping[str, str], timeout_s: float) -> Settings | None:
@@ -72,8 +76,8 @@ def settings_of(environment: Mapping[str, str], timeout_s: float) -> Settings | 
             f"{JOB_VARIABLE} is {job!r}, expected letters, digits, '_', '.' and '-', at most 64"
         )
     window = environment.get(WINDOW_VARIABLE)
-    may_hold = timeout_s >= _LEAST_TIMEOUT_S
-    return Settings(host, port, job, _stride(environment), _seconds(window), may_hold)
+    may_pause = timeout_s >= _LEAST_TIMEOUT_S
+    return Settings(host, port, job, _stride(environment), _seconds(window), may_pause)
 
 
 def _stride(environment: Mapping[str, str]) -> Stride:

@@ -72,7 +72,7 @@ def levelled(rates: Floats, alike: float) -> Floats:
 
 
 def _around_slow_flows(best: Masters, belief: Belief, layout: Layout) -> Iterator[Masters]:
-    """With less on the hosts at both ends of slow flows, in a flat plan.
+    """Candidates with less on the hosts at both ends of slow flows, in a flat plan.
 
     A flow carries the contribution for what its receiver is a master of, and the result of what its
     sender is. In two levels that depends on routes, which are not looked at here.

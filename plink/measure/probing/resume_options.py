@@ -30,7 +30,7 @@ class Resumed:
 
 
 def resumed(
-    earlier: Cluster,
+    earlier: Cluster | None,
     source: str,
     tool: str,
     given: Mapping[str, Any],
@@ -40,10 +40,10 @@ def resumed(
     rounds: int | None = None,
     seed: int | None = None,
 ) -> Resumed:
-    """How to go on with an earlier measurement, so that the readings compare.
+    """How to go on with an earlier measurement, so that the readings compare, or how to begin.
 
     Args:
-        earlier: the cluster that was measured.
+        earlier: the cluster that was measured; None to begin.
         source: what errors call its file.
         tool: that is to measure.
         given: the fields of the tool's options that are asked for.
@@ -53,6 +53,8 @@ def resumed(
         WrongUseError: it was measured in another way.
     """
     options = TOOLS[tool].options
+    if earlier is None:
+        return Resumed(options(**given), network, interface, rounds, seed or 0)
     before = _before(earlier, source, tool)
     if isinstance(before, RttMeasurement):
         given = {"percentile": before.reading, **given}
@@ -86,7 +88,7 @@ def _before(earlier: Cluster, source: str, tool: str) -> Measurement | None:
     if measurement is not None and measurement.tool != tool:
         hint = "measure anew into another file"
         if measurement.tool in TOOLS:
-            hint = f"measure with {measurement.tool}, or {hint}"
+            hint = f"use tool={measurement.tool}, or {hint}"
         raise WrongUseError(f"{source}: was measured with {measurement.tool}, not {tool}", hint)
     return measurement
 
@@ -96,7 +98,7 @@ def _check_percentiles(rtt: RttMeasurement, source: str, percentile: float) -> N
     if rtt.reading != percentile or set(rtt.rtt_us) != wanted:
         raise WrongUseError(
             f"{source}: was measured at percentile {rtt.reading:g}, not {percentile:g}",
-            f"ask for percentile {rtt.reading:g}, or measure anew into another file",
+            f"use percentile={rtt.reading:g}, or measure anew into another file",
         )
 
 

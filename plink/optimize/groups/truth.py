@@ -25,7 +25,7 @@ class TruthLevel:
         name: the prefix length, as `1 of 2`.
         groups: how many true ones there are.
         of_groups: adjusted mutual information of the cluster file's groups with it.
-        of_levels: the best of the levels that the distances show; None where there is none.
+        of_levels: that of the best level that the distances show; None where they show none.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Judgement:
         hosts: how many the truth has a place for.
         triplets: comparable ones (Luo 2020, §6.2.5).
         raw: PAIA of the readings; None without triplets.
-        embedded: PAIA of the embedding; None where there is none.
+        embedded: PAIA of the embedding; None without one.
         levels: of the truth, the widest first; those in which all hosts are together say nothing.
     """
 

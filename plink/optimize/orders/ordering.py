@@ -17,13 +17,13 @@ from plink.model.network import network_of
 from plink.optimize.orders.by_bandwidth import is_by_bandwidth, order_by_bandwidth
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.interleave import apart, check_size
-from plink.optimize.orders.latency import Found, LatencyObjective
+from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from plink.optimize.orders.request import RANDOM_ORDERS, OnProgress, OrderRequest
 from plink.optimize.orders.slots import algorithm_for, layout_of, peers_of, placed_on, with_slots
 from solvers.collectives.algorithm import Algorithm
 from solvers.slots.layout import RankLayout
 
-# Of the time limit, for the check that the gain is no noise.
+# The share of the time limit for the check that the gain is not noise.
 _CHECK_SHARE = 0.1
 
 Objective = LatencyObjective | ContentionObjective
@@ -34,7 +34,7 @@ DEFAULT_REQUEST = OrderRequest()
 def find_order(
     cluster: Cluster, request: OrderRequest = DEFAULT_REQUEST, on_progress: OnProgress | None = None
 ) -> Order:
-    """The hosts in an order that makes an algorithm cheap, never dearer than the given one.
+    """The hosts in an order that makes an algorithm cheap, at most as costly as the given one.
 
     Where not all hosts are needed, which ones are is a part of the answer; the given order then is
     that of the first.
@@ -118,7 +118,7 @@ class _Answer:
         confirmed_gain, proof: as an order has them.
     """
 
-    found: Found
+    found: FoundOrder
     placement: list[int]
     peers: Sequence[int]
     confirmed_gain: float | None

@@ -44,7 +44,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Refused:
-    """A kind that there is no plan of, and why."""
+    """A kind without a plan, and why."""
 
     kind: str
     reason: str
@@ -107,7 +107,7 @@ def near_order(network: Network, seed: int, distance: Floats | None = None) -> l
     if distance is None:
         distance = np.maximum(network.latency_s, network.latency_s.T) * 1e6
     crosses = (group_of[:, None] != group_of[None, :]).astype(np.float64)
-    # One crossing more is dearer than all that distances can save.
+    # One crossing more costs more than all that distances can save.
     penalty = max(1.0, float(distance.max())) * network.hosts
     found = search_ring(distance + penalty * crosses, seed=seed, time_limit_s=_ORDER_TIME_LIMIT_S)
     if found.ended_by == "interrupt":
@@ -147,8 +147,8 @@ def candidate(
 def best(candidates: Sequence[Candidate]) -> Choice:
     """The quickest.
 
-    Of several that are predicted to be about as quick, the one that sends least between groups,
-    where others may have traffic too, and of those the one with the fewest rounds.
+    Where several are predicted to be about as quick, it is the one that sends least between groups,
+    where others may have traffic too, and among those the one with the fewest rounds.
     """
     quickest = min(candidates, key=lambda candidate: candidate.time_s)
     equal = [each for each in candidates if each.time_s <= quickest.time_s * (1.0 + _EQUAL)]

@@ -188,7 +188,7 @@ def grouped_as(network: Network, names: Sequence[str], groups: Sequence[Group]) 
 
     Args:
         network: of hosts with these names.
-        groups: of some of them.
+        groups: of some of its hosts.
     """
     place_of = {name: place for place, name in enumerate(names)}
     group_of = np.full(network.hosts, -1)

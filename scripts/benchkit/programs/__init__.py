@@ -1,0 +1,1 @@
+"""Programs that benchmarks start, on hosts of a lab or here: `python -m benchkit.programs.NAME`."""

@@ -1,0 +1,58 @@
+"""One rank of the benchmark init: makes and destroys process groups.
+
+A JSON object on standard input says what to do; one on standard output what was measured.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+import torch.distributed as dist
+from torch._C._distributed_c10d import PrefixStore, Store
+
+from benchkit.programs.meeting import Meeting, rank_task
+
+TIMEOUT_S = 120
+
+
+def main() -> None:
+    """Meet the others, measure, tell."""
+    task = rank_task()
+    meeting = Meeting(task, TIMEOUT_S)
+    rank, ranks, store = meeting.rank, meeting.ranks, meeting.store
+    seconds: dict[str, list[float]] = {name: [] for name in task["backends"]}
+    cpu_s = dict.fromkeys(task["backends"], 0.0)
+    for repetition in range(task["warmups"] + task["repetitions"]):
+        for name in task["backends"]:
+            prefix = f"{repetition}/{name}"
+            own = PrefixStore(prefix, store)
+            meet(PrefixStore(f"{prefix}/begin", store), ranks)
+            used = time.process_time()
+            began = time.perf_counter()
+            dist.init_process_group(
+                name, store=own, rank=rank, world_size=ranks, timeout=meeting.timeout
+            )
+            took = time.perf_counter() - began
+            used = time.process_time() - used
+            meet(PrefixStore(f"{prefix}/end", store), ranks)
+            dist.destroy_process_group()
+            if repetition >= task["warmups"]:
+                seconds[name].append(took)
+                cpu_s[name] += used
+    print(json.dumps({"seconds": seconds, "cpu_s": cpu_s}), flush=True)
+    # The master's store serves the others until they have ended with it.
+    meet(PrefixStore("over", store), ranks)
+    if rank == 0:
+        time.sleep(0.5)
+
+
+def meet(store: Store, ranks: int) -> None:
+    """Return when all ranks are here."""
+    if store.add("here", 1) == ranks:
+        store.set("all", "")
+    store.wait(["all"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""How the ranks of a benchmark meet: by PyTorch's store, and in a group of plink's backend."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import PrefixStore, TCPStore
+
+import plink.torch  # noqa: F401 - it registers the backend
+from plink.bench.workers.gloo_allreduce import interface_of
+
+PORT = 29400
+
+
+def rank_task() -> dict[str, Any]:
+    """What this rank is told in the first line of standard input; one thread computes for it."""
+    task: dict[str, Any] = json.loads(sys.stdin.readline())
+    torch.set_num_threads(1)
+    os.environ["GLOO_SOCKET_IFNAME"] = interface_of(task["address"])
+    return task
+
+
+class Meeting:
+    """All ranks have connected to the store of the first.
+
+    Args:
+        task: `rank` and `ranks`, and the `master`, which is rank 0's address.
+        timeout_s: of the store, and of groups.
+    """
+
+    def __init__(self, task: Mapping[str, Any], timeout_s: float) -> None:
+        self.rank: int = task["rank"]
+        self.ranks: int = task["ranks"]
+        self.timeout = datetime.timedelta(seconds=timeout_s)
+        self.store = TCPStore(task["master"], PORT, self.ranks, self.rank == 0, self.timeout)
+
+    def join(self, name: str) -> None:
+        """Make the default group, under a name that no group had before.
+
+        The environment says which plan it has, and whether it is tuned.
+        """
+        dist.init_process_group(
+            "plink",
+            store=PrefixStore(name, self.store),
+            rank=self.rank,
+            world_size=self.ranks,
+            timeout=self.timeout,
+        )

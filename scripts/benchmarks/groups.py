@@ -1,0 +1,243 @@
+"""How well hosts are embedded and grouped.
+
+  affinity   how near hosts of a rack and row are found to be, raw and embedded
+  groups     racks and rows found again
+  none       groups claimed where there are none
+  optimiser  L-BFGS beside Adam, for the embedding
+  2lha       what groups are worth in two-level aggregation, predicted
+  rings      rings on distances of which some were not measured
+  files      groups found in latency matrices (CSV)
+
+Times are processor seconds; with OMP_NUM_THREADS=1 in the environment they are of one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchkit import known_groups
+from benchkit.arguments import add_seed_count
+from benchkit.embedding_figures import (
+    Matrix,
+    Table,
+    affinity_table,
+    generated,
+    observed,
+    optimiser_table,
+    rings_table,
+    timed,
+)
+from benchkit.peers import two_level_table
+from benchkit.report import Report
+from plink.model.distance import filled
+from solvers.contention.network import make_network
+from solvers.contention.time import time_s
+from solvers.datacenters import FAMILIES
+from solvers.embedding.embed import embed
+from solvers.groups.agreement import adjusted_mutual_information
+from solvers.groups.grouping import Labels, alone_apart, usual_count
+from solvers.groups.kmeans import balanced_random, constrained_kmeans
+from solvers.groups.levels import Discovery, discover, primary
+from solvers.groups.linkage import balanced_linkage
+
+EXAMPLE = "--only 2lha --seeds 1"
+QUICK = "--only none"
+
+_NO_STRUCTURE_SEEDS = 100
+_RANDOM_DRAWS = 50
+_HOST_GBIT_S = 10.0
+_OVERSUBSCRIPTION = 4.0
+_SIZE_BYTES = 100e6
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Its options."""
+    parser.add_argument("files", type=Path, nargs="*", help="in which groups are looked for")
+    add_seed_count(parser, 3, "generated data centres of each kind")
+    parser.add_argument("--only", choices=[*_TABLES, "files"], help="one of the tables")
+
+
+def run(arguments: argparse.Namespace, report: Report) -> None:
+    """Print the tables asked for."""
+    for name, table in _TABLES.items():
+        if arguments.only in (None, name):
+            heading, rows = table(arguments.seeds)
+            report.table(heading, rows, name)
+            _set_targets(name, rows, report)
+    if arguments.only in (None, "files"):
+        report.table(known_groups.HEADER, known_groups.rows(arguments.files), "files")
+
+
+def _set_targets(table: str, rows: Sequence[Sequence[object]], report: Report) -> None:
+    """From what stands in a table."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    if table == "none":
+        claims = max(_first(cell) for row in cells for cell in row[1:])
+        report.at_most("groups claimed of random data, of 100 draws", 0, claims)
+    elif table == "affinity":
+        for share, least in (("25%", 0.98), ("10%", 0.95)):
+            large = [row for row in cells if row[1] == share and row[3] != "too sparse"]
+            found = min(_first(row[3]) for row in large if not row[0].endswith(" 64"))
+            report.at_least(f"affinity, {share} of the pairs, 256 hosts and more", least, found)
+        slowest_s = max(_first(row[6]) for row in cells if row[0].endswith(" 512") and row[6])
+        report.at_most("embedding of 512 hosts", 1.5, slowest_s, "s")
+    elif table == "groups":
+        whole = [row for row in cells if row[1] == "100%"]
+        report.at_least("racks found, all pairs, AMI", 1.0, min(_first(row[2]) for row in whole))
+        slowest_ms = max(_first(row[6]) for row in whole if row[0].endswith(" 512"))
+        report.at_most("grouping of 512 hosts", 100, slowest_ms, "ms")
+
+
+def _first(cell: str) -> float:
+    """The number that a cell begins with."""
+    return float(cell.split(maxsplit=1)[0])
+
+
+def _groups(seeds: int) -> Table:
+    rows: list[list[object]] = []
+    for title, share, centres in generated(seeds):
+        scores: dict[str, list[float]] = {name: [] for name in ("levels", "linkage", "kmeans")}
+        rows_found, times = [], []
+        for centre in centres:
+            measured = observed(centre.distance, share)
+            try:
+                embedding = embed(measured)
+            except ValueError:
+                continue
+            distance = measured if share == 1.0 else embedding.distance
+            distance = np.where(np.eye(len(distance)) > 0, 0.0, distance)
+            seen = partial(_discovered, measured, embedding.distance if share < 1.0 else None)
+            racks = centre.rack_of.tolist()
+            count, elasticity = len(set(racks)), 1.0 if title.startswith("uniform") else 2.0
+            passed, discovery = timed(seen)
+            levels = discovery.levels
+            times.append(passed)
+            best = _labels(primary(levels).labels) if levels else [0] * len(racks)
+            rows_true = centre.row_of.tolist()
+            scores["levels"].append(adjusted_mutual_information(best, racks))
+            if len(set(rows_true)) > 1:
+                rows_found.append(
+                    max(
+                        (
+                            adjusted_mutual_information(_labels(level.labels), rows_true)
+                            for level in levels
+                        ),
+                        default=0.0,
+                    )
+                )
+            linked = balanced_linkage(distance, count, elasticity=elasticity)
+            scores["linkage"].append(adjusted_mutual_information(linked.tolist(), racks))
+            means = constrained_kmeans(embedding.points, count, elasticity=elasticity)
+            scores["kmeans"].append(adjusted_mutual_information(means.tolist(), racks))
+        if times:
+            found = [f"{np.mean(values):.3f}" for values in scores.values()]
+            rows_text = f"{np.mean(rows_found):.3f}" if rows_found else "-"
+            rows.append(
+                [title, f"{share:.0%}", *found, rows_text, f"{1e3 * np.median(times):.0f} ms"]
+            )
+    heading = (
+        *("hosts", "pairs", "levels: racks", "linkage at true k", "k-means at true k"),
+        *("levels: rows", "time of levels"),
+    )
+    return heading, rows
+
+
+def _no_structure() -> Table:
+    kinds: dict[str, Callable[[np.random.Generator, int], Matrix]] = {
+        "log-normal noise 15 %": lambda rng, n: rng.lognormal(0.0, 0.15, (n, n)),
+        "exponential noise": lambda rng, n: rng.exponential(1.0, (n, n)),
+        "points on a line": lambda rng, n: _points(rng, n, 1),
+        "points in a square": lambda rng, n: _points(rng, n, 2),
+        "points in a cube": lambda rng, n: _points(rng, n, 3),
+    }
+    sizes = (8, 16, 32, 64)
+    rows: list[list[object]] = []
+    for title, make in kinds.items():
+        row: list[object] = [title]
+        for size in sizes:
+            claims = 0
+            for seed in range(_NO_STRUCTURE_SEEDS):
+                upper = np.triu(make(np.random.default_rng([seed, size]), size), 1)
+                claims += bool(discover(upper + upper.T).levels)
+            row.append(f"{claims} of {_NO_STRUCTURE_SEEDS}")
+        rows.append(row)
+    return ("claimed groups", *(f"{size} hosts" for size in sizes)), rows
+
+
+def _two_level(seeds: int) -> Table:
+    rows: list[list[object]] = []
+    for family, make in FAMILIES.items():
+        for size in (64, 128):
+            ratios: dict[str, list[float]] = {}
+            for seed in range(1, seeds + 1):
+                centre = make(size, seed)
+                rate = _HOST_GBIT_S / 8.0 * 1e9
+                counts = np.bincount(centre.rack_of)
+                uplink = np.maximum(counts, 1) * rate / _OVERSUBSCRIPTION
+                network = make_network(
+                    size,
+                    latency_s=centre.distance / 2e6,
+                    send_bytes_s=rate,
+                    receive_bytes_s=rate,
+                    group_of=centre.rack_of,
+                    uplink_send_bytes_s=uplink,
+                    uplink_receive_bytes_s=uplink,
+                )
+
+                def took(labels: Labels, network=network, size=size) -> float:  # type: ignore[no-untyped-def]
+                    return time_s(two_level_table(labels, _SIZE_BYTES), network, np.arange(size))
+
+                levels = discover(centre.distance).levels
+                count = usual_count(size)
+                true = took(centre.rack_of)
+                random = float(
+                    np.mean(
+                        [took(balanced_random(size, count, draw)) for draw in range(_RANDOM_DRAWS)]
+                    )
+                )
+                points = embed(centre.distance).points
+                for name, labels in (
+                    ("levels", primary(levels).labels if levels else None),
+                    ("linkage", balanced_linkage(centre.distance, count, elasticity=2.0)),
+                    ("k-means", constrained_kmeans(points, count, elasticity=2.0)),
+                ):
+                    if labels is not None:
+                        mine = took(labels)
+                        ratios.setdefault(f"{name} / random", []).append(random / mine)
+                        ratios.setdefault(f"{name} / true racks", []).append(true / mine)
+            for name, values in ratios.items():
+                rows.append([f"{family} {size}", name, f"{np.mean(values):.2f}"])
+    return ("data centre", "2LHA on", "times faster"), rows
+
+
+def _discovered(measured: Matrix, embedded: Matrix | None) -> Discovery:
+    is_measured = np.isfinite(measured)
+    matrix, _ = filled(np.where(np.eye(len(measured)) > 0, np.nan, measured))
+    return discover(matrix, is_measured, also=() if embedded is None else [embedded])
+
+
+def _labels(labels: Labels) -> list[int]:
+    """A host that is alone is a group of its own."""
+    found: list[int] = alone_apart(labels).tolist()
+    return found
+
+
+def _points(rng: np.random.Generator, hosts: int, dimensions: int) -> Matrix:
+    points = rng.random((hosts, dimensions))
+    distance: Matrix = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    return distance
+
+
+_TABLES: Mapping[str, Callable[[int], Table]] = {
+    "affinity": affinity_table,
+    "groups": _groups,
+    "none": lambda _: _no_structure(),
+    "optimiser": optimiser_table,
+    "2lha": _two_level,
+    "rings": rings_table,
+}
