@@ -44,7 +44,7 @@ from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
-from plink.measure.probing.resume_options import resumed
+from plink.measure.probing.request import resumed
 from plink.measure.probing.tools import TOOLS
 from probes.hosts.source import parse_hosts
 from probes.ssh.options import SshOptions
