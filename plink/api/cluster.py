@@ -112,7 +112,7 @@ class Cluster(cluster_file.Cluster):
                 of any size.
 
         Raises:
-            WrongUseError: it is none of these, or an argument that cannot be.
+            WrongUseError: it is not one of these, or an argument that cannot be.
         """
         from plink.measure.importing.source import import_measurement  # noqa: PLC0415  seldom
 

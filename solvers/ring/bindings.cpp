@@ -87,7 +87,7 @@ void register_ring(nb::module_& module) {
                 std::vector<char> seen(values.size(), 0);
                 for (const int city : ring) {
                     require(0 <= city && city < values.size() && !seen[city],
-                            "the ring is none of cities");
+                            "the ring is not a tour of these cities");
                     seen[city] = 1;
                 }
                 require(ring.size() >= 4 && ring.size() < seen.size(),
