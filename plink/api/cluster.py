@@ -10,12 +10,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.api.arguments import whole
+from plink.api.arguments import chosen, number, size_bytes, whole
 from plink.api.objects import PathName, upgraded
 from plink.base.errors import WrongUseError
 from plink.base.text import counted, named
 from plink.files import cluster as cluster_file
-from plink.files import document
+from plink.files import document, matrix_csv
 from plink.files.bandwidth import MAX_GBIT_S, BandwidthMeasurement
 from plink.files.cluster import Host
 from plink.files.fields import WORD, is_word
@@ -91,6 +91,43 @@ class Cluster(cluster_file.Cluster):
             bandwidth=bandwidth,
             groups=_groups(groups or {}, names),
         )
+
+    @classmethod
+    def from_measurements(
+        cls,
+        path: PathName,
+        *,
+        unit: str | None = None,
+        percentile: float = 10.0,
+        size: str | int | None = None,
+    ) -> Cluster:
+        """A cluster of what another program measured (`plink import`).
+
+        Args:
+            path: of a CSV matrix, of mpiGraph's output, of logs of OSU's benchmarks or of
+                nccl-tests, or of CSV with a row for every pair.
+            unit: of the numbers of a matrix that names none: `ns`, `us`, `ms` or `s`.
+            percentile: of a pair's samples, which one the numbers are.
+            size: of the messages whose bandwidth counts: `32MiB`, or bytes; None for the greatest
+                of any size.
+
+        Raises:
+            WrongUseError: it is none of these, or an argument that cannot be.
+        """
+        from plink.measure.importing.source import import_measurement  # noqa: PLC0415  seldom
+
+        number("percentile", percentile, 0.0, 100.0)
+        if unit is not None and matrix_csv.unit_named(unit) is None:
+            chosen("unit", unit, matrix_csv.UNITS)
+        name = os.fspath(path)
+        found = import_measurement(
+            document.read_bytes(name),
+            document.label(name),
+            unit=unit,
+            percentile=percentile,
+            size=None if size is None else size_bytes(size),
+        )
+        return upgraded(cls, found)
 
     @property
     def rtt_us(self) -> Matrix | None:

@@ -185,6 +185,10 @@ def order(
     )
     found = find_order(known.hashed, request, search(progress, time_limit_s))
     result = upgraded(Order, found, cluster=known)
+    for failure in known.unreachable:
+        warn(f"{failure.source} was unreachable and gets no rank")
+    if found.solver.ended_by == "interrupt":
+        warn("interrupted: the best order so far; whether its gain is noise was not checked")
     if found.unmeasured_hosts:
         warn(
             f"no measurement reaches {', '.join(found.unmeasured_hosts)}: the rank of such a host "

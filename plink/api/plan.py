@@ -10,6 +10,7 @@ from plink.api.arguments import MAX_SEED, chosen, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName, page, upgraded
 from plink.api.progress import OnProgress, stages
+from plink.api.said import warn
 from plink.base.text import counted, rtt_text
 from plink.files import plan as plan_file
 from plink.optimize.plans.planning import PlanRequest, find_plan
@@ -101,4 +102,6 @@ def plan(
     whole("seed", seed, 0, MAX_SEED)
     request = PlanRequest(kind, size_bytes(size), ranks_per_host, seed)
     found = find_plan(known.hashed, request, stages(progress))
+    for failure in known.unreachable:
+        warn(f"{failure.source} was unreachable and gets no rank")
     return upgraded(Plan, found.plan, reason=found.reason)

@@ -32,7 +32,7 @@ from plink.measure.probing.limits import (
     MAX_STREAMS,
 )
 from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.resume_options import Resumed, resumed
+from plink.measure.probing.resume_options import resumed
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
@@ -119,20 +119,16 @@ def probe(
         if tool == UPLINKS.name and earlier is not None:
             options = {"groups": earlier.groups, **options}
         given = tool_options(tool, options)
-        if earlier is None:
-            chosen_options = TOOLS[tool].options(**given)
-            how = Resumed(chosen_options, within, interface, rounds, seed or 0)
-        else:
-            how = resumed(
-                earlier,
-                _SOURCE,
-                tool,
-                given,
-                network=within,
-                interface=interface,
-                rounds=rounds,
-                seed=seed,
-            )
+        how = resumed(
+            earlier,
+            _SOURCE,
+            tool,
+            given,
+            network=within,
+            interface=interface,
+            rounds=rounds,
+            seed=seed,
+        )
         request = ProbeRequest(
             listed,
             made_from,

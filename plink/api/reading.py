@@ -27,13 +27,10 @@ def read(path: PathName) -> Any:
     Raises:
         WrongUseError: it is none of them, not there, or holds values that cannot be.
     """
-    name = os.fspath(path)
-    source = document.label(name)
-    content = document.read_bytes(name)
-    data = document.parse(content, source)
-    kind = data.get("format")
+    found = document.read(os.fspath(path))
+    data, source, kind = found.data, found.source, found.format
     if kind == cluster_file.FORMAT:
-        return upgraded(Cluster, cluster_file.from_json(data, source, document.digest(content)))
+        return upgraded(Cluster, cluster_file.from_document(found))
     if kind == order_file.FORMAT:
         return upgraded(Order, order_file.from_json(data, source))
     if kind == plan_file.FORMAT:

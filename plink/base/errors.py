@@ -35,6 +35,21 @@ class WrongUseError(PlinkError):
     exit_code = EXIT_WRONG_USE
 
 
+class NotMeasuredError(WrongUseError):
+    """A cluster lacks the quantity that is asked for.
+
+    Args:
+        message, hint: as of every error.
+        source: what messages call the cluster's file.
+        tool: of `plink probe`, that measures it; None for the one that it takes by itself.
+    """
+
+    def __init__(self, message: str, hint: str, *, source: str, tool: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.source = source
+        self.tool = tool
+
+
 class PartialResultError(PlinkError):
     """A result was written, but some hosts or pairs are missing from it."""
 

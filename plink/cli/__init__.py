@@ -12,11 +12,12 @@ from typing import Any
 import click
 
 from plink import __version__
-from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
+from plink.api.errors import translated
+from plink.base.errors import EXIT_FAILED, NotMeasuredError, PlinkError, WrongUseError
 from plink.base.output import OUTPUT_ERRORS, output_error, tolerate
-from plink.cli.flags import spelled
+from plink.cli.flags import resuming, spelled
 from plink.cli.stderr import print_error
-from probes.errors import HostError, ProbesError
+from probes.errors import ProbesError
 
 # name: (module, one-line help). The help stands here so that listing imports no command.
 COMMANDS = {
@@ -71,6 +72,8 @@ class LazyGroup(click.Group):
         except (PlinkError, ProbesError) as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             error.args = (spelled(str(error), command),)
+            if isinstance(error, NotMeasuredError):
+                error.hint = resuming(error)
             error.hint = error.hint and spelled(error.hint, command)
             raise
 
@@ -117,9 +120,9 @@ def run(arguments: list[str] | None = None) -> int:
         print_error(_usage(error))
         return error.exit_code
     except (PlinkError, ProbesError) as error:
-        translated = error if isinstance(error, PlinkError) else _translate(error)
-        print_error(translated)
-        return translated.exit_code
+        as_plinks = error if isinstance(error, PlinkError) else translated(error)
+        print_error(as_plinks)
+        return as_plinks.exit_code
     except OSError as error:
         is_broken_pipe = isinstance(error, BrokenPipeError)
         if error.filename is not None or not (is_broken_pipe or error.errno in OUTPUT_ERRORS):
@@ -151,10 +154,3 @@ def _drop_output() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
-
-
-def _translate(error: ProbesError) -> PlinkError:
-    """A failing host is not the user's fault; a wrong list or option is."""
-    if isinstance(error, HostError):
-        return PlinkError(f"{error.host}: {error}", error.hint)
-    return WrongUseError(str(error), error.hint)

@@ -29,7 +29,7 @@ from plink.cli.ssh_options import with_ssh_options
 @click.option(
     "--algo",
     metavar="LIST",
-    help="Of a library: ring (default), segmented-ring, recursive-doubling, rabenseifner, "
+    help="For a library: ring (default), segmented-ring, recursive-doubling, rabenseifner, "
     "reduce-scatter-allgather, forced by its own switches. For the engine the kind of plan: auto "
     "(default), 2lha, flat, ring, tree.",
 )
@@ -87,7 +87,7 @@ from plink.cli.ssh_options import with_ssh_options
     show_default=True,
     help="Untimed allreduces before them.",
 )
-@with_seed_option("Of the random orders, plink's search and the sequence of launches.")
+@with_seed_option("Seed of the random orders, plink's search and the sequence of launches.")
 @click.option(
     "--time-limit",
     "time_limit_s",

@@ -1,4 +1,4 @@
-"""Arguments that the library's messages name, as the command line spells them."""
+"""What the library's messages name, as the command line spells it: arguments and calls."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import re
 
 import click
 
+from plink.base.errors import NotMeasuredError
+
 # `network=10.0.0.0/16`, `accept_new_host_keys=True`, `rounds=auto`
 _ARGUMENT = re.compile(r"\b([a-z][a-z0-9_]*)=([\w./:-]*\w)")
+
+
+_CALLS = {
+    "plink.algorithms()": "plink order --list-algorithms",
+    "plink.launchers()": "plink order --format LIST",
+}
 
 
 def spelled(text: str, command: click.Command | None) -> str:
@@ -25,7 +33,19 @@ def spelled(text: str, command: click.Command | None) -> str:
             return found[0]
         return option.opts[-1] if option.is_flag else f"{option.opts[-1]} {found[2]}"
 
+    for call, spelling in _CALLS.items():
+        text = text.replace(call, spelling)
     return _ARGUMENT.sub(spell, text)
+
+
+def resuming(error: NotMeasuredError) -> str | None:
+    """The hint of an error with the command that adds what is missing to the cluster's file."""
+    from plink.files.document import argument  # noqa: PLC0415  `--help` does without files
+
+    tool = "" if error.tool is None else f" --tool {error.tool}"
+    plain = "plink probe" if error.tool is None else f"plink probe tool={error.tool}"
+    command = f"plink probe --resume {argument(error.source)}{tool}"
+    return error.hint and error.hint.replace(plain, command, 1)
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:

@@ -76,7 +76,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     "--ranks",
     metavar="N",
     type=click.IntRange(1, 1 << 24),
-    help="How many there are (default: all slots). Of more hosts than are needed, the best are "
+    help="How many there are (default: all slots). Where there are more hosts, the best are "
     "chosen.",
 )
 @click.option(
@@ -185,12 +185,11 @@ def _order(
     from plink.files import order_file  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415
 
-    source = document.label(file)
-    content = document.read_bytes(file)
-    data = document.parse(content, source)
-    if data.get("format") == order_file.FORMAT:
-        return _made_before(order_file.from_json(data, source), request, source), ()
-    cluster = cluster_file.from_json(data, source, document.digest(content))
+    found = document.read(file)
+    if found.format == order_file.FORMAT:
+        order = order_file.from_json(found.data, found.source)
+        return _made_before(order, request, found.source), ()
+    cluster = cluster_file.from_document(found)
     if format_name is not None and request.ranks is None:
         from plink.deploy import launchers  # noqa: PLC0415
         from plink.optimize.orders.slots import with_slots  # noqa: PLC0415

@@ -99,14 +99,13 @@ def _read(file: str, cluster_name: str | None) -> tuple[Cluster, Order | None]:
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import order_file  # noqa: PLC0415
 
-    source = document.label(file)
-    content = document.read_bytes(file)
-    data = document.parse(content, source)
-    if data.get("format") != order_file.FORMAT:
+    found = document.read(file)
+    source = found.source
+    if found.format != order_file.FORMAT:
         if cluster_name is not None:
             raise WrongUseError(f"{source}: is no order file, so --cluster has no use")
-        return cluster_file.from_json(data, source, document.digest(content)), None
-    order = order_file.from_json(data, source)
+        return cluster_file.from_document(found), None
+    order = order_file.from_json(found.data, source)
     if cluster_name is None:
         raise WrongUseError(
             f"{source}: an order file does not hold what was measured",

@@ -134,11 +134,7 @@ def request_of(options: Mapping[str, Any], tool: str, earlier: Cluster | None) -
             options["groups"], earlier, {host.name for host in listed}, listed_in
         )
     wanted = {name: values[name] for name in ("network", "interface", "rounds", "seed")}
-    given = given_to(tool, values)
-    if earlier is None:
-        how = {**wanted, "seed": wanted["seed"] or 0, "options": TOOLS[tool].options(**given)}
-    else:
-        how = vars(resumed(earlier, resume, tool, given, **wanted))
+    how = vars(resumed(earlier, resume or "", tool, given_to(tool, values), **wanted))
     request = ProbeRequest(
         listed,
         made_from,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from plink.base.text import printable
-from plink.cli.stderr import note
+from plink.cli.stderr import fit, note
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -45,7 +44,7 @@ class StageProgress:
     def say(self, text: str) -> None:
         """A line for the user, above the bar."""
         if self._bars is not None:
-            self._bars.console.print(f"note: {printable(text)}", markup=False, highlight=False)
+            self._bars.console.print(f"note: {fit(text)}", markup=False, highlight=False)
         else:
             note(text)
 

@@ -43,7 +43,7 @@ def warn(text: str, hint: str | None = None) -> None:
 
 def note(text: str) -> None:
     """Something that the user should know."""
-    click.echo(f"note: {_fit(text)}", err=True)
+    click.echo(f"note: {fit(text)}", err=True)
 
 
 def console() -> Console:
@@ -78,10 +78,10 @@ def name_some(failures: Sequence[Failure], others: str) -> None:
 
 def _say(kind: str, colour: str, text: str) -> None:
     color = False if os.environ.get("NO_COLOR") else None
-    click.echo(f"{click.style(f'{kind}:', fg=colour)} {_fit(text)}", err=True, color=color)
+    click.echo(f"{click.style(f'{kind}:', fg=colour)} {fit(text)}", err=True, color=color)
 
 
-def _fit(text: str) -> str:
+def fit(text: str) -> str:
     """Fit for a terminal, with options as the running command spells them."""
     context = click.get_current_context(silent=True)
     return printable(text if context is None else spelled(text, context.command))

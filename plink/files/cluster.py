@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from plink.base.errors import WrongUseError
+from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.files import bandwidth as bandwidth_part
 from plink.files import document
 from plink.files import grouping as grouping_part
@@ -14,6 +14,7 @@ from plink.files import groups as groups_part
 from plink.files import routes as routes_part
 from plink.files import rtt as rtt_part
 from plink.files.bandwidth import BandwidthMeasurement
+from plink.files.document import Document
 from plink.files.fields import Fields
 from plink.files.grouping import Grouping
 from plink.files.groups import Group, UplinkMeasurement
@@ -26,8 +27,6 @@ VERSION = 1
 
 # What is measured of pairs of hosts: the member of a cluster that holds it.
 Quantity = Literal["rtt", "bandwidth", "routes"]
-
-_IN_MEMORY = "the cluster"
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class Cluster:
     uplinks: UplinkMeasurement | None = None
     grouping: Grouping | None = None
     file_hash: str | None = field(default=None, compare=False)
-    source: str = field(default=_IN_MEMORY, compare=False)
+    source: str = field(default="the cluster", compare=False)
 
     @property
     def names(self) -> list[str]:
@@ -119,25 +118,23 @@ def measured_bandwidth(cluster: Cluster, source: str | None = None) -> Bandwidth
     return cluster.bandwidth
 
 
-def nothing_measured(source: str) -> WrongUseError:
+def nothing_measured(source: str) -> NotMeasuredError:
     """The error that says that a cluster file, `source`, holds hosts only."""
-    return WrongUseError(
+    return NotMeasuredError(
         f"{source}: holds no round-trip times",
-        f"plink probe --resume {_argument(source)} measures them, plink import takes them from a "
-        "matrix",
+        "plink probe measures them, plink import takes them from a matrix",
+        source=source,
     )
 
 
-def no_bandwidth_measured(source: str) -> WrongUseError:
+def no_bandwidth_measured(source: str) -> NotMeasuredError:
     """The error that says that a cluster file, `source`, holds no bandwidths."""
-    return WrongUseError(
+    return NotMeasuredError(
         f"{source}: holds no bandwidths",
-        f"plink probe --resume {_argument(source)} --tool iperf3 measures them",
+        "plink probe tool=iperf3 measures them",
+        source=source,
+        tool="iperf3",
     )
-
-
-def _argument(source: str) -> str:
-    return "FILE" if source == _IN_MEMORY else document.argument(source)
 
 
 def read(path: str) -> Cluster:
@@ -146,7 +143,7 @@ def read(path: str) -> Cluster:
     Raises:
         WrongUseError: not a cluster file, or one with invalid values.
     """
-    return parse(document.read_bytes(path), document.label(path))
+    return from_document(document.read(path))
 
 
 def write(path: str, cluster: Cluster) -> None:
@@ -156,10 +153,19 @@ def write(path: str, cluster: Cluster) -> None:
 
 def parse(content: bytes, source: str) -> Cluster:
     """The cluster in the JSON text `content`; `source` names it in errors."""
-    return from_json(document.parse(content, source), source, document.digest(content))
+    return from_document(document.loaded(content, source))
 
 
-def from_json(data: Mapping[str, Any], source: str, file_hash: str | None = None) -> Cluster:
+def from_document(found: Document) -> Cluster:
+    """The cluster in a file that was read.
+
+    Raises:
+        WrongUseError: not a cluster file, or one with values that cannot be.
+    """
+    return replace(from_json(found.data, found.source), file_hash=found.file_hash)
+
+
+def from_json(data: Mapping[str, Any], source: str) -> Cluster:
     """The cluster in a JSON object; `source` names the file in errors."""
     document.check_format(data, source, FORMAT, VERSION)
     fields = Fields(data, source)
@@ -181,7 +187,6 @@ def from_json(data: Mapping[str, Any], source: str, file_hash: str | None = None
         groups=groups_part.parse_groups(fields, names),
         uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks),
         grouping=None if grouping is None else grouping_part.parse(grouping, names),
-        file_hash=file_hash,
         source=source,
     )
 

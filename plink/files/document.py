@@ -13,6 +13,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -23,6 +24,44 @@ STANDARD_STREAM = "-"
 _MAX_BYTES = 1 << 30
 _MAX_SHOWN = 40
 _GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A JSON file before anything is made of it.
+
+    Args:
+        source: what messages call it.
+        file_hash: of its content.
+        data: the JSON object in it.
+    """
+
+    source: str
+    file_hash: str
+    data: Mapping[str, Any]
+
+    @property
+    def format(self) -> object:
+        """What it says that it is, which may be anything."""
+        return self.data.get("format")
+
+
+def read(path: str) -> Document:
+    """The JSON object in a file, or on standard input for `-`.
+
+    Raises:
+        WrongUseError: the file cannot be read, or holds no JSON object.
+    """
+    return loaded(read_bytes(path), label(path))
+
+
+def loaded(content: bytes, source: str) -> Document:
+    """The JSON object in `content`; `source` names it in errors.
+
+    Raises:
+        WrongUseError: no JSON object.
+    """
+    return Document(source, digest(content), parse(content, source))
 
 
 def label(path: str) -> str:

@@ -51,7 +51,7 @@ def parse_nics(lines: Sequence[str], source: str) -> tuple[Nic, ...]:
             continue
         nic = _parse(words, f"{source}:{number}")
         if nic.host in nics or nic.address.ip in taken:
-            raise OptionError(f"{source}:{number}: lists a host or an address again", HINT)
+            raise OptionError(f"{source}:{number}: lists a host or an address twice", HINT)
         nics[nic.host] = nic
         taken.add(nic.address.ip)
     return tuple(nics.values())
@@ -69,7 +69,7 @@ def _parse(words: Sequence[str], place: str) -> Nic:
     except ValueError as error:
         raise OptionError(f"{place}: {error}", HINT) from None
     if "/" not in address:
-        raise OptionError(f"{place}: {address} lacks the length of its network's prefix", HINT)
+        raise OptionError(f"{place}: {address} lacks the prefix length of its network", HINT)
     if router is not None and router not in interface.network:
         raise OptionError(f"{place}: the gateway {router} is not in {interface.network}", HINT)
     return Nic(host, device, interface, router)

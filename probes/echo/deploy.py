@@ -43,7 +43,7 @@ def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> 
         Its path there.
 
     Raises:
-        HostError: another processor, or it cannot be put there.
+        HostError: another processor, or it cannot be copied there.
         OptionError: the agent is not installed here.
     """
     if host.facts.architecture != platform.machine():

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 SILENT = "does not answer UDP probes"
 _REASONS = {
     "silent": SILENT,
-    "gave-up": "had given this pair up",
+    "gave-up": "had given up this pair",
     "gone": "is gone",
 }
 

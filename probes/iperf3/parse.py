@@ -78,7 +78,7 @@ def parse_report(output: str) -> Report | Complaint:
     intervals = [_interval(item) for item in told] if isinstance(told, list) else []
     known = [interval for interval in intervals if interval is not None]
     if not known or len(known) < len(intervals) or not _follow(known):
-        return Complaint("gave no report that can be understood")
+        return Complaint("gave no readable report")
     return Report(known, _retransmits(data), _cpu_percent(data))
 
 

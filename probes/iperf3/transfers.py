@@ -143,7 +143,7 @@ class Prepared:
         output = _Output(self._client, self._limit_s)
         report = parse_report("\n".join(output.lines(_MAX_REPORT)))
         if output.is_late or (isinstance(report, Complaint) and _says(report, _SILENT)):
-            raise TransferError("nothing comes through", is_silence=True)
+            raise TransferError("nothing came through", is_silence=True)
         if isinstance(report, Complaint):
             kind = PortTakenError if _says(report, _OCCUPIED) else TransferError
             raise kind(f"iperf3: {report.text}")
@@ -172,7 +172,7 @@ class _Output:
             for line in self._process.lines():
                 size -= len(line)
                 if size < 0:
-                    raise HostError(self._process.host, "sends a report without end")
+                    raise HostError(self._process.host, "sends an endless report")
                 yield line
         finally:
             limit.cancel()

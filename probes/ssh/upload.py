@@ -80,7 +80,7 @@ def upload(session: Session, program: Program, folder: str | None) -> str:
         reason = done.stderr.splitlines()[-1] if done.stderr else f"exit status {done.status}"
         raise HostError(
             session.host,
-            f"{program.name} cannot be put there ({reason})",
+            f"{program.name} cannot be copied there ({reason})",
             "name a folder that programs may run from with remote_cache=DIR",
         )
     return path

@@ -71,7 +71,7 @@ def measure(
     for host in hosts:
         if ipaddress.ip_address(host.address).version != 4:
             raise OptionError(
-                f"the tool trace knows IPv4 only, and {host.name} has the address {host.address}",
+                f"the tool trace supports only IPv4, but {host.name} has address {host.address}",
                 "choose IPv4 addresses with network=NETWORK or interface=NAME",
             )
     with Workers(hosts, options.python) as workers:

@@ -11,6 +11,8 @@ PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 # Without PYTHONDONTWRITEBYTECODE the tests are compiled once and not by every worker of every run,
 # nor the lab by every command.
 unset PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
+# Ninja builds on all processors by itself, make only when told so.
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore
 
 # shellcheck source=scripts/lib/say.sh

@@ -97,7 +97,7 @@ def search_by_bottleneck(
     matrix = checked(distance, layout.hosts)
     require_order(given, layout.hosts)
     known = matrix if is_guess is None else np.where(is_guess, 0.0, matrix)
-    search = _Search(
+    search = _BottleneckSearch(
         form,
         matrix,
         layout,
@@ -116,7 +116,7 @@ def search_by_bottleneck(
     return search.cheapest(slack, (1.0 - _FARTHEST_SHARE) * time_limit_s + left_s)
 
 
-class _Search:
+class _BottleneckSearch:
     """One search: the order whose farthest are nearest so far, and what is proven of it."""
 
     def __init__(

@@ -63,10 +63,10 @@ def misfit(squares: float | Sums, readings: float, noise: float = LEAST_NOISE) -
 
 def best_structure(tree: Dendrogram, noise: float = LEAST_NOISE) -> Structure:
     """The structure of least cost that adding groups, and then leaving some out, leads to."""
-    return _Search(tree, noise).run()
+    return _StructureSearch(tree, noise).run()
 
 
-class _Search:
+class _StructureSearch:
     """Keeps the chosen nodes, and of each the sums over its own readings.
 
     A node's own readings are those below it that are not below a chosen node further down.

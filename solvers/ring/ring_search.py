@@ -70,7 +70,7 @@ def search_ring(
         raise ValueError(f"time_limit_s is {time_limit_s}, expected more than 0")
     if size <= MAX_EXACT_SIZE:
         return _exact(matrix, order)
-    climb = _Climb(matrix, order, seed, time_limit_s, on_progress)
+    climb = _RingSearch(matrix, order, seed, time_limit_s, on_progress)
     try:
         ended_by = climb.run()
     except KeyboardInterrupt:
@@ -123,7 +123,7 @@ def _nearest(matrix: Matrix, count: int) -> list[list[int]]:
     return nearest
 
 
-class _Climb:
+class _RingSearch:
     """One run: a quick ring, the bound and the candidates that come from it, then the search."""
 
     def __init__(

@@ -73,7 +73,7 @@ def solve_ring_of_some(
         if cost <= exact * (1.0 + _RELATIVE_TOLERANCE):
             ring, exact = first, cost
         return OrderSolution(_with_others(ring, given), exact, exact, "exact", 0)
-    climb = _Climb(
+    climb = _SubsetRingSearch(
         distance, layout, first, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
     )
     try:
@@ -102,7 +102,7 @@ def _with_others(ring: Sequence[int], given: Sequence[int]) -> list[int]:
     return [*ring[start:], *ring[:start], *(host for host in given if host not in inside)]
 
 
-class _Climb:
+class _SubsetRingSearch:
     """One search."""
 
     def __init__(

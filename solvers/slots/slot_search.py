@@ -101,7 +101,7 @@ def search_with_slots(
         return solve_ring_of_some(
             matrix, layout, given, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
         )
-    whole = _Whole(form, matrix, layout, list(given))
+    whole = _WholeOrderSearch(form, matrix, layout, list(given))
     return whole.solve(seed, time_limit_s, proof_limit_s, on_progress)
 
 
@@ -117,7 +117,7 @@ def over_hosts(form: Form, layout: RankLayout) -> Form | None:
 
 
 @dataclass(frozen=True)
-class _Whole:
+class _WholeOrderSearch:
     """A search that prices any order as a whole."""
 
     form: Form

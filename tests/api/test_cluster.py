@@ -91,6 +91,19 @@ def test_groups_that_cannot_be_are_refused(groups: dict[str, Any], message: str)
     assert str(caught.value).startswith(message)
 
 
+def test_what_others_measured_becomes_a_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "matrix.csv"
+    path.write_text(",a,b\na,,1.5\nb,2,\n")
+    cluster = plink.Cluster.from_measurements(path, unit="ms")
+    assert cluster.rtt_us is not None
+    assert cluster.rtt_us[0, 1] == 1500.0
+    with pytest.raises(plink.WrongUseError, match="unit is 'weeks', expected ms, ns, s or us"):
+        plink.Cluster.from_measurements(path, unit="weeks")
+    with pytest.raises(plink.WrongUseError, match="row 1, column 1 is empty") as caught:
+        plink.Cluster.from_measurements(path)
+    assert caught.value.hint == "name one of ns, us, ms, s there, or give it as unit=us"
+
+
 def test_what_is_saved_is_read_again(tmp_path: Path) -> None:
     cluster = rack_cluster()
     cluster.save(tmp_path / "cluster.json")

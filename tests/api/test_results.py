@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import pytest
 
 import plink
 from api.clusters import rack_cluster, rack_matrix, rack_names
+from plink.files.cluster import Unreachable
 from support.plink_command import plink_here
 
 
@@ -110,6 +115,25 @@ def test_hosts_without_measurements_are_warned_of() -> None:
     assert said[0].filename == __file__
     with pytest.warns(plink.PlinkWarning, match="1 host with too few measurements"):
         plink.group(cluster)
+
+
+def test_unreachable_hosts_are_warned_of() -> None:
+    cluster = replace(rack_cluster(), unreachable=[Unreachable("n17", "no route to host")])
+    with pytest.warns(plink.PlinkWarning, match="n17 was unreachable and gets no rank"):
+        plink.order(cluster, time_limit_s=0.1)
+    with pytest.warns(plink.PlinkWarning, match="n17 was unreachable and gets no rank"):
+        plink.plan(cluster)
+
+
+def test_an_interrupted_search_has_an_order() -> None:
+    rng = np.random.default_rng(1)
+    names = [f"n{number:03}" for number in range(200)]
+    cluster = plink.Cluster.from_matrix(names, rng.uniform(20.0, 40.0, (200, 200)))
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.warns(plink.PlinkWarning, match="interrupted: the best order so far"):
+        order = plink.order(cluster, time_limit_s=60)
+    assert order.solver.ended_by == "interrupt"
+    assert sorted(order.names) == names
 
 
 def test_a_plan_follows_the_network(tmp_path: Path) -> None:

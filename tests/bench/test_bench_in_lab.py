@@ -271,7 +271,7 @@ def test_a_silent_host_is_named(lab: Lab, pair: Path) -> None:
         (["--client", "openmpi", "--mpirun", "sh"], "not Open MPI's"),
         (
             ["--client", "mpich", "--remote-cache", "/dev/null/x"],
-            "mpi_allreduce cannot be put there",
+            "mpi_allreduce cannot be copied there",
         ),
         (["--orders", "file:/nowhere"], "/nowhere: cannot be read"),
     ],

@@ -5,7 +5,9 @@ from __future__ import annotations
 import click
 import pytest
 
-from plink.cli.flags import spelled
+from plink.base.errors import NotMeasuredError
+from plink.cli.flags import resuming, spelled
+from plink.files.cluster import no_bandwidth_measured, nothing_measured
 from support.plink_command import plink_here
 
 
@@ -47,3 +49,21 @@ def test_an_error_names_the_option_of_its_command() -> None:
     done = plink_here("probe", "/nowhere", "-o", "network=x.json", "--tool", "echo")
     assert done.code == 2
     assert "/nowhere" in done.stderr
+
+
+def test_calls_are_spelled_as_commands() -> None:
+    assert spelled("plink.algorithms() names them all", command) == (
+        "plink order --list-algorithms names them all"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (nothing_measured("my file.json"), "plink probe --resume 'my file.json' measures them, "),
+        (no_bandwidth_measured("c.json"), "plink probe --resume c.json --tool iperf3 measures"),
+        (no_bandwidth_measured("standard input"), "plink probe --resume FILE --tool iperf3 "),
+    ],
+)
+def test_what_is_missing_is_measured_into_the_same_file(error: NotMeasuredError, hint: str) -> None:
+    assert (resuming(error) or "").startswith(hint)

@@ -126,9 +126,9 @@ def test_a_host_without_a_usable_iperf3_costs_its_own_pairs(
         ("echo hello", "iperf3: said hello"),
         ("kill -9 $$", "iperf3: said"),
         ('echo \'{"error": "broken"}\'', "iperf3: broken"),
-        ('echo \'{"error": "unable to connect: Connection timed out"}\'', "no data come through"),
-        ("exec sleep 30", "no data come through"),
-        ("yes | head -c 3000000", "h1: sends a report without end"),
+        ('echo \'{"error": "unable to connect: Connection timed out"}\'', "no data came through"),
+        ("exec sleep 30", "no data came through"),
+        ("yes | head -c 3000000", "h1: sends an endless report"),
     ],
 )
 def test_a_client_that_misbehaves(

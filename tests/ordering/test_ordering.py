@@ -10,6 +10,7 @@ import pytest
 
 import ring_instances
 from ordering.clusters import cluster_of, racks
+from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster, Host
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import doubt
@@ -83,6 +84,27 @@ def test_racks_under_noise_are_not_doubted(noise_us):
     order = find_order(cluster_of(measured + noise), OrderRequest(seed=0, time_limit_s=1))
     assert order.confirmed_gain is not None
     assert doubt(order) is None
+
+
+def test_a_percentile_stands_for_a_pair_where_it_is_asked_for():
+    cluster, _ = racks([4, 4])
+    assert cluster.rtt is not None
+    flat = np.where(np.isnan(cluster.rtt.rtt_us[10.0]), np.nan, 7.0)
+    both = replace(cluster, rtt=replace(cluster.rtt, rtt_us={**cluster.rtt.rtt_us, 50.0: flat}))
+    order = find_order(both, OrderRequest(percentile=50.0, time_limit_s=0.2))
+    assert order.cost_us == pytest.approx(8 * 7.0)
+    assert order.solver.options["reading"] == "p50"
+    with pytest.raises(WrongUseError, match=r"the cluster: .*99"):
+        find_order(both, OrderRequest(percentile=99.0))
+
+
+def test_a_cluster_without_readings_is_called_by_its_file():
+    hosts = [Host("a", "10.0.0.1"), Host("b", "10.0.0.2")]
+    with pytest.raises(WrongUseError, match=r"c\.json: holds no round-trip times"):
+        find_order(Cluster(hosts, source="c.json"))
+    with pytest.raises(WrongUseError, match="the cluster: holds no") as refused:
+        find_order(Cluster(hosts))
+    assert "--resume FILE" in str(refused.value.hint)
 
 
 def test_one_measurement_confirms_nothing_and_casts_no_doubt():

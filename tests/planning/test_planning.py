@@ -206,3 +206,9 @@ def test_the_level_of_groups_is_the_one_that_is_predicted_to_be_quickest(uplink_
     if uplink_gbit_s == 0.1 and size_bytes == S:
         assert times[2] > 1.5 * times[8]
         assert len(found.plan.groups) == 8
+
+
+def test_a_plan_names_the_file_that_its_cluster_was_read_from():
+    read = replace(rack_cluster([2, 2]), file_hash="sha256:0")
+    assert find_plan(read).plan.made_from == "sha256:0"
+    assert find_plan(replace(read, file_hash=None)).plan.made_from is None

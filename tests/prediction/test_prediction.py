@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from plink.base.errors import WrongUseError
 from plink.model.network import network_of
-from plink.optimize.prediction import Predictor, known_distances
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
+from plink.optimize.prediction import Predictor, forecast, known_distances
 from prediction.clusters import rack_cluster
 from solvers.collectives.registry import find
 
@@ -33,3 +36,24 @@ def test_without_rates_there_are_latencies_only():
     cost = predictor("gloo-ring", rack_cluster(2, 2, has_uplinks=False)).cost(range(4))
     assert cost.time_s is None
     assert cost.latency_us == 200.0
+
+
+def test_an_order_is_predicted_with_every_rank_on_its_host():
+    cluster = rack_cluster(2, 2)
+    order = find_order(cluster, OrderRequest(objective="latency", time_limit_s=0.1))
+    found = forecast(cluster, order, 1_000_000, algorithms=["ring", "bcube"])
+    assert [row.algorithm for row in found.rows] == ["ring", "bcube"]
+    assert found.rows[0].order is not None
+    assert found.rows[0].order.latency_us == pytest.approx(order.cost_us)
+    assert found.source == cluster.source
+
+
+def test_an_order_of_other_hosts_and_unknown_algorithms_are_refused():
+    cluster = rack_cluster(2, 2)
+    order = find_order(rack_cluster(2, 3), OrderRequest(time_limit_s=0.1))
+    with pytest.raises(WrongUseError, match=r"^o: h\d+ is not a host of the cluster$"):
+        forecast(cluster, order, 1_000_000, source="o")
+    with pytest.raises(WrongUseError, match="there is no algorithm 'rign'"):
+        forecast(cluster, None, 1_000_000, algorithms=["rign"])
+    with pytest.raises(WrongUseError, match="bcube needs a power of 4"):
+        forecast(rack_cluster(2, 3), None, 1_000_000, algorithms=["bcube"])

@@ -236,7 +236,7 @@ def test_a_folder_that_cannot_hold_the_agent(
     finally:
         ssh(lab, bad, f"umount {folder}")
     assert done.code == 3
-    assert f"warning: {bad}: plink-echo-agent cannot be put there" in done.stderr
+    assert f"warning: {bad}: plink-echo-agent cannot be copied there" in done.stderr
     assert reason in done.stderr
     assert measured(out) == pairs_among(others)
     assert [path.name.startswith("plink-echo-agent-") for path in folder.iterdir()] == [True]

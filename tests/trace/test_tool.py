@@ -68,5 +68,5 @@ def test_a_killed_worker_costs_what_it_still_had_to_trace() -> None:
 def test_ipv6_is_refused_in_words() -> None:
     with loopback_hosts(HEALTHY, HEALTHY) as hosts:
         sixth = [ReachedHost(**{**vars(host), "address": "fd00::1"}) for host in hosts]
-        with pytest.raises(OptionError, match=r"IPv4 only, and h0 has the address fd00::1"):
+        with pytest.raises(OptionError, match=r"only IPv4, but h0 has address fd00::1"):
             trace_between(sixth)

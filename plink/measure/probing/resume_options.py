@@ -30,7 +30,7 @@ class Resumed:
 
 
 def resumed(
-    earlier: Cluster,
+    earlier: Cluster | None,
     source: str,
     tool: str,
     given: Mapping[str, Any],
@@ -40,10 +40,10 @@ def resumed(
     rounds: int | None = None,
     seed: int | None = None,
 ) -> Resumed:
-    """How to go on with an earlier measurement, so that the readings compare.
+    """How to go on with an earlier measurement, so that the readings compare, or how to begin.
 
     Args:
-        earlier: the cluster that was measured.
+        earlier: the cluster that was measured; None to begin.
         source: what errors call its file.
         tool: that is to measure.
         given: the fields of the tool's options that are asked for.
@@ -53,6 +53,8 @@ def resumed(
         WrongUseError: it was measured in another way.
     """
     options = TOOLS[tool].options
+    if earlier is None:
+        return Resumed(options(**given), network, interface, rounds, seed or 0)
     before = _before(earlier, source, tool)
     if isinstance(before, RttMeasurement):
         given = {"percentile": before.reading, **given}

@@ -238,7 +238,7 @@ def _notes(denoised: Denoised, method: str, discovery: Discovery) -> list[str]:
     if discovery.is_too_sparse:
         notes.append(
             "there are groups, but too few pairs were measured to say which hosts they have: "
-            "plink probe --resume measures more pairs"
+            "measure more pairs"
         )
     if not denoised.is_time:
         notes.append("no round-trip times are known: hosts were grouped by bandwidth")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plink.model.distance import Limits
 from plink.model.gaps import Range, time_bound_us, time_range_s, without_bound
-from plink.optimize.orders.latency import Found, LatencyObjective
+from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from plink.optimize.orders.request import OnProgress
 from solvers.collectives.form import RingForm
 from solvers.collectives.table import PeerTable
@@ -85,13 +85,13 @@ class ContentionObjective:
         seed: int,
         time_limit_s: float,
         on_progress: OnProgress | None = None,
-    ) -> Found:
+    ) -> FoundOrder:
         """The quickest order found, among several the one whose latencies sum up to least."""
         near_s = _LATENCY_SHARE * time_limit_s
         near = self.by_latency.solve(given, seed=seed, time_limit_s=near_s)
         if near.ended_by == "interrupt":
             order = min(given, near.order, key=self.cost_us)
-            return Found(order, self.cost_us(order), 0.0, _SEARCH, near.steps, near.ended_by)
+            return FoundOrder(order, self.cost_us(order), 0.0, _SEARCH, near.steps, near.ended_by)
         left_s = (1.0 - _LATENCY_SHARE) * time_limit_s
         starts = [list(given), list(near.order)]
         position_of = self._position_of()
@@ -107,7 +107,7 @@ class ContentionObjective:
             tie_break_distance=self.by_latency.matrix_us,
             on_progress=None if on_progress is None else _in_us(self._telling(on_progress)),
         )
-        return Found(
+        return FoundOrder(
             found.order,
             self.cost_us(found.order),
             self._bound_us(found, position_of),
@@ -144,7 +144,7 @@ class ContentionObjective:
         seed: int,
         time_limit_s: float,
         on_progress: OnProgress | None,
-    ) -> Found:
+    ) -> FoundOrder:
         """Annealing in which every order's time is predicted anew; no bound is known."""
 
         def search_places(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
@@ -166,7 +166,7 @@ class ContentionObjective:
             start = by_places(self.layout, begins, self.cost_us, search_places)
         except KeyboardInterrupt:
             order = min(begins, key=self.cost_us)
-            return Found(order, self.cost_us(order), 0.0, _SEARCH, 0, "interrupt")
+            return FoundOrder(order, self.cost_us(order), 0.0, _SEARCH, 0, "interrupt")
         order, steps, ended_by = anneal_order(
             self.cost_us,
             start,
@@ -175,7 +175,7 @@ class ContentionObjective:
             time_limit_s=(1.0 - _PLACES_SHARE) * time_limit_s,
             on_progress=on_progress,
         )
-        return Found(order, self.cost_us(order), 0.0, _SEARCH, steps, ended_by)
+        return FoundOrder(order, self.cost_us(order), 0.0, _SEARCH, steps, ended_by)
 
 
 def _in_us(on_progress: OnProgress) -> Callable[[ContentionProgress], None]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.optimize.orders.contention import ContentionObjective
-from plink.optimize.orders.latency import Found, LatencyObjective
+from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from solvers.collectives.form import RingForm
 from solvers.orders.latency_search import search_by_latency
 from solvers.slots.anneal import anneal_order
@@ -42,11 +42,11 @@ def check_size(layout: RankLayout) -> None:
 
 def apart(
     objective: LatencyObjective | ContentionObjective,
-    adjacent: Found,
+    adjacent: FoundOrder,
     *,
     seed: int,
     time_limit_s: float,
-) -> tuple[Found, list[int]]:
+) -> tuple[FoundOrder, list[int]]:
     """A cheaper placement of ranks on slots, if there is one, with the bound of all placements.
 
     Args:
@@ -89,7 +89,7 @@ def _slots_in_order(layout: RankLayout, order: Sequence[int]) -> list[int]:
 
 def _by_latency(
     objective: LatencyObjective, order: Sequence[int], seed: int, time_limit_s: float
-) -> Found:
+) -> FoundOrder:
     layout = objective.layout
     if isinstance(objective.form, RingForm):
         raise TypeError("a ring's ranks are adjacent")
@@ -108,12 +108,12 @@ def _by_latency(
     if limits is not None:
         # What the search proves is of distances that were filled in.
         bound = slots_bound(objective.form, limits.lowest_us, layout, proof_s)
-    return Found(found.order, found.cost, bound, "annealing", found.steps, found.ended_by)
+    return FoundOrder(found.order, found.cost, bound, "annealing", found.steps, found.ended_by)
 
 
 def _by_time(
     objective: ContentionObjective, order: Sequence[int], seed: int, time_limit_s: float
-) -> Found:
+) -> FoundOrder:
     layout = objective.layout
     host_of = _host_of_slot(layout)
 
@@ -127,4 +127,4 @@ def _by_time(
         seed=seed,
         time_limit_s=time_limit_s,
     )
-    return Found(slots, price(slots), 0.0, "contention-annealing", steps, ended_by)
+    return FoundOrder(slots, price(slots), 0.0, "contention-annealing", steps, ended_by)

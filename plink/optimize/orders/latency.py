@@ -27,7 +27,7 @@ _RELATIVE_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundOrder:
     """An order, and how it was found (`plink.files.order`).
 
     Args:
@@ -79,7 +79,7 @@ class LatencyObjective:
         seed: int,
         time_limit_s: float,
         on_progress: OnProgress | None = None,
-    ) -> Found:
+    ) -> FoundOrder:
         """The cheapest order found."""
         if self.limits is not None:
             return self._solve_with_gaps(given, self.limits, seed, time_limit_s, on_progress)
@@ -96,7 +96,7 @@ class LatencyObjective:
             proof_limit_s=proof_s,
             on_progress=on_progress,
         )
-        return Found(
+        return FoundOrder(
             found.order,
             found.cost,
             found.lower_bound,
@@ -112,7 +112,7 @@ class LatencyObjective:
         seed: int,
         time_limit_s: float,
         on_progress: OnProgress | None,
-    ) -> Found:
+    ) -> FoundOrder:
         """The cheapest order on distances as they were filled in, with a bound of the true ones."""
         proof_s = _PROOF_SHARE * time_limit_s
         as_filled = replace(self, limits=None)
@@ -134,7 +134,9 @@ class LatencyObjective:
             return "annealing"
         return "dynamic-programming" if ended_by == "exact" else "lin-kernighan"
 
-    def prove(self, found: Found, time_limit_s: float, engine: Engine) -> tuple[Found, Proof]:
+    def prove(
+        self, found: FoundOrder, time_limit_s: float, engine: Engine
+    ) -> tuple[FoundOrder, Proof]:
         """Let an exact engine look for something strictly cheaper.
 
         Where pairs were not measured, half of the time goes into that, on distances as they were
@@ -170,7 +172,7 @@ class LatencyObjective:
         return better, Proof(engine, verdict.outcome, round(verdict.seconds, 3))
 
     def _told_of_gaps(
-        self, limits: Limits, found: Found, as_filled: Verdict, below: Verdict
+        self, limits: Limits, found: FoundOrder, as_filled: Verdict, below: Verdict
     ) -> Verdict:
         """What an engine's two verdicts, on distances as filled and at their lowest, prove."""
         placement = self.layout.placement(as_filled.order)

@@ -17,7 +17,7 @@ from plink.model.network import network_of
 from plink.optimize.orders.by_bandwidth import is_by_bandwidth, order_by_bandwidth
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.interleave import apart, check_size
-from plink.optimize.orders.latency import Found, LatencyObjective
+from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from plink.optimize.orders.request import RANDOM_ORDERS, OnProgress, OrderRequest
 from plink.optimize.orders.slots import algorithm_for, layout_of, peers_of, placed_on, with_slots
 from solvers.collectives.algorithm import Algorithm
@@ -118,7 +118,7 @@ class _Answer:
         confirmed_gain, proof: as an order has them.
     """
 
-    found: Found
+    found: FoundOrder
     placement: list[int]
     peers: Sequence[int]
     confirmed_gain: float | None

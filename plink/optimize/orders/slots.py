@@ -17,7 +17,7 @@ from solvers.slots.layout import RankLayout
 # On a host.
 MAX_SLOTS = 65536
 
-ALL_ALGORITHMS = "plink order --list-algorithms, or plink.algorithms(), names them all"
+ALL_ALGORITHMS = "plink.algorithms() names them all"
 
 
 def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:

@@ -164,46 +164,44 @@ def _history(logs: Sequence[tuple[str, bytes]]) -> History:
 
 
 def _subject(contents: Sequence[tuple[str, bytes]]) -> Subject:
-    clusters: list[tuple[str, Cluster, str]] = []
+    clusters: list[Cluster] = []
     orders: list[NamedOrder] = []
     for source, content in contents:
-        data = document.parse(content, source)
-        found = data.get("format")
-        if found == cluster_file.FORMAT:
-            cluster = cluster_file.from_json(data, source)
-            clusters.append((source, cluster, document.digest(content)))
-        elif found == order_file.FORMAT:
-            orders.append(NamedOrder(source, order_file.from_json(data, source)))
+        found = document.loaded(content, source)
+        if found.format == cluster_file.FORMAT:
+            clusters.append(cluster_file.from_document(found))
+        elif found.format == order_file.FORMAT:
+            orders.append(NamedOrder(source, order_file.from_json(found.data, source)))
         else:
-            kind = (
-                f"a {document.brief(found)} file" if isinstance(found, str) else "not a plink file"
-            )
+            is_named = isinstance(found.format, str)
+            kind = f"a {document.brief(found.format)} file" if is_named else "not a plink file"
             raise WrongUseError(
                 f"{source}: is {kind}",
                 "plink report takes cluster and order files, or logs of plink autotune",
             )
     if len(clusters) > 1:
         raise WrongUseError(
-            f"{clusters[0][0]} and {clusters[1][0]} are both cluster files",
+            f"{clusters[0].source} and {clusters[1].source} are both cluster files",
             "a report shows one cluster",
         )
     if not clusters:
         _check_same(orders)
         return Subject(None, None, orders)
-    source, cluster, digest = clusters[0]
+    cluster = clusters[0]
     for named in orders:
-        _check_made_from(named, cluster, source, digest)
-    return Subject(cluster, source, orders)
+        _check_made_from(named, cluster)
+    return Subject(cluster, cluster.source, orders)
 
 
-def _check_made_from(named: NamedOrder, cluster: Cluster, source: str, digest: str) -> None:
-    if named.order.made_from == digest and sorted(named.order.given) == sorted(cluster.names):
+def _check_made_from(named: NamedOrder, cluster: Cluster) -> None:
+    is_same = named.order.made_from == cluster.file_hash
+    if is_same and sorted(named.order.given) == sorted(cluster.names):
         return
-    file = document.argument(source)
+    file = document.argument(cluster.source)
     algorithm = named.order.algorithm
     ranks = f" --ranks {named.order.ranks}" if named.order.unused else ""
     raise WrongUseError(
-        f"{named.source} was not made from {source} as it is now",
+        f"{named.source} was not made from {cluster.source} as it is now",
         f"plink order {file} --algo {algorithm}{ranks} -o {document.argument(named.source)} "
         "makes it again",
     )

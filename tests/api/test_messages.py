@@ -1,0 +1,84 @@
+"""What the library says names no flags of the command line: `plink.cli` adds those."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+_FLAG = re.compile(r"(?<![\w-])--[a-z]")
+
+# Folders whose texts are the command line's: its options, the pages that commands print, and what
+# only a command does.
+OF_COMMANDS = ("plink/cli/", "plink/show/", "plink/bench/", "plink/autotune/daemon/")
+
+# Flags of other programs, which plink tells of or runs.
+OF_OTHERS = (
+    "plink/deploy/launchers/",
+    "plink/deploy/remote/launcher.py",
+    "plink/deploy/verify.py",
+    "probes/fping/pings.py",
+    "probes/iperf3/commands.py",
+    "probes/ssh/upload.py",
+)
+
+
+def packages() -> Iterator[Path]:
+    for name in ("plink", "probes", "solvers"):
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        yield Path(spec.origin).parent
+
+
+def flags_in(source: str) -> list[tuple[int, str]]:
+    """The texts of a module with a flag in them, but for its docstrings: line and text."""
+    tree = ast.parse(source)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in docstrings
+        and _FLAG.search(node.value)
+    ]
+
+
+def named_in(left_out: tuple[str, ...]) -> list[str]:
+    """Where a text outside these folders and files names a flag."""
+    return [
+        f"{place}:{line}: {text}"
+        for package in packages()
+        for module in sorted(package.rglob("*.py"))
+        if not (place := module.relative_to(package.parent).as_posix()).startswith(left_out)
+        for line, text in flags_in(module.read_text(encoding="utf-8"))
+    ]
+
+
+def test_the_library_names_no_flags() -> None:
+    assert named_in((*OF_COMMANDS, *OF_OTHERS)) == []
+
+
+def test_launchers_flags_are_not_plinks() -> None:
+    options = {"--algo", "--format", "--resume", "--slots", "--tool", "--groups", "--interleave"}
+    texts = named_in(OF_COMMANDS)
+    assert [text for text in texts if options & set(text.split())] == []
+
+
+def test_a_flag_in_a_text_is_found() -> None:
+    source = '''"""About --this."""
+def say(name):
+    """Not --that."""
+    # nor --those
+    raise ValueError(f"leave out {name}", "give --slots")
+USAGE = "a--b -c ---"
+'''
+    assert flags_in(source) == [(5, "give --slots")]
