@@ -156,7 +156,7 @@ def probe(
         raise PlinkError(f"no {what} could be measured", reason)
     for text in _gaps(cluster, failures):
         warn(text)
-    for doubt in () if isinstance(found, UplinkResult) else found.doubts:
+    for doubt in () if isinstance(found, UplinkResult) else found.warnings:
         warn(doubt)
     return cluster
 

@@ -25,7 +25,7 @@ def read(path: PathName) -> Any:
         path: of the file; what ends in `.gz` is unpacked.
 
     Raises:
-        WrongUseError: it is none of them, not there, or holds values that cannot be.
+        WrongUseError: it is not one of them, not there, or holds values that cannot be.
     """
     found = document.read(os.fspath(path))
     data, source, kind = found.data, found.source, found.format

@@ -85,7 +85,7 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, size_bytes: int) -> 
     Raises:
         WrongUseError: no plan file, or a plan for other hosts or ranks than the bench's.
     """
-    plan, _ = plan_file.read(path)
+    plan = plan_file.read(path)
     hosts = _hosts_of(plan, path, cluster, slots)
     known = network_of(_grouped(cluster, plan.groups))
     predicted_s = time_s(plan.forest, hosts, known.network, size_bytes)

@@ -192,7 +192,7 @@ def _dots(name: str, points: Sequence[Point], colour: str, scale: _Scale) -> lis
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Of an axis, as powers of ten, with room at both."""
+    """The ends of an axis, as powers of ten, with room at both."""
     low, high = math.log10(min(values)), math.log10(max(values))
     room = max(0.05 * (high - low), 0.15)
     return low - room, high + room

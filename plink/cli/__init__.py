@@ -117,7 +117,10 @@ def run(arguments: list[str] | None = None) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        print_error(_usage(error))
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):
+            click.echo(error.format_message(), err=True)
+        else:
+            print_error(_usage(error))
         return error.exit_code
     except (PlinkError, ProbesError) as error:
         as_plinks = error if isinstance(error, PlinkError) else translated(error)

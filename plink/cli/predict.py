@@ -103,7 +103,7 @@ def _read(file: str, cluster_name: str | None) -> tuple[Cluster, Order | None]:
     source = found.source
     if found.format != order_file.FORMAT:
         if cluster_name is not None:
-            raise WrongUseError(f"{source}: is no order file, so --cluster has no use")
+            raise WrongUseError(f"{source}: is not an order file, so --cluster has no use")
         return cluster_file.from_document(found), None
     order = order_file.from_json(found.data, source)
     if cluster_name is None:

@@ -39,7 +39,7 @@ def listening(address: str, port: int, congestion_control: str | None) -> socket
     try:
         version = ipaddress.ip_address(address).version
     except ValueError:
-        raise WrongUseError(f"{address} is no numeric address") from None
+        raise WrongUseError(f"{address} is not a numeric address") from None
     listener = socket.socket(socket.AF_INET if version == 4 else socket.AF_INET6)
     if congestion_control is not None:
         try:

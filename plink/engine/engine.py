@@ -42,7 +42,7 @@ class Engine:
         options: how.
 
     Raises:
-        WrongUseError: the forest is none for these ranks, or an option cannot be.
+        WrongUseError: the forest does not fit these ranks, or an option cannot be.
         EngineError: the ranks could not be connected; it names whose fault that is.
     """
 
@@ -98,7 +98,7 @@ class Engine:
         return Work(work, self)
 
     def _post(self, array: Any, op: str, dtype: str | None) -> core.Work:
-        """Of what lends no plain memory, or is not right."""
+        """Post an array that lends no plain memory, or say what is wrong with it."""
         items, native_dtype = _shape_of(array, dtype)
         if op not in _OPS:
             raise WrongUseError(f"no operation is called {op}", f"there are {', '.join(_OPS)}")
@@ -122,7 +122,7 @@ class Engine:
         """Check a plan, in any thread, before it is installed: of 1,000 ranks that takes a while.
 
         Raises:
-            WrongUseError: the forest is none for these ranks.
+            WrongUseError: the forest does not fit these ranks.
         """
         return _prepared(forest, self.ranks)
 
@@ -131,7 +131,7 @@ class Engine:
         it begins that collective. No connection is made for it: all ranks are connected.
 
         Raises:
-            WrongUseError: that collective has begun, or the forest is none for these ranks.
+            WrongUseError: that collective has begun, or the forest does not fit these ranks.
             EngineError: the engine has failed.
         """
         prepared = forest if isinstance(forest, Prepared) else self.prepare(forest)

@@ -22,7 +22,7 @@ def native(forest: Forest) -> core.Forest:
     """The same, checked.
 
     Raises:
-        WrongUseError: a tree is none, or two trees of a route have different roots.
+        WrongUseError: a tree is not one, or two trees of a route have different roots.
     """
     reduce, broadcast = (
         np.ascontiguousarray(parents, dtype=np.int32)

@@ -53,7 +53,7 @@ class PeerStatistics:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of one rank.
+    """What one rank has sent and received.
 
     Args:
         collectives: how many were posted.

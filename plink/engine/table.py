@@ -64,7 +64,7 @@ def parse_table(content: bytes, ranks: int) -> Table:
     """The table that rank 0 put into the store for `ranks` ranks.
 
     Raises:
-        EngineError: it is none, or one for another number of ranks.
+        EngineError: it is not a table, or one for another number of ranks.
     """
     try:
         return _table(json.loads(content), ranks)

@@ -25,7 +25,7 @@ class Work:
 
     @property
     def number(self) -> int:
-        """Of the collective: 0 for the engine's first."""
+        """The collective's number: 0 for the engine's first."""
         return self._native.number
 
     def done(self) -> bool:

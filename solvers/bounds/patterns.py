@@ -101,7 +101,7 @@ class Pattern:
         """(N+1,) by m: at least as many as any m ranks have pairs among them.
 
         The rounds that are digits of the same number are a union of Hamming graphs, in which the
-        first m ranks have the most (Harper 1964 for base 2, Lindsey 1964). Of any other round, m
+        first m ranks have the most (Harper 1964 for base 2, Lindsey 1964). In any other round, m
         ranks have at most half the sum of the m greatest degrees.
         """
         size = np.arange(self.ranks + 1)

@@ -17,7 +17,7 @@ def constrained_kmeans(
 
     k-means++ chooses the first centres (Arthur and Vassilvitskii 2007; scikit-learn's); each round
     assigns hosts to centres at the least sum of squared distances that the minimum size allows
-    (Bradley, Bennett and Demiriz 2000), exactly. Of several runs the one whose sizes differ least
+    (Bradley, Bennett and Demiriz 2000), exactly. The run whose sizes differ least
     is kept, and the tightest among equals, where the paper draws one.
 
     Args:

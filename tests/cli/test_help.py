@@ -57,6 +57,14 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     }
 
 
+def test_plink_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("Usage: plink ")
+    assert "\n  -h, --help " in err
+
+
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     listed = capsys.readouterr().out

@@ -119,8 +119,8 @@ def test_a_server_that_is_not_there(redis: Any) -> None:
 
 def test_what_cannot_be(redis: Any) -> None:
     for url, job, keep_s, sentence in [
-        ("http://10.0.0.1", "job", 1.0, r"http://10.0.0.1 is no URL of a Redis server"),
-        ("10.0.0.1", "job", 1.0, "what was given is no URL of a Redis server"),
+        ("http://10.0.0.1", "job", 1.0, r"http://10.0.0.1 is not the URL of a Redis server"),
+        ("10.0.0.1", "job", 1.0, "what was given is not the URL of a Redis server"),
         ("redis://10.0.0.1", "", 1.0, "needs a name of its own"),
         ("redis://10.0.0.1", "job", 0.0, "keep_s is 0.0, not between 1"),
     ]:

@@ -302,7 +302,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         ({"workers": 0}, "an engine has 1 to 64 workers, not 0"),
         ({"chunk_bytes": 0}, "a chunk has at least one byte, not 0"),
         ({"stall_timeout_s": 0.0}, "stall_timeout_s is 0.0, not between 0 and a million seconds"),
-        ({"addresses": ("here",)}, "here is no numeric address"),
+        ({"addresses": ("here",)}, "here is not a numeric address"),
         ({"congestion_control": "none"}, "no TCP congestion control none here"),
     ],
 )
@@ -319,7 +319,7 @@ FORESTS = [
     (Forest(np.ones(1), np.zeros((1, 2), np.int32), np.zeros((1, 2), np.int32)), "has no root"),
     (Forest(np.ones(1), np.array([[1, 0]]), np.array([[-1, 0]])), "has no root"),
     (Forest(np.ones(1), np.array([[-1, -1]]), np.array([[-1, 0]])), "has two roots"),
-    (Forest(np.ones(1), np.array([[-1, 5]]), np.array([[-1, 0]])), "a parent that is no rank"),
+    (Forest(np.ones(1), np.array([[-1, 5]]), np.array([[-1, 0]])), "a parent that is not a rank"),
     (Forest(np.ones(1), np.array([[-1, 0]]), np.array([[1, -1]])), "have different roots"),
     (Forest(np.zeros(1), np.array([[-1, 0]]), np.array([[-1, 0]])), "no positive, finite sum"),
     (Forest(-np.ones(1), np.array([[-1, 0]]), np.array([[-1, 0]])), "negative or not finite"),

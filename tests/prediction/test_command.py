@@ -94,7 +94,7 @@ def test_another_cluster_file_is_noted(
     ("arguments", "said"),
     [
         (["{order}", "--size", "1MB"], "hint: name the cluster file that it was made from"),
-        (["{cluster}", "--size", "1MB", "--cluster", "{cluster}"], "is no order file"),
+        (["{cluster}", "--size", "1MB", "--cluster", "{cluster}"], "is not an order file"),
         (["{cluster}", "--size", "1"], ""),
         (["{cluster}", "--size", "x"], "is not a size"),
         (["{cluster}", "--size", "1MB", "--algo", "rign"], "there is no algorithm 'rign'"),

@@ -130,8 +130,8 @@ void Connection::read_socket(Staging& staging, const Flight& flight) {
         const std::size_t used = feed(room, kept + got, flight);
         rest_.assign(room + used, room + kept + got);
     }
-    // Less than asked for is all there was; the next byte raises a new event. Of a peer that has
-    // hung up no event comes any more, so the end must be read.
+    // Less than asked for is all there was; the next byte raises a new event. A peer that
+    // has hung up raises no more events, so the end must be read.
     if (got < asked && !is_hung_up) is_readable = false;
 }
 

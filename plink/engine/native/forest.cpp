@@ -20,7 +20,7 @@ int checked_root(const std::int32_t* parent, int ranks, const std::string& what)
             if (root >= 0) throw std::invalid_argument(what + " has two roots");
             root = rank;
         } else if (parent[rank] < 0 || parent[rank] >= ranks) {
-            throw std::invalid_argument(what + " has a parent that is no rank");
+            throw std::invalid_argument(what + " has a parent that is not a rank");
         }
     }
     if (root < 0) throw std::invalid_argument(what + " has no root");

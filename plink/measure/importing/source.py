@@ -33,7 +33,7 @@ def import_measurement(
         size: bytes of the messages whose bandwidth counts; None for the greatest of any size.
 
     Raises:
-        WrongUseError: it is none of these.
+        WrongUseError: it is not one of these.
     """
     for is_log, read in _LOGS:
         if is_log(content):

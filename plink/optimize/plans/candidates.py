@@ -44,7 +44,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Refused:
-    """A kind that there is no plan of, and why."""
+    """A kind without a plan, and why."""
 
     kind: str
     reason: str
@@ -147,8 +147,8 @@ def candidate(
 def best(candidates: Sequence[Candidate]) -> Choice:
     """The quickest.
 
-    Of several that are predicted to be about as quick, the one that sends least between groups,
-    where others may have traffic too, and of those the one with the fewest rounds.
+    Where several are predicted to be about as quick, it is the one that sends least between groups,
+    where others may have traffic too, and among those the one with the fewest rounds.
     """
     quickest = min(candidates, key=lambda candidate: candidate.time_s)
     equal = [each for each in candidates if each.time_s <= quickest.time_s * (1.0 + _EQUAL)]

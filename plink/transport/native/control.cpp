@@ -45,7 +45,7 @@ std::vector<Message> MessageReader::feed(const char* bytes, std::size_t size) {
         const auto length = get<std::uint16_t>(header + 2);
         if (header[0] < 1 || header[0] > 3 || header[1] > static_cast<int>(Cause::kStalled) ||
             length > kMostTextBytes) {
-            throw std::runtime_error("it sent a control message that is none");
+            throw std::runtime_error("it sent an unknown control message");
         }
         if (rest_.size() - used < kHeaderBytes + length) break;
         messages.push_back({static_cast<Message::Kind>(header[0]), get<std::uint64_t>(header + 4),
