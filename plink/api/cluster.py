@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.api.arguments import chosen, number, size_bytes, whole
-from plink.api.objects import PathName, upgraded
+from plink.api.objects import PathName, page, upgraded
 from plink.base.errors import WrongUseError
 from plink.base.text import counted, named
 from plink.files import cluster as cluster_file
@@ -174,6 +174,22 @@ class Cluster(cluster_file.Cluster):
         if self.uplinks is not None:
             parts.append(counted(len(self.uplinks.uplinks), "uplink"))
         return f"<plink.Cluster: {', '.join(parts)}; {named(self.names)}>"
+
+    def __str__(self) -> str:
+        """What `plink show` prints."""
+        # Who prints nothing does without.
+        from plink.show.terminal.page import print_cluster  # noqa: PLC0415
+        from plink.show.terminal.paper import Paper  # noqa: PLC0415
+        from plink.show.terminal.scale import SHADES  # noqa: PLC0415
+        from plink.show.terminal.summary import summarise  # noqa: PLC0415
+
+        rtt = self.rtt
+        summary = None if rtt is None else summarise(self.names, rtt, rtt.reading)
+        return page(
+            lambda console: print_cluster(
+                Paper(console, SHADES), self.source, self, summary, with_next=False
+            )
+        )
 
 
 def checked_cluster(value: object, function: str) -> Cluster:

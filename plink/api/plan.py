@@ -40,7 +40,7 @@ class Plan(plan_file.Plan):
         Raises:
             WrongUseError: not a plan file, or one whose forest does not aggregate.
         """
-        found, _ = plan_file.read(os.fspath(path))
+        found = plan_file.read(os.fspath(path))
         return upgraded(cls, found)
 
     @property

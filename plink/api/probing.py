@@ -31,8 +31,7 @@ from plink.measure.probing.limits import (
     MAX_PASSES,
     MAX_STREAMS,
 )
-from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.resume_options import resumed
+from plink.measure.probing.request import ProbeRequest, resumed
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
@@ -156,7 +155,7 @@ def probe(
         raise PlinkError(f"no {what} could be measured", reason)
     for text in _gaps(cluster, failures):
         warn(text)
-    for doubt in () if isinstance(found, UplinkResult) else found.doubts:
+    for doubt in () if isinstance(found, UplinkResult) else found.warnings:
         warn(doubt)
     return cluster
 

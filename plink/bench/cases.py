@@ -100,7 +100,7 @@ def make_cases(options: CaseOptions, cluster: Cluster, progress: Progress) -> li
     ]
     cases = [case for of_size in zip(*by_client, strict=True) for some in of_size for case in some]
     if not cases:
-        raise WrongUseError("nothing is left to compare", "ask for larger sizes with --size")
+        raise WrongUseError("nothing is left to compare", "ask for larger sizes")
     return cases
 
 
@@ -274,7 +274,7 @@ def _hosts_in_order_file(path: str, names: Sequence[str], layout: RankLayout) ->
         raise WrongUseError(
             f"{path}: has {order.ranks} ranks on {len(order.names)} of {len(names)} hosts, "
             f"the bench has {layout.ranks}",
-            f"--ranks {order.ranks} --slots {slots} compares orders of so many",
+            f"ranks={order.ranks} slots={slots} compares orders of so many",
         )
     if order.host_of_rank is None:
         return order.names

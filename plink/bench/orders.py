@@ -71,11 +71,11 @@ def resolve_orders(text: str, sources: Sources) -> list[NamedOrder]:
     for entry in resolved:
         if entry.label == _random_label(1) and entry.label in seen:
             raise WrongUseError(
-                "--orders asks for random orders twice, and the seed decides the same ones",
+                "random orders are asked for twice, and the seed decides the same ones",
                 "ask for all of them at once, such as random:5",
             )
         if entry.label in seen:
-            raise WrongUseError(f"--orders asks for {entry.label} twice")
+            raise WrongUseError(f"the order {entry.label} is asked for twice")
         seen.add(entry.label)
     return resolved
 
@@ -143,7 +143,7 @@ def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
         return [_listed(path, sources.read_names(path), sources)]
     if word.endswith((".json", ".json.gz")):
         return [_listed(word, sources.read_order(word), sources)]
-    raise WrongUseError(f"--orders {word!r} names no order", _EXPECTED)
+    raise WrongUseError(f"{word!r} names no order", _EXPECTED)
 
 
 def _count(digits: str, kind: str, word: str) -> int:
@@ -152,7 +152,7 @@ def _count(digits: str, kind: str, word: str) -> int:
     # Python itself refuses to read numbers of thousands of digits.
     if not digits or len(digits) > len(str(MAX_RANDOM)) or int(digits) > MAX_RANDOM:
         shown = document.brief(word)
-        raise WrongUseError(f"--orders {shown}: ask for 1 to {MAX_RANDOM} {kind} orders")
+        raise WrongUseError(f"{shown}: ask for 1 to {MAX_RANDOM} {kind} orders")
     return int(digits)
 
 
@@ -165,7 +165,7 @@ def _listed(path: str, listed: Sequence[str], sources: Sources) -> NamedOrder:
     if count is None and len(listed) < len(names) and set(listed) < set(names):
         raise WrongUseError(
             f"{path}: lists {counted(len(listed), 'host')} of {len(names)}",
-            f"--ranks {len(listed)} compares orders of so many",
+            f"ranks={len(listed)} compares orders of so many",
         )
     hosts = as_permutation(listed, names, path, count)
     others = [host for host in range(len(names)) if host not in hosts]

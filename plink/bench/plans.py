@@ -85,7 +85,7 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, size_bytes: int) -> 
     Raises:
         WrongUseError: no plan file, or a plan for other hosts or ranks than the bench's.
     """
-    plan, _ = plan_file.read(path)
+    plan = plan_file.read(path)
     hosts = _hosts_of(plan, path, cluster, slots)
     known = network_of(_grouped(cluster, plan.groups))
     predicted_s = time_s(plan.forest, hosts, known.network, size_bytes)
@@ -115,7 +115,7 @@ def _hosts_of(plan: Plan, path: str, cluster: Cluster, slots: int) -> list[int]:
         ranks = counted(slots, "rank")
         raise WrongUseError(
             f"{path}: the plan does not have {ranks} on each of {len(cluster.hosts)} hosts",
-            "--slots says how many run on a host; plink plan makes a plan for these hosts",
+            "slots=K says how many run on a host; plink plan makes a plan for these hosts",
         )
     return hosts
 

@@ -110,11 +110,11 @@ def ways_of(clients: Sequence[str], algorithms: Sequence[str]) -> dict[str, list
     known = list(dict.fromkeys(word for words in known_by.values() for word in words))
     for word in algorithms:
         if algorithms.count(word) > 1:
-            raise WrongUseError(f"--algo names {word} twice")
+            raise WrongUseError(f"the algorithm {word} is named twice")
         if word not in known:
             raise WrongUseError(
                 f"{' and '.join(clients)} cannot run {word}",
-                f"--algo with --client {','.join(clients)}: {', '.join(known)}",
+                f"{' and '.join(clients)} can run {', '.join(known)}",
             )
     usual = {name: "auto" if name == ENGINE else "ring" for name in clients}
     return {
@@ -141,17 +141,17 @@ def check_workload(workload: Workload, ranks: int, *, may_be_tiny: bool = False)
     size_bytes = workload.size_bytes
     if size_bytes % FLOAT32_BYTES:
         raise WrongUseError(
-            f"--size {format_size(size_bytes)} is not a whole number of float32 (4 bytes each)",
+            f"a size of {format_size(size_bytes)} is not a whole number of float32 (4 bytes each)",
             "ask for a multiple of 4 bytes",
         )
     if workload.elements < ranks and not may_be_tiny:
         raise WrongUseError(
-            f"--size {format_size(size_bytes)} is less than one float32 for each of {ranks} ranks",
+            f"a size of {format_size(size_bytes)} is less than a float32 for each of {ranks} ranks",
             f"ask for at least {ranks * FLOAT32_BYTES} bytes",
         )
     if workload.elements > _MAX_ELEMENTS:
         raise WrongUseError(
-            f"--size {format_size(size_bytes)} is more than one allreduce may take",
+            f"a size of {format_size(size_bytes)} is more than one allreduce may take",
             f"ask for at most {_MAX_ELEMENTS * FLOAT32_BYTES} bytes",
         )
     if workload.launch_limit_s > _MAX_LAUNCH_S:
@@ -159,5 +159,5 @@ def check_workload(workload: Workload, ranks: int, *, may_be_tiny: bool = False)
         raise WrongUseError(
             f"one launch might take {workload.launch_limit_s / 86_400:.3g} days, "
             f"{count} allreduces of up to {workload.timeout_s:g} s, and a day is the limit",
-            "lower --repetitions, --warmups or --timeout; --rounds gives more repetitions, too",
+            "lower repetitions, warmups or the timeout; more rounds give more repetitions, too",
         )

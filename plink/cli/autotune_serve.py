@@ -44,7 +44,7 @@ from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
-from plink.measure.probing.resume_options import resumed
+from plink.measure.probing.request import resumed
 from plink.measure.probing.tools import TOOLS
 from probes.hosts.source import parse_hosts
 from probes.ssh.options import SshOptions
@@ -83,7 +83,7 @@ def run(options: ServeOptions) -> int:
     plans: dict[str, Plan] = {}
     secrets: dict[str, str] = {}
     for name, path in paths.items():
-        plans[name] = plan = plan_file.read(path)[0]
+        plans[name] = plan = plan_file.read(path)
         _tuner(plan, document.label(path))
         secrets[name] = options.secret_file or f"{path}.secret"
         jobs[name] = Served(_job(name, plan, options.log, len(paths)), _secret(secrets[name]))

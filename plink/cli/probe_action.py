@@ -26,9 +26,8 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.measure.listed import hosts_of
 from plink.measure.probing.group_list import read_groups
-from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.request import ProbeRequest, resumed
 from plink.measure.probing.resume import refuse_to_drop
-from plink.measure.probing.resume_options import resumed
 from plink.measure.probing.run import ProbeResult, probe
 from plink.measure.probing.tools import TAKEN_BY, TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions

@@ -48,20 +48,6 @@ def _defaults(option: str, *tools: str) -> str:
     return ", ".join(f"{value} for {' and '.join(names)}" for value, names in named.items())
 
 
-_COUNT = _what(
-    "--count",
-    type=click.IntRange(1, MAX_COUNT),
-    help="Probes per direction of a pair, each time it meets.  "
-    f"[default: {_defaults('count', 'echo', 'dpdk', 'fping', 'trace')}]",
-)
-_PRECISION = _what(
-    "--precision",
-    "precision_percent",
-    type=FiniteRange(0, 100),
-    metavar="PERCENT",
-    help="Pairs whose passes disagree by no more meet twice; 0 for all passes of all.  "
-    f"[default: {_default('echo', 'precision_percent'):g}]",
-)
 _TIMEOUT = _what(
     "--timeout",
     "timeout_s",
@@ -116,7 +102,12 @@ with_probe_options = with_options(
             help="Round-trip times, the groups that they show, and what the groups' uplinks carry, "
             "in that order, into one file.",
         ),
-        _COUNT,
+        _what(
+            "--count",
+            type=click.IntRange(1, MAX_COUNT),
+            help="Probes per direction of a pair, each time it meets.  "
+            f"[default: {_defaults('count', 'echo', 'dpdk', 'fping', 'trace')}]",
+        ),
         _what(
             "--passes",
             type=click.IntRange(1, MAX_PASSES),
@@ -124,7 +115,14 @@ with_probe_options = with_options(
             "than the file has are so many more for every pair.  "
             f"[default: {_defaults('passes', 'echo', 'dpdk', 'fping')}]",
         ),
-        _PRECISION,
+        _what(
+            "--precision",
+            "precision_percent",
+            type=FiniteRange(0, 100),
+            metavar="PERCENT",
+            help="Pairs whose passes disagree by no more meet twice; 0 for all passes of all.  "
+            f"[default: {_default('echo', 'precision_percent'):g}]",
+        ),
         _what(
             "--percentile",
             type=FiniteRange(0, 100),
@@ -209,14 +207,25 @@ with_probe_options = with_options(
 with_check_options = with_options(
     (
         click.option("--json", "as_json", is_flag=True, help="The verdict as JSON."),
-        _COUNT,
+        _what(
+            "--count",
+            type=click.IntRange(1, MAX_COUNT),
+            help="Probes per direction of a pair, each time it meets.  [default: as the file has]",
+        ),
         _what(
             "--passes",
             type=click.IntRange(1, MAX_PASSES),
             help="How often a pair meets at most: the least reading counts.  "
             f"[default: {CHECK_PASSES}]",
         ),
-        _PRECISION,
+        _what(
+            "--precision",
+            "precision_percent",
+            type=FiniteRange(0, 100),
+            metavar="PERCENT",
+            help="Pairs whose passes disagree by no more meet twice; 0 for all passes of all.  "
+            "[default: as the file has]",
+        ),
         _TIMEOUT,
         _pairs(
             "--partners",

@@ -36,8 +36,8 @@ def report_pairs(result: ProbeResult, output: str, again: str) -> int:
     cluster = result.cluster
     if result.interrupted:
         warn(f"interrupted; go on with: {again}")
-    for doubt in result.doubts:
-        warn(f"{doubt}; measure them again when it is quiet: {again}")
+    for warning in result.warnings:
+        warn(f"{warning}; measure them again when it is quiet: {again}")
     part = "" if result.sample is None else f" (sampled: {result.sample})"
     click.echo(
         f"{len(cluster.hosts)} hosts, {result.measured} of {result.asked} directed pairs{part}, "

@@ -54,7 +54,8 @@ class RedisStore:
             )
         except ValueError:
             raise WrongUseError(
-                f"{self._server} is not the URL of a Redis server", "such as redis://10.0.0.1:6379/0"
+                f"{self._server} is not the URL of a Redis server",
+                "such as redis://10.0.0.1:6379/0",
             ) from None
         with self._talk():
             self._client.ping()

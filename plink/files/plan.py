@@ -86,14 +86,13 @@ class Plan:
         return [places[rank.host] for rank in self.ranks]
 
 
-def read(path: str) -> tuple[Plan, str]:
-    """A plan file and the hash of its content.
+def read(path: str) -> Plan:
+    """The plan in a file.
 
     Raises:
         WrongUseError: not a plan file, or one whose forest does not aggregate.
     """
-    content = document.read_bytes(path)
-    return parse(content, document.label(path)), document.digest(content)
+    return parse(document.read_bytes(path), document.label(path))
 
 
 def write(path: str, plan: Plan) -> None:

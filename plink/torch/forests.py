@@ -99,7 +99,7 @@ def _decided(
     without = Agreed(flat(ranks), Placing(range(ranks)))
     if path is None:
         return without
-    plan, _ = plan_file.read(path)
+    plan = plan_file.read(path)
     if is_part and len(plan.ranks) != ranks:
         return without
     places = [Place(socket.gethostname(), _own_addresses(options))]

@@ -14,7 +14,7 @@ from torch._C._distributed_c10d import (
 
 from benchkit.networks import Parameter, scaled
 
-# Of DistributedDataParallel; no bucket but the first waits for less.
+# DistributedDataParallel's default; no bucket but the first waits for less.
 BUCKET_CAP_BYTES = 25 * 1024 * 1024
 # Backward computes two gradients, of weights and of inputs, where forward computes one product.
 FORWARD_SHARE = 1 / 3

@@ -78,8 +78,8 @@ def resnet50() -> Iterator[Parameter]:
 def bert_base() -> Iterator[Parameter]:
     """BERT-Base uncased (Devlin et al. 2019): 109,482,240 in 199 tensors.
 
-    The encoder with its pooler, and no head (`BertModel` of transformers). Of multiply-adds only
-    those with parameters are counted, for `TOKENS` tokens.
+    The encoder with its pooler, and no head (`BertModel` of transformers). Only the
+    multiply-adds with parameters are counted, for `TOKENS` tokens.
     """
     width, inner = 768, 3072
     for name, rows in (("word", 30_522), ("position", 512), ("token_type", 2)):

@@ -18,9 +18,9 @@ Matrix = npt.NDArray[np.float64]
 Ranks = npt.NDArray[np.intp]
 Objective = Callable[[Vector], tuple[float, Vector]]
 
-# Of the textbook's groups, the readings shuffled to compare with.
+# How many shuffled readings the textbook's groups are compared with.
 _SHUFFLES = 40
-# Of annealing: the longest sub-array, moves looked at for the first temperature, and its end.
+# Annealing: the longest sub-array, moves sampled for the first temperature, and the last one.
 _LONGEST = 8
 _SAMPLES = 100
 _COOLED = 1e-3

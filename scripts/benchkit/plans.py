@@ -21,7 +21,7 @@ from solvers.forests.kinds import flat
 from solvers.forests.routes import Indices, Routes
 from solvers.forests.time import lower_bound_s
 
-# Of a frame of 1514 bytes TCP over IPv4 with timestamps has 1448 to itself.
+# TCP over IPv4 with timestamps has 1448 bytes of a frame of 1514 to itself.
 TCP_SHARE = 1448 / 1514
 # What is left to the hosts concerned, or to their group, of their share of the first plan.
 PARTS = (0.75, 0.5, 0.25, 0.0)

@@ -97,7 +97,7 @@ class TimedSink:
         raise RuntimeError(loss.reason)
 
     def remark(self, text: str) -> None:
-        """Nobody reads it."""
+        """Not kept."""
 
     def beyond_packets_ms(self) -> float:
         """The mean time between two meetings in which no packets went, of meetings in sequence."""

@@ -30,7 +30,7 @@ _ABOVE = (3.64 / 20.6, 5.0 / 33.5, 5.0 / 33.5, 5.0 / 33.5)
 _DISTURBED_SHARE = 0.01
 _DISTURBANCE = (1.3, 3.0)
 
-# Of a data centre's levels, the middle of the ranges that their pairs are drawn from.
+# The middle of the ranges from which pairs of a data centre's levels are drawn.
 _LEVELS_US = (25.0, 57.5, 110.0)
 
 
@@ -115,7 +115,7 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """Of all pairs."""
+        """The share of all pairs that was read."""
         size = len(self.readings_us)
         return float((~np.isnan(self.readings_us)).sum() / (size * (size - 1)))
 

@@ -54,7 +54,7 @@ def prepare(lab: BenchLab, size_bytes: int, keep: Path | None) -> Prepared:
         given=lab.given(),
         ordered=[host.name for host in order_file.read(str(order)).hosts],
         plan=plan,
-        kind=plan_file.read(str(plan))[0].kind,
+        kind=plan_file.read(str(plan)).kind,
     )
 
 

@@ -24,7 +24,7 @@ STEPS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 STEP_S = 12.0
 
 Change = Callable[[BenchLab, Sequence[str], float], AbstractContextManager[None]]
-"""Of a lab, its hosts by rank and their rate in bit/s. Inside the context it is changed."""
+"""Takes a lab, its hosts by rank and their rate in bit/s; the lab is changed in the context."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def set_rate(lab: BenchLab, element: str, bits_s: float) -> None:
 
 
 def uplink_bits_s(rate_bits_s: float) -> float:
-    """Of a rack of two hosts: half of what these carry."""
+    """The uplink of a rack of two hosts: half of what these carry."""
     return rate_bits_s
 
 

@@ -4,9 +4,8 @@
   quiet    networks that do not change
   ranks    how long a decision takes for 1,000 ranks
 
-Flows share links max-min fairly; readings have noise with heavy tails
-(plink/simulate). Of ten minutes, 120 windows of ten iterations, the change lasts
-from the tenth to the fortieth.
+Flows share links max-min fairly; readings have noise with heavy tails (plink/simulate). A run is
+ten minutes, 120 windows of ten iterations; the change lasts from the tenth to the fortieth.
 """
 
 from __future__ import annotations

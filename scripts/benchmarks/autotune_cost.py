@@ -99,7 +99,7 @@ def measure(
 
 
 def row(done: dict[str, Any], seed: int) -> list[str]:
-    """Of the table; a turn takes as long as on its slowest rank."""
+    """A row of the table; a turn takes as long as on its slowest rank."""
     by_turn = list(zip(*(answer["turns"] for answer in done["answers"]), strict=True))
     seconds: dict[str, list[float]] = {"plain": [], "tuned": []}
     cpu_s: dict[str, list[float]] = {"plain": [], "tuned": []}

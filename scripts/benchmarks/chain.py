@@ -123,7 +123,7 @@ def _limit_s(lab: BenchLab, drawn: DrawnLab, size: str) -> float:
 
 
 def agreement(cluster: Cluster, racks: Mapping[str, str]) -> float:
-    """Adjusted mutual information of a cluster's groups and racks; who is in no group is alone."""
+    """Adjusted mutual information of groups and racks; a host in no group is its own."""
     from sklearn.metrics import adjusted_mutual_info_score  # noqa: PLC0415  takes a second
 
     group_of = {host: group.name for group in cluster.groups for host in group.hosts}

@@ -25,7 +25,6 @@ EXAMPLE = "--only proofs --engine cp-sat --seeds 1"
 QUICK = "--only proofs --engine cp-sat --seeds 1 --seconds 2"
 Matrix = npt.NDArray[np.float64]
 
-
 _PROOFS: Sequence[tuple[str, int, Engine]] = (
     ("ring", 8, "z3"),
     ("ring", 8, "cp-sat"),
@@ -54,7 +53,6 @@ _GAPS = (
 _SEARCH_S = 0.5
 _KNOWN_S = 10.0
 _BOUND_LIMITS_S = (1.0, 10.0)
-
 
 # What was to be proven in all data centres.
 _ASKED = {("ring", 16), ("bcube:4", 16), ("tree", 12)}
@@ -122,7 +120,7 @@ def _proof(
 
 
 def _some_hosts(hosts: int, seed: int) -> Matrix:
-    """Of a data centre of 64 in racks of 16, whose labels are drawn, the first."""
+    """The first hosts of a data centre of 64 in racks of 16, whose labels are drawn."""
     return np.ascontiguousarray(FAMILIES["uniform"](64, seed).distance[:hosts, :hosts])
 
 

@@ -20,7 +20,6 @@ from labkit.faults import KINDS, Fault
 EXAMPLE = "--each --racks 2 --hosts 3 --tool echo"
 QUICK = "--racks 2 --hosts 3 --count 100"
 
-
 HEADER = ("faults", "exit code", "end to end, s", "healthy = 1", "pairs read", "of those spared")
 EACH_HEADER = (*HEADER, "hosts clean after, s")
 # What happens to the hosts of a tenth, in turn: (kind, share of the rounds after which).

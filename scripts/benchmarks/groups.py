@@ -46,7 +46,7 @@ from solvers.groups.levels import Discovery, discover, primary
 from solvers.groups.linkage import balanced_linkage
 
 EXAMPLE = "--only 2lha --seeds 1"
-QUICK = "--only none"
+QUICK = "--only rings --seeds 1"
 
 _NO_STRUCTURE_SEEDS = 100
 _RANDOM_DRAWS = 50

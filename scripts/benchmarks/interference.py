@@ -21,7 +21,6 @@ from probes.echo.readings import DISTURBED
 EXAMPLE = "--quiet-runs 3"
 QUICK = "--racks 2 --hosts 2 --quiet-runs 1"
 
-
 HEADER = (
     "other work",
     "directions called disturbed",

@@ -32,7 +32,7 @@ HEADER = (
     "plink / racks",
     "Spearman",
 )
-# Of rings, by client: the median random order over plink's.
+# Rings, by client: the median random order over plink's.
 ASKED = {"gloo": 3.0, "openmpi": 1.5, "mpich": 1.5}
 ASKED_OF_RACKS = 1.05
 

@@ -27,7 +27,6 @@ from probes.samples import Rounds
 EXAMPLE = "--racks 2 --hosts 4 --passes 6"
 QUICK = "--racks 2 --hosts 2 --passes 5"
 
-
 READING = 10.0
 COMPARED = (1, 2, 3, 5)
 HEADER = (

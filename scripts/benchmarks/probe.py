@@ -35,7 +35,6 @@ FREE_RUNS = 10
 RUNS = "echo,dpdk,echo:1000,dpdk:1000,fping:30"
 OVERHEAD_HEADER = ("pace", "meetings", "beyond the packets, ms a meeting")
 
-
 HEADER = (
     "tool x count",
     "triplets in order",

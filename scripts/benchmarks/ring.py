@@ -39,7 +39,6 @@ EXAMPLE = "DATA --only tsp"
 QUICK = "--only data-centre --known-seconds 1"
 Matrix = npt.NDArray[np.float64]
 
-
 _TSP_SECONDS = 1.0
 _DATA_CENTRES = ((16, 1.0), (64, 1.0), (128, 1.0), (256, 1.0), (512, 1.0), (512, 2.0), (1024, 5.0))
 _LATENCY_SECONDS = 2.0

@@ -21,7 +21,6 @@ from solvers.ring.ring_search import search_ring
 EXAMPLE = "--racks 8 --hosts 8"
 QUICK = "--racks 4 --hosts 4 --rounds 8,all"
 
-
 HEADER = ("hosts", "rounds", "pairs measured", "ring edges that leave a rack", "random", "least")
 _SEEDS = (1, 2, 3)
 _IN_RACK_US, _ACROSS_US, _NOISE = 7.0, 13.0, 0.04

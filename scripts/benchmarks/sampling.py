@@ -3,7 +3,7 @@
 Times are generated. AMI is that of the racks with average linkage on the filled distances, cut at
 the racks' number; exact are networks where it is 1. A ring's cost is by the places of its hosts,
 in shares of that of a ring from all pairs; the cost by the very readings of all pairs, noise and
-all, is beside it. Of several networks the largest of these is shown, and the median of the edges
+all, is beside it. With several networks the largest of these is shown, and the median of the edges
 that leave a rack.
 """
 
@@ -32,7 +32,6 @@ from benchkit.sampled import (
 
 EXAMPLE = "--only flat-8x16,plane-128 --seeds 1"
 QUICK = "--only flat-8x16,pairs-32x2 --seeds 1 --seconds 0.5"
-
 
 HEADER = (
     "network",

@@ -25,7 +25,6 @@ from labkit.bound import BOUND
 EXAMPLE = "--real '' --simulated 1000:32"
 QUICK = "--real 4 --simulated 50:8"
 
-
 HEADER = (
     "hosts",
     "rounds",

@@ -30,7 +30,6 @@ from solvers.orders.latency_search import search_by_latency
 EXAMPLE = "--only orders --seeds 1"
 QUICK = "--only rings --seeds 1 --known-seconds 1"
 
-
 Matrix = npt.NDArray[np.float64]
 _Measured = TypeVar("_Measured")
 
@@ -46,7 +45,6 @@ _RINGS = ((64, 0.1), (256, 1.0), (512, 1.0), (1024, 5.0))
 # 512 is no power of 4.
 _PAPER = (("halving-doubling", 256), ("halving-doubling", 512), ("bcube", 256), ("bcube:8", 512))
 _PAPER_TIMES = 10.0
-
 
 # By hosts: the mean above the best known ring or above the Held-Karp bound, in percent.
 _ASKED_OF_RINGS = {

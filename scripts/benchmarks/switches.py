@@ -34,7 +34,6 @@ BUCKETS = 4
 NEAR = 2
 LIMIT = 2.0
 
-
 HEADER = (
     "ranks",
     "links",

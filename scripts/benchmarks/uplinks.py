@@ -18,7 +18,6 @@ from plink.files.groups import Uplink
 EXAMPLE = "--shapes even,mixed"
 QUICK = "--shapes two --duration 1"
 
-
 HEADER = (
     "shape",
     "group: hosts",

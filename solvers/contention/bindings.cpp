@@ -61,7 +61,7 @@ void require_order(const Ints& order, int size) {
     require(static_cast<int>(order.size()) == size, "the order does not fit the hosts");
     std::vector<char> seen(size, 0);
     for (const int host : order) {
-        require(0 <= host && host < size && !seen[host], "the order is no permutation");
+        require(0 <= host && host < size && !seen[host], "the order is not a permutation");
         seen[host] = 1;
     }
 }

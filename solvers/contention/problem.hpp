@@ -20,7 +20,7 @@ struct Stages {
 struct Problem {
     int hosts = 0;
     int groups = 0;
-    std::vector<int> group_of;  // -1 for none
+    std::vector<int> group_of;  // -1 without a group
     std::vector<double> send_s_byte;
     std::vector<double> receive_s_byte;
     std::vector<double> uplink_send_s_byte;

@@ -38,7 +38,7 @@ void require_order(const std::vector<int>& order, int size) {
     require(static_cast<int>(order.size()) == size, "the order does not fit the matrix");
     std::vector<char> seen(size, 0);
     for (const int city : order) {
-        require(0 <= city && city < size && !seen[city], "the order is no permutation");
+        require(0 <= city && city < size && !seen[city], "the order is not a permutation");
         seen[city] = 1;
     }
 }
@@ -47,7 +47,7 @@ void require_candidates(const Lists& candidates, int size) {
     require(static_cast<int>(candidates.size()) == size, "the candidates do not fit the matrix");
     for (int i = 0; i < size; ++i) {
         for (const int j : candidates[i]) {
-            require(0 <= j && j < size && j != i, "a candidate is no other city");
+            require(0 <= j && j < size && j != i, "a candidate is not another city");
         }
     }
 }

@@ -26,7 +26,7 @@ constexpr double kShrink = 0.7;
 constexpr double kFirstScale = 2.0;
 constexpr double kLeastScale = 1e-3;
 
-// Of the known ring's cost: less is no better bound.
+// A gain below this share of the known ring's cost does not count.
 constexpr double kLeastProgress = 1e-7;
 
 // Steps aim this far above the known ring: towards the ring itself they come out too short on

@@ -13,6 +13,7 @@ import plink
 from api.clusters import rack_cluster, rack_matrix, rack_names
 from plink.files import cluster as cluster_file
 from plink.files import document
+from support.plink_command import plink_here
 
 
 def test_a_matrix_becomes_a_cluster() -> None:
@@ -25,6 +26,16 @@ def test_a_matrix_becomes_a_cluster() -> None:
     assert repr(cluster) == (
         "<plink.Cluster: 16 hosts, 240 of 240 round-trip times; n01, n02, n03, n04 and 12 others>"
     )
+
+
+def test_its_picture_is_that_of_the_command(tmp_path: Path) -> None:
+    lines = str(rack_cluster()).splitlines()
+    assert lines[:2] == ["the cluster  16 hosts, 240 of 240 directions measured", "p10 by import"]
+    rack_cluster().save(tmp_path / "c.json")
+    shown = plink_here("show", tmp_path / "c.json", "--width", 100).stdout.splitlines()
+    assert set(lines[3:19]) <= {line.rstrip() for line in shown}
+    assert "plink " not in str(rack_cluster())
+    assert str(plink.Cluster.from_matrix(["a", "b"])).startswith("the cluster  2 hosts\nno round")
 
 
 def test_the_matrix_stays_the_callers() -> None:

@@ -59,7 +59,7 @@ class Probed:
             asked=6,
             measured=6,
             sample=None,
-            doubts=(),
+            warnings=(),
             interrupted=False,
         )
         result = replace(found, **self.changes)
@@ -135,7 +135,7 @@ def test_what_is_missing_is_warned_of(probed: Probed) -> None:
     probed.changes = {
         "unreachable": [Unreachable("n09", "no route to host")],
         "failures": pairs,
-        "doubts": ["1 directed pair was disturbed"],
+        "warnings": ["1 directed pair was disturbed"],
     }
     with pytest.warns(plink.PlinkWarning) as said:
         cluster = plink.probe(HOSTS)

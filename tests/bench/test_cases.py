@@ -146,7 +146,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
     assert found.predicted_s is not None
     with pytest.raises(WrongUseError, match="does not have 1 rank on each of 4 hosts") as caught:
         plan_from_file(str(path), CLUSTER, 1, 4000)
-    assert "--slots" in (caught.value.hint or "")
+    assert "slots=K" in (caught.value.hint or "")
     plan_file.write(str(path), find_plan(rack_cluster([3, 2]), PlanRequest("flat")).plan)
     with pytest.raises(WrongUseError, match="n04 is not a host of the cluster file"):
         plan_from_file(str(path), CLUSTER, 1, 4000)
@@ -174,10 +174,10 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
         ),
         (["--client", "engine,nccl"], "--client 'nccl' is not known"),
         (["--client", "gloo,gloo"], "--client names one twice"),
-        (["--client", "engine", "--algo", "ring,flat,ring"], "--algo names ring twice"),
+        (["--client", "engine", "--algo", "ring,flat,ring"], "the algorithm ring is named twice"),
         (["--client", "mpich", "--algo", "ring,x"], "mpich cannot run x"),
         (["--client", "gloo", "--size", "4,4 B"], "--size asks for a size twice"),
-        (["--client", "engine", "--size", "4,6"], "--size 6 B is not a whole number of float32"),
+        (["--client", "engine", "--size", "4,6"], "a size of 6 B is not a whole number of float32"),
         (["--client", "engine", "-o", "{}"], "is also the input"),
         (["--client", "engine", "--plan", "{}"], "expected a plink.plan file"),
     ],

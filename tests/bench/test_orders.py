@@ -56,12 +56,12 @@ def test_random_orders_are_permutations_that_the_seed_decides(seed: int, count: 
         ("random:99999", "1 to 1000 random orders"),
         ("random:5000000", "1 to 1000 random orders"),
         ("random:" + "9" * 5000, "1 to 1000 random orders"),
-        ("random:2,random:3", "random orders twice"),
+        ("random:2,random:3", "random orders are asked for twice"),
         ("spread:0", "1 to 1000 spread orders"),
-        ("spread:2,spread:1", "asks for spread-1 twice"),
+        ("spread:2,spread:1", "spread-1 is asked for twice"),
         ("random:-1", "names no order"),
-        ("given,given", "asks for given twice"),
-        ("x/best.json,y/best.json", "asks for best twice"),
+        ("given,given", "given is asked for twice"),
+        ("x/best.json,y/best.json", "best is asked for twice"),
     ],
 )
 def test_wrong_words(text: str, complaint: str) -> None:
@@ -136,7 +136,7 @@ def test_what_slots_do_not_go_with(text: str, complaint: str) -> None:
 def test_an_order_of_some_hosts_needs_ranks() -> None:
     with pytest.raises(WrongUseError, match=r"l.txt: lists 3 hosts of 4") as refused:
         resolve_orders("file:l.txt", sources_of(RankLayout([1] * 4, 4), ["a", "b", "c"]))
-    assert refused.value.hint == "--ranks 3 compares orders of so many"
+    assert refused.value.hint == "ranks=3 compares orders of so many"
 
 
 def test_ranks_of_a_host_have_seats_of_their_own() -> None:

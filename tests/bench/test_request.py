@@ -39,15 +39,15 @@ def test_a_launch_of_a_day_is_allowed_and_a_longer_one_names_the_options() -> No
     ) as caught:
         check_workload(longer, ranks=4)
     hint = caught.value.hint or ""
-    assert all(option in hint for option in ("--repetitions", "--warmups", "--timeout"))
+    assert all(option in hint for option in ("repetitions", "warmups", "timeout"))
 
 
 @pytest.mark.parametrize(
     ("size_bytes", "complaint", "hint"),
     [
-        (7, "--size 7 B is not a whole number of float32", "multiple of 4"),
-        (8, "--size 8 B is less than one float32 for each of 4 ranks", "at least 16 bytes"),
-        (999_999 * 10**9, "--size 999999 GB is more than", "at most 8589934588 bytes"),
+        (7, "a size of 7 B is not a whole number of float32", "multiple of 4"),
+        (8, "a size of 8 B is less than a float32 for each of 4 ranks", "at least 16 bytes"),
+        (999_999 * 10**9, "a size of 999999 GB is more than", "at most 8589934588 bytes"),
     ],
 )
 def test_sizes_that_cannot_be_are_told_with_the_option(
@@ -85,4 +85,4 @@ def test_an_order_of_fewer_hosts_with_several_ranks_each_says_what_to_ask_for(
         WrongUseError, match="has 6 ranks on 2 of 4 hosts, the bench has 4"
     ) as caught:
         read_orders(str(path), cluster, ahead, seed=1, time_limit_s=1.0)
-    assert caught.value.hint == "--ranks 6 --slots 3 compares orders of so many"
+    assert caught.value.hint == "ranks=6 slots=3 compares orders of so many"

@@ -75,7 +75,7 @@ def test_import_order_show_plan(folder: Path, capsys: pytest.CaptureFixture[str]
     assert run(["plan", "c.json", "-o", "p.json"]) == 0
     shown = capsys.readouterr()
     assert "assuming zero latency" in shown.err
-    plan, _ = plan_file.read("p.json")
+    plan = plan_file.read("p.json")
     assert len(plan.ranks) == 8
     assert run(["show", "p.json"]) == 0
     assert run(["predict", "o.json", "--cluster", "c.json", "--size", "20MB"]) == 0

@@ -39,7 +39,7 @@ def test_the_installed_command_plans_from_end_to_end(folder: Path) -> None:
         "",
         "2lha: predicted to take 1.20 s, ring, the next best, 1.25 times that",
     ]
-    plan, _ = plan_file.read(str(folder / "p.json"))
+    plan = plan_file.read(str(folder / "p.json"))
     assert plan.made_from == document.digest((folder / "c.json").read_bytes())
     assert (plan.kind, plan.forest.ranks, plan.forest.routes) == ("2lha", 16, 16)
     assert [rank.host for rank in plan.ranks] == [f"n{number:02}" for number in range(16)]
@@ -51,7 +51,7 @@ def test_a_kind_may_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr()
     assert "16 hosts in 4 groups, 32 ranks" in said.out
     assert "flat: as asked for, predicted to take" in said.out
-    plan, _ = plan_file.read("p.json")
+    plan = plan_file.read("p.json")
     assert (plan.kind, plan.forest.ranks, plan.size_bytes) == ("flat", 32, 100_000_000)
 
 
@@ -88,7 +88,7 @@ def test_what_is_assumed_and_missing_is_said(capsys: pytest.CaptureFixture[str])
     assert "no 2lha: no groups of near hosts are known" in said.out
     assert "note: no host's link was measured: assuming 10.0 Gbit/s each" in said.err
     assert "warning: gone was unreachable and gets no rank" in said.err
-    assert plan_file.read("p.json")[0].forest.ranks == 3
+    assert plan_file.read("p.json").forest.ranks == 3
 
 
 @pytest.mark.parametrize(

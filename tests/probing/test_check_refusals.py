@@ -65,7 +65,7 @@ def test_json_is_for_a_check() -> None:
     ("rounds", "complaint"),
     [
         ("1", "fewer than 2 rounds do not connect the hosts"),
-        ("0", "0 round"),
+        ("0", "fewer than 2 rounds do not connect the hosts"),
         ("-3", "neither a number of rounds, auto nor all"),
         ("many", "neither a number of rounds, auto nor all"),
         ("9" * 30, "neither a number of rounds, auto nor all"),

@@ -85,12 +85,12 @@ def test_a_disturbed_pair_is_measured_again_when_resumed() -> None:
     for pair in all_pairs(3):
         first.reading(reading(pair, 20.0, 0.4 if pair == (0, 1) else 0.0))
     cluster, measurement = first.result(RUN)
-    assert first.doubts()
+    assert first.warnings()
     assert measurement.disturbance is not None
     again = collector(cluster)
     assert again.missing(ROUNDS) == {(0, 1)}
     again.reading(reading((0, 1), 12.0, 0.1))
-    assert again.doubts() == []
+    assert again.warnings() == []
     assert again.missing(ROUNDS) == frozenset()
     assert again.result(RUN)[1].readings_us[0, 1] == 12.0
 
@@ -123,7 +123,7 @@ def test_passes_that_agree_take_a_doubt_away() -> None:
         run = collector()
         for rtt_us, share in readings:
             run.reading(reading((0, 1), rtt_us, share))
-        return bool(run.doubts())
+        return bool(run.warnings())
 
     # Noise only adds: that a higher reading was disturbed says nothing of the least.
     assert not doubts((20.0, 0.0), (30.0, 0.4))
@@ -181,7 +181,7 @@ def test_where_hosts_do_not_tell_nothing_is_claimed() -> None:
     run = collector()
     run.reading(reading((0, 1), 20.0, None))
     _, measurement = run.result(RUN)
-    assert run.doubts() == []
+    assert run.warnings() == []
     assert run.achieved(2.0) == []
     assert measurement.disturbance is None
     assert measurement.precision_percent is None

@@ -16,8 +16,8 @@ from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.rtt import RttMeasurement
 from plink.measure.listed import hosts_of
 from plink.measure.probing.collectors import BandwidthCollector, RouteCollector, Run
+from plink.measure.probing.request import same_interface, same_network
 from plink.measure.probing.resume import carried_over, kept_hosts, moved_hosts, refuse_to_drop
-from plink.measure.probing.resume_options import same_interface, same_network
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.tools.base import recorded_count, recorded_passes
 from probes.hosts.host import ListedHost

@@ -19,8 +19,7 @@ from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import Failure
 from plink.files.rtt import RttMeasurement
 from plink.measure.listed import as_listed
-from plink.measure.probing.request import ProbeRequest, connected
-from plink.measure.probing.resume_options import resumed
+from plink.measure.probing.request import ProbeRequest, connected, resumed
 from plink.measure.probing.run import ProbeResult, measure_pairs
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions

@@ -77,5 +77,5 @@ def _explain(reason: str) -> tuple[str, str] | None:
         return None
     return (
         "PyTorch is not installed for the remote interpreter",
-        "install torch there, or name an interpreter that has it with --python",
+        "install torch there, or name an interpreter that has it with python=PATH",
     )

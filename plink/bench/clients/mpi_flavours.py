@@ -138,7 +138,7 @@ def openmpi_settings(network: TrafficNetwork, algorithm: str) -> dict[str, str]:
         raise PlinkError(
             f"Open MPI takes one network for all hosts, and the smallest one with {low} and "
             f"{high} is {covering}",
-            "give the hosts traffic addresses in one network (plink probe --network)",
+            "probe the hosts again with addresses that are in one network",
         )
     local = ipaddress.ip_address(network.local_address)
     control = str(covering) if local in covering else f"{covering},{local}/{local.max_prefixlen}"
@@ -170,13 +170,13 @@ def openmpi_version(text: str) -> str:
     match = re.search(r"\((?:Open MPI|OpenRTE)\) (\d+)\.([\d.]+)", text)
     if match is None:
         raise PlinkError(
-            f"the launcher is not Open MPI's: {text[:60]!r}", "name Open MPI's with --mpirun"
+            f"the launcher is not Open MPI's: {text[:60]!r}", "name Open MPI's with mpirun=PATH"
         )
     version = f"{match[1]}.{match[2]}"
     if match[1] != "4":
         raise PlinkError(
             f"plink bench drives Open MPI 4, and the launcher is of {version}",
-            "name the tools of an Open MPI 4 with --mpirun and --mpicc",
+            "name the tools of an Open MPI 4 with mpirun=PATH and mpicc=PATH",
         )
     return version
 
@@ -261,7 +261,7 @@ def mpich_version(text: str) -> str:
     match = re.search(r"HYDRA build details:\s+Version:\s+([\w.]+)", text)
     if match is None:
         raise PlinkError(
-            f"the launcher is not MPICH's Hydra: {text[:60]!r}", "name MPICH's with --mpirun"
+            f"the launcher is not MPICH's Hydra: {text[:60]!r}", "name MPICH's with mpirun=PATH"
         )
     return match[1]
 

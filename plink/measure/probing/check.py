@@ -23,9 +23,8 @@ from plink.measure.probing.collectors import Run
 from plink.measure.probing.limits import CHECK_PASSES
 from plink.measure.probing.meetings import Visits
 from plink.measure.probing.passes import PassOptions
-from plink.measure.probing.request import ProbeRequest, connected
+from plink.measure.probing.request import ProbeRequest, connected, resumed
 from plink.measure.probing.resume import moved_hosts
-from plink.measure.probing.resume_options import resumed
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.run import job_for
 from plink.measure.probing.tools import TOOLS

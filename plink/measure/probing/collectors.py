@@ -93,7 +93,7 @@ class Collector(ABC, Generic[Reading]):
 
     def missing(self, rounds: Rounds) -> Wanted:
         """The directed pairs of the run's rounds that have no reading yet, or none to trust."""
-        unread = np.isnan(self._readings()) | self._doubtful()
+        unread = np.isnan(self._readings()) | self._untrusted()
         return frozenset(
             (source, destination)
             for pairs in rounds
@@ -102,12 +102,12 @@ class Collector(ABC, Generic[Reading]):
             if unread[self._measured[source], self._measured[destination]]
         )
 
-    def _doubtful(self) -> npt.NDArray[np.bool_]:
+    def _untrusted(self) -> npt.NDArray[np.bool_]:
         """The (N, N) pairs whose reading is not to be trusted."""
         size = len(self._cluster.hosts)
         return np.zeros((size, size), dtype=bool)
 
-    def doubts(self) -> list[str]:
+    def warnings(self) -> list[str]:
         """Why some readings are not to be trusted, as sentences for the user."""
         return []
 

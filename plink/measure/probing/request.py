@@ -1,18 +1,22 @@
-"""What a run is asked to measure, and connections to its hosts for its length."""
+"""What a run is asked, by itself or after an earlier one, and connections to its hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import ipaddress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from plink.base.errors import PlinkError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
+from plink.files.measurement import FollowedSample, Measurement, recorded_sample
+from plink.files.rtt import RttMeasurement
+from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.base import ToolOptions, no_limit
-from plink.measure.probing.tools.round_trips import EchoOptions
+from plink.measure.probing.tools.base import ToolOptions, measured_otherwise, no_limit
+from plink.measure.probing.tools.round_trips import STANDARD_PERCENTILES, EchoOptions
 from probes.errors import HostError
 from probes.hosts.address import IPNetwork
 from probes.hosts.host import ListedHost
@@ -71,6 +75,141 @@ class ProbeRequest:
             **({"network": str(self.network)} if self.network else {}),
             **({"interface": self.interface} if self.interface else {}),
         }
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """What a run takes over from an earlier one, under the names that `ProbeRequest` has."""
+
+    options: ToolOptions
+    network: IPNetwork | None
+    interface: str | None
+    rounds: int | None
+    seed: int
+
+
+def resumed(
+    earlier: Cluster | None,
+    source: str,
+    tool: str,
+    given: Mapping[str, Any],
+    *,
+    network: IPNetwork | None = None,
+    interface: str | None = None,
+    rounds: int | None = None,
+    seed: int | None = None,
+) -> Resumed:
+    """How to go on with an earlier measurement, so that the readings compare, or how to begin.
+
+    Args:
+        earlier: the cluster that was measured; None to begin.
+        source: what errors call its file.
+        tool: that is to measure.
+        given: the fields of the tool's options that are asked for.
+        network, interface, rounds, seed: what else is; None for as earlier.
+
+    Raises:
+        WrongUseError: it was measured in another way.
+    """
+    options = TOOLS[tool].options
+    if earlier is None:
+        return Resumed(options(**given), network, interface, rounds, seed or 0)
+    before = _before(earlier, source, tool)
+    if isinstance(before, RttMeasurement):
+        given = {"percentile": before.reading, **given}
+        _check_percentiles(before, source, given["percentile"])
+    chosen = options(**given) if before is None else options.resumed(given, before.options, source)
+    # Hosts at other addresses than before would count as moved, and lose what is known of them.
+    others = (earlier.rtt, earlier.bandwidth, earlier.routes, earlier.uplinks)
+    known = before or next((other for other in others if other is not None), None)
+    if known is None:
+        return Resumed(chosen, network, interface, rounds, seed or 0)
+    sample = same_sample(known, rounds, seed, source)
+    return Resumed(
+        chosen,
+        same_network(known.options, network, source),
+        same_interface(known.options, interface, source),
+        sample["rounds"],
+        sample["seed"] or 0,
+    )
+
+
+def _before(earlier: Cluster, source: str, tool: str) -> Measurement | None:
+    """The measurement to go on with, or None where the file holds none of the tool's quantity.
+
+    Raises:
+        WrongUseError: another tool made it.
+    """
+    quantity = TOOLS[tool].quantity
+    if quantity == "uplinks":
+        return earlier.uplinks
+    measurement = earlier.measured(quantity)
+    if measurement is not None and measurement.tool != tool:
+        hint = "measure anew into another file"
+        if measurement.tool in TOOLS:
+            hint = f"use tool={measurement.tool}, or {hint}"
+        raise WrongUseError(f"{source}: was measured with {measurement.tool}, not {tool}", hint)
+    return measurement
+
+
+def _check_percentiles(rtt: RttMeasurement, source: str, percentile: float) -> None:
+    wanted = {*STANDARD_PERCENTILES, percentile}
+    if rtt.reading != percentile or set(rtt.rtt_us) != wanted:
+        raise WrongUseError(
+            f"{source}: was measured at percentile {rtt.reading:g}, not {percentile:g}",
+            f"use percentile={rtt.reading:g}, or measure anew into another file",
+        )
+
+
+def same_network(
+    options: Mapping[str, Any], given: IPNetwork | None, source: str
+) -> IPNetwork | None:
+    """The network whose addresses an earlier measurement used, or None.
+
+    Raises:
+        WrongUseError: another one is `given`, or the recorded one is not valid.
+    """
+    recorded = options.get("network")
+    try:
+        network = None if recorded is None else ipaddress.ip_network(str(recorded))
+    except ValueError:
+        raise WrongUseError(f"{source}: options.network is not a network") from None
+    if given is not None and given != network:
+        raise measured_otherwise(source, "network", network, given)
+    return network
+
+
+def same_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
+    """The interface whose addresses an earlier measurement used, or None.
+
+    Raises:
+        WrongUseError: another one is `given`, or the recorded one is not valid.
+    """
+    recorded = options.get("interface")
+    if recorded is not None and not isinstance(recorded, str):
+        raise WrongUseError(f"{source}: options.interface is not a name")
+    if given is not None and given != recorded:
+        raise measured_otherwise(source, "interface", recorded, given)
+    return recorded
+
+
+def same_sample(
+    before: Measurement | None, rounds: int | None, seed: int | None, source: str
+) -> dict[str, int | None]:
+    """The `rounds` and `seed` to go on with: as given, else as an earlier measurement has them.
+
+    More rounds of the same seed begin with those that were gone through.
+
+    Raises:
+        WrongUseError: another seed is given than the one recorded.
+    """
+    sample = None if before is None else recorded_sample(before.options)
+    if sample is None:
+        return {"rounds": rounds, "seed": seed}
+    if seed not in (None, sample.seed):
+        raise measured_otherwise(source, "seed", sample.seed, seed)
+    before_it = FOLLOWED_ROUNDS if isinstance(sample, FollowedSample) else sample.rounds
+    return {"rounds": before_it if rounds is None else rounds, "seed": sample.seed}
 
 
 class TooFewReachedError(PlinkError):

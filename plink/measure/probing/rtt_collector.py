@@ -75,12 +75,12 @@ class RttCollector(Collector[RttReading]):
     def _readings(self) -> Matrix:
         return self._rtt_us[self._percentiles[0]]
 
-    def _doubtful(self) -> npt.NDArray[np.bool_]:
-        return is_doubtful(self._disturbance, disagreement(self._halves_us), self._is_calm)
+    def _untrusted(self) -> npt.NDArray[np.bool_]:
+        return is_untrusted(self._disturbance, disagreement(self._halves_us), self._is_calm)
 
-    def doubts(self) -> list[str]:
+    def warnings(self) -> list[str]:
         """Which readings other work on the hosts may have raised."""
-        return disturbed_hosts(self._cluster.names, self._doubtful(), ~np.isnan(self._readings()))
+        return disturbed_hosts(self._cluster.names, self._untrusted(), ~np.isnan(self._readings()))
 
     def achieved(self, precision_percent: float) -> list[str]:
         """How often pairs met, and of how many the passes agree."""
@@ -145,7 +145,7 @@ def _known(matrix: Matrix) -> Matrix | None:
     return None if np.isnan(matrix).all() else matrix
 
 
-def is_doubtful(
+def is_untrusted(
     disturbance: npt.NDArray[np.float64],
     disagreement: npt.NDArray[np.float64],
     is_calm: npt.NDArray[np.bool_],
@@ -160,10 +160,10 @@ def is_doubtful(
         disagreement: (N, N) of the passes, as a share, NaN where there is one.
         is_calm: (N, N) whether one of the meetings was not disturbed.
     """
-    doubtful: npt.NDArray[np.bool_] = (disturbance >= DISTURBED) & ~(
+    untrusted: npt.NDArray[np.bool_] = (disturbance >= DISTURBED) & ~(
         is_calm & (disagreement <= CONFIRMED)
     )
-    return doubtful
+    return untrusted
 
 
 def disturbed_hosts(

@@ -54,7 +54,7 @@ class ProbeResult:
         asked: directed pairs of the cluster's hosts that were to be measured, now or earlier.
         measured: how many of them have a reading.
         sample: which of all pairs they are; None for all.
-        doubts: why some readings are not to be trusted, as sentences for the user.
+        warnings: why some readings are not to be trusted, as sentences for the user.
         interrupted: the user stopped it before it was complete.
     """
 
@@ -64,7 +64,7 @@ class ProbeResult:
     asked: int
     measured: int
     sample: Sample | None
-    doubts: Sequence[str]
+    warnings: Sequence[str]
     interrupted: bool
 
 
@@ -160,7 +160,7 @@ def measure_pairs(
                 options=_recorded(request, job, sample),
                 started=started,
                 seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
-                notes=[*notes, *collector.remarks, *collector.doubts()],
+                notes=[*notes, *collector.remarks, *collector.warnings()],
             )
             done = [options.describe()]
             if isinstance(options, RttOptions):
@@ -177,7 +177,7 @@ def measure_pairs(
             asked=directed_pairs(asked),
             measured=collector.measured(asked),
             sample=sample,
-            doubts=collector.doubts(),
+            warnings=collector.warnings(),
             interrupted=interrupted,
         )
         on_result(result)

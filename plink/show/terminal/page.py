@@ -32,13 +32,28 @@ _MIN_FACTS_WIDTH = 32
 _MAX_FACTS_WIDTH = 56
 
 
-def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary | None) -> None:
-    """Print the page of a cluster file; `summary` is None where it holds no measurement."""
+def print_cluster(
+    paper: Paper,
+    source: str,
+    cluster: Cluster,
+    summary: Summary | None,
+    *,
+    with_next: bool = True,
+) -> None:
+    """Print the page of a cluster.
+
+    Args:
+        paper: where.
+        source: what messages call its file.
+        cluster: what is shown.
+        summary: of its round-trip times; None where it holds none.
+        with_next: say which command to run next on that file.
+    """
     console, rtt = paper.console, cluster.rtt
     console.print(_title(source, cluster, summary))
     if rtt is None or summary is None:
         console.print("no round-trip times in this file")
-        _print_doubts(console, cluster, source)
+        _print_doubts(console, cluster, source if with_next else None)
         _print_groups(console, cluster)
         _print_bandwidth(console, cluster)
         _print_routes(console, cluster)
@@ -51,7 +66,7 @@ def print_cluster(paper: Paper, source: str, cluster: Cluster, summary: Summary 
         _print_picture(paper, replace(cluster, rtt=shown), shown.readings_us, facts.facts(summary))
     else:
         console.print("no pair of hosts was measured")
-    _print_doubts(console, cluster, source)
+    _print_doubts(console, cluster, source if with_next else None)
     _print_groups(console, cluster)
     _print_bandwidth(console, cluster)
     _print_routes(console, cluster)
@@ -140,13 +155,13 @@ def _print_routes(console: Console, cluster: Cluster) -> None:
         console.print(facts.table(rows))
 
 
-def _print_doubts(console: Console, cluster: Cluster, source: str) -> None:
+def _print_doubts(console: Console, cluster: Cluster, source: str | None) -> None:
     """What failed, what to know before trusting the readings, and what to do next."""
     rows = facts.failures("no answer", cluster.unreachable)
     if cluster.rtt is not None:
         rows += facts.failures("failed", cluster.rtt.failures)
         rows += facts.notes(cluster.rtt)
-    for step in next_steps(cluster, source)[:1]:
+    for step in () if source is None else next_steps(cluster, source)[:1]:
         rows.append(("next", [printable(f"{step.why}: {step.command}")]))
     if rows:
         console.print()

@@ -37,7 +37,7 @@ def main() -> None:
     tensors = [torch.zeros(size // 4) for size in task["sizes_bytes"]]
     measured = in_turn(groups, tensors, task["seconds"])
     plan = groups["tuned"].plan_number
-    # Nobody leaves while another one still needs the store.
+    # No rank leaves while another still needs the store.
     groups["plain"].barrier().wait()
     for group in groups.values():
         group.shutdown()
