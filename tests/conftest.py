@@ -68,10 +68,14 @@ LONG = (
 
 # Files whose tests the fast tier has no time for.
 SLOW = (
+    "api/test_results.py",
+    "cli/test_output.py",
+    "cli/test_show.py",
     "embedding/test_embedding.py",
     "embedding/test_halves.py",
     "farthest/test_bottleneck_search.py",
     "grouping/test_group_command.py",
+    "grouping/test_how_sure.py",
     "groups/test_levels.py",
     "groups/test_recorded_labs.py",
     "ordering/test_command.py",

@@ -6,6 +6,7 @@ Every import counts, wherever it stands: in a function or under `TYPE_CHECKING` 
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import subprocess
 import sys
@@ -52,6 +53,7 @@ Sources = Mapping[str, tuple[str, bool]]
 """Module name to its source text and whether it is a package."""
 
 
+@functools.cache
 def installed_sources() -> Sources:
     sources: dict[str, tuple[str, bool]] = {}
     for package in PACKAGES:
@@ -69,12 +71,17 @@ def installed_sources() -> Sources:
 
 def imports_of(name: str, sources: Sources) -> set[str]:
     """The modules that `name` imports; those outside `sources` by their full dotted name."""
-    return resolved(ast.walk(ast.parse(sources[name][0])), name, sources)
+    return resolved(ast.walk(tree_of(sources[name][0])), name, sources)
+
+
+@functools.cache
+def tree_of(text: str) -> ast.Module:
+    return ast.parse(text)
 
 
 def imported_at_once(name: str, sources: Sources) -> set[str]:
     """Those of `imports_of` that importing the module itself imports, not a call of it."""
-    return resolved(outside_functions(ast.parse(sources[name][0])), name, sources)
+    return resolved(outside_functions(tree_of(sources[name][0])), name, sources)
 
 
 def outside_functions(node: ast.AST) -> Iterator[ast.AST]:

@@ -10,7 +10,7 @@ from plink.api.arguments import MAX_SEED, number, whole
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.errors import plinks_errors
 from plink.api.objects import upgraded
-from plink.api.probing import tool_options
+from plink.api.probing import gaps, tool_options
 from plink.api.progress import OnProgress, Steps
 from plink.api.said import warn
 from plink.base.text import counted, named
@@ -92,6 +92,6 @@ def check(
         found = checking.check(known, rtt, request, partners=partners, progress=Steps(progress))
     for name, reason in found.unreachable.items():
         warn(f"{name}: {reason}")
-    if found.failures:
-        warn(f"{counted(len(found.failures), 'host or pair', 'hosts or pairs')} not measured again")
+    for text in gaps([], found.failures):
+        warn(text)
     return upgraded(Verdict, found, names=known.names)

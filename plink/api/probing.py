@@ -153,7 +153,7 @@ def probe(
         what = "group" if isinstance(found, UplinkResult) else "pair of hosts"
         reason = _failure(failures[0]) if failures else None
         raise PlinkError(f"no {what} could be measured", reason)
-    for text in _gaps(cluster, failures):
+    for text in gaps(cluster.unreachable, failures):
         warn(text)
     for doubt in () if isinstance(found, UplinkResult) else found.warnings:
         warn(doubt)
@@ -213,9 +213,9 @@ def _groups(groups: Mapping[str, Sequence[str]] | Sequence[Group]) -> list[Group
     return list(groups)
 
 
-def _gaps(cluster: Cluster, failures: Sequence[Failure]) -> list[str]:
-    """What could not be measured: the first of it by name."""
-    hosts = [each for each in [*cluster.unreachable, *failures] if each.destination is None]
+def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[str]:
+    """What could not be measured, a sentence each: hosts, and the first of the pairs."""
+    hosts = [each for each in [*unreachable, *failures] if each.destination is None]
     pairs = [each for each in failures if each.destination is not None]
     texts = [_failure(each) for each in [*hosts, *pairs[:_MOST_NAMED]]]
     if len(pairs) > _MOST_NAMED:

@@ -12,7 +12,7 @@ PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 # nor the lab by every command.
 unset PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 # Ninja builds on all processors by itself, make only when told so.
-export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc 2>/dev/null || echo 1)}
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore
 
 # shellcheck source=scripts/lib/say.sh
