@@ -1,4 +1,4 @@
-"""What is said of orders of which some pairs were not measured."""
+"""The messages about orders in which some pairs were not measured."""
 
 from __future__ import annotations
 
