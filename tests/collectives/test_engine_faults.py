@@ -1,5 +1,5 @@
-"""The engine on hosts that vanish from the network: the remaining ranks name the missing one in time,
-and continue without it in the same process."""
+"""The engine on hosts that vanish from the network: the remaining ranks name the missing one in
+time, and continue without it in the same process."""
 
 from __future__ import annotations
 
