@@ -15,7 +15,7 @@ PHASES = Phases(changing_s=20.0, changed_s=20.5, restored_s=61.0)
 
 
 def iterations_of(*runs: tuple[int, float, int]) -> list[Iteration]:
-    """So many iterations of so many seconds under that plan, one after the other."""
+    """For each run that many iterations, each of that many seconds, under that plan."""
     made, now_s = [], 0.0
     for count, seconds, plan in runs:
         for _ in range(count):

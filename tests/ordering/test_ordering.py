@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import ring_instances
+from benchkit import ring_instances
 from ordering.clusters import cluster_of, racks
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster, Host

@@ -1,4 +1,4 @@
-"""What is said of disturbed pairs, kept in files, and measured again."""
+"""Disturbed pairs are reported, kept in files, and measured again."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ring_instances
+from benchkit import ring_instances
 from forms import form_of
 from ring_strategies import distance_matrices
 from solvers import _native
