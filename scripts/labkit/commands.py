@@ -56,7 +56,7 @@ def hold() -> None:
 
 def _up(arguments: argparse.Namespace) -> int:
     registry = registry_of(arguments)
-    request = lifecycle.Request(
+    request = lifecycle.LabRequest(
         lab=name_of(arguments),
         directory=directory_of(arguments),
         shape=shape_of(arguments),

@@ -27,7 +27,7 @@ FILES = ("hosts.txt", "ssh_config", "known_hosts", "id_ed25519", "id_ed25519.pub
 
 
 @dataclass(frozen=True)
-class Request:
+class LabRequest:
     """The lab to create: its name, its folder, and its shape.
 
     `congestion_control` is that of TCP on the hosts, None to leave it as it is on the machine.
@@ -43,7 +43,7 @@ class Request:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def up(registry: Registry, request: Request) -> State:
+def up(registry: Registry, request: LabRequest) -> State:
     """Create a lab. If that fails or is interrupted, take down what was created.
 
     Raises:
@@ -100,7 +100,7 @@ def down_if_same(registry: Registry, state: State) -> None:
         down(registry, present)
 
 
-def _claim(registry: Registry, request: Request) -> State:
+def _claim(registry: Registry, request: LabRequest) -> State:
     """Choose the subnet and write down what will be made, before any of it is."""
     lab, directory, shape = request.lab, request.directory, request.shape
     with registry.locked():
