@@ -12,7 +12,7 @@ _HOMES = {
     "Order": "plink.api.order",
     "Plan": "plink.api.plan",
     "PlinkError": "plink.base.errors",
-    "PlinkWarning": "plink.api.said",
+    "PlinkWarning": "plink.api.warning",
     "ProbeInterrupted": "plink.api.errors",
     "Prediction": "plink.api.prediction",
     "Progress": "plink.api.progress",

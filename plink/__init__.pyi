@@ -17,7 +17,7 @@ from plink.api.prediction import predict as predict
 from plink.api.probing import probe as probe
 from plink.api.progress import Progress as Progress
 from plink.api.reading import read as read
-from plink.api.said import PlinkWarning as PlinkWarning
+from plink.api.warning import PlinkWarning as PlinkWarning
 from plink.base.errors import PlinkError as PlinkError
 from plink.base.errors import WrongUseError as WrongUseError
 from probes.ssh.options import SshOptions as SshOptions

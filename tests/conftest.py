@@ -73,7 +73,7 @@ SLOW = (
     "cli/test_show.py",
     "embedding/test_embedding.py",
     "embedding/test_halves.py",
-    "farthest/test_bottleneck_search.py",
+    "solvers/test_bottleneck_search.py",
     "grouping/test_group_command.py",
     "grouping/test_how_sure.py",
     "groups/test_levels.py",

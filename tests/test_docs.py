@@ -168,3 +168,11 @@ def test_an_orphan_is_found(tmp_path: Path) -> None:
     second.write_text("[back](first.md)")
     orphan.write_text("[back](first.md)")
     assert linked_from(first) == {first.resolve(), second.resolve()}
+
+
+def test_benchmarks_begin_with_what_was_asked_reached_and_missed() -> None:
+    lines = (CHECKOUT / "docs" / "benchmarks.md").read_text().splitlines()
+    table = [line.split("|") for line in lines if line.startswith("|")]
+    assert [cell.strip() for cell in table[0]] == ["", "asked", "reached", "missed", ""]
+    assert {len(row) for row in table} == {5}
+    assert any(row[3].strip() for row in table[2:]), "nothing was missed?"

@@ -12,7 +12,7 @@ from plink.api.errors import plinks_errors
 from plink.api.objects import upgraded
 from plink.api.probing import gaps, tool_options
 from plink.api.progress import OnProgress, Steps
-from plink.api.said import warn
+from plink.api.warning import warn
 from plink.base.text import counted, named
 from plink.measure.probing import check as checking
 from plink.measure.probing.limits import CHECK_PARTNERS

@@ -10,7 +10,7 @@ from plink.api.arguments import MAX_SEED, chosen, number, whole
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName
 from plink.api.progress import OnProgress, stages
-from plink.api.said import warn
+from plink.api.warning import warn
 from plink.base.text import counted
 from plink.files.grouping import Grouping
 from plink.files.groups import Group

@@ -11,7 +11,7 @@ from plink.api.arguments import MAX_SEED, chosen, nearest, number, size_bytes, w
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName, page, upgraded
 from plink.api.progress import OnProgress, search
-from plink.api.said import warn
+from plink.api.warning import warn
 from plink.base.errors import WrongUseError
 from plink.base.text import counted, named, rtt_text, share_text
 from plink.deploy import launchers as writers

@@ -10,7 +10,7 @@ from plink.api.arguments import MAX_SEED, chosen, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName, page, upgraded
 from plink.api.progress import OnProgress, stages
-from plink.api.said import warn
+from plink.api.warning import warn
 from plink.base.text import counted, rtt_text
 from plink.files import plan as plan_file
 from plink.optimize.plans.planning import PlanRequest, find_plan

@@ -10,7 +10,7 @@ from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import page
 from plink.api.order import Order
 from plink.api.progress import OnProgress, stages
-from plink.api.said import warn
+from plink.api.warning import warn
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
 from plink.base.text import counted

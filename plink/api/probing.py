@@ -13,14 +13,14 @@ from plink.api.cluster import Cluster
 from plink.api.errors import ProbeInterrupted, plinks_errors
 from plink.api.objects import PathName, upgraded
 from plink.api.progress import OnProgress, Steps
-from plink.api.said import warn
+from plink.api.warning import warn
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.text import counted
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.groups import Group
 from plink.files.measurement import Failure
-from plink.measure.listed import hosts_of
+from plink.measure.listed import hosts_of, read_hosts
 from plink.measure.probing import run
 from plink.measure.probing.limits import (
     ALL_ROUNDS,
@@ -37,12 +37,9 @@ from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import group_question
 from probes.hosts.host import ListedHost
-from probes.hosts.slurm import parse_allocation
 from probes.hosts.source import parse_hosts
 from probes.ssh.options import SshOptions
 
-# In place of a host list: the hosts of the Slurm job that this process runs in.
-_ALLOCATION = "@slurm"
 _SOURCE = "the cluster"
 
 _MOST_NAMED = 5
@@ -164,12 +161,8 @@ def _listed(hosts: Sequence[str] | PathName | Cluster) -> tuple[list[ListedHost]
     """The hosts to measure, and the hash of the file that lists them."""
     if isinstance(hosts, cluster_file.Cluster):
         return hosts_of(hosts, _SOURCE), hosts.made_from
-    if hosts == _ALLOCATION:
-        return parse_allocation(os.environ), None
     if isinstance(hosts, str | os.PathLike):
-        path = os.fspath(hosts)
-        content = document.read_bytes(path)
-        return parse_hosts(content, document.label(path)), document.digest(content)
+        return read_hosts(os.fspath(hosts))
     lines = list(hosts)
     if not all(isinstance(line, str) for line in lines):
         raise WrongUseError(

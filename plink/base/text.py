@@ -77,10 +77,9 @@ def share_text(share: float) -> str:
     return f"{percent:.{decimals}f} %"
 
 
-def counted(count: int, singular: str, plural: str | None = None) -> str:
+def counted(count: int, singular: str) -> str:
     """A number and its noun: `1 host`, `12,345 pairs`."""
-    noun = singular if count == 1 else plural or f"{singular}s"
-    return f"{count:,} {noun}"
+    return f"{count:,} {singular}" if count == 1 else f"{count:,} {singular}s"
 
 
 def named(names: Sequence[str], most: int = 4) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -24,7 +23,7 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
-from plink.measure.listed import hosts_of
+from plink.measure.listed import hosts_of, read_hosts
 from plink.measure.probing.group_list import read_groups
 from plink.measure.probing.request import ProbeRequest, resumed
 from plink.measure.probing.resume import refuse_to_drop
@@ -35,11 +34,6 @@ from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import group_question
 from probes.dpdk.nics import Nic, parse_nics
 from probes.hosts.host import ListedHost
-from probes.hosts.slurm import parse_allocation
-from probes.hosts.source import parse_hosts
-
-# In place of a host list: the hosts of the Slurm job that plink runs in.
-_ALLOCATION = "@slurm"
 
 
 def run_command(
@@ -200,17 +194,8 @@ def _writes(options: Mapping[str, Any], path: str) -> bool:
 def _listed_hosts(
     hosts: str | None, earlier: Cluster | None, resume: str | None
 ) -> tuple[list[ListedHost], str | None]:
-    if hosts == _ALLOCATION:
-        return parse_allocation(os.environ), None
     if hosts is not None:
-        content = document.read_bytes(hosts)
-        source = document.label(hosts)
-        if content.lstrip().startswith(b"{") and b'"plink.' in content:
-            raise WrongUseError(
-                f"{source}: is JSON, not a host list",
-                "a cluster file is given with --resume, or to plink check",
-            )
-        return parse_hosts(content, source), document.digest(content)
+        return read_hosts(hosts)
     if earlier is None or resume is None:
         raise click.UsageError("Missing argument 'HOSTS'.")
     return hosts_of(earlier, resume), earlier.made_from

@@ -1,12 +1,40 @@
-"""The hosts of a cluster file as a host list would name them, to be reached again."""
+"""The hosts of a run, as a user lists them or as a cluster file of an earlier run has them."""
 
 from __future__ import annotations
 
+import os
 import sys
 
 from plink.base.errors import WrongUseError
+from plink.files import document
 from plink.files.cluster import Cluster, Host, Unreachable
 from probes.hosts.host import ListedHost
+from probes.hosts.slurm import parse_allocation
+from probes.hosts.source import parse_hosts
+
+# In place of a host list: the hosts of the Slurm job that plink runs in.
+_ALLOCATION = "@slurm"
+
+
+def read_hosts(path: str) -> tuple[list[ListedHost], str | None]:
+    """The hosts of a host list, and the hash of its file.
+
+    Args:
+        path: of the list; `@slurm` stands for the hosts of this Slurm job, which have no hash.
+
+    Raises:
+        WrongUseError: the file cannot be read, or is one that plink wrote.
+        HostListError: it is no host list, or there is no Slurm job.
+    """
+    if path == _ALLOCATION:
+        return parse_allocation(os.environ), None
+    content, source = document.read_bytes(path), document.label(path)
+    if content.lstrip().startswith(b"{") and b'"plink.' in content:
+        raise WrongUseError(
+            f"{source}: is JSON, not a host list",
+            "plink probe resumes a cluster file, and plink check compares with one",
+        )
+    return parse_hosts(content, source), document.digest(content)
 
 
 def as_listed(host: Host, place: str) -> ListedHost:

@@ -40,7 +40,7 @@ def split_outside_brackets(text: str) -> list[str]:
     return [*items, text[start:]]
 
 
-def expand(pattern: str, limit: int = MAX_NAMES) -> list[str]:
+def expand(pattern: str) -> list[str]:
     """Every name that `pattern` stands for, the last bracket counting fastest.
 
     A range is padded to the width of its lower end: `[08-10]` is 08, 09, 10.
@@ -48,20 +48,19 @@ def expand(pattern: str, limit: int = MAX_NAMES) -> list[str]:
     Args:
         pattern: a name with any number of brackets, each a comma-separated list of numbers
             and of ranges `low-high`.
-        limit: the most names it may stand for.
 
     Raises:
-        RangeError: a bracket is not such a list, or the names are more than `limit` or longer
+        RangeError: a bracket is not such a list, or the names are more than `MAX_NAMES` or longer
             than `MAX_LENGTH`.
     """
     choices: list[list[str]] = []
     count = 1
     length = 0
     for text, is_bracket in _pieces(pattern):
-        options = _bracket(text, limit) if is_bracket else [text]
+        options = _bracket(text) if is_bracket else [text]
         count *= len(options)
-        if count > limit:
-            raise RangeError(f"it stands for more than {limit:,} names")
+        if count > MAX_NAMES:
+            raise RangeError(f"it stands for more than {MAX_NAMES:,} names")
         length += max(map(len, options))
         if length > MAX_LENGTH:
             raise RangeError(f"a name is longer than {MAX_LENGTH} characters")
@@ -82,16 +81,16 @@ def _pieces(pattern: str) -> Iterator[tuple[str, bool]]:
     yield rest, False
 
 
-def _bracket(inside: str, limit: int) -> list[str]:
+def _bracket(inside: str) -> list[str]:
     numbers: list[str] = []
     for part in inside.split(","):
-        numbers.extend(_part(part, limit))
-        if len(numbers) > limit:
-            raise RangeError(f"it stands for more than {limit:,} names")
+        numbers.extend(_part(part))
+        if len(numbers) > MAX_NAMES:
+            raise RangeError(f"it stands for more than {MAX_NAMES:,} names")
     return numbers
 
 
-def _part(part: str, limit: int) -> list[str]:
+def _part(part: str) -> list[str]:
     low, dash, high = part.partition("-")
     if not dash:
         return [_digits(low, part)]
@@ -100,8 +99,8 @@ def _part(part: str, limit: int) -> list[str]:
         raise RangeError(f"the range {part} runs backwards")
     if high.startswith("0") and len(high) != len(low):
         raise RangeError(f"the ends of the range {part} are padded differently")
-    if last - first >= limit:
-        raise RangeError(f"the range {part} stands for more than {limit:,} names")
+    if last - first >= MAX_NAMES:
+        raise RangeError(f"the range {part} stands for more than {MAX_NAMES:,} names")
     return [str(number).zfill(len(low)) for number in range(first, last + 1)]
 
 

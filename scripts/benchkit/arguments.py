@@ -15,14 +15,12 @@ def add_lab(
     hosts: str = "4",
     hops: int = 4,
     rates: tuple[str, str] | None = ("400mbit", "400mbit"),
-    congestion_control: str | None = None,
 ) -> None:
     """The options that say what a lab is like; `lab_options` reads them.
 
     Args:
         racks, hosts, hops: the defaults.
         rates: the defaults of hosts and uplinks; None: the benchmark sets them, or `lab up` does.
-        congestion_control: the default of the hosts; None: the machine's.
     """
     parser.add_argument("--racks", type=int, default=racks, help="of the lab")
     parser.add_argument("--hosts", default=hosts, help="in every rack, or in each: 4,4,2,1")
@@ -30,7 +28,7 @@ def add_lab(
     if rates is not None:
         parser.add_argument("--host-rate", default=rates[0], help="of every host's link, or none")
         parser.add_argument("--uplink-rate", default=rates[1], help="of every rack's, or none")
-    add_congestion_control(parser, congestion_control)
+    add_congestion_control(parser)
 
 
 def add_congestion_control(parser: argparse.ArgumentParser, default: str | None = None) -> None:

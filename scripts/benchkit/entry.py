@@ -14,9 +14,6 @@ from benchkit.catalogue import BY_NAME, CATALOGUE, Benchmark
 from benchkit.other_work import BUSY, QUIET, other_work
 from benchkit.report import Report
 
-# Some of what is generated is generated for the tests, too.
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
-
 PROGRAM = "scripts/bench"
 USAGE = f"""usage: {PROGRAM} [--list]
        {PROGRAM} NAME [ARGUMENT...]

@@ -16,7 +16,6 @@ from plink.autotune.protocol.identity import Identity
 from plink.autotune.protocol.messages import Join, NewPlan, Report, from_json, to_json
 from plink.autotune.tuner.interface import Floats, Window
 
-_RECEIVED_BYTES = 1 << 20
 JOB = "job"
 COLLECTIVES = 10
 
@@ -36,7 +35,6 @@ class ReportingRank:
     secret: bytes
     plan: NewPlan | None = None
     plan_at_s: float = 0.0
-    received_bytes: int = 0
     _channel: Channel = field(init=False)
     _reader: asyncio.StreamReader = field(init=False)
     _writer: asyncio.StreamWriter = field(init=False)

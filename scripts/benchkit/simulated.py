@@ -23,6 +23,8 @@ from probes.ssh.session import Completed
 _LEVELS_US = (18.0, 31.0, 58.0)
 _RACK, _ROW = 16, 128
 _NOISE = 0.05
+# The share of the probes that are lost.
+_PACKET_LOSS = 0.002
 # Said to oneself, so that the wait for something to say ends.
 _WAKE = ""
 
@@ -33,7 +35,6 @@ class Behaviour:
 
     Args:
         round_s: how long a meeting takes.
-        packet_loss: share of the probes that are lost.
         pair_loss: share of the directions in which a partner is silent.
         never_start: share of the hosts on which the agent cannot be started.
         die: share of the hosts whose agent ends in the middle of the run.
@@ -41,7 +42,6 @@ class Behaviour:
     """
 
     round_s: float = 0.02
-    packet_loss: float = 0.002
     pair_loss: float = 0.001
     never_start: float = 0.005
     die: float = 0.005
@@ -139,7 +139,7 @@ class SimulatedProcess:
             elif self._chance.random() < self._behaviour.pair_loss:
                 yield f"lost {number} {partner} silent"
             else:
-                lost = sum(self._chance.random() < self._behaviour.packet_loss for _ in range(8))
+                lost = sum(self._chance.random() < _PACKET_LOSS for _ in range(8))
                 times = " ".join(self._times(partner))
                 counts = f"{self._count} {self._count - lost}"
                 yield f"rtt {number} {partner} {counts} {times}"

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plink.autotune.log.records import Entry
-from plink.autotune.tuner.interface import Action
 
 # Iterations by which a phase is judged, and windows.
 SETTLED = 10
@@ -60,12 +59,10 @@ class Figures:
             is within 10 % of the best; None where no plan was good.
         seconds_to_good: until that plan was in force.
         new_plans: before the change, on the changed network, after.
-        decisions_back: since the network was as before, until the last new plan.
-        load_ratio, load_ratio_after: of the busiest host's bytes to those of the least busy one, in
-            the last windows before the change, and in the last of all.
+        load_ratio: of the busiest host's bytes to those of the least busy one, in the last windows
+            before the change.
         switch_ratio: of the slowest iteration in which a plan began, or the next, to the median of
             the slower of both plans; None without a new plan.
-        reprobes: how often hosts were named to be probed again.
     """
 
     before_s: float
@@ -75,11 +72,8 @@ class Figures:
     decisions: int | None
     seconds_to_good: float | None
     new_plans: tuple[int, int, int]
-    decisions_back: int
     load_ratio: float
-    load_ratio_after: float
     switch_ratio: float | None
-    reprobes: int
 
 
 def figures(
@@ -110,7 +104,6 @@ def figures(
     earlier = [e for e in entries if e.now_s <= phases.changing_s]
     later = [e for e in entries if e.now_s > phases.restored_s]
     while_changed = [e for e in entries if phases.changing_s < e.now_s <= phases.restored_s]
-    windows_after, calm = since_new_plan(later)
     return Figures(
         before_s=median_s(before[-3 * SETTLED :]),
         untouched_s=median_s([each for each in changed if each.plan == first]),
@@ -119,11 +112,8 @@ def figures(
         decisions=None if good_at_s is None else sum(e.now_s <= good_at_s for e in on_changed),
         seconds_to_good=None if good_at_s is None else good_at_s - phases.changed_s,
         new_plans=(_new_plans(earlier), _new_plans(while_changed), _new_plans(later)),
-        decisions_back=windows_after - calm,
         load_ratio=load_ratio(earlier[-RESTING:]),
-        load_ratio_after=load_ratio(entries[-RESTING:]),
         switch_ratio=switch_ratio(iterations),
-        reprobes=sum(entry.action is Action.REPROBE for entry in entries),
     )
 
 

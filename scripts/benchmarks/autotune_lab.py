@@ -71,7 +71,6 @@ class Done:
         found: of the tuned training.
         static_s: of the first plan on the changed network, without a tuner; None: not measured.
         best_s: of the best static plan.
-        best_part: what that leaves the hosts concerned of their share.
         cost: the iteration time of a tuned job over that of an untuned one, where nothing happens.
         wrong: sums.
     """
@@ -79,7 +78,6 @@ class Done:
     found: Figures
     static_s: float | None
     best_s: float | None
-    best_part: float | None
     cost: float | None
     wrong: int
 
@@ -198,12 +196,11 @@ class Bench:
                 for part, other in other_plans(plan, self.scenario.hosts):
                     static[part] = self._static_s(write_plan(other, self.lab.dir / f"{part}.json"))
                     self._say(f"static plan, {part:.0%} of the share: {static[part]:.3f} s")
-        best = min(static, key=lambda part: static[part]) if static else None
+        best_s = min(static.values(), default=None)
         return Done(
-            figures(iterations, entries, phases, None if best is None else static[best]),
+            figures(iterations, entries, phases, best_s),
             static.get(1.0),
-            None if best is None else static[best],
-            best,
+            best_s,
             cost,
             self.ranks.wrong,
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-import ring_instances
+from benchkit import ring_instances
 from benchkit.arguments import add_seed
 from benchkit.report import Report
 from plink.files.cluster import Cluster

@@ -20,7 +20,7 @@ DEFAULT_RATE = "400mbit"
 DEFAULT_HOPS = 4
 
 SHAPE_OPTIONS = ("racks", "hosts", "host_rate", "uplink_rate", "hops", "routed")
-# Nothing that means something in the configuration of sshd, such as quotes.
+# Without characters that are special in the configuration of sshd, such as quotes.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[A-Za-z0-9 _.,:;/@+=-]*")
 EXAMPLE = (
     "Example: lab up --racks 4 --hosts 4 --host-rate 400mbit --uplink-rate 400mbit --seed 1 &&"
@@ -29,10 +29,10 @@ EXAMPLE = (
 
 
 def name_of(arguments: argparse.Namespace) -> str:
-    """The lab's name, as asked for or by default.
+    """The lab's name, as requested or by default.
 
     Raises:
-        WrongUseError: a lab cannot be called so.
+        WrongUseError: the name is not valid for a lab.
     """
     return checked_lab_name(arguments.name or DEFAULT_NAME)
 
@@ -69,7 +69,7 @@ def shape_of(arguments: argparse.Namespace) -> Shape:
 
 
 def environment_of(arguments: argparse.Namespace) -> dict[str, str]:
-    """What `up` is to add to the environment of every SSH session.
+    """The variables that `up` adds to the environment of every SSH session.
 
     Raises:
         WrongUseError: not NAME=VALUE, or a value that the configuration of `sshd` cannot hold.
@@ -77,8 +77,8 @@ def environment_of(arguments: argparse.Namespace) -> dict[str, str]:
     for text in arguments.set_env:
         if not _VARIABLE.fullmatch(text):
             raise WrongUseError(
-                f"--set-env {text!r} is no NAME=VALUE",
-                "a value has ASCII letters, digits, spaces and any of _.,:;/@+=-",
+                f"--set-env {text!r} is not NAME=VALUE",
+                "a value may have ASCII letters, digits, spaces and _.,:;/@+=-",
             )
     return dict(text.split("=", 1) for text in arguments.set_env)
 
@@ -88,7 +88,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="lab", description="A data centre in network namespaces.", epilog=EXAMPLE
     )
-    # How the lab calls itself inside the user namespace that it made.
+    # How the lab runs itself inside the user namespace that it created.
     top.add_argument(
         "--inside", nargs=3, metavar=("UID", "GID", "REGISTRY"), help=argparse.SUPPRESS
     )
@@ -97,67 +97,71 @@ def parser() -> argparse.ArgumentParser:
     which.add_argument("--name", help=f"the lab's name (default: {DEFAULT_NAME})")
     which.add_argument("--dir", help="the lab's folder (default of up: .lab/NAME)")
 
-    _add_up(commands.add_parser("up", parents=[which], help="put a lab up", epilog=EXAMPLE))
+    _add_up(commands.add_parser("up", parents=[which], help="create a lab", epilog=EXAMPLE))
 
-    commands.add_parser("down", parents=[which], help="take it down, also after a crash")
+    commands.add_parser("down", parents=[which], help="take a lab down, also after a crash")
 
-    status = commands.add_parser("status", parents=[which], help="say what stands")
-    status.add_argument("--json", action="store_true", help="for programs")
+    status = commands.add_parser("status", parents=[which], help="show the labs that are up")
+    status.add_argument("--json", action="store_true", help="print JSON")
 
     execute = commands.add_parser("exec", parents=[which], help="run a command on a host")
     execute.add_argument("host", help=f"a host, or {MACHINE} for the machine itself")
-    execute.add_argument("argv", nargs="+", metavar="COMMAND", help="after --")
+    execute.add_argument("argv", nargs="+", metavar="COMMAND", help="the command, after --")
 
     shell = commands.add_parser(
         "shell", parents=[which], help="open a shell that reaches the hosts"
     )
-    shell.add_argument("host", nargs="?", default=MACHINE, help="a host to open it on")
+    shell.add_argument("host", nargs="?", default=MACHINE, help="the host to open it on")
 
-    change = commands.add_parser("set", parents=[which], help="change a rate while the lab stands")
+    change = commands.add_parser("set", parents=[which], help="change a rate while the lab is up")
     change.add_argument(
         "element", metavar="HOST|RACK", help="a host's link, a rack's or row's uplink"
     )
     change.add_argument("--rate", required=True, help="such as 100mbit, or none for unshaped")
 
-    stop = commands.add_parser("stop", parents=[which], help="make a host fall silent")
+    stop = commands.add_parser("stop", parents=[which], help="disconnect a host silently")
     stop.add_argument("host")
-    start = commands.add_parser("start", parents=[which], help="let it speak again")
+    start = commands.add_parser("start", parents=[which], help="connect it again")
     start.add_argument("host")
 
     move = commands.add_parser("move", parents=[which], help="plug a host into another rack")
     move.add_argument("host")
-    move.add_argument("rack", help="as lab status has it: r1, r2, ...")
+    move.add_argument("rack", help="as shown by lab status: r1, r2, ...")
     return top
 
 
 def _add_up(up: argparse.ArgumentParser) -> None:
     rate = f"(default: {DEFAULT_RATE})"
-    up.add_argument("--racks", type=int, help=f"how many racks (default: {DEFAULT_RACKS})")
-    up.add_argument("--hosts", help="hosts in every rack, or in each: 3,5,8 (default: 4)")
-    up.add_argument("--host-rate", help=f"of every host's link, or none {rate}")
-    up.add_argument("--uplink-rate", help=f"of every rack's uplink, or none {rate}")
+    up.add_argument("--racks", type=int, help=f"number of racks (default: {DEFAULT_RACKS})")
+    up.add_argument("--hosts", help="hosts in every rack, or rack by rack: 3,5,8 (default: 4)")
+    up.add_argument("--host-rate", help=f"rate of every host's link, or none {rate}")
+    up.add_argument("--uplink-rate", help=f"rate of every rack's uplink, or none {rate}")
     up.add_argument(
-        "--hops", type=int, help=f"switches on a rack's way up (default: {DEFAULT_HOPS})"
+        "--hops",
+        type=int,
+        help=f"extra switches between a rack and the spine (default: {DEFAULT_HOPS})",
     )
     up.add_argument(
         "--routed",
         action="store_const",
         const=True,
-        help="racks, hops and the spine are routers, every rack a subnet",
+        help="make racks, hops and the spine routers, and every rack a subnet",
     )
     up.add_argument(
-        "--topology", metavar="FILE", help="all that and rows of racks, as TOML or JSON"
+        "--topology", metavar="FILE", help="read the shape, and rows of racks, from TOML or JSON"
     )
     up.add_argument("--seed", type=int, default=1, help="shuffles names, addresses and order")
-    up.add_argument("--congestion-control", help="of TCP on the hosts: reno, cubic or bbr")
+    up.add_argument("--congestion-control", help="TCP's on the hosts: reno, cubic or bbr")
     up.add_argument(
         "--set-env",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="in the environment of every SSH session; may be given more than once",
+        help="set in the environment of every SSH session; may be repeated",
     )
-    up.add_argument("--hold", action="store_true", help="stay, and go down when the input ends")
+    up.add_argument(
+        "--hold", action="store_true", help="stay, and take the lab down when the input ends"
+    )
 
 
 def _counts(text: str) -> list[int]:
@@ -165,5 +169,5 @@ def _counts(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise WrongUseError(
-            f"--hosts {text!r} is no number of hosts", "write 4, or 3,5,8"
+            f"--hosts {text!r} is not a number of hosts", "write 4, or 3,5,8"
         ) from None

@@ -1,4 +1,4 @@
-"""Programs that end with who started them, also where that is killed."""
+"""Programs that end with the program that started them, even if that is killed."""
 
 from __future__ import annotations
 

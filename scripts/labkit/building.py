@@ -23,32 +23,36 @@ def taken_networks() -> list[IPv4Network]:
 
 
 def refuse_strangers(lab: str) -> None:
-    """Make sure that nothing carries the lab's name yet, so that later all that does is the lab's.
+    """Check that nothing uses the lab's name yet, so that later everything that does is the lab's.
 
     Raises:
         LabError: a namespace or the interface exists, made by somebody else.
     """
     for name in _standing(lab):
-        raise LabError(f"network namespace {name} exists and is no lab's", "choose a --name")
+        raise LabError(
+            f"network namespace {name} exists and does not belong to a lab",
+            "choose another --name",
+        )
     links = json.loads(run(["ip", "-json", "link", "show"]))
     if wiring.machine_interface(lab) in {link["ifname"] for link in links}:
         raise LabError(
-            f"interface {wiring.machine_interface(lab)} exists and is no lab's", "choose a --name"
+            f"interface {wiring.machine_interface(lab)} exists and does not belong to a lab",
+            "choose another --name",
         )
 
 
 def require_permission() -> None:
-    """Make sure that network namespaces can be made at all.
+    """Check that this process may create network namespaces.
 
     Raises:
-        LabError: the kernel says no.
+        LabError: the kernel refuses.
     """
     try:
         run(["unshare", "--net", "--mount", "true"])
     except LabError as error:
         raise LabError(
-            f"this machine does not let us make network namespaces: {error}",
-            "in a container, give it the right to: docker run --privileged",
+            f"this machine does not allow network namespaces: {error}",
+            "in a container, allow them: docker run --privileged",
         ) from error
 
 

@@ -20,18 +20,18 @@ def main() -> int:
         raise_interruptions()
         return table[arguments.command](arguments)
     except LabError as error:
-        return _complain(str(error), error.hint, error.exit_code)
+        return _print_error(str(error), error.hint, error.exit_code)
     except BrokenPipeError:
-        # The reader of our output left; a second write at shutdown would complain.
+        # The reader of the output has left; a second write at shutdown would raise again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except OSError as error:
-        return _complain(str(error), None, EXIT_FAILED)
+        return _print_error(str(error), None, EXIT_FAILED)
     except KeyboardInterrupt:
-        return _complain("interrupted", None, EXIT_INTERRUPTED)
+        return _print_error("interrupted", None, EXIT_INTERRUPTED)
 
 
-def _complain(message: str, hint: str | None, exit_code: int) -> int:
+def _print_error(message: str, hint: str | None, exit_code: int) -> int:
     print(f"error: {message}", file=sys.stderr)
     if hint:
         print(f"hint: {hint}", file=sys.stderr)

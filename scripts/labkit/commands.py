@@ -56,7 +56,7 @@ def hold() -> None:
 
 def _up(arguments: argparse.Namespace) -> int:
     registry = registry_of(arguments)
-    request = lifecycle.Request(
+    request = lifecycle.LabRequest(
         lab=name_of(arguments),
         directory=directory_of(arguments),
         shape=shape_of(arguments),
@@ -82,9 +82,11 @@ def _down(arguments: argparse.Namespace) -> int:
         state = found(arguments, registry)
     except UnreadableStateError as error:
         if arguments.name is None and arguments.dir is not None:
-            # Which lab the folder belonged to nobody knows, and another may have any name.
-            raise LabError(str(error), "lab down --name NAME, as lab status has it") from error
-        # Namespaces are found by the lab's name alone; where its files are nobody knows.
+            # It is unknown which lab the folder belonged to, and another may have any name.
+            raise LabError(
+                str(error), "lab down --name NAME, with a name from lab status"
+            ) from error
+        # Namespaces are found by the lab's name alone; where its files are is unknown.
         lifecycle.down_unknown(registry, name_of(arguments))
         raise LabError(f"{error}; the lab is down, its files remain") from error
     lifecycle.down(registry, state)
@@ -99,7 +101,7 @@ def _status(arguments: argparse.Namespace) -> int:
 
 
 def show(labs: list[tuple[State, bool]], as_json: bool) -> None:
-    """Print labs, each with whether it stands whole."""
+    """Print labs, each with whether it is complete."""
     if as_json:
         print(json.dumps([report.as_json(state, whole) for state, whole in labs], indent=1))
     else:

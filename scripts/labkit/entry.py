@@ -1,4 +1,4 @@
-"""Being on a host: its network, its host name, its /etc/hosts, and as its user."""
+"""Enter a host: its network, its host name, its /etc/hosts, and as its user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The errors a person sees: one sentence without a full stop, one hint, one exit code."""
+"""The errors that a user sees: one sentence without a full stop, a hint, an exit code."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class LabError(Exception):
 
 
 class WrongUseError(LabError):
-    """The user asked for something that cannot be."""
+    """The user asked for something impossible."""
 
     exit_code = EXIT_WRONG_USE
 
 
 class UnreadableStateError(LabError):
-    """What is kept about a lab is damaged, or was written by another version."""
+    """The saved state of a lab is damaged, or was written by another version."""

@@ -84,12 +84,12 @@ class Injector:
 
     @property
     def waiting(self) -> Sequence[Fault]:
-        """What has not happened yet."""
+        """The faults that have not happened yet."""
         return tuple(self._waiting)
 
     @property
     def failed(self) -> Sequence[tuple[Fault, Exception]]:
-        """What could not be brought about, and why; complete once the injector is left."""
+        """The faults that could not be injected, and why; complete once the injector has exited."""
         return tuple(self._failed)
 
     def reach(self, host: str, number: int) -> None:

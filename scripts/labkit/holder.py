@@ -1,4 +1,4 @@
-"""A lab that stands for as long as the program that wants it, however that program ends."""
+"""A lab that lives as long as the program that needs it, however that program ends."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def held(options: Sequence[str]) -> Iterator[None]:
     )
     try:
         if holder.stdout is None or not holder.stdout.readline():
-            _, complaint = holder.communicate()
-            raise RuntimeError(f"lab up failed: {complaint.strip()}")
+            _, reason = holder.communicate()
+            raise RuntimeError(f"lab up failed: {reason.strip()}")
         yield
     finally:
         holder.communicate(timeout=DOWN_TIMEOUT_S)

@@ -63,10 +63,10 @@ def start_keeper(remember: Callable[[Keeper], None]) -> Keeper:
     with stdin, stdout, stderr:
         word, _, pid = stdout.readline().strip().partition(" ")
         if word != inside.READY:
-            complaint = stderr.read().strip().splitlines()[-1:] or ["no reason given"]
+            reason = stderr.read().strip().splitlines()[-1:] or ["no reason given"]
             process.wait()
             raise LabError(
-                f"this machine does not let an ordinary user make namespaces: {complaint[0]}",
+                f"this machine does not let ordinary users create namespaces: {reason[0]}",
                 FORBIDDEN_HINT,
             )
         keeper = Keeper(int(pid), _started_ticks(int(pid)))
@@ -87,14 +87,14 @@ def end_keeper(keeper: Keeper) -> None:
     """End the keeper, and with it every process of its lab.
 
     Raises:
-        LabError: it would not die.
+        LabError: it does not end.
     """
     deadline = time.monotonic() + END_TIMEOUT_S
     while is_alive(keeper):
         with contextlib.suppress(ProcessLookupError):
             os.kill(keeper.pid, signal.SIGKILL)
         if time.monotonic() > deadline:
-            raise LabError(f"process {keeper.pid} of the lab would not die")
+            raise LabError(f"process {keeper.pid} of the lab does not end")
         time.sleep(0.01)
 
 

@@ -27,8 +27,8 @@ FILES = ("hosts.txt", "ssh_config", "known_hosts", "id_ed25519", "id_ed25519.pub
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to put up: under which name, into which folder, and what.
+class LabRequest:
+    """The lab to create: its name, its folder, and its shape.
 
     `congestion_control` is that of TCP on the hosts, None to leave it as it is on the machine.
     `environment` is added to that of every SSH session.
@@ -43,8 +43,8 @@ class Request:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def up(registry: Registry, request: Request) -> State:
-    """Put a lab up. What fails half-way, or is interrupted, is taken down again.
+def up(registry: Registry, request: LabRequest) -> State:
+    """Create a lab. If that fails or is interrupted, take down what was created.
 
     Raises:
         LabError: a lab of this name stands, a program is missing, or the kernel refuses.
@@ -94,13 +94,13 @@ def remove_files(state: State) -> None:
 
 
 def down_if_same(registry: Registry, state: State) -> None:
-    """Take a lab down unless somebody already did, even if one of the same name stands now."""
+    """Take a lab down unless that was done already, even if another of the same name is up now."""
     present = registry.read(state.name)
     if present is not None and present.identity == state.identity:
         down(registry, present)
 
 
-def _claim(registry: Registry, request: Request) -> State:
+def _claim(registry: Registry, request: LabRequest) -> State:
     """Choose the subnet and write down what will be made, before any of it is."""
     lab, directory, shape = request.lab, request.directory, request.shape
     with registry.locked():
@@ -108,7 +108,10 @@ def _claim(registry: Registry, request: Request) -> State:
             raise LabError(f"lab {lab} is up already", f"lab down --name {lab}")
         for name in (*FILES, COPY_NAME, PRIVATE_FOLDER):
             if (directory / name).exists():
-                raise LabError(f"{directory / name} exists and is no lab's", "choose a --dir")
+                raise LabError(
+                    f"{directory / name} exists and does not belong to a lab",
+                    "choose another --dir",
+                )
         building.refuse_strangers(lab)
         taken = building.taken_networks() + registry.subnets()
         subnet = subnets.choose(lab, addresses_needed(shape), taken)
@@ -143,7 +146,7 @@ def _write_files(state: State) -> None:
 
 
 def _hand_to_caller(state: State) -> None:
-    """Under sudo, give the files to who called it, whose ordinary shell is to use them."""
+    """Under sudo, give the files to the calling user, whose ordinary shell will use them."""
     uid, gid = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
     if os.geteuid() != 0 or not (uid.isdigit() and gid.isdigit()):
         return

@@ -1,4 +1,4 @@
-"""Who one is on a host."""
+"""The user on a host."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def own_login(uid: int, gid: int, *, nested: bool) -> Login:
     """The login of a user of this machine.
 
     Raises:
-        LabError: the number belongs to nobody, so that `sshd` could let nobody in.
+        LabError: no user has the number, so `sshd` would refuse the login.
     """
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
         raise LabError(
-            f"user id {uid} has no name on this machine", "sshd lets in only users it knows"
+            f"user id {uid} has no name on this machine", "sshd only accepts known users"
         ) from None
     return Login(entry.pw_name, uid, gid, entry.pw_dir, nested)

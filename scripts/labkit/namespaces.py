@@ -70,12 +70,12 @@ def end_processes_in(namespaces: list[str]) -> None:
     """Kill every process that lives in the namespaces, and see them gone.
 
     Raises:
-        LabError: some would not die.
+        LabError: some do not end.
     """
     deadline = time.monotonic() + KILL_TIMEOUT_S
     while remaining := processes_in(namespaces):
         if time.monotonic() > deadline:
-            raise LabError(f"processes {remaining} of the lab would not die")
+            raise LabError(f"processes {remaining} of the lab do not end")
         for pid in remaining:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

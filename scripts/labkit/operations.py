@@ -1,4 +1,4 @@
-"""Changing a lab while it stands: rates, hosts that fall silent, hosts that move."""
+"""Change a lab while it is up: rates, disconnected hosts, hosts that move."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PORT_FORWARDING = 3
 
 
 def missing_namespaces(state: State) -> list[str]:
-    """What a whole lab would have and this one lacks: after a crash, or a restart."""
+    """The parts of the lab that are missing, after a crash or a restart."""
     names = [wiring.namespace(state.name, element) for element in wiring.elements(state.topology)]
     return [name for name in names if not (namespaces.FOLDER / name).exists()]
 
@@ -37,7 +37,7 @@ def set_rate(registry: Registry, state: State, element: str, rate_bits: int | No
 
 
 def set_silent(registry: Registry, state: State, host: str, *, silent: bool) -> None:
-    """Cut a host off, or let it speak again. The host itself sees a healthy link.
+    """Disconnect a host, or connect it again. The host itself sees a healthy link.
 
     Raises:
         WrongUseError: there is no such host.

@@ -21,7 +21,7 @@ _SPAN_S = 0.01
 
 
 def programs_on(state: State, host: str) -> list[int]:
-    """The processes on a host, `sshd` and the shells of its own apart."""
+    """The processes on a host, except `sshd` and its shells."""
     return [pid for pid in processes_in([namespace(state.name, host)]) if not _is_sshd(pid)]
 
 
@@ -43,7 +43,7 @@ def freeze(state: State, host: str, seconds: float | None = None) -> Callable[[]
 
 
 def slow_down(state: State, host: str) -> Callable[[], None]:
-    """Let them run a quarter of the time, as on a host that is busy with something else."""
+    """Let them run a quarter of the time, as on a host that is busy with other work."""
     is_over = threading.Event()
     slowing = threading.Thread(target=_alternate, args=(state, host, is_over), daemon=True)
     slowing.start()

@@ -30,7 +30,7 @@ def parse_rate(text: str) -> int | None:
         return None
     match = _RATE.fullmatch(folded)
     if match is None:
-        raise WrongUseError(f"{text!r} is no rate", "write 400mbit, 1.5gbit, 64kbit or none")
+        raise WrongUseError(f"{text!r} is not a rate", "write 400mbit, 1.5gbit, 64kbit or none")
     rate_bits = round(float(match[1]) * UNITS[match[2]])
     if not MIN_RATE_BITS <= rate_bits <= MAX_RATE_BITS:
         raise WrongUseError(f"rate {text!r} is not between 8kbit and 1000gbit")

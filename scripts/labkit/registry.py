@@ -1,4 +1,4 @@
-"""Which labs stand: a folder a lab, so that a lab is found by its name from anywhere."""
+"""The labs that are up: one folder each, so that a lab is found by its name from anywhere."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Registry:
             yield
 
     def names(self) -> list[str]:
-        """Every lab that stands, or is left from a crash."""
+        """Every lab that is up, or is left from a crash."""
         return sorted(path.parent.name for path in self.root.glob(f"*/{STATE_FILE}"))
 
     def holds(self, lab: str) -> bool:
-        """Whether there is anything of this name."""
+        """Whether there is a lab of this name, complete or not."""
         return self.folder(lab).exists()
 
     def subnets(self) -> list[IPv4Network]:
@@ -58,7 +58,7 @@ class Registry:
         return found
 
     def read(self, lab: str) -> State | None:
-        """The state of a lab, None where there is none of this name.
+        """The state of a lab, None if there is no lab of this name.
 
         Raises:
             UnreadableStateError: the file is not a state.
@@ -74,7 +74,7 @@ class Registry:
         """
         state = self.read(lab)
         if state is None:
-            raise LabError(f"no lab is called {lab}", "lab status lists those that stand")
+            raise LabError(f"there is no lab {lab}", "see lab status")
         return state
 
     def find_by_directory(self, directory: Path) -> State:
@@ -86,20 +86,20 @@ class Registry:
         """
         copy = _read(directory / COPY_NAME)
         if copy is None or copy.directory != directory:
-            raise LabError(f"{directory} holds no lab", "lab status lists those that stand")
+            raise LabError(f"{directory} does not hold a lab", "see lab status")
         present = self.read(copy.name)
         if present is None:
             return copy
         if present.identity != copy.identity:
             raise LabError(
-                f"{directory} is left from an earlier lab {copy.name}; the present one is in"
+                f"{directory} is left from an earlier lab {copy.name}; the current one is in"
                 f" {present.directory}",
                 "remove the folder",
             )
         return present
 
     def write(self, state: State) -> None:
-        """Keep a state, here and in the lab's own folder if that still stands."""
+        """Keep a state, here and in the lab's own folder if that still exists."""
         text = states.to_json(state)
         folder = self.folder(state.name)
         folder.mkdir(parents=True, exist_ok=True)

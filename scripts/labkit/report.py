@@ -11,7 +11,7 @@ from labkit.state import State
 
 
 def summary(state: State) -> str:
-    """What stands, and how to use it, in a few lines."""
+    """The lab, and how to use it, in a few lines."""
     topology = state.topology
     racks = len({host.rack for host in topology.hosts})
     directory = _as_typed(state.directory)
@@ -24,17 +24,17 @@ def summary(state: State) -> str:
 
 
 def _as_typed(path: Path) -> Path:
-    """The path as one types it here: below the current folder, without that."""
+    """The path as typed here: relative if it is below the current folder."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def table(state: State, whole: bool) -> str:
-    """A lab, a line a switch and a host. `whole` is whether all of it stands."""
+    """A lab, one line per switch and host. `whole` tells whether no part of it is missing."""
     topology = state.topology
     subnet = f"{topology.subnet}{', routed' if topology.is_routed else ''}"
     lines = [f"lab {state.name} in {state.directory}, {subnet}, seed {topology.seed}"]
     if not whole:
-        lines.append(f"not whole, after a crash or a restart: lab down --name {state.name}")
+        lines.append(f"incomplete after a crash or a restart: lab down --name {state.name}")
     in_rack = defaultdict(list)
     for host in sorted(topology.hosts, key=lambda host: host.name):
         in_rack[host.rack].append(host)

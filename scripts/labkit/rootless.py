@@ -1,4 +1,4 @@
-"""The commands of an ordinary user: the lab lives in namespaces of its own, held by a keeper.
+"""The commands of an ordinary user, whose lab lives in namespaces that a keeper holds.
 
 Nothing but the user's own processes and files is touched. The hosts are reached from inside those
 namespaces only: `lab shell`, or `lab exec . -- COMMAND`.
@@ -39,7 +39,7 @@ def own_registry() -> Registry:
     root.mkdir(mode=0o700, exist_ok=True)
     status = root.lstat()
     if root.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o022:
-        raise LabError(f"{root} belongs to somebody else", "set XDG_RUNTIME_DIR")
+        raise LabError(f"{root} belongs to another user", "set XDG_RUNTIME_DIR")
     return Registry(root)
 
 
@@ -99,7 +99,7 @@ def _within(arguments: argparse.Namespace) -> int:
         raise _no_lab(name)
     keeper = _living_keeper(registry, name)
     if keeper is None:
-        raise LabError(f"lab {name} is gone, its keeper ended", f"lab down --name {name}")
+        raise LabError(f"lab {name} is gone because its keeper ended", f"lab down --name {name}")
     command = _inner_command(keeper, registry, sys.argv[1:])
     os.execv(command[0], command)
 
@@ -147,8 +147,8 @@ def _name(arguments: argparse.Namespace, registry: Registry) -> str:
 
 def _no_lab(name: str) -> LabError:
     if Registry(ROOT_REGISTRY).folder(name).exists():
-        return LabError(f"lab {name} was put up by root", "run this command as root too: sudo")
-    return LabError(f"no lab is called {name}", "lab status lists those that stand")
+        return LabError(f"lab {name} was created by root", "run this command as root too: sudo")
+    return LabError(f"there is no lab {name}", "see lab status")
 
 
 COMMANDS = {

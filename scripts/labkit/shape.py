@@ -1,4 +1,4 @@
-"""What the user asks for: how many racks and hosts, how fast, how far apart. No names yet."""
+"""The shape that the user asks for: number of racks and hosts, rates, hops. No names yet."""
 
 from __future__ import annotations
 
@@ -59,18 +59,20 @@ def two_levels(
     *,
     routed: bool = False,
 ) -> Shape:
-    """Racks under one spine. One number of hosts stands for every rack; several, one a rack.
+    """Racks under one spine. A single number of hosts counts for every rack, else one per rack.
 
     Raises:
         WrongUseError: the numbers contradict each other or are out of range.
     """
     if rack_count is not None and not 1 <= rack_count <= MAX_RACKS:
-        raise WrongUseError(f"{rack_count} racks are not between 1 and {MAX_RACKS}")
+        raise WrongUseError(
+            f"the number of racks must be between 1 and {MAX_RACKS}, not {rack_count}"
+        )
     if len(hosts) == 1:
         hosts = hosts * (1 if rack_count is None else rack_count)
     elif rack_count is not None and rack_count != len(hosts):
         raise WrongUseError(
-            f"--racks {rack_count} contradicts --hosts, which names {len(hosts)} racks",
+            f"--racks {rack_count} contradicts --hosts, which lists {len(hosts)} racks",
             "leave --racks out",
         )
     racks = tuple(RackShape(count, host_rate_bits, uplink_rate_bits, hops) for count in hosts)
@@ -84,11 +86,15 @@ def checked(shape: Shape) -> Shape:
         WrongUseError: no rack, an empty rack, or more than the lab is made for.
     """
     if not 1 <= len(shape.racks) <= MAX_RACKS:
-        raise WrongUseError(f"{len(shape.racks)} racks are not between 1 and {MAX_RACKS}")
+        raise WrongUseError(
+            f"the number of racks must be between 1 and {MAX_RACKS}, not {len(shape.racks)}"
+        )
     if any(rack.hosts < 1 for rack in shape.racks):
         raise WrongUseError("a rack needs at least one host")
     if shape.host_count > MAX_HOSTS:
-        raise WrongUseError(f"{shape.host_count} hosts are more than {MAX_HOSTS}")
+        raise WrongUseError(
+            f"the number of hosts must be at most {MAX_HOSTS}, not {shape.host_count}"
+        )
     hops = [rack.hops for rack in shape.racks] + [row.hops for row in shape.rows]
     if any(not 0 <= number <= MAX_HOPS for number in hops):
         raise WrongUseError(f"hops must be between 0 and {MAX_HOPS}")

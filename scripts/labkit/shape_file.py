@@ -100,7 +100,7 @@ def _racks(fields: Mapping[str, Any], row: int | None) -> list[RackShape]:
 
 def _known(fields: Any, keys: set[str], where: str) -> dict[str, Any]:
     if not isinstance(fields, dict):
-        raise WrongUseError(f"{where} is no table of keys and values")
+        raise WrongUseError(f"{where} is not a table of keys and values")
     unknown = sorted(set(fields) - keys)
     if unknown:
         raise WrongUseError(
@@ -111,7 +111,7 @@ def _known(fields: Any, keys: set[str], where: str) -> dict[str, Any]:
 
 def _list(value: Any, key: str) -> list[Any]:
     if not isinstance(value, list) or not value:
-        raise WrongUseError(f"{key} must be a list with something in it")
+        raise WrongUseError(f"{key} must be a list that is not empty")
     return value
 
 
@@ -134,5 +134,5 @@ def _toml_reader() -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError:
         raise LabError(
-            "this Python cannot read TOML", "pip install tomli, or write the same as a .json file"
+            "this Python cannot read TOML", "pip install tomli, or use a .json file"
         ) from None

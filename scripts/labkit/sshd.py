@@ -1,4 +1,4 @@
-"""`sshd` in every host, with a key of its own."""
+"""`sshd` on every host, with a key of its own."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def start_all(state: State, private: Path, environment: Mapping[str, str]) -> No
         # `sshd` goes into the background, and what we started ends, once it listens.
         for host, process in zip(state.topology.hosts, starting, strict=True):
             if process.wait() != 0:
-                reason = _complaint(process, private / f"{host.name}.log")
+                reason = _reason(process, private / f"{host.name}.log")
                 raise LabError(f"sshd of host {host.name} did not start: {reason}")
 
 
@@ -106,7 +106,7 @@ def _start(argv: list[str]) -> subprocess.Popen[str]:
     )
 
 
-def _complaint(process: subprocess.Popen[str], log: Path) -> str:
+def _reason(process: subprocess.Popen[str], log: Path) -> str:
     _, said = process.communicate()
     logged = log.read_text() if log.exists() else ""
     lines = (logged or said).strip().splitlines()

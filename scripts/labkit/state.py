@@ -1,4 +1,4 @@
-"""What a lab is while it stands, as JSON, written before anything is made."""
+"""The state of a lab as JSON, written before anything is created."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class State:
 
 
 def checked_lab_name(name: str) -> str:
-    """The name itself, if a lab can be called so.
+    """The name itself, if it is valid for a lab.
 
     Raises:
-        WrongUseError: too long for an interface name, or a sign that names may not have.
+        WrongUseError: too long for an interface name, or with a character that is not allowed.
     """
     if not _LAB_NAME.fullmatch(name):
         raise WrongUseError(
-            f"{name!r} is no name for a lab",
-            f"1 to {MAX_LAB_NAME} lower-case letters, digits and hyphens",
+            f"{name!r} is not a valid name for a lab",
+            f"use 1 to {MAX_LAB_NAME} lower-case letters, digits and hyphens",
         )
     return name
 
@@ -90,7 +90,7 @@ def from_json(text: str, origin: str) -> State:
     try:
         document = json.loads(text)
         if document["format"] != FORMAT or document["version"] != VERSION:
-            raise UnreadableStateError(f"{origin} is of a version that this lab does not know")
+            raise UnreadableStateError(f"{origin} has a version that this lab does not know")
         return State(
             identity=str(document["identity"]),
             directory=_absolute(document["directory"]),
@@ -100,7 +100,7 @@ def from_json(text: str, origin: str) -> State:
             stopped=tuple(map(_element, document["stopped"])),
         )
     except (ValueError, KeyError, TypeError, WrongUseError) as error:
-        raise UnreadableStateError(f"{origin} is no description of a lab: {error}") from error
+        raise UnreadableStateError(f"{origin} is not a description of a lab: {error}") from error
 
 
 def _login(fields: dict[str, Any]) -> Login:
@@ -143,7 +143,7 @@ def _topology(fields: dict[str, Any]) -> Topology:
 
 def _element(name: Any) -> str:
     if not isinstance(name, str) or not _ELEMENT.fullmatch(name):
-        raise ValueError(f"{name!r} names no host or switch")
+        raise ValueError(f"{name!r} is not a host or switch")
     return name
 
 
@@ -158,5 +158,5 @@ def _subnet(network: Any) -> str | None:
 def _absolute(path: Any) -> Path:
     directory = Path(path)
     if not directory.is_absolute():
-        raise ValueError(f"{path!r} is no absolute path")
+        raise ValueError(f"{path!r} is not an absolute path")
     return directory

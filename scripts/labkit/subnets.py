@@ -27,12 +27,12 @@ def choose(lab: str, address_count: int, taken: Iterable[IPv4Network]) -> IPv4Ne
     fitting = (n for n in PREFIX_LENGTHS if 2 ** (32 - n) >= address_count)
     length = next(fitting, None)
     if length is None:
-        raise LabError(f"a routed lab of this shape needs {address_count} addresses, too many")
+        raise LabError(f"a routed lab of this shape needs too many addresses: {address_count}")
     for pool in POOLS:
         for subnet in _candidates(lab, pool, length):
             if not any(subnet.overlaps(network) for network in used):
                 return subnet
-    raise LabError("no private subnet is free", "see which routes take them: ip route")
+    raise LabError("no private subnet is free", "ip route shows which routes use them")
 
 
 def _candidates(lab: str, pool: IPv4Network, length: int) -> Iterator[IPv4Network]:

@@ -56,12 +56,12 @@ def run(argv: Sequence[str], text: str = "") -> str:
     """Run a program with this on its standard input; return its standard output.
 
     Raises:
-        LabError: it failed; the message has its first complaint.
+        LabError: it failed; the message has the first line of its output.
     """
     done = subprocess.run(
         [path_of(argv[0]), *argv[1:]], input=text, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        complaint = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
-        raise LabError(f"{' '.join(argv[:4])} failed: {complaint[0]}")
+        reason = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
+        raise LabError(f"{' '.join(argv[:4])} failed: {reason[0]}")
     return done.stdout

@@ -1,4 +1,4 @@
-"""What the lab says to other programs: batches for `ip` and `tc`, and files for SSH. Pure."""
+"""Input for other programs: batches for `ip` and `tc`, and files for SSH. Pure."""
 
 from __future__ import annotations
 
@@ -102,11 +102,11 @@ def router_batch(router: routing.Router) -> str:
 
 
 def host_batch(topology: Topology, host: Host) -> str:
-    """For `ip -batch` in a host's namespace: address, neighbours and the way out of its rack.
+    """For `ip -batch` in a host's namespace: address, neighbours and the route out of its rack.
 
     Neighbours are permanent: the kernel's neighbour table is one for all namespaces and holds
-    1024 others, fewer than the pairs of 64 hosts. It also means that a stopped host is met with
-    silence, as across a routed network, and not with `No route to host`.
+    1024 others, fewer than the pairs of 64 hosts. So a stopped host is silent, as across a
+    routed network, and there is no `No route to host`.
     """
     others = [each.address for each in topology.hosts if each is not host]
     if not topology.is_routed:
@@ -161,7 +161,7 @@ def hosts_txt(topology: Topology) -> str:
 
 
 def ssh_config(topology: Topology, directory: Path, user: str) -> str:
-    """The configuration for ssh: one entry a host."""
+    """The configuration for ssh: one entry per host."""
     entries = [f"Host {host.name}\n  HostName {host.address}\n" for host in topology.hosts]
     every = (
         f"Host {' '.join(host.name for host in topology.hosts)}\n"
@@ -183,7 +183,7 @@ def known_hosts(topology: Topology, public_keys: Mapping[str, str]) -> str:
 
 
 def etc_hosts(topology: Topology, machine_name: str) -> str:
-    """What hosts see as /etc/hosts: one another, and the machine."""
+    """The hosts' /etc/hosts: all hosts, and the machine."""
     lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback"]
     lines.append(f"{topology.machine_address} {machine_name}")
     lines += [f"{host.address} {host.name}" for host in topology.hosts]
@@ -191,7 +191,7 @@ def etc_hosts(topology: Topology, machine_name: str) -> str:
 
 
 def truth_json(topology: Topology) -> str:
-    """What only tests and benchmarks may know: who stands where, and how it is wired."""
+    """The truth for tests and benchmarks only: the rack of every host, and the wiring."""
     truth = {
         "hosts": {host.name: host.rack for host in topology.hosts},
         "addresses": {host.name: host.address for host in topology.hosts},
@@ -208,7 +208,7 @@ def truth_json(topology: Topology) -> str:
 def sshd_config(private: Path, environment: Mapping[str, str]) -> str:
     """The part of the `sshd` configuration that all hosts share.
 
-    `environment` is what every session gets; on one line, since `sshd` looks at the first only.
+    `environment` is set in every session; on one line, since `sshd` reads only the first.
     """
     config = SSHD_CONFIG.format(private=private)
     if not environment:

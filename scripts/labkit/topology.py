@@ -35,7 +35,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Host:
-    """A host, the rack it stands in, and the rate of its link in bit/s (None for unshaped)."""
+    """A host, its rack, and the rate of its link in bit/s (None for unshaped)."""
 
     name: str
     address: str
@@ -68,7 +68,7 @@ class Topology:
         """The host of that name.
 
         Raises:
-            WrongUseError: there is none.
+            WrongUseError: there is no such host.
         """
         for host in self.hosts:
             if host.name == name:
@@ -102,7 +102,7 @@ class Topology:
         """
         if self.is_routed:
             raise WrongUseError(
-                f"lab {self.lab} is routed, and a host's address is its rack's",
+                f"lab {self.lab} is routed, and a host's address belongs to its rack",
                 "lab up without --routed",
             )
         if rack not in self.racks:

@@ -86,7 +86,7 @@ def host_cable(host: Host) -> Cable:
 
 
 def shaped_ends(topology: Topology, element: str) -> tuple[End, End]:
-    """Both ends of a host's cable, or of the way up of a rack or row.
+    """Both ends of a host's cable, or of the uplink of a rack or row.
 
     Raises:
         WrongUseError: there is no such host, rack or row.

@@ -17,15 +17,15 @@ orphaned_namespaces() {
 }
 
 # The environment of a process is /proc/PID/environ, each variable closed by a NUL.
-# Only root may read that of an echo agent, which shows itself to nobody.
-# One that ended meanwhile is no error.
+# Only root may read that of an echo agent, which hides it from other users.
+# A process that ended meanwhile is not an error.
 processes_of() {
     local found
     found=$(grep -lzxsF "PLINK_TEST_RUN=$1" /proc/[0-9]*/environ || true)
     [[ -z $found ]] || cut -d / -f 3 <<<"$found"
 }
 
-# left_behind RUN NAMESPACES-BEFORE: one line a thing that should be gone.
+# left_behind RUN NAMESPACES-BEFORE: one line per thing that should be gone.
 left_behind() {
     local pid
     for pid in $(processes_of "$1"); do
@@ -34,7 +34,7 @@ left_behind() {
     comm -13 <(printf '%s\n' "$2") <(orphaned_namespaces) | sed 's/^/network namespace /'
 }
 
-# left_behind_for_good RUN NAMESPACES-BEFORE: the same, but what is still ending gets some seconds.
+# left_behind_for_good RUN NAMESPACES-BEFORE: the same, but waits some seconds for what is still ending.
 left_behind_for_good() {
     local left wait_s
     for wait_s in 0.2 1 2 0; do

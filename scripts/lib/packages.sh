@@ -26,7 +26,7 @@ declare -A WANTED_COMMANDS=(
     [browser]="chromium-headless-shell:chromium-headless-shell"
 )
 
-# missing_packages PYTHON GROUP...: one package a line.
+# missing_packages PYTHON GROUP...: one package per line.
 missing_packages() {
     local python=$1 group entry
     shift
@@ -40,7 +40,7 @@ missing_packages() {
     } | sort -u
 }
 
-# wanted_packages GROUP...: one package a line.
+# wanted_packages GROUP...: one package per line.
 wanted_packages() {
     local group entry
     for group; do
@@ -53,7 +53,7 @@ wanted_packages() {
     done | sort -u
 }
 
-# install_wanted RECORD GROUP...: tries each group once, as RECORD says, and goes on where that
+# install_wanted RECORD GROUP...: tries each group once, as RECORD says, and continues if that
 # fails.
 install_wanted() {
     local record=$1 packages group tried
@@ -68,13 +68,13 @@ install_wanted() {
     done
 }
 
-# install_or_go_on PACKAGES: one a line.
+# install_or_go_on PACKAGES: one per line.
 install_or_go_on() {
     local packages=$1
     command -v apt-get >/dev/null || return 0
     # shellcheck disable=SC2086  # one word a package
     (install_packages $packages) 2>/dev/null ||
-        say "going on without ${packages//$'\n'/ and }: what needs them is left out"
+        say "continuing without ${packages//$'\n'/ and }: what needs them is left out"
 }
 
 # Debian keeps ensurepip and the headers of its own Python in packages of their own.

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the scripts say to a person, on standard error.
+# The scripts' messages to the user, on standard error.
 
 if [[ -t 2 && -z ${NO_COLOR:-} ]]; then
     BOLD=$'\e[1m' RED=$'\e[31m' CYAN=$'\e[36m' PLAIN=$'\e[0m'

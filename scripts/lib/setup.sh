@@ -38,7 +38,7 @@ set_up() {
     export PATH="$VENV/bin:$PATH"
 }
 
-# The Python to build with: $PYTHON, else that of .venv, else the first on the path that will do.
+# The Python to build with: $PYTHON, else that of .venv, else the first suitable one on the path.
 choose_python() {
     local candidate
     if [[ -n ${PYTHON:-} ]]; then

@@ -1,4 +1,4 @@
-"""The one sentence that a bench's result comes to: speedup.py BENCH.json."""
+"""The result of a bench in one sentence: speedup.py BENCH.json."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def sentence(result: Mapping[str, Any]) -> str:
-    """What plink's order is worth, from medians of one interleaved run.
+    """The speed-up by plink's order, from medians of one interleaved run.
 
     Args:
         result: the JSON of `plink bench` with the orders given, plink and random.

@@ -1,1 +1,1 @@
-"""What scripts/soak is made of: what ranks do, what must come of it, and who watches them."""
+"""The parts of scripts/soak: the ranks' steps, the expected results, and the watch over them."""

@@ -74,7 +74,7 @@ def _random(rng: np.random.Generator, ranks: int) -> Forest:
 
 
 def _any_tree(rng: np.random.Generator, ranks: int, root: int) -> list[int]:
-    """Every rank hangs on one of those that came before it in a random order."""
+    """Every rank is the child of one of those before it in a random order."""
     parents = [-1] * ranks
     placed = [root]
     for rank in rng.permutation(ranks).tolist():
@@ -85,7 +85,7 @@ def _any_tree(rng: np.random.Generator, ranks: int, root: int) -> list[int]:
 
 
 def _weights(rng: np.random.Generator, routes: int) -> list[float]:
-    """Equal, or any, of which some may be zero."""
+    """Equal weights, or random ones, some of them zero."""
     if rng.random() < 0.5:
         return [1.0] * routes
     weights: list[float] = rng.choice([0.0, 0.3, 1.0, 7.0], size=routes).tolist()

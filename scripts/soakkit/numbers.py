@@ -1,4 +1,4 @@
-"""What ranks bring to a collective, and what must come of it."""
+"""The inputs of ranks to a collective, and the expected result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST = 2.0**-24
 _OFFSET = 4
 
 
-class WrongResult(Exception):  # noqa: N818 - what it says is no error of the program
+class WrongResult(Exception):  # noqa: N818 - it is a finding, not an error of the program
     """A result is not what it must be; the message says where and how."""
 
 
@@ -47,7 +47,7 @@ class Inputs:
         self._pools["bfloat16"] = brain.astype(np.uint16)
 
     def of(self, step: Step, rank: int) -> Array:
-        """What `rank` brings; a minimum or maximum may meet a number that is none."""
+        """The input of `rank`; for a minimum or maximum it may contain NaN."""
         rng = np.random.default_rng([_OFFSET, self._seed, step.number, rank])
         pool = self._pools[step.dtype]
         begin = int(rng.integers(len(pool) - step.items + 1))
@@ -74,14 +74,14 @@ def check_result(step: Step, inputs: list[Array], result: Array) -> None:
         wide = [_widened(array, step.dtype) for array in inputs]
         got = _widened(result, step.dtype)
         expected, tolerance = _of_real(step, wide)
-        # What is no number is near nothing.
+        # NaN is not near anything.
         is_near = np.abs(got - expected) <= tolerance
         is_wrong = ~(is_near | (np.isnan(got) & np.isnan(expected)))
     if is_wrong.any():
         place = int(np.argmax(is_wrong))
         raise WrongResult(
             f"collective {step.number} ({step.op} of {step.items} {step.dtype}): item {place} is "
-            f"{got[place]}, not {expected[place]}; {int(is_wrong.sum())} items are wrong"
+            f"{got[place]}, not {expected[place]}; {int(is_wrong.sum())} wrong items"
         )
 
 
@@ -92,7 +92,7 @@ def _widened(array: Array, dtype: str) -> Array:
 
 
 def _of_whole(op: str, inputs: list[Array]) -> Array:
-    """Sums wrap around, means are cut towards zero."""
+    """Sums wrap around, means are truncated towards zero."""
     if op in ("min", "max", "and"):
         whole: Array = {"min": np.minimum, "max": np.maximum, "and": np.bitwise_and}[op].reduce(
             inputs
@@ -109,7 +109,7 @@ def _of_whole(op: str, inputs: list[Array]) -> Array:
 
 
 def _of_real(step: Step, wide: list[Array]) -> tuple[Array, Array]:
-    """The result, and how far off any order of additions may be: a rounding at each rank."""
+    """The result, and the largest error of any order of additions: one rounding at each rank."""
     if step.op in ("min", "max"):
         least = (np.minimum if step.op == "min" else np.maximum).reduce(wide)
         return least, np.zeros_like(least)
@@ -119,7 +119,7 @@ def _of_real(step: Step, wide: list[Array]) -> tuple[Array, Array]:
     for array in wide[1:]:
         total += array
         size += np.abs(array)
-    # Twice what the first order says, for the reference rounds too.
+    # Twice the first-order bound, because the reference rounds too.
     tolerance = 2 * (ranks + 1) * _ROUNDING[step.dtype] * size / divisor
     if ITEM_BYTES[step.dtype] == 2:
         tolerance += ranks * _LEAST

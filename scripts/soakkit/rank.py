@@ -41,7 +41,7 @@ def main() -> None:
 
 
 class RankOfSoak:
-    """What one rank does.
+    """The work of one rank.
 
     Args:
         task: `rank`, `ranks`, `seed`, `most_bytes`, `pause_s`, `store` (a directory) and `options`
@@ -121,20 +121,20 @@ class RankOfSoak:
         _say(event="round", first=first, digests=digests, bytes=self._bytes, plans=self._plans)
 
     def _pause(self) -> None:
-        """Callers are late now and then, and seldom by much."""
+        """Callers are late now and then, rarely by much."""
         chance = self._own.random()
         if chance < 0.1:
             time.sleep(self._pause_s * (1.0 if chance < 0.005 else 0.05) * self._own.random())
 
     def _vote(self, engine: Engine) -> bool:
-        """Whether no rank has been told to stop."""
+        """Whether no rank has been told to stop yet."""
         vote = np.array([_must_stop()], dtype=np.int32)
         engine.allreduce(vote, "max").wait()
         return not vote[0]
 
 
 def _must_stop() -> bool:
-    """Whether standard input says something more, or has ended."""
+    """Whether standard input has more to read, or has ended."""
     return bool(select.select([0], [], [], 0)[0])
 
 

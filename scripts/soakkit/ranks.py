@@ -1,4 +1,4 @@
-"""The ranks' processes, and what they say."""
+"""The ranks' processes, and their messages."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 
 _SCRIPTS = Path(__file__).resolve().parents[1]
 
-# What a rank says at last, beside its exit code.
+# The last message of a rank, with its exit code.
 END = "end"
 
 
 class Ranks:
-    """One process a rank.
+    """One process per rank.
 
     Args:
         tasks: of each.
@@ -40,7 +40,7 @@ class Ranks:
                 # Elsewhere than in the checkout, whose packages would hide the installed ones.
                 cwd="/",
                 env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-                # Ctrl-C is for the one who tells them to stop.
+                # Ctrl-C is for the parent, which tells them to stop.
                 start_new_session=True,
             )
             self._processes.append(process)
@@ -48,7 +48,7 @@ class Ranks:
             threading.Thread(target=self._listen, args=(rank, process), daemon=True).start()
 
     def hear(self, timeout_s: float) -> tuple[int, dict[str, Any]] | None:
-        """Who says what next; None where nobody does in time. `END` comes last of each rank."""
+        """The next message and its rank; None if none comes in time. `END` is each rank's last."""
         try:
             return self._said.get(timeout=timeout_s)
         except queue.Empty:
@@ -60,14 +60,14 @@ class Ranks:
             self._tell(process, "stop")
 
     def kill(self) -> None:
-        """End them, whatever they do."""
+        """Kill them."""
         for process in self._processes:
             process.kill()
         for process in self._processes:
             process.wait()
 
     def _tell(self, process: subprocess.Popen[str], line: str) -> None:
-        # One that has ended is heard to have.
+        # Its end is reported as a message.
         with contextlib.suppress(BrokenPipeError):
             print(line, file=process.stdin, flush=True)
 

@@ -1,5 +1,5 @@
-"""What all ranks do: functions of the seed and a number alone, so that they agree and a run can be
-repeated."""
+"""The steps of all ranks: functions of the seed and a number only, so that ranks agree and
+a run can be repeated."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ITEM_BYTES = {
 OPS = ("sum", "mean", "min", "max")
 SMALL_ITEMS = 64
 MOST_DEPTH = 8
-# Every so many collectives all ranks wait for theirs, and vote on whether to go on.
+# After so many collectives all ranks wait for theirs, and vote on whether to continue.
 ROUND_STEPS = 25
 MOST_ROUNDS = 12
 
-# The first word of a seed says what it is for.
+# The first word of a seed is its purpose.
 _STEP, _ROUND, _EPOCH, _SWITCH = range(4)
 
 
@@ -65,7 +65,7 @@ class Epoch:
 
 
 def step_of(seed: int, number: int, most_bytes: int) -> Step:
-    """What collective `number` is; of buffers half have a size of any magnitude, some are empty."""
+    """Collective `number`; half of the buffers have a size of any magnitude, some are empty."""
     rng = np.random.default_rng([_STEP, seed, number])
     dtype = str(rng.choice(list(ITEM_BYTES)))
     ops = (*OPS, "and") if dtype.startswith("int") else OPS
@@ -82,17 +82,17 @@ def step_of(seed: int, number: int, most_bytes: int) -> Step:
 
 
 def forest_of(seed: int, number: int, ranks: int) -> Forest:
-    """The plan that step `number` brings."""
+    """The plan that step `number` installs."""
     return any_forest(np.random.default_rng([_SWITCH, seed, number]), ranks)
 
 
 def depth_of(seed: int, number: int) -> int:
-    """How many collectives may be under way in the round that begins with `number`."""
+    """How many collectives may be in flight in the round that begins with `number`."""
     return int(np.random.default_rng([_ROUND, seed, number]).integers(1, MOST_DEPTH + 1))
 
 
 def epoch_of(seed: int, epoch: int, ranks: int) -> Epoch:
-    """What engine `epoch` is like."""
+    """The options of engine `epoch`."""
     rng = np.random.default_rng([_EPOCH, seed, epoch])
     options = {
         "workers": (None, 1, 2, 3)[int(rng.integers(4))],

@@ -1,4 +1,4 @@
-"""Who listens to the ranks: their results must be the same, and what they hold must not grow."""
+"""Watches the ranks: their results must be equal, and their resources must not grow."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from soakkit.ranks import END
 
-# A judgement on memory needs this many engines; the first tenth is what the rest is held to.
+# A verdict on memory needs this many engines; the first tenth is the baseline.
 _LEAST_ENGINES = 20
 _MORE_MEMORY = 1.25
 _MORE_MEMORY_KB = 32 << 10
-# A rank that fails says so, and ends with 1.
+# A rank that fails reports it, and exits with 1.
 _GOOD_OR_TOLD = (0, 1)
 
 
 @dataclass
 class Watch:
-    """What is known of a run.
+    """The state of a run.
 
     Args:
         ranks: how many there are.
@@ -38,7 +38,7 @@ class Watch:
         self._closed: list[list[dict[str, Any]]] = [[] for _ in range(self.ranks)]
 
     def hear(self, rank: int, said: dict[str, Any]) -> None:
-        """Take in what a rank says."""
+        """Take in a message of a rank."""
         if said["event"] == "round":
             self._hear_round(rank, said)
         elif said["event"] == "closed":
@@ -46,7 +46,7 @@ class Watch:
         elif said["event"] == "failed":
             self.problems.append(f"rank {rank}: {said['what']}")
         elif said["event"] == END and said["code"] not in _GOOD_OR_TOLD:
-            self.problems.append(f"rank {rank}: its process ended with {said['code']}")
+            self.problems.append(f"rank {rank}: its process exited with {said['code']}")
 
     def _hear_round(self, rank: int, said: dict[str, Any]) -> None:
         first, digests = said["first"], said["digests"]
@@ -54,7 +54,7 @@ class Watch:
         for place, (one, other) in enumerate(zip(known, digests, strict=True)):
             if one != other:
                 self.problems.append(
-                    f"rank {rank}: the result of collective {first + place} is not that of others"
+                    f"rank {rank}: the result of collective {first + place} differs from others"
                 )
         self._heard[first] = self._heard.get(first, 0) + 1
         if self._heard[first] == self.ranks:

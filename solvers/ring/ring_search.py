@@ -95,7 +95,7 @@ def _exact(matrix: Matrix, given: list[int]) -> RingSolution:
     given_cost = reference.ring_cost(matrix, given)
     if given_cost <= cost * (1.0 + _RELATIVE_TOLERANCE):
         found, cost = given, given_cost
-    return RingSolution(_from_first(found, given[0]), cost, cost, "exact", 0, True)
+    return RingSolution(_from_first(found, given[0]), cost, cost, "exact", 0)
 
 
 def _from_first(order: Sequence[int], first: int) -> list[int]:
@@ -142,7 +142,6 @@ class _RingSearch:
         self._limit_s = time_limit_s
         self._best = (reference.ring_cost(matrix, given), given)
         self._bound = 0.0
-        self._bound_is_final = False
         self._kicks = 0
 
     def run(self) -> EndedBy:
@@ -175,7 +174,6 @@ class _RingSearch:
             lower_bound=min(self._bound, cost),
             ended_by=ended_by,
             kicks=self._kicks,
-            bound_is_final=self._bound_is_final,
         )
 
     def _prove(self) -> list[list[int]]:
@@ -183,8 +181,9 @@ class _RingSearch:
         ascent = _native.Ascent(self._matrix, self._best[0])
         until_s = self._limit_s * (1.0 - _BOUND_SHARE)
         iterations = max(1, _SLICE_WEIGHTS // len(self._matrix) ** 2)
-        while not self._bound_is_final and self._left_s() > until_s:
-            self._bound_is_final = ascent.run(iterations)
+        is_final = False
+        while not is_final and self._left_s() > until_s:
+            is_final = ascent.run(iterations)
             self._bound = ascent.bound
             self._tell()
         return ascent.candidates(_BY_ALPHA, _BY_DISTANCE)

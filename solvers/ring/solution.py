@@ -20,8 +20,6 @@ class RingSolution:
         ended_by: `exact` (dynamic programming), `bound` (the cost meets the bound), `kicks` (so
             many in a row found nothing better), `time`, or `interrupt`.
         kicks: how often the search kicked a ring.
-        bound_is_final: whether the bound's ascent ended by itself. If it did, and neither time nor
-            an interrupt ended the search, the same seed gives the same answer.
     """
 
     order: Sequence[int]
@@ -29,7 +27,6 @@ class RingSolution:
     lower_bound: float
     ended_by: EndedBy
     kicks: int
-    bound_is_final: bool
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def rack_names(racks: int = 4, hosts: int = 4) -> list[str]:
-    """So many hosts, all racks together."""
+    """The names of so many hosts, rack after rack."""
     return [f"n{number:02}" for number in range(1, racks * hosts + 1)]
 
 

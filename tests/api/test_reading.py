@@ -1,4 +1,4 @@
-"""`plink.read`: every kind of file, and what is none."""
+"""`plink.read`: every kind of file, and files that are not plink's."""
 
 from __future__ import annotations
 

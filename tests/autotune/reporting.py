@@ -14,7 +14,7 @@ def join(rank: int, plan: Identity, ranks: int, held: Identity | None = None) ->
 
 
 def report(rank: int, plan: Identity, ranks: int, begin: int = 0, **changes: object) -> Report:
-    """Of two iterations of half a second; bytes to peer p of rank r are 100 r + p in all."""
+    """A report of two iterations of half a second; rank r sends peer p 100 r + p bytes in all."""
     peers = {name: np.zeros(ranks) for name in PEER_FIGURES}
     peers["sent_bytes"] = 100.0 * rank + np.arange(ranks)
     peers["sent_bytes"][rank] = 0.0

@@ -43,10 +43,10 @@ class Watch:
 
 
 class Ranks:
-    """Of a job whose plan is tuned.
+    """The ranks of a tuned job.
 
     Args:
-        answer: what they do when they are to pause with that plan.
+        answer: their reaction to a plan that tells them to pause.
     """
 
     def __init__(self, answer: Callable[[Job, NewPlan], None]) -> None:

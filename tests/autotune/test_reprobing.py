@@ -133,7 +133,7 @@ def test_ranks_go_on_when_the_daemon_dies_while_they_are_paused() -> None:
 
 
 def probing(job: Job, prober: AnyProber | None, *asked: Sequence[str]) -> str:
-    """What is said where a job without ranks asks for hosts, one time after the other."""
+    """The messages when a job without ranks asks for hosts repeatedly."""
     sent: list[Outgoing] = []
 
     async def ask() -> None:

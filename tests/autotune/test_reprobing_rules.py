@@ -72,7 +72,7 @@ def planned(cluster: Cluster, kind: str = "2lha") -> Plan:
 def again(before: Cluster, hosts: Sequence[int], racks: Sequence[int], factor: float) -> Regrouped:
     """Those hosts are measured again in a network that is now so, where all takes longer."""
     assert before.rtt is not None
-    known = merging.controls(before.rtt, hosts, seed=0)
+    known = merging.controls(before.rtt, hosts)
     pairs = merging.with_pairs(merging.pairs_of(hosts, len(racks)), known)
     blank = merging.without_rtt(before.rtt, pairs)
     new_us = readings_us(racks, factor, seed=2)
@@ -135,7 +135,7 @@ def test_passes_go_with_their_readings() -> None:
         passes=np.full(new_us.shape, 2),
         halves_us=(new_us, 1.1 * new_us),
     )
-    known = merging.controls(before, [1], seed=0)
+    known = merging.controls(before, [1])
     merged, factor = merging.merged_rtt(before, after, merging.with_pairs(pairs, known), known)
     assert factor != 1.0
     assert merged.passes is not None
@@ -169,7 +169,7 @@ def test_where_measuring_failed_the_old_readings_stay() -> None:
 @settings(max_examples=30)
 def test_controls_are_pairs_of_other_hosts(size: int, data: st.DataObject) -> None:
     hosts = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
-    found = merging.controls(rtt_of(readings_us([0] * size)), hosts, seed=0)
+    found = merging.controls(rtt_of(readings_us([0] * size)), hosts)
     assert hosts.isdisjoint(host for pair in found for host in pair)
     assert len(found) <= 2 * merging.MOST_CONTROLS
     assert bool(found) == (size - len(hosts) > 1)

@@ -29,7 +29,7 @@ from probes.hosts.host import ListedHost
 from probes.reach import Reached
 from probes.ssh.connect import Connector
 from probes.ssh.options import SshOptions
-from support.told import Told
+from support.recorded_progress import RecordedProgress
 
 HOSTS = [Host(name, f"10.0.0.{i}", ssh_address=f"192.0.2.{i}") for i, name in enumerate("abc")]
 
@@ -104,10 +104,10 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     request: BenchRequest,
     client: StandIn,
-    progress: Told | None = None,
+    progress: RecordedProgress | None = None,
 ) -> BenchOutcome:
     monkeypatch.setattr(bench_module, "GlooClient", lambda *_: client)
-    return bench(request, progress or Told())
+    return bench(request, progress or RecordedProgress())
 
 
 def test_hosts_are_sought_where_the_cluster_file_says(
@@ -138,7 +138,7 @@ def test_every_host_that_cannot_be_reached_is_named(
     reached: Reached, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached.failures += [HostError("a", "is off", "look"), HostError("c", "is on fire", "look")]
-    progress = Told()
+    progress = RecordedProgress()
     with pytest.raises(PlinkError, match="2 of 2 hosts cannot take part") as caught:
         run(
             monkeypatch,
@@ -158,7 +158,7 @@ def test_a_tool_that_is_not_here_is_missed_before_any_host_is_asked(
 ) -> None:
     monkeypatch.setattr(bench_module, "reach", lambda *_, **__: pytest.fail("it connected"))
     with pytest.raises(PlinkError, match="no no-such-mpicc"):
-        bench(request_of(client="openmpi"), Told())
+        bench(request_of(client="openmpi"), RecordedProgress())
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_clients_of_one_bench_share_its_rounds_and_only_the_engine_gets_plans(
     plan = EnginePlan("tree", "tree", make_forest([1.0], parents, parents), (0, 1, 2), (), None)
     engine = replace(request.cases[0], client="engine", algorithm="tree", plan=plan)
     mixed = replace(request, cases=[*request.cases, engine], compares_orders=False)
-    done = bench(mixed, Told())
+    done = bench(mixed, RecordedProgress())
     assert sorted(seen) == [("engine", True)] * 2 + [("gloo", False)] * 4
     assert list(done.result.setting.clients) == ["gloo", "engine"]
     assert [(row.client, row.order) for row in done.result.rows] == [
@@ -240,7 +240,7 @@ def test_what_is_predicted_from_guesses_is_said(
     filled: int,
     unmeasured: list[str],
 ) -> None:
-    progress = Told()
+    progress = RecordedProgress()
     done = run(monkeypatch, request_of(rtt_us), StandIn(well, well), progress)
     assert done.orders is not None
     data = to_json(done.result, done.orders)

@@ -21,7 +21,7 @@ from plink.files import plan as plan_file
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.plans.check import check
 from solvers.slots.layout import RankLayout
-from support.told import Told
+from support.recorded_progress import RecordedProgress
 
 CLUSTER = rack_cluster([2, 2])
 
@@ -30,7 +30,7 @@ def cases_of(
     ways: dict[str, list[str]],
     sizes: Sequence[int],
     orders: str | None = None,
-    progress: Told | None = None,
+    progress: RecordedProgress | None = None,
 ) -> list[Case]:
     options = CaseOptions(
         ways=ways,
@@ -42,7 +42,7 @@ def cases_of(
         seed=1,
         time_limit_s=0.2,
     )
-    return make_cases(options, CLUSTER, progress or Told())
+    return make_cases(options, CLUSTER, progress or RecordedProgress())
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_sizes_come_one_after_the_other_with_plans_and_orders_in_each() -> None:
 
 
 def test_what_a_library_has_no_algorithm_for_is_left_out_and_told() -> None:
-    progress = Told()
+    progress = RecordedProgress()
     ways = {"openmpi": ["ring", "recursive-doubling"], "mpich": ["reduce-scatter-allgather"]}
     cases = cases_of(ways, [12, 16], "given", progress)
     assert [(case.client, case.algorithm, case.workload.size_bytes) for case in cases] == [

@@ -1,4 +1,4 @@
-"""What one MPI does differently from another: settings, command lines and versions."""
+"""The differences between MPIs: settings, command lines and versions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The engine on hosts that vanish from the network: whoever is left says who is gone, in time, and
-goes on without it in the same process."""
+"""The engine on hosts that vanish from the network: the remaining ranks name the missing one in
+time, and continue without it in the same process."""
 
 from __future__ import annotations
 

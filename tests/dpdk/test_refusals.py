@@ -110,7 +110,7 @@ def test_nothing_is_left_in_the_file_system(host: Namespace) -> None:
 
 
 def test_every_thread_gives_up_its_capabilities(host: Namespace) -> None:
-    """Also those that DPDK started before, of a user who is not root."""
+    """Also those that DPDK started before, for an ordinary user."""
     as_user = ("setpriv", "--reuid=1234", "--clear-groups")
     right = ("--inh-caps=+net_raw,+net_admin", "--ambient-caps=+net_raw,+net_admin")
     agent = start_agent(host, prefix=(*as_user, *right))

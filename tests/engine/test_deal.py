@@ -45,7 +45,7 @@ def test_routes_take_chunks_in_proportion_to_weight(
 def test_every_prefix_of_the_chunks_is_dealt_evenly(
     ranks: int, chunks_of_route: int, workers: int
 ) -> None:
-    """So that all routes, and all workers, are busy at all times."""
+    """All routes and all workers are busy at all times."""
     forest = stars(ranks)
     chunks = ranks * chunks_of_route
     _, routes, of_worker = _native.deal(native(forest), 64 * chunks, 4, 256, workers)

@@ -48,7 +48,7 @@ def test_a_stopped_rank_is_named_by_all_others(shares: bool, tmp_path: Path) -> 
 
 
 def test_a_rank_that_is_late_is_not_blamed() -> None:
-    """It calls long after it would have been taken for silent, had it not said that it is there."""
+    """It calls long after it would have counted as silent without its heartbeats."""
     with group(stars(3), silence_timeout_s=1.5) as ranks:
         arrays = [np.full(1000, rank + 1.0) for rank in range(3)]
         works = [ranks.engines[rank].allreduce(arrays[rank]) for rank in range(2)]

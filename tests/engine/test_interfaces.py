@@ -44,7 +44,7 @@ def hosts() -> Iterator[list[Namespace]]:
 
 
 def bytes_through(host: Namespace) -> list[int]:
-    """Of each interface, sent and then received."""
+    """The bytes that each interface sent and received."""
     links = {link["ifname"]: link for link in json.loads(host.run("ip -s -j link show"))}
     return [links[name]["stats64"][way]["bytes"] for name in INTERFACES for way in ("tx", "rx")]
 

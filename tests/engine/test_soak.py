@@ -113,7 +113,7 @@ def test_what_ranks_say_is_compared() -> None:
     watch = Watch(2)
     watch.hear(0, {"event": "round", "first": 25, "digests": ["a", "b"], "bytes": 1, "plans": 1})
     watch.hear(1, {"event": "round", "first": 25, "digests": ["a", "c"], "bytes": 1, "plans": 1})
-    assert watch.problems == ["rank 1: the result of collective 26 is not that of others"]
+    assert watch.problems == ["rank 1: the result of collective 26 differs from others"]
     assert watch.collectives == 2
 
 

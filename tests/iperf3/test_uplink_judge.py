@@ -57,7 +57,7 @@ def exchanges(
 def judged(
     sizes: Sequence[int], hosts: Sequence[float], uplinks: Sequence[float]
 ) -> list[tuple[float, float, bool]]:
-    """Of every group what is measured, what is true, and whether the first is a lower bound."""
+    """For every group the measured rate, the true one, and whether the first is a lower bound."""
     groups = [list(range(*ends)) for ends in pairwise([0, *accumulate(sizes)])]
     found = exchanges(groups, hosts, uplinks)
     links = Links(dict(enumerate(hosts)), dict(enumerate(hosts)))

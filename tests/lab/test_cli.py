@@ -22,7 +22,7 @@ def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "said"),
     [
-        (["up", "--racks", "0"], 2, "0 racks"),
+        (["up", "--racks", "0"], 2, "between 1 and 256, not 0"),
         (["up", "--hosts", "3,five"], 2, "3,five"),
         (["up", "--racks", "2", "--hosts", "3,5,8"], 2, "contradicts"),
         (["up", "--host-rate", "fast"], 2, "'fast'"),
@@ -31,10 +31,10 @@ def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess
         (["up", "--topology", "missing.toml"], 2, "missing.toml"),
         (["up", "--topology", "missing.toml", "--racks", "2"], 2, "--racks contradicts"),
         (["up", "--topology", "missing.toml", "--routed"], 2, "--routed contradicts"),
-        (["up", "--set-env", "RUN"], 2, "'RUN' is no NAME=VALUE"),
+        (["up", "--set-env", "RUN"], 2, "'RUN' is not NAME=VALUE"),
         (["up", "--set-env", 'RUN="1"\nPermitRootLogin yes'], 2, "NAME=VALUE"),
         (["down", "--name", "nosuchlab"], 1, "nosuchlab"),
-        (["down", "--dir", "."], 1, "holds no lab"),
+        (["down", "--dir", "."], 1, "does not hold a lab"),
         (["exec", "--name", "nosuchlab", "n01", "--", "true"], 1, "nosuchlab"),
         (["set", "--name", "nosuchlab", "n01", "--rate", "1mbit"], 1, "nosuchlab"),
         (["stop", "--name", "nosuchlab", "n01"], 1, "nosuchlab"),
@@ -52,7 +52,7 @@ def test_wrong_use(arguments: list[str], exit_code: int, said: str, tmp_path: Pa
 
 
 def test_who_holds_a_lab_that_does_not_go_up_is_told_why() -> None:
-    with pytest.raises(RuntimeError, match="0 racks"), held(["--racks", "0"]):
+    with pytest.raises(RuntimeError, match="between 1 and 256, not 0"), held(["--racks", "0"]):
         pass
 
 

@@ -39,7 +39,7 @@ def test_a_damaged_folder_takes_no_other_lab_down(
     tmp_path: Path, registry: Path, demolished: list[str]
 ) -> None:
     (tmp_path / COPY_NAME).write_text("{")
-    with pytest.raises(LabError, match="no description of a lab") as caught:
+    with pytest.raises(LabError, match="not a description of a lab") as caught:
         down(registry, name=None, directory=tmp_path)
     assert caught.value.hint is not None
     assert "--name" in caught.value.hint

@@ -168,7 +168,7 @@ def test_a_lab_whose_keeper_was_killed_says_so_and_comes_down(user: User) -> Non
     one, _ = up(user)
     os.kill(user.keeper(), signal.SIGKILL)
     deadline = time.monotonic() + 5
-    while "not whole" not in user.run("status").stdout:
+    while "incomplete" not in user.run("status").stdout:
         assert time.monotonic() < deadline
     gone = user.exec(one, "true")
     assert gone.returncode == 1
@@ -220,6 +220,6 @@ def test_one_sentence_where_the_kernel_forbids_it(user: User) -> None:
     )
     assert done.returncode == 1
     first, hint = done.stderr.splitlines()
-    assert first.startswith("error: this machine does not let an ordinary user make namespaces: ")
+    assert first.startswith("error: this machine does not let ordinary users create namespaces: ")
     assert hint.startswith("hint: ")
     assert user.traces() == []

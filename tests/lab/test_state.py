@@ -102,7 +102,7 @@ def test_the_remains_of_an_earlier_lab_do_not_lead_to_the_present_one(tmp_path: 
     with pytest.raises(LabError, match="earlier"):
         registry.find_by_directory(old)
     (old / "lab.json").rename(tmp_path / "lab.json")
-    with pytest.raises(LabError, match="holds no lab"):
+    with pytest.raises(LabError, match="does not hold a lab"):
         registry.find_by_directory(tmp_path)
 
 

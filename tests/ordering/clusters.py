@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-import ring_instances
+from benchkit import ring_instances
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
 

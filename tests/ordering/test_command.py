@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ring_instances
+from benchkit import ring_instances
 from ordering.clusters import cluster_of, racks
 from plink.cli import run
 from plink.deploy import launchers

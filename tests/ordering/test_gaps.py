@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-import ring_instances
+from benchkit import ring_instances
 from ordering.clusters import cluster_of
 from ordering.gaps import SHARES, hidden, least_cost_us, lognormal, metric
 from plink.model.distance import distances

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import ring_instances
+from benchkit import ring_instances
 from ordering.clusters import cluster_of, racks
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster, Host
@@ -104,7 +104,7 @@ def test_a_cluster_without_readings_is_called_by_its_file():
         find_order(Cluster(hosts, source="c.json"))
     with pytest.raises(WrongUseError, match="the cluster: holds no") as refused:
         find_order(Cluster(hosts))
-    assert "--resume FILE" in str(refused.value.hint)
+    assert "plink probe measures them" in str(refused.value.hint)
 
 
 def test_one_measurement_confirms_nothing_and_casts_no_doubt():

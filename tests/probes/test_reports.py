@@ -1,4 +1,4 @@
-"""Who is reminded, and then given up, because it does not say how its meetings end."""
+"""Hosts that do not report how their meetings end are reminded, and then given up."""
 
 from __future__ import annotations
 

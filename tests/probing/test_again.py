@@ -131,5 +131,5 @@ def test_a_cluster_file_is_no_host_list(tmp_path: Path, capsys: pytest.CaptureFi
     assert run_plink(["probe", str(out), "-o", str(tmp_path / "d.json")]) == 2
     assert capsys.readouterr().err == (
         f"error: {out}: is JSON, not a host list\n"
-        "hint: a cluster file is given with --resume, or to plink check\n"
+        "hint: plink probe resumes a cluster file, and plink check compares with one\n"
     )

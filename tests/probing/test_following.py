@@ -7,7 +7,7 @@ import pytest
 
 from plink.files.cluster import Cluster, Host
 from plink.files.measurement import FollowedSample, RoundSample, recorded_sample
-from plink.measure.probing.collectors import Run
+from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.meetings import Following, Visits, chosen_sample
 from plink.measure.probing.passes import PassOptions
@@ -56,7 +56,7 @@ def followed(collector, times_us, sample, lost=()):
 
 
 def cluster_of(collector):
-    return collector.result(Run("echo", {}, None, 0.0, ()))[0]
+    return collector.result(RunRecord("echo", {}, None, 0.0, ()))[0]
 
 
 def test_the_racks_of_128_hosts_are_found_in_a_fifth_of_the_pairs():

@@ -1,4 +1,4 @@
-"""What is said of disturbed pairs, kept in files, and measured again."""
+"""Disturbed pairs are reported, kept in files, and measured again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plink.files.cluster import Cluster, Host
-from plink.measure.probing.collectors import Run
+from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.rtt_collector import RttCollector, disturbed_hosts
 from probes.samples import PairLoss, RttReading
 from support.pairs import all_pairs
@@ -14,7 +14,7 @@ from support.pairs import all_pairs
 NAMES = [f"n{i}" for i in range(6)]
 EVERY = ~np.eye(6, dtype=bool)
 PERCENTILES = (10.0, 50.0, 99.0)
-RUN = Run(tool="echo", options={}, started="2026-11-20T00:00:00+00:00", seconds=1.0, notes=())
+RUN = RunRecord(tool="echo", options={}, started="2026-11-20T00:00:00+00:00", seconds=1.0, notes=())
 
 
 def disturbed(*pairs: tuple[int, int]) -> np.ndarray:

@@ -15,7 +15,7 @@ from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.rtt import RttMeasurement
 from plink.measure.listed import hosts_of
-from plink.measure.probing.collectors import BandwidthCollector, RouteCollector, Run
+from plink.measure.probing.collectors import BandwidthCollector, RouteCollector, RunRecord
 from plink.measure.probing.request import same_interface, same_network
 from plink.measure.probing.resume import carried_over, kept_hosts, moved_hosts, refuse_to_drop
 from plink.measure.probing.rtt_collector import RttCollector
@@ -25,7 +25,7 @@ from probes.rounds import round_robin
 from probes.samples import BandwidthReading, RouteReading, RttReading
 
 NAMES = ("a", "b", "c")
-RUN = Run(tool="echo", options={}, started="2026-01-02T03:04:05+00:00", seconds=0.0, notes=[])
+RUN = RunRecord(tool="echo", options={}, started="2026-01-02T03:04:05+00:00", seconds=0.0, notes=[])
 
 
 def cluster(*names: str) -> Cluster:

@@ -1,4 +1,4 @@
-"""What is left out of a test run is left out for a reason that was looked at."""
+"""Tests are skipped only for a reason that was checked."""
 
 from __future__ import annotations
 

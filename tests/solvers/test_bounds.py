@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import forms
-import ring_instances
+from benchkit import ring_instances
 from ring_strategies import distance_matrices
 from solvers.bounds.lower_bound import lower_bound
 from solvers.bounds.patterns import Pattern, adjacency, digit_of

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import forms
-import ring_instances
+from benchkit import ring_instances
 from ring_strategies import distance_matrices
 from solvers.collectives.form import RoundsForm, merged
 from solvers.collectives.registry import find

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ring_instances
+from benchkit import ring_instances
 from ring_strategies import distance_matrices
 from solvers.ring import reference
 from solvers.ring.ring_search import MAX_EXACT_SIZE, search_ring

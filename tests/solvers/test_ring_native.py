@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-import ring_instances
+from benchkit import ring_instances
 from ring_strategies import distance_matrices
 from solvers import _native
 from solvers.ring import reference

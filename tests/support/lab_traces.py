@@ -19,7 +19,7 @@ class Traces:
 
 
 def traces(name: str) -> Traces:
-    """What there is of a lab of this name at present. Its folder must carry the name too."""
+    """The present traces of a lab of this name. Its folder must have the name too."""
     links = json.loads(subprocess.check_output(["ip", "-json", "link"]))
     processes = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

@@ -71,7 +71,7 @@ class Namespace:
 
 @contextlib.contextmanager
 def namespaces(count: int) -> Iterator[list[Namespace]]:
-    """So many namespaces with nothing in them but their loopback interfaces."""
+    """The given number of namespaces that contain only their loopback interfaces."""
     with contextlib.ExitStack() as stack:
         made = []
         for _ in range(count):

@@ -12,7 +12,7 @@ from probes.ssh.session import Session
 
 
 def reached_host(number: int) -> ReachedHost:
-    """Host `h1` at 10.0.0.1, `h2` at 10.0.0.2, ..., to which there is no connection."""
+    """Host `h1` at 10.0.0.1, `h2` at 10.0.0.2, ..., without a connection."""
     name = f"h{number}"
     return ReachedHost(
         ListedHost(name),

@@ -146,7 +146,7 @@ def from_json(data: Mapping[str, Any]) -> JobStatus:
 
 
 def _status(fields: Fields) -> JobStatus:
-    hosts = _short(fields, "hosts", MAX_RANKS)
+    hosts = _short(fields, "hosts")
     events = fields.objects("latest")
     if not hosts or len(events) > _MOST_EVENTS:
         raise fields.error("hosts", "at least one, and few events")
@@ -171,7 +171,7 @@ def _status(fields: Fields) -> JobStatus:
         fields.integer("windows_incomplete", 0, _MOST_COUNT),
         fields.integer("windows_unread", 0, _MOST_COUNT),
         {name: decisions.integer(name, 0, _MOST_COUNT) for name in decisions.names()},
-        _short(fields, "reprobe_hosts", MAX_RANKS),
+        _short(fields, "reprobe_hosts"),
         deque(
             Event(
                 event.number("at_s", 0.0, _MOST_SECONDS),
@@ -183,8 +183,8 @@ def _status(fields: Fields) -> JobStatus:
     )
 
 
-def _short(fields: Fields, name: str, most: int) -> list[str]:
+def _short(fields: Fields, name: str) -> list[str]:
     texts = fields.texts(name)
-    if len(texts) > most:
-        raise fields.error(name, f"at most {most} texts")
+    if len(texts) > MAX_RANKS:
+        raise fields.error(name, f"at most {MAX_RANKS} texts")
     return [text[:_LONGEST] for text in texts]

@@ -191,7 +191,7 @@ class _Remeasurement:
         if before is None or before.tool not in TOOLS:
             after = self._probe(self.request(None, replace(self._cluster, rtt=None)), reached)
             return regrouped(self._cluster, after, None)
-        known = merging.controls(before, self._places, seed=0)
+        known = merging.controls(before, self._places)
         size = len(self._cluster.hosts)
         pairs = merging.with_pairs(merging.pairs_of(self._places, size), known)
         blank = replace(self._cluster, rtt=merging.without_rtt(before, pairs))

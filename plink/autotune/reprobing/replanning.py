@@ -23,7 +23,6 @@ from plink.measure.drift.sample import both_ways_us
 from plink.measure.probing.resume import carried_over
 from plink.model.network import capacity
 from plink.optimize.groups.finding import (
-    DEFAULT_ELASTICITY,
     METHODS,
     GroupRequest,
     find_groups,
@@ -153,7 +152,7 @@ def _request(cluster: Cluster) -> GroupRequest:
     return GroupRequest(
         known.method,
         groups if isinstance(groups, int) else None,
-        float(elasticity) if isinstance(elasticity, (int, float)) else DEFAULT_ELASTICITY,
+        float(elasticity) if isinstance(elasticity, (int, float)) else None,
         known.seed,
     )
 

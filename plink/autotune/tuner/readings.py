@@ -21,7 +21,6 @@ from plink.autotune.tuner.interface import Floats, Window
 from plink.autotune.tuner.masters import Layout
 
 Flags = npt.NDArray[np.bool_]
-Indices = npt.NDArray[np.intp]
 
 # A flow that was busy for such a share of the busiest link's time is one of those that end last.
 _LONG = 0.7

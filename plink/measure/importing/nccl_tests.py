@@ -49,7 +49,7 @@ _HINT = "run nccl-tests on two hosts at a time, and keep all that it prints"
 
 
 @dataclass
-class _Run:
+class _NcclRun:
     place: str
     test: str
     hosts: list[str] = field(default_factory=list)
@@ -102,15 +102,15 @@ def import_nccl_tests(
     )
 
 
-def _runs(text: str, source: str) -> Sequence[_Run]:
-    runs: list[_Run] = []
+def _runs(text: str, source: str) -> Sequence[_NcclRun]:
+    runs: list[_NcclRun] = []
     test = ""
     for line_number, line in enumerate(text.split("\n"), start=1):
         place = f"{source}:{line_number}"
         if found := _TEST.match(line):
             test = found[1]
         elif _BEGIN.match(line):
-            runs.append(_Run(place, test))
+            runs.append(_NcclRun(place, test))
             test = ""
         elif not runs:
             continue
@@ -129,7 +129,7 @@ def _runs(text: str, source: str) -> Sequence[_Run]:
     return runs
 
 
-def _refusal(run: _Run, size_bytes: int | None) -> str | None:
+def _refusal(run: _NcclRun, size_bytes: int | None) -> str | None:
     """Why a run tells nothing of a pair of hosts, to follow `this run`; None where it does."""
     if not run.rows and not run.has_damage:
         return "has no result"
@@ -145,7 +145,7 @@ def _refusal(run: _Run, size_bytes: int | None) -> str | None:
     return None if any(_readings(run, size_bytes)) else "has no result"
 
 
-def _readings(run: _Run, size_bytes: int | None) -> Iterator[PairReading]:
+def _readings(run: _NcclRun, size_bytes: int | None) -> Iterator[PairReading]:
     # Other tests' times are of more than a message each way.
     rtt_us = round_trip_us(run.rows) if "sendrecv" in run.test else None
     fastest = bandwidth_of(run.rows, size_bytes)

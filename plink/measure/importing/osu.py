@@ -40,7 +40,7 @@ _HINT = "put a line `# pair: HOST0 HOST1` in front of the output of each run"
 
 
 @dataclass
-class _Run:
+class _OsuRun:
     """One run: what it measured, between whom, and its rows."""
 
     kind: str
@@ -78,8 +78,8 @@ def import_osu(
     )
 
 
-def _runs(text: str, source: str) -> Sequence[_Run]:
-    runs: list[_Run] = []
+def _runs(text: str, source: str) -> Sequence[_OsuRun]:
+    runs: list[_OsuRun] = []
     pair: tuple[str, str] | None = None
     is_open = False
     for line_number, line in enumerate(text.split("\n"), start=1):
@@ -96,7 +96,7 @@ def _runs(text: str, source: str) -> Sequence[_Run]:
                 raise WrongUseError(f"{place}: {found[1][:60]!r} is not a test of a pair", hint)
             if pair is None:
                 raise WrongUseError(f"{place}: it is not said which hosts this run was on", _HINT)
-            runs.append(_Run(kind, *pair, place))
+            runs.append(_OsuRun(kind, *pair, place))
             is_open = True
         elif is_open and line[:1].isdigit():
             cells = line.split()
@@ -114,7 +114,7 @@ def _row(kind: str, cells: Sequence[str], place: str) -> Message:
     return Message(size_bytes, gbit_s=each_way * _GBIT_PER_MB)
 
 
-def _readings(run: _Run, size_bytes: int | None) -> Iterator[PairReading]:
+def _readings(run: _OsuRun, size_bytes: int | None) -> Iterator[PairReading]:
     if not run.rows:
         raise WrongUseError(f"{run.place}: this run has no result")
     if run.kind == "latency":

@@ -19,7 +19,7 @@ from plink.measure.drift.judge import Judgement
 from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Pair
 from plink.measure.listed import hosts_of
-from plink.measure.probing.collectors import Run
+from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.limits import CHECK_PASSES
 from plink.measure.probing.meetings import Visits
 from plink.measure.probing.passes import PassOptions
@@ -226,5 +226,5 @@ class _Again:
         tool.measure(job_for(request, self._reached.hosts, wanted, rounds, visits), collector)
         self.seconds += time.monotonic() - began
         self.failures += collector.failures
-        _, measurement = collector.result(Run(request.tool, {}, "", 0.0, ()))
+        _, measurement = collector.result(RunRecord(request.tool, {}, "", 0.0, ()))
         return measurement.readings_us

@@ -33,7 +33,7 @@ Reading = TypeVar("Reading", bound=OfPair)
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRecord:
     """How and when a run measured: the fields of `Measurement` but for its failures."""
 
     tool: str
@@ -88,7 +88,7 @@ class Collector(ABC, Generic[Reading]):
         """Put a reading into the matrices, at a pair of indices of the cluster."""
 
     @abstractmethod
-    def result(self, run: Run) -> tuple[Cluster, Measurement]:
+    def result(self, run: RunRecord) -> tuple[Cluster, Measurement]:
         """The cluster with what was gathered so far, and the measurement in it."""
 
     def missing(self, rounds: Rounds) -> Wanted:
@@ -194,7 +194,7 @@ class BandwidthCollector(Collector[BandwidthReading]):
         known = reading.retransmits
         self._retransmits[pair] = np.nan if known is None else known
 
-    def result(self, run: Run) -> tuple[Cluster, BandwidthMeasurement]:
+    def result(self, run: RunRecord) -> tuple[Cluster, BandwidthMeasurement]:
         """The cluster with what was gathered so far, and the measurement in it."""
         measurement = BandwidthMeasurement(
             gbit_s=self._gbit_s,
@@ -230,7 +230,7 @@ class RouteCollector(Collector[RouteReading]):
         self._hops[pair] = reading.hops
         self._route_of[pair] = self._routes.setdefault(reading.routers, len(self._routes))
 
-    def result(self, run: Run) -> tuple[Cluster, RouteMeasurement]:
+    def result(self, run: RunRecord) -> tuple[Cluster, RouteMeasurement]:
         """The cluster with what was gathered so far, and the measurement in it."""
         measurement = RouteMeasurement(
             hops=self._hops,

@@ -10,7 +10,7 @@ import numpy as np
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
 from plink.files.measurement import FollowedSample, Matrix, RoundSample, Sample
-from plink.measure.probing.collectors import Run
+from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.passes import Pair, Passes, PassOptions
 from plink.measure.probing.request import ProbeRequest
@@ -231,7 +231,7 @@ class Visits:
         """The cluster as it is measured so far, where somebody asks for it."""
         if self._question is NO_QUESTION:
             return None
-        return self._collector.result(Run("", {}, None, 0.0, ()))[0]
+        return self._collector.result(RunRecord("", {}, None, 0.0, ()))[0]
 
     def _hinges(self, cluster: Cluster | None) -> list[Pair]:
         """The pairs in the run's indices; those whose hosts did not take part are left out."""

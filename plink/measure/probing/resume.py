@@ -11,7 +11,7 @@ from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import SAMPLE_OPTIONS, Failure, Measurement, Sample
-from plink.measure.probing.collectors import Run
+from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from probes.hosts.address import is_address
 from probes.hosts.host import ListedHost
@@ -167,14 +167,14 @@ def _uplinks_of(
     return replace(uplinks, uplinks=[known for known in uplinks.uplinks if known.group in names])
 
 
-def as_before(before: Measurement, sample: Sample | None, notes: Sequence[str]) -> Run:
+def as_before(before: Measurement, sample: Sample | None, notes: Sequence[str]) -> RunRecord:
     """The record of a run that found nothing missing: that of the run which measured it all.
 
     Args:
         sample: the part of the tournament that the run asked for, which may be another.
         notes: what is to be said beside what was.
     """
-    return Run(
+    return RunRecord(
         tool=before.tool,
         options={
             **{name: value for name, value in before.options.items() if name not in SAMPLE_OPTIONS},

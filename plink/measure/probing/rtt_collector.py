@@ -12,7 +12,7 @@ import numpy.typing as npt
 from plink.files.cluster import Cluster, Quantity
 from plink.files.measurement import Counts, Matrix
 from plink.files.rtt import RttMeasurement, disagreement
-from plink.measure.probing.collectors import Collector, Run
+from plink.measure.probing.collectors import Collector, RunRecord
 from plink.measure.probing.passes import Seen
 from probes.echo.readings import DISTURBED
 from probes.samples import RttReading
@@ -115,7 +115,7 @@ class RttCollector(Collector[RttReading]):
             self._rtt_us[percentile][pair] = rtt_us
         self._disturbance[pair] = np.nan if reading.disturbance is None else reading.disturbance
 
-    def result(self, run: Run) -> tuple[Cluster, RttMeasurement]:
+    def result(self, run: RunRecord) -> tuple[Cluster, RttMeasurement]:
         """The cluster with what was gathered so far, and the measurement in it."""
         apart_percent = 100.0 * disagreement(self._halves_us)
         precision = np.where(self._passes > 1, apart_percent, self._precision_percent)

@@ -16,7 +16,7 @@ from plink.measure.probing.collectors import (
     BandwidthCollector,
     Collector,
     RouteCollector,
-    Run,
+    RunRecord,
 )
 from plink.measure.probing.limits import EXAMPLE_ROUNDS
 from plink.measure.probing.meetings import (
@@ -155,7 +155,7 @@ def measure_pairs(
     with held_back_interrupts():
         before = kept.measured(collector.quantity)
         if is_due or before is None:
-            run = Run(
+            run = RunRecord(
                 tool=request.tool,
                 options=_recorded(request, job, sample),
                 started=started,

@@ -12,7 +12,7 @@ from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink, UplinkMeasurement
-from plink.measure.probing.collectors import Run
+from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.resume import as_before, resume_state
 from plink.measure.probing.tools.transfers import UplinkOptions
@@ -119,7 +119,7 @@ def measure_uplinks(
     with held_back_interrupts():
         before = cluster.uplinks
         if wanted or before is None:
-            run = Run(
+            run = RunRecord(
                 tool=request.tool,
                 options={
                     **options.recorded(),

@@ -20,7 +20,7 @@ from solvers.groups.levels import Discovery, Level, discover, primary
 from solvers.groups.linkage import balanced_linkage
 
 METHODS = ("auto", "levels", "linkage", "kmeans")
-DEFAULT_ELASTICITY = 2.0
+_DEFAULT_ELASTICITY = 2.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class GroupRequest:
     @property
     def most_uneven(self) -> float:
         """The elasticity where groups are balanced."""
-        return DEFAULT_ELASTICITY if self.elasticity is None else self.elasticity
+        return _DEFAULT_ELASTICITY if self.elasticity is None else self.elasticity
 
 
 DEFAULT_REQUEST = GroupRequest()

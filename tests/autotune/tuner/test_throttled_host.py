@@ -23,7 +23,7 @@ def tuned(request: pytest.FixtureRequest) -> TunedRun:
 
 
 def best_static_s(tuned: TunedRun, state: State) -> float:
-    """Of all plans with the same share on all hosts but the first, by trying many."""
+    """The best time with equal shares on all hosts but the first, by trying many shares."""
     times = []
     for share in np.linspace(0.0, 0.25, 51):
         of_hosts = np.full(HOSTS, (1.0 - share) / (HOSTS - 1))

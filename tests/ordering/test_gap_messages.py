@@ -1,4 +1,4 @@
-"""What is said of orders of which some pairs were not measured."""
+"""The messages about orders in which some pairs were not measured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ring_instances
+from benchkit import ring_instances
 from ordering.clusters import cluster_of, racks
 from ordering.gaps import hidden
 from plink.cli import run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Told:
+class RecordedProgress:
     """Shows nothing."""
 
     def __init__(self) -> None:
