@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from hypothesis import settings
 # How long an example takes says more about the machine's other work than about the code.
 settings.register_profile("plink", deadline=None)
 settings.register_profile("fast", deadline=None, max_examples=20)
-settings.load_profile("fast" if os.environ.get("PLINK_TEST_FAST") else "plink")
+IS_FAST = bool(os.environ.get("PLINK_TEST_FAST"))
+settings.load_profile("fast" if IS_FAST else "plink")
 
 pytest_plugins = ["support.needs"]
 
@@ -66,27 +68,48 @@ LONG = (
     "probes/test_sampled_rounds.py",
 )
 
+# A whole file that needs more than the fast tier may take.
+_LEFT_OUT = re.compile(r"^pytestmark = .*?mark\.(lab|timing|needs)\b", re.MULTILINE)
 # Files whose tests the fast tier has no time for.
 SLOW = (
     "api/test_results.py",
+    "autotune/test_protocol.py",
+    "autotune/test_reprobing_rules.py",
+    "autotune/tuner/test_scenarios.py",
+    "bench/test_order_report.py",
+    "bench/test_spread.py",
+    "cli/test_bandwidth_alone.py",
     "cli/test_output.py",
     "cli/test_show.py",
+    "contention/test_contention_search.py",
     "embedding/test_embedding.py",
     "embedding/test_halves.py",
-    "solvers/test_bottleneck_search.py",
     "grouping/test_group_command.py",
     "grouping/test_how_sure.py",
+    "groups/test_balanced.py",
     "groups/test_levels.py",
     "groups/test_recorded_labs.py",
+    "lab/test_routing.py",
+    "ordering/test_algorithms.py",
+    "ordering/test_by_bandwidth.py",
     "ordering/test_command.py",
     "ordering/test_gaps.py",
+    "ordering/test_slots.py",
+    "page/test_report_command.py",
     "probes/test_agent_security.py",
+    "probes/test_further_faults.py",
+    "probes/test_interference.py",
     "probes/test_sampled_rounds.py",
+    "probing/test_all.py",
     "probing/test_simulated.py",
     "pytorch/test_buckets.py",
+    "pytorch/test_training.py",
     "sampling/test_networks.py",
+    "slots/test_slot_search.py",
     "solvers/orders/test_latency_search.py",
+    "solvers/test_bottleneck_search.py",
     "solvers/test_exact.py",
+    "trace/test_tool.py",
 )
 
 
@@ -99,6 +122,16 @@ def places(paths: Sequence[Path]) -> dict[Path, float]:
     long = [path for name in LONG if (path := FOLDER / name) in paths]
     others = [path for path in dict.fromkeys(paths) if path not in long]
     return {path: i / len(some) for some in (long, others) for i, path in enumerate(some)}
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Do not even import, for the fast tier, files of which it leaves out every test."""
+    if not IS_FAST or collection_path.suffix != ".py":
+        return None
+    is_left_out = collection_path in {FOLDER / name for name in SLOW} or bool(
+        _LEFT_OUT.search(collection_path.read_text(encoding="utf-8"))
+    )
+    return is_left_out or None
 
 
 @pytest.hookimpl(tryfirst=True)
