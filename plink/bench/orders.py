@@ -143,7 +143,7 @@ def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
         return [_listed(path, sources.read_names(path), sources)]
     if word.endswith((".json", ".json.gz")):
         return [_listed(word, sources.read_order(word), sources)]
-    raise WrongUseError(f"{word!r} names no order", _EXPECTED)
+    raise WrongUseError(f"{word!r} is not an order", _EXPECTED)
 
 
 def _count(digits: str, kind: str, word: str) -> int:

@@ -63,7 +63,7 @@ from plink.cli.ssh_options import with_ssh_options
     "--ranks",
     metavar="N",
     type=click.IntRange(2, 1 << 24),
-    help="How many there are (default: all slots); each order is then of the hosts that it needs.",
+    help="Number of ranks (default: all slots); each order then has the hosts that they need.",
 )
 @click.option("--slots", type=click.IntRange(1, 1024), help="Ranks on every host (default: 1).")
 @click.option(

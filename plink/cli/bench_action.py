@@ -35,7 +35,7 @@ _LEAST_CORRELATED = 10
 
 _MPI = ("openmpi", "mpich")
 _PYTHON = (ENGINE, "gloo")
-_HELP = "see plink bench -h"
+_HELP = "plink bench --help"
 
 
 def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
@@ -63,8 +63,9 @@ def _clients_in(text: str) -> list[str]:
             raise WrongUseError(
                 f"--client {name!r} is not known", f"the clients are {', '.join(CLIENTS)}"
             )
-    if len(set(names)) < len(names):
-        raise WrongUseError("--client names one twice")
+    for name in names:
+        if names.count(name) > 1:
+            raise WrongUseError(f"--client names {name} twice")
     return names
 
 
@@ -149,7 +150,7 @@ def _request(
     cases = make_cases(wanted, cluster, progress)
     if values["correlate"] and len(cases) < _LEAST_CORRELATED:
         raise WrongUseError(
-            f"--correlate needs at least {_LEAST_CORRELATED} orders, and these are {len(cases)}",
+            f"--correlate needs at least {_LEAST_CORRELATED} orders, not {len(cases)}",
             "ask for more, such as --orders given,plink,spread:12",
         )
     known = network_of(cluster)

@@ -50,7 +50,7 @@ def check_as_probe(given: Mapping[str, str], options: Mapping[str, Any]) -> int:
     """
     for name, written in given.items():
         if name not in _WITH_CHECK:
-            raise click.UsageError(f"{written} does not go with --check.")
+            raise click.UsageError(f"{written} cannot be combined with --check.")
     values = {name: value for name, value in options.items() if name in _WITH_CHECK}
     values["cluster"], values["partners"] = values.pop("check"), values.pop("rounds")
     note(f"this is now spelled: plink check {shlex.quote(values['cluster'])}")

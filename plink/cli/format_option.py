@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from plink.base.errors import WrongUseError
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _LIST = "LIST"
@@ -26,7 +28,9 @@ class CommandWithFormats(click.Command):
 
         about = launchers.described().get(name)
         if about is None:
-            raise click.UsageError(f"there is no format {name!r}.")
+            raise WrongUseError(
+                f"there is no format {name!r}", "plink order --format LIST names them"
+            )
         formatter.write_usage(ctx.command_path, f"CLUSTER --format {name} -o FILE")
         formatter.write_paragraph()
         with formatter.indentation():

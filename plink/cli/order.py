@@ -76,8 +76,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     "--ranks",
     metavar="N",
     type=click.IntRange(1, 1 << 24),
-    help="How many there are (default: all slots). Where there are more hosts, the best are "
-    "chosen.",
+    help="Number of ranks (default: all slots). Where there are more hosts, the best are chosen.",
 )
 @click.option(
     "--slots", type=click.IntRange(1, 1 << 16), help="Ranks on every host (default: the file's)."

@@ -33,7 +33,7 @@ def command(context: click.Context, /, **options: Any) -> int:
     With --all, groups are found among the hosts, as plink group does, and what their uplinks carry
     is measured, as --tool uplinks does; without groups, uplinks are left out.
 
-    Whether a file still describes the network, plink check says.
+    plink check says whether a file still describes the network.
     """
     given = given_options(context)
     if options.pop("check") is not None:

@@ -174,7 +174,8 @@ def _groups(
         groups = read_groups(path, names, listed_in)
     if not groups:
         raise WrongUseError(
-            "which hosts form groups is not known", "give --groups FILE, a line NAME: HOSTS each"
+            "the groups of hosts are not known",
+            "--groups FILE names them, a line NAME: HOSTS each; plink group CLUSTER finds them",
         )
     return groups
 

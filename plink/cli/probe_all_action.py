@@ -68,7 +68,7 @@ def _refuse_unused(given: Mapping[str, str]) -> None:
     for name, written in given.items():
         takers = TAKEN_BY.get(name, list(TOOLS))
         if name in {"tool", "groups"} or not {DEFAULT_TOOL, UplinkOptions.tool} & set(takers):
-            raise click.UsageError(f"{written} does not go with --all.")
+            raise click.UsageError(f"{written} cannot be combined with --all.")
 
 
 def _uplink_options(options: Mapping[str, Any], earlier: Cluster | None) -> UplinkOptions:

@@ -102,7 +102,7 @@ def _trial(values: dict[str, Any]) -> Trial:
     line = default_command(values["launcher"], values["program"])
     if values["words"]:
         if values["program"] is not None:
-            raise WrongUseError("--program does not go with a command of your own")
+            raise WrongUseError("--program cannot be combined with a command of your own")
         line = _own(values["words"])
     if values["python"] is not None and RANK_VARIABLES[values["launcher"]] != "RANK":
         raise WrongUseError(f"--python is not for {values['launcher']}", "see plink verify -h")

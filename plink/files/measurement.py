@@ -158,7 +158,7 @@ class FollowedSample:
         return {"share": self.share, "seed": self.seed}
 
     def __str__(self) -> str:
-        return f"by what readings showed, at most {100.0 * self.share:.3g} % of the pairs"
+        return f"pairs chosen from the readings, at most {100.0 * self.share:.3g} % of the pairs"
 
 
 Sample = RoundSample | FollowedSample

@@ -59,7 +59,7 @@ def parse_nics(lines: Sequence[str], source: str) -> tuple[Nic, ...]:
 
 def _parse(words: Sequence[str], place: str) -> Nic:
     if len(words) not in (3, 4):
-        raise OptionError(f"{place}: has {len(words)} words", HINT)
+        raise OptionError(f"{place}: expected 3 or 4 words, found {len(words)}", HINT)
     host, device, address, *gateway = words
     if not (_PCI.fullmatch(device) or _VIRTUAL.fullmatch(device)):
         raise OptionError(f"{place}: {device[:60]!r} is not a PCI address or virtual device", HINT)

@@ -106,11 +106,15 @@ def _combined(
 
     def refusal(ranks: int) -> str | None:
         if (power_below(ranks) == ranks) != is_power_of_two:
-            kind = "a power of two" if is_power_of_two else "other than a power of two"
-            return f"{name} is for a number of ranks that is {kind}, not {ranks}"
+            wanted = (
+                "a power of two of ranks"
+                if is_power_of_two
+                else "a number of ranks that is not a power of two"
+            )
+            return f"{name} needs {wanted}, not {ranks}"
         if ring_ranks is not None and (ranks < RING_RANKS) != ring_ranks:
             bound = f"fewer than {RING_RANKS}" if ring_ranks else f"{RING_RANKS} or more"
-            return f"{name} is for {bound} ranks, not {ranks}"
+            return f"{name} needs {bound} ranks, not {ranks}"
         return None
 
     return define(name, about, table, form, refusal)

@@ -28,12 +28,13 @@ def find(name: str) -> Algorithm:
         name: of an algorithm, or `bcube:B` or `gloo-bcube:B` for groups of B ranks.
 
     Raises:
-        ValueError: there is no such algorithm; the message has similar names, or all.
+        ValueError: there is no such algorithm; the message has similar names, if there are any.
     """
     if name in ALGORITHMS:
         return ALGORITHMS[name]
     family, colon, number = name.partition(":")
     if colon and family in _VARIANTS and number.isdecimal():
         return _VARIANTS[family](int(number), name)
-    near = difflib.get_close_matches(family, ALGORITHMS, n=3) or sorted(ALGORITHMS)
-    raise ValueError(f"there is no algorithm {name!r}; there are {', '.join(near)}")
+    near = difflib.get_close_matches(family, ALGORITHMS, n=3)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise ValueError(f"there is no algorithm {name!r}{meant}")

@@ -266,5 +266,5 @@ def test_a_verdict_names_the_hosts_that_changed() -> None:
 
 
 def test_what_plink_did_not_measure_cannot_be_checked() -> None:
-    with pytest.raises(plink.WrongUseError, match="are of import, which cannot measure them again"):
+    with pytest.raises(plink.WrongUseError, match="plink did not measure its round-trip times"):
         plink.check(rack_cluster())

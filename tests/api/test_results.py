@@ -190,25 +190,25 @@ def test_a_cluster_is_predicted_for_in_its_own_order() -> None:
 
 
 CALLS: list[tuple[Any, dict[str, Any], str]] = [
-    (plink.order, {"algorithm": "rign"}, "there is no algorithm 'rign'; there are ring"),
+    (plink.order, {"algorithm": "rign"}, "there is no algorithm 'rign'; did you mean ring"),
     (plink.order, {"objective": "speed"}, "objective is 'speed', expected bandwidth, contention"),
     (plink.order, {"engine": "cpsat"}, "engine is 'cpsat', expected cp-sat or z3"),
     (plink.order, {"seed": -1}, "seed is -1, expected a whole number from 0 to"),
     (plink.order, {"ranks": 2.5}, "ranks is 2.5, expected a whole number from 1"),
-    (plink.order, {"ranks": 17}, "17 ranks on 16 hosts with 16 slots"),
+    (plink.order, {"ranks": 17}, "17 ranks do not fit on 16 hosts with 16 slots"),
     (plink.order, {"time_limit_s": float("nan")}, "time_limit_s is nan, expected a number"),
     (plink.order, {"size": "20XB"}, "'20XB' is not a size"),
     (plink.order, {"size": 0}, "size is 0, expected a whole number from 1"),
     (plink.order, {"percentile": 50}, "the cluster: holds no p50"),
-    (plink.order, {"objective": "contention", "prove_s": 1}, "no exact engine proves a time"),
+    (plink.order, {"objective": "contention", "prove_s": 1}, "an exact engine cannot prove a time"),
     (plink.group, {"method": "levls"}, "method is 'levls', expected auto, kmeans, levels"),
     (plink.group, {"k": 17}, "17 groups cannot be made of 16 hosts"),
     (plink.group, {"elasticity": 3.0}, "elasticity is 3.0, expected a number from 1 to 2"),
     (plink.group, {"elasticity": 1.5, "method": "levels"}, "elasticity=1.5 is for method=linkage"),
     (plink.plan, {"kind": "star"}, "kind is 'star', expected 2lha, auto, flat, ring or tree"),
     (plink.plan, {"kind": "2lha", "ranks_per_host": 0}, "ranks_per_host is 0, expected a whole"),
-    (plink.predict, {"algorithms": ["rign"]}, "there is no algorithm 'rign'; there are ring"),
-    (plink.predict, {"algorithms": ["lightgbm-bruck"]}, "lightgbm-bruck is for a number of ranks"),
+    (plink.predict, {"algorithms": ["rign"]}, "there is no algorithm 'rign'; did you mean ring"),
+    (plink.predict, {"algorithms": ["lightgbm-bruck"]}, "lightgbm-bruck needs a number"),
 ]
 
 

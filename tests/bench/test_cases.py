@@ -173,7 +173,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
             "--python is for engine and gloo, not for --client openmpi,mpich",
         ),
         (["--client", "engine,nccl"], "--client 'nccl' is not known"),
-        (["--client", "gloo,gloo"], "--client names one twice"),
+        (["--client", "gloo,gloo"], "--client names gloo twice"),
         (["--client", "engine", "--algo", "ring,flat,ring"], "the algorithm ring is named twice"),
         (["--client", "mpich", "--algo", "ring,x"], "mpich cannot run x"),
         (["--client", "gloo", "--size", "4,4 B"], "--size asks for a size twice"),

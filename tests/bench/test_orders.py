@@ -49,9 +49,9 @@ def test_random_orders_are_permutations_that_the_seed_decides(seed: int, count: 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "'' names no order"),
-        ("given,,plink", "'' names no order"),
-        ("best", "'best' names no order"),
+        ("", "'' is not an order"),
+        ("given,,plink", "'' is not an order"),
+        ("best", "'best' is not an order"),
         ("random:0", "1 to 1000 random orders"),
         ("random:99999", "1 to 1000 random orders"),
         ("random:5000000", "1 to 1000 random orders"),
@@ -59,7 +59,7 @@ def test_random_orders_are_permutations_that_the_seed_decides(seed: int, count: 
         ("random:2,random:3", "random orders are asked for twice"),
         ("spread:0", "1 to 1000 spread orders"),
         ("spread:2,spread:1", "spread-1 is asked for twice"),
-        ("random:-1", "names no order"),
+        ("random:-1", "is not an order"),
         ("given,given", "given is asked for twice"),
         ("x/best.json,y/best.json", "best is asked for twice"),
     ],

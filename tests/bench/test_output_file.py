@@ -77,7 +77,7 @@ def test_what_is_read_is_not_written_over(cluster: Path, orders: str) -> None:
     ("option", "complaint"),
     [
         (["--algo", "rabenseifner"], "gloo cannot run rabenseifner"),
-        (["--correlate", "--orders", "given"], "at least 10 orders, and these are 1"),
+        (["--correlate", "--orders", "given"], "at least 10 orders, not 1"),
         (["--plot", "{}"], "is also the input"),
     ],
 )

@@ -180,6 +180,13 @@ def test_no_log_is_refused(tmp_path: Path) -> None:
         records.read(str(path))
 
 
+def test_a_file_of_another_kind_is_called_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"format": "plink.cluster", "version": 1}, indent=1))
+    with pytest.raises(WrongUseError, match=r"expected a plink\.autotune file, found a 'plink\.cl"):
+        records.read(str(path))
+
+
 def test_the_command_prints_changes_with_their_reasons(log: Path, capsys: Any) -> None:
     assert run(["autotune", "replay", str(log)]) == 0
     out, err = capsys.readouterr()

@@ -84,7 +84,7 @@ def test_groups_come_from_a_cluster_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("groups", "options", "message"),
     [
-        (None, ("--tool", "uplinks"), "which hosts form groups is not known"),
+        (None, ("--tool", "uplinks"), "the groups of hosts are not known"),
         ("r1: a,b", ("--tool", "uplinks"), "there is one group, r1"),
     ],
 )

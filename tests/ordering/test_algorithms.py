@@ -104,7 +104,7 @@ def test_what_a_library_does_not_run_is_refused_with_what_it_takes():
         algorithm_for("halving-doubling", RankLayout([1] * 12, 12))
     assert "gloo-halving-doubling" in str(refused.value.hint)
     with pytest.raises(
-        WrongUseError, match="there is no algorithm 'gloo-rung'; there are gloo-ring"
+        WrongUseError, match="there is no algorithm 'gloo-rung'; did you mean gloo-ring"
     ):
         algorithm_for("gloo-rung", RankLayout([1] * 12, 12))
 

@@ -188,7 +188,7 @@ def test_no_structure_is_said_on_stderr(folder, capsys):
         (["c.json", "--size", "much"], "'much' is not a size"),
         (
             ["c.json", "--prove", "1", "--objective", "contention"],
-            "--prove 1 takes --objective latency",
+            "leave out --prove 1, or use --objective latency",
         ),
         (["half.json"], "half.json: not valid JSON"),
         (["other.json"], "other.json: expected a plink.cluster file, found a 'plink.plan' file"),

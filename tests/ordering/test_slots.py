@@ -128,13 +128,13 @@ def test_not_enough_slots_is_one_sentence(
     cluster.write("c.json", uneven([3, 3], [2]))
     assert run(["order", "c.json", "--ranks", "13"]) == 2
     assert capsys.readouterr().err == (
-        "error: 13 ranks on 6 hosts with 12 slots in all: there are not enough\n"
+        "error: 13 ranks do not fit on 6 hosts with 12 slots in all\n"
         "hint: --slots 3 gives every host as many as that takes\n"
     )
     assert run(["order", "c.json", "--ranks", "11", "--algo", "halving-doubling"]) == 2
     assert capsys.readouterr().err.startswith("error: halving-doubling needs a power of two")
     assert run(["order", "c.json", "--ranks", "8", "--prove", "1"]) == 2
-    assert "no exact engine proves a choice of hosts" in capsys.readouterr().err
+    assert "an exact engine cannot prove a choice of hosts" in capsys.readouterr().err
 
 
 def test_what_was_chosen_stands_in_file_page_and_json(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -80,6 +82,18 @@ def test_hosts_that_say_nothing_end_no_run():
     tried = {end for pairs in following.pairs for pair in pairs for end in pair}
     assert {3, 17} <= tried
     assert len(set(rack)) == 4
+
+
+def test_a_pair_that_only_a_later_pass_read_counts_as_measured():
+    _, times_us = racks([8] * 4, seed=1002)
+    collector = collector_of(32)
+    following = followed(collector, times_us, FollowedSample(0.3, 0))
+    before = {pair for pairs in following.pairs for pair in pairs}
+    first, second = next(
+        pair for pair in itertools.combinations(range(32), 2) if pair not in before
+    )
+    meet(collector, [[(second, first)]], times_us)
+    assert {pair for pairs in following.pairs for pair in pairs} == before | {(first, second)}
 
 
 def test_a_later_run_goes_on_from_the_readings():

@@ -91,7 +91,7 @@ def test_pairs_that_readings_ask_for_are_gone_on_with(lab: Lab, tmp_path: Path) 
     followed = ("--rounds", "auto", *QUICK)
     done = plink("probe", some, *ssh_options(lab), "-o", out, *followed)
     assert done.code == 0, done.stderr
-    assert "sampled: by what readings showed" in done.stderr
+    assert "sampled: pairs chosen from the readings" in done.stderr
     before = read_json(out)
     assert before["rtt"]["options"]["share"] == 1.0
     done = plink("probe", lab.hosts_file, *ssh_options(lab), "--resume", out)

@@ -161,9 +161,20 @@ def parse(content: bytes, source: str) -> tuple[Start, Iterator[Entry]]:
         WrongUseError: not a log, at once; or an entry is not valid, when it is reached.
     """
     lines = content.split(b"\n")
-    start = _parse_start(document.parse(lines[0], source), source)
+    start = _parse_start(_first_line(content, lines[0], source), source)
     hosts = max(start.plan.host_of) + 1
     return start, _entries(lines[1:], hosts, source)
+
+
+def _first_line(content: bytes, line: bytes, source: str) -> dict[str, Any]:
+    try:
+        return document.parse(line, source)
+    except WrongUseError as error:
+        try:
+            # A file of another kind, whose JSON has several lines, is to be called what it is.
+            return document.parse(content, source)
+        except WrongUseError:
+            raise error from None
 
 
 def _entries(lines: list[bytes], hosts: int, source: str) -> Iterator[Entry]:

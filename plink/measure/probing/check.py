@@ -79,8 +79,8 @@ def comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
     rtt = measured_rtt(cluster, source)
     if rtt.tool not in TOOLS:
         raise WrongUseError(
-            f"{source}: its round-trip times are of {rtt.tool}, which cannot measure them again",
-            "plink check compares with what plink probe measured",
+            f"{source}: plink did not measure its round-trip times (tool: {rtt.tool})",
+            "only what plink probe measured can be checked",
         )
     return rtt
 

@@ -139,7 +139,9 @@ class Following:
     @property
     def pairs(self) -> Rounds:
         """All pairs that were tried or measured, in this run or before it."""
-        return [[(int(i), int(j)) for i, j in np.argwhere(self._tried)]]
+        # A later pass may have read a pair that was not asked for here.
+        known = self._tried | self._tried.T | np.isfinite(self._least_us())
+        return [[(int(i), int(j)) for i, j in np.argwhere(np.triu(known, 1))]]
 
     def _least_us(self) -> Matrix:
         least = np.fmin(*self._collector.seen().halves_us)

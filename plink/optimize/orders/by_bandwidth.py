@@ -141,7 +141,7 @@ def _refuse(request: OrderRequest) -> None:
         )
     if request.prove_s > 0.0:
         raise WrongUseError(
-            "no exact engine proves an order by bandwidth",
+            "an exact engine cannot prove an order by bandwidth",
             "its search proves a bound by itself; "
             f"prove_s={request.prove_s:g} takes objective=latency",
         )

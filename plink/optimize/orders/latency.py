@@ -148,10 +148,10 @@ class LatencyObjective:
         form = over_hosts(self.form, self.layout)
         if form is None or not self.layout.takes_all_hosts:
             raise WrongUseError(
-                "no exact engine proves a choice of hosts, nor the order of hosts with different "
-                "numbers of slots",
-                f"prove_s={time_limit_s:g} takes all hosts, with as many slots each; a ring of any "
-                "slots",
+                "an exact engine cannot prove a choice of hosts, or the order of hosts with "
+                "different numbers of slots",
+                f"prove_s={time_limit_s:g} needs all hosts, with as many slots each, or a ring of "
+                "any slots",
             )
         limits = self.limits
         search_s = time_limit_s if limits is None else time_limit_s / 2.0

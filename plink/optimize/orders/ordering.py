@@ -63,8 +63,8 @@ def find_order(
     objective = _objective(cluster, request, algorithm, known, layout)
     if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
         raise WrongUseError(
-            "no exact engine proves a time under contention",
-            f"prove_s={request.prove_s:g} takes objective=latency",
+            "an exact engine cannot prove a time under contention",
+            f"leave out prove_s={request.prove_s:g}, or use objective=latency",
         )
     if request.is_interleaved:
         check_size(layout)

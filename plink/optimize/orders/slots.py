@@ -52,8 +52,8 @@ def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
     if ranks is not None and ranks > sum(slots):
         needed = -(-ranks // len(hosts))
         raise WrongUseError(
-            f"{counted(ranks, 'rank')} on {counted(len(hosts), 'host')} with "
-            f"{counted(sum(slots), 'slot')} in all: there are not enough",
+            f"{counted(ranks, 'rank')} do not fit on {counted(len(hosts), 'host')} with "
+            f"{counted(sum(slots), 'slot')} in all",
             f"slots={needed} gives every host as many as that takes"
             if needed <= MAX_SLOTS
             else None,

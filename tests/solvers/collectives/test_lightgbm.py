@@ -48,10 +48,10 @@ def test_every_number_of_ranks_has_an_algorithm_for_either_size(ranks):
 
 def test_refusals_are_sentences():
     assert find("lightgbm-ring").refusal(8) == (
-        "lightgbm-ring is for a number of ranks that is other than a power of two, not 8"
+        "lightgbm-ring needs a number of ranks that is not a power of two, not 8"
     )
     assert find("lightgbm-ring-bruck").refusal(12) == (
-        "lightgbm-ring-bruck is for 64 or more ranks, not 12"
+        "lightgbm-ring-bruck needs 64 or more ranks, not 12"
     )
 
 

@@ -58,11 +58,11 @@ def test_a_variant_is_named_after_a_colon():
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("rng", "'rng'; there are ring"),
+        ("rng", "'rng'; did you mean ring"),
         ("halving", "halving-doubling"),
-        ("bcube:x", "'bcube:x'; there are bcube"),
-        ("ring:2", "'ring:2'; there are ring"),
-        ("zzz", "'zzz'; there are all-to-all, bcube"),
+        ("bcube:x", "'bcube:x'; did you mean bcube"),
+        ("ring:2", "'ring:2'; did you mean ring"),
+        ("zzz", "'zzz'$"),
         ("bcube:1", "groups of at least 2"),
     ],
 )

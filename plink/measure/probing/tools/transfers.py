@@ -128,7 +128,7 @@ def _check_groups(options: UplinkOptions, hosts: Sequence[ListedHost]) -> None:
     del hosts
     hint = "an uplink is what a group exchanges with the hosts of other groups"
     if not options.groups:
-        raise WrongUseError("which hosts form groups is not known", hint)
+        raise WrongUseError("the groups of hosts are not known", hint)
     if len(options.groups) == 1:
         raise WrongUseError(f"there is one group, {options.groups[0].name}", hint)
 
