@@ -80,7 +80,10 @@ def command(**values: Any) -> int:
         interfaces = {host.name: host.interface for host in found}
         environments = rank_environments(hosts, interfaces, values["master_port"], extra)
         folder = values["folder"] or str(Path.cwd())
-        commands = [rank_command(folder, each, values["words"]) for each in environments]
+        commands = [
+            rank_command(folder, each, values["words"], is_required=bool(values["folder"]))
+            for each in environments
+        ]
         sessions = [by_name[place.host.name].session for place in places(hosts)]
         failed = run_job(sessions, commands, _show)
     return _exit_code(failed)

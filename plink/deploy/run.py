@@ -18,8 +18,12 @@ from probes.ssh.session import RemoteProcess, Session, posix_command
 # signal reaches all of it; what is left of it when the leader ends is ended as well. SIGKILL comes
 # where SIGTERM does not help. The watcher keeps neither output open, or SSH would wait for it.
 _SCRIPT = """\
-folder=$1
-shift
+missing=$1 folder=$2
+shift 2
+if ! [ -d "$folder" ] && [ "$missing" = refuse ]; then
+    echo "there is no folder $folder"
+    exit 1
+fi
 exec 3<&0
 setsid sh -c 'cd "$1" 2>/dev/null; shift; exec env "$@" 2>&1' sh "$folder" "$@" </dev/null 3<&- &
 job=$!
@@ -72,16 +76,24 @@ def rank_environments(
     return found
 
 
-def rank_command(folder: str, environment: Mapping[str, str], words: Sequence[str]) -> str:
+def rank_command(
+    folder: str,
+    environment: Mapping[str, str],
+    words: Sequence[str],
+    *,
+    is_required: bool = False,
+) -> str:
     """The remote shell command of one rank: it ends, with all it started, when its input does.
 
     Args:
         folder: where the job starts, if the host has it; else in the user's home.
         environment: is added to what the host gives.
         words: the program and its arguments.
+        is_required: the rank fails where the host lacks the folder.
     """
     assignments = [f"{name}={value}" for name, value in environment.items()]
-    return posix_command(_SCRIPT, folder, *assignments, *words)
+    missing = "refuse" if is_required else "home"
+    return posix_command(_SCRIPT, missing, folder, *assignments, *words)
 
 
 @dataclass(frozen=True)

@@ -74,11 +74,6 @@ def sniffer_on(where: Namespace, interface: str) -> socket.socket:
     return sniffer
 
 
-def mac_of(where: Namespace, interface: str) -> str:
-    words = where.run(f"ip -o link show {interface}").split()
-    return words[words.index("link/ether") + 1]
-
-
 def test_its_packets_are_whole_and_cross_the_router(pair: RoutedPair, peer: DpdkPeer) -> None:
     with sniffer_on(pair.second, "eth0") as sniffer:
         peer.exchange(echo_packet.PROBE, echo_packet.ECHO, 7)

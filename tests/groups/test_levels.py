@@ -21,11 +21,6 @@ def random_points(rng, hosts, dimensions):
     return symmetric(np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2)))
 
 
-def host_latencies(rng, hosts):
-    latency = rng.exponential(1.0, hosts)
-    return symmetric(latency[:, None] + latency[None, :])
-
-
 NO_STRUCTURE = {
     "log-normal noise": lambda rng, hosts: symmetric(rng.lognormal(0.0, 0.15, (hosts, hosts))),
     "wide noise": lambda rng, hosts: symmetric(rng.lognormal(0.0, 1.0, (hosts, hosts))),

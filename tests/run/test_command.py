@@ -37,6 +37,12 @@ def wait_until_gone(process: int) -> None:
         time.sleep(0.02)
 
 
+def test_a_required_folder_that_is_missing_fails_the_rank(tmp_path: Path) -> None:
+    command = rank_command(f"{tmp_path}/none", {}, ["echo", "ran"], is_required=True)
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, f"there is no folder {tmp_path}/none\n")
+
+
 def test_environment_folder_words_output_and_status(tmp_path: Path) -> None:
     script = 'pwd; echo "$RANK" "$1"; echo wrong >&2; exit 7'
     with start(tmp_path, {"RANK": "3 $(id)"}, "sh", "-c", script, "sh", "it's *") as process:

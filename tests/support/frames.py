@@ -15,7 +15,6 @@ UDP, ICMP, ICMPV6 = 17, 1, 58
 class UdpFrame:
     """A frame with a UDP datagram, its checksums summed over as received: 0xffff is right."""
 
-    destination_mac: str
     source: str
     destination: str
     ttl: int
@@ -63,7 +62,6 @@ def read_udp(frame: bytes) -> UdpFrame:
     pseudo = addresses + struct.pack("!II", len(udp), UDP)
     source_port, port, udp_bytes, _ = struct.unpack("!HHHH", udp[:8])
     return UdpFrame(
-        destination_mac=frame[:6].hex(":"),
         source=socket.inet_ntop(family, addresses[:half]),
         destination=socket.inet_ntop(family, addresses[half:]),
         ttl=ttl,
