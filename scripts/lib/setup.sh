@@ -20,6 +20,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignor
 # shellcheck source=scripts/lib/packages.sh
 . "$ROOT/scripts/lib/packages.sh"
 
+# What is installed with plink; a script that does with less says so before `set_up`.
+ALL_EXTRAS=dev,exact,metrics,redis,report,torch,trace
+EXTRAS=$ALL_EXTRAS
+
 set_up() {
     local python packages
     python=$(choose_python) || exit 1
@@ -81,7 +85,7 @@ install_plink() {
     sources=$(hash_of_sources)
     if [[ "$(recorded identity)" != "$identity" ]]; then
         make_venv "$python" "$identity"
-    elif [[ "$(recorded sources)" == "$sources" ]]; then
+    elif [[ "$(recorded sources)" == "$sources" && "$(recorded extras)" =~ ^($EXTRAS|$ALL_EXTRAS)$ ]]; then
         return
     fi
     rm -f "$VENV/plink-sources"
@@ -91,17 +95,19 @@ install_plink() {
         -c "$ROOT/constraints.txt" scikit-build-core nanobind ||
         die "pip could not install the build tools"
     run_quietly "installing plink and its extras into .venv" "$VENV/bin/python" -m pip install --no-compile \
-        -c "$ROOT/constraints.txt" --no-build-isolation "${ROOT}[dev,exact,metrics,redis,report,torch,trace]" ||
+        -c "$ROOT/constraints.txt" --no-build-isolation "${ROOT}[$EXTRAS]" ||
         die "pip could not install plink"
+    printf '%s\n' "$EXTRAS" >"$VENV/plink-extras"
     printf '%s\n' "$sources" >"$VENV/plink-sources"
 }
 
 # Python compiles a module when it is first imported: once here, not on every host of a lab at once.
 warm_up() {
-    [[ ! -f $VENV/plink-warm ]] || return 0
-    run_quietly "compiling the largest packages" "$VENV/bin/python" -c \
-        'import torch.distributed.run, torch.nn.parallel, scipy.optimize, sklearn.cluster, paramiko'
-    touch "$VENV/plink-warm"
+    local modules='scipy.optimize, sklearn.cluster, paramiko'
+    [[ $EXTRAS != *torch* ]] || modules+=', torch.distributed.run, torch.nn.parallel'
+    [[ "$(recorded warm)" != "$modules" ]] || return 0
+    run_quietly "compiling the largest packages" "$VENV/bin/python" -c "import $modules"
+    printf '%s\n' "$modules" >"$VENV/plink-warm"
 }
 
 recorded() {
