@@ -116,6 +116,7 @@ SLOW = (
     "pytorch/test_staging.py",
     "pytorch/test_training.py",
     "sampling/test_networks.py",
+    "setup/test_bench_entry.py",
     "slots/test_slot_search.py",
     "solvers/orders/test_latency_search.py",
     "solvers/test_bottleneck_search.py",
