@@ -64,7 +64,7 @@ def with_verb(arguments: Sequence[str]) -> list[str] | None:
 
 @click.group(
     cls=VerbGroup,
-    no_args_is_help=False,
+    no_args_is_help=True,
     epilog="Example: plink autotune serve plan.json --listen 10.0.0.1:7000 --log autotune.log",
 )
 def command() -> None:
@@ -87,7 +87,7 @@ def command() -> None:
 @click.option(
     "--secret-file",
     metavar="FILE",
-    help="The job's secret; made if it is not there (default: PLAN.secret).",
+    help="The job's secret; created if the file does not exist (default: PLAN.secret).",
 )
 @click.option("--log", metavar="FILE", help="Record what is measured and decided; resume from it.")
 @click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.")
@@ -97,7 +97,11 @@ def command() -> None:
     metavar="FILE",
     help="Where tuning cannot help, probe hosts again as this cluster file says, and renew it.",
 )
-@_probing("--hosts", metavar="FILE", help="The same with a host list, where nothing was measured.")
+@_probing(
+    "--hosts",
+    metavar="FILE",
+    help="As --cluster, but with a host list, where there is no cluster file yet.",
+)
 @_probing(
     "-o",
     "--output",

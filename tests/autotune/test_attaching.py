@@ -189,7 +189,6 @@ def test_own_addresses_are_of_the_family_that_is_listened_on() -> None:
         (["--json"], "no such option '--json'"),
         (["plan.json"], "no verb 'plan.json', expected serve, attach, replay"),
         (["sevre", "plan.json"], "no verb 'sevre'"),
-        ([], "missing command"),
     ],
 )
 def test_wrong_use_is_said(

@@ -57,11 +57,14 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     }
 
 
-def test_plink_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([]) == 2
+@pytest.mark.parametrize("arguments", [[], ["autotune"]])
+def test_a_command_without_its_verb_prints_its_help(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("Usage: plink ")
+    assert err.startswith(f"Usage: {' '.join(['plink', *arguments])} ")
     assert "\n  -h, --help " in err
 
 

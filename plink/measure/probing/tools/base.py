@@ -149,5 +149,5 @@ def recorded_precision(recorded: Mapping[str, Any]) -> float | None:
 def measured_otherwise(source: str, option: str, before: object, given: object) -> WrongUseError:
     """The error for an option that must be as in the earlier measurement, and is not."""
     how = f"without {option}" if before is None else f"with {option}={before}"
-    hint = f"leave out {option}, or measure anew into another file"
+    hint = f"leave out {option}={given}, or measure anew into another file"
     return WrongUseError(f"{source}: was measured {how}, not {given}", hint)
