@@ -148,7 +148,7 @@ def probe(
     failures = found.measurement.failures
     if found.measured == 0:
         what = "group" if isinstance(found, UplinkResult) else "pair of hosts"
-        reason = _failure(failures[0]) if failures else None
+        reason = str(failures[0]) if failures else None
         raise PlinkError(f"no {what} could be measured", reason)
     for text in gaps(cluster.unreachable, failures):
         warn(text)
@@ -210,13 +210,8 @@ def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[st
     """What could not be measured, a sentence each: hosts, and the first of the pairs."""
     hosts = [each for each in [*unreachable, *failures] if each.destination is None]
     pairs = [each for each in failures if each.destination is not None]
-    texts = [_failure(each) for each in [*hosts, *pairs[:_MOST_NAMED]]]
+    texts = [str(each) for each in [*hosts, *pairs[:_MOST_NAMED]]]
     if len(pairs) > _MOST_NAMED:
         more = counted(len(pairs) - _MOST_NAMED, "more directed pair")
         texts.append(f"{more} could not be measured")
     return texts
-
-
-def _failure(failure: Failure) -> str:
-    ends = failure.source + (f" to {failure.destination}" if failure.destination else "")
-    return f"{ends}: {failure.reason}"

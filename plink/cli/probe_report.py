@@ -77,6 +77,6 @@ def warn_of_gaps(cluster: Cluster, measurement: Measurement) -> None:
     """Name the hosts that are missing, and the first of the pairs."""
     hosts = [failure for failure in measurement.failures if failure.destination is None]
     for failure in [*cluster.unreachable, *hosts]:
-        warn(f"{failure.source}: {failure.reason}")
+        warn(str(failure))
     pairs = [failure for failure in measurement.failures if failure.destination is not None]
     name_some(pairs, "directed pairs, named in the file")

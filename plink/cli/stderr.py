@@ -71,8 +71,7 @@ def naming_unreached() -> Iterator[None]:
 def name_some(failures: Sequence[Failure], others: str) -> None:
     """Name the first of these failures, and how many `others` there are."""
     for failure in failures[:_MAX_NAMED]:
-        ends = failure.source + (f" to {failure.destination}" if failure.destination else "")
-        warn(f"{ends}: {failure.reason}")
+        warn(str(failure))
     if len(failures) > _MAX_NAMED:
         warn(f"... and {len(failures) - _MAX_NAMED} more {others}")
 

@@ -30,6 +30,10 @@ class Failure:
     reason: str
     destination: str | None = None
 
+    def __str__(self) -> str:
+        ends = self.source + (f" to {self.destination}" if self.destination else "")
+        return f"{ends}: {self.reason}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
