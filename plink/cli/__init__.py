@@ -16,7 +16,7 @@ from plink.api.errors import translated
 from plink.base.errors import EXIT_FAILED, NotMeasuredError, PlinkError, WrongUseError
 from plink.base.output import OUTPUT_ERRORS, output_error, tolerate
 from plink.cli.flags import resuming, spelled
-from plink.cli.stderr import print_error, tell_unraisable
+from plink.cli.stderr import print_error
 from probes.errors import ProbesError
 
 # name: (module, one-line help). The help stands here so that listing imports no command.
@@ -105,7 +105,6 @@ def main(arguments: list[str] | None = None) -> None:
             signal.signal(number, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         tolerate(stream)
-    sys.unraisablehook = tell_unraisable
     sys.exit(run(arguments))
 
 

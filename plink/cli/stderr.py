@@ -6,7 +6,6 @@ All of it may quote files, hosts and other programs, so nothing of it may steer 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -74,17 +73,6 @@ def name_some(failures: Sequence[Failure], others: str) -> None:
         warn(str(failure))
     if len(failures) > _MAX_NAMED:
         warn(f"... and {len(failures) - _MAX_NAMED} more {others}")
-
-
-def tell_unraisable(what: sys.UnraisableHookArgs) -> None:
-    """Print an error that nobody could catch, but for one of paramiko's.
-
-    Where the connections of an interrupted run are garbage, a file of a channel may be collected
-    after its buffer; that it then cannot flush means nothing.
-    """
-    method = getattr(what.object, "__qualname__", "")
-    if not (what.exc_type is ValueError and method == "BufferedFile.__del__"):
-        sys.__unraisablehook__(what)
 
 
 def _say(kind: str, colour: str, text: str) -> None:

@@ -60,14 +60,28 @@ class RemoteProcess:
             HostError: what it sends is not text, a line is longer than `MAX_LINE` bytes, or the
                 connection is lost.
         """
-        with self._channel.makefile("rb") as stream:
-            while line := stream.readline(MAX_LINE + 1):
-                if len(line) > MAX_LINE:
-                    raise HostError(self.host, f"sent a line longer than {MAX_LINE >> 10} KiB")
-                try:
-                    yield line.decode().rstrip("\r\n")
-                except UnicodeDecodeError:
-                    raise HostError(self.host, "sent bytes that are not text") from None
+        rest = b""
+        while chunk := self._channel.recv(_CHUNK):
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in whole:
+                yield self._text_of(line + b"\n")
+            self._check_length(rest)
+        if rest:
+            yield self._text_of(rest)
+        self._check_connection()
+
+    def _text_of(self, line: bytes) -> str:
+        self._check_length(line)
+        try:
+            return line.decode().rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise HostError(self.host, "sent bytes that are not text") from None
+
+    def _check_length(self, line: bytes) -> None:
+        if len(line) > MAX_LINE:
+            raise HostError(self.host, f"sent a line longer than {MAX_LINE >> 10} KiB")
+
+    def _check_connection(self) -> None:
         if not self._channel.eof_received and _is_lost(self._channel):
             raise HostError(self.host, _LOST)
 
@@ -79,8 +93,7 @@ class RemoteProcess:
         """
         while chunk := self._channel.recv(_CHUNK):
             yield chunk
-        if not self._channel.eof_received and _is_lost(self._channel):
-            raise HostError(self.host, _LOST)
+        self._check_connection()
 
     def end_input(self) -> None:
         """Close its standard input, and go on reading what it says."""

@@ -77,6 +77,19 @@ def test_the_lines_of_a_process(session: Session) -> None:
     assert process.wait_for_exit(5) == 4
 
 
+def test_lines_come_whole_and_so_does_an_unfinished_last_one(session: Session) -> None:
+    process = session.start("printf 'a\\r\\n\\nb c\\nhal'; sleep 0.2; printf 'f\\nlast'")
+    assert list(process.lines()) == ["a", "", "b c", "half", "last"]
+
+
+def test_bytes_that_are_not_text_are_refused(session: Session) -> None:
+    process = session.start("printf 'text\\n\\377\\n'")
+    lines = process.lines()
+    assert next(lines) == "text"
+    with pytest.raises(HostError, match="sent bytes that are not text"):
+        next(lines)
+
+
 def test_a_line_without_end_is_refused(session: Session) -> None:
     process = session.start("exec cat /dev/zero")
     with pytest.raises(HostError, match=f"longer than {MAX_LINE >> 10} KiB"):
