@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plink.autotune.protocol.identity import identity
-from plink.autotune.reprobing import merging
+from plink.autotune.reprobing import merging, replanning
 from plink.autotune.reprobing.backoff import FIRST_PAUSE_S, LONGEST_PAUSE_S, BackOff
 from plink.autotune.reprobing.replanning import (
     Regrouped,
@@ -22,7 +22,7 @@ from plink.autotune.reprobing.replanning import (
     replan,
 )
 from plink.autotune.tuner.masters import layout_of
-from plink.base.errors import PlinkError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group, Uplink, UplinkMeasurement
@@ -87,6 +87,18 @@ def again(before: Cluster, hosts: Sequence[int], racks: Sequence[int], factor: f
 
 def partition(groups: Sequence[Group]) -> set[frozenset[str]]:
     return {frozenset(group.hosts) for group in groups}
+
+
+def test_a_request_that_cannot_be_is_no_reason_to_keep_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise WrongUseError("the request contradicts itself")
+
+    before = cluster_in(RACKS)
+    monkeypatch.setattr(replanning, "find_groups", refuse)
+    with pytest.raises(WrongUseError, match="contradicts itself"):
+        again(before, [2], MOVED, 1.0)
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.6])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plink.autotune.protocol.identity import identity
-from plink.base.errors import PlinkError, WrongUseError
+from plink.base.errors import NotMeasuredError, PlinkError
 from plink.base.text import named
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
@@ -25,6 +25,7 @@ from plink.model.network import capacity
 from plink.optimize.groups.finding import (
     METHODS,
     GroupRequest,
+    UngroupableError,
     find_groups,
     with_groups,
 )
@@ -70,7 +71,7 @@ def regrouped(before: Cluster, after: Cluster, measured_us: Matrix | None) -> Re
     request = _request(before)
     try:
         groups = find_groups(after, request)
-    except WrongUseError:  # Too few hosts are measured, or not so many groups can be made.
+    except (NotMeasuredError, UngroupableError):
         return Regrouped(after, moved)
     if not groups.groups and len(after.groups) > 1:
         return Regrouped(_with_moved(after, moved), moved)

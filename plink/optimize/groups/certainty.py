@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.base.errors import WrongUseError
+from plink.base.errors import NotMeasuredError
 from plink.files.cluster import Cluster
 from plink.measure.probing.meetings import Question
 from plink.measure.probing.passes import Pair
-from plink.optimize.groups.finding import FoundGroups, GroupRequest, find_groups
+from plink.optimize.groups.finding import FoundGroups, GroupRequest, UngroupableError, find_groups
 from solvers.groups.levels import LIKELY, SURE
 
 # So many readings of a doubtful host with each of two groups say which of them it belongs to.
@@ -69,7 +69,7 @@ def _look(cluster: Cluster) -> FoundGroups | None:
         return None
     try:
         return find_groups(cluster, GroupRequest())
-    except WrongUseError:  # too little is measured yet
+    except (NotMeasuredError, UngroupableError):  # too little is measured yet
         return None
 
 

@@ -55,6 +55,10 @@ class GroupRequest:
 DEFAULT_REQUEST = GroupRequest()
 
 
+class UngroupableError(WrongUseError):
+    """What is measured of these hosts does not allow the groups that are asked for."""
+
+
 @dataclass(frozen=True)
 class FoundGroups:
     """Groups, how they were found, and the distances they were found on; no groups is an answer.
@@ -84,7 +88,9 @@ def find_groups(
         on_progress: told what is being done.
 
     Raises:
-        WrongUseError: too few hosts are measured, or not so many groups can be made.
+        WrongUseError: the request contradicts itself.
+        UngroupableError: too few hosts are measured, or not so many groups can be made.
+        NotMeasuredError: nothing is measured.
     """
     tell = on_progress or (lambda _: None)
     method = request.chosen
@@ -97,12 +103,12 @@ def find_groups(
         measured_rtt(cluster)
     hosts = measured_hosts(cluster)
     if len(hosts) < 2:
-        raise WrongUseError(
+        raise UngroupableError(
             "fewer than two hosts have round-trip times to others",
             "plink probe measures them, plink import takes them from a matrix",
         )
     if request.groups is not None and not 1 <= request.groups <= len(hosts):
-        raise WrongUseError(f"{request.groups} groups cannot be made of {len(hosts)} hosts")
+        raise UngroupableError(f"{request.groups} groups cannot be made of {len(hosts)} hosts")
     tell("distances")
     denoised = denoise(
         cluster,
@@ -177,7 +183,7 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level
     if method == "linkage":
         return balanced_linkage(denoised.best, groups, elasticity=request.most_uneven)
     if denoised.embedding is None:
-        raise WrongUseError(
+        raise UngroupableError(
             f"there is no embedding for k-means: {denoised.why}",
             "method=linkage needs none",
         )

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plink.base.errors import WrongUseError
+from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.measurement import Matrix
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.model.network import network_of
-from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
+from plink.optimize.groups.finding import GroupRequest, UngroupableError, find_groups, with_groups
 from plink.optimize.plans.candidates import (
     KINDS,
     Candidate,
@@ -151,7 +151,7 @@ def _with_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cl
         return cluster
     try:
         found = find_groups(cluster, GroupRequest(seed=seed), on_progress=tell)
-    except WrongUseError:  # too few hosts were measured
+    except (NotMeasuredError, UngroupableError):  # too few hosts were measured
         return cluster
     return with_groups(cluster, found)
 
