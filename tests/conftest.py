@@ -141,23 +141,17 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Do not even import, for the fast tier, files of which it leaves out every test."""
     if not IS_FAST or collection_path.suffix != ".py":
         return None
-    is_left_out = collection_path in {FOLDER / name for name in SLOW} or bool(
-        _LEFT_OUT.search(collection_path.read_text(encoding="utf-8"))
-    )
-    return is_left_out or None
+    name = collection_path.relative_to(FOLDER).as_posix()
+    text = collection_path.read_text(encoding="utf-8")
+    return name in SLOW or _LEFT_OUT.search(text) is not None or None
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark slow files, mix long ones with short ones, and let tests of real hosts try twice.
+    """Mix long files with short ones, and let tests of real hosts try twice.
 
     They share cores with all else. The summary names which did, and says why.
     """
     assert not (absent := [name for name in (*LONG, *SLOW) if not (FOLDER / name).exists()]), absent
-    slow = {FOLDER / name for name in SLOW}
-    for item in items:
-        if item.path in slow:
-            item.add_marker(pytest.mark.slow)
     place = places([item.path for item in items])
     items.sort(key=lambda item: place[item.path])
     for item in items:
