@@ -86,7 +86,7 @@ def _grouped(cluster: Cluster, earlier: Cluster | None) -> GroupsResult:
 
 
 def _groups_hold(cluster: Cluster, earlier: Cluster) -> bool:
-    """Whether the groups of an earlier run, or that there are none, are still the answer."""
+    """Whether what an earlier run answered, groups or no groups, still holds."""
     if earlier.grouping is None:
         return bool(earlier.groups) and list(cluster.groups) == list(earlier.groups)
     if cluster.rtt is None or earlier.rtt is None or cluster.names != earlier.names:

@@ -86,7 +86,7 @@ def _known(values: Sequence[float | None]) -> npt.NDArray[np.float64] | None:
 
 
 def _places(by_form: Sequence[npt.NDArray[np.float64]], count: int) -> list[int]:
-    """Of `count` candidates, those nearest to evenly spaced values of each form in turn."""
+    """Choose `count` candidates, nearest to evenly spaced values of each form in turn."""
     chosen: list[int] = []
     for number in range(count):
         if not by_form:

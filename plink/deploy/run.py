@@ -98,7 +98,7 @@ def rank_command(
 
 @dataclass(frozen=True)
 class EndedRank:
-    """How a rank ended: its exit status, or why there is none."""
+    """How a rank ended: its exit status, or why it has no status."""
 
     rank: int
     host: str

@@ -10,7 +10,7 @@ class EngineError(PlinkError):
 
     Args:
         message: one sentence.
-        rank: the culprit, or None where there is none.
+        rank: the culprit, or None where no rank is to blame.
         hint: what the user can do about it, or None.
     """
 
