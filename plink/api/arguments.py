@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from plink.base.errors import WrongUseError
 from plink.base.size import parse_size
+from plink.base.text import joined
 from plink.files.document import brief, finite_number
 
 MAX_SEED = (1 << 63) - 1
@@ -21,7 +22,8 @@ def chosen(name: str, value: object, allowed: Collection[str]) -> None:
     """
     if value not in allowed:
         raise WrongUseError(
-            f"{name} is {brief(value)}, expected {listed(sorted(allowed))}", nearest(value, allowed)
+            f"{name} is {brief(value)}, expected {joined(sorted(allowed), 'or')}",
+            nearest(value, allowed),
         )
 
 
@@ -70,11 +72,6 @@ def nearest(value: object, allowed: Collection[str]) -> str | None:
     """The hint that says which of the texts allowed may be meant, where one is alike."""
     found = difflib.get_close_matches(str(value), list(allowed), n=1)
     return f"did you mean {found[0]!r}?" if found else None
-
-
-def listed(texts: Sequence[str]) -> str:
-    """Texts as a choice: `flat, ring or tree`."""
-    return " or ".join([part for part in (", ".join(texts[:-1]), texts[-1]) if part])
 
 
 def _as_builtin(value: object) -> object:

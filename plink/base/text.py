@@ -88,6 +88,12 @@ def named(names: Sequence[str], most: int = 4) -> str:
     return f"{shown} and {counted(rest, 'other')}" if rest > 0 else shown
 
 
+def joined(texts: Sequence[str], word: str) -> str:
+    """Texts with a word before the last of them: `flat, ring or tree`."""
+    *first, last = texts
+    return f"{', '.join(first)} {word} {last}" if first else last
+
+
 def printable(text: str) -> str:
     """`text` without what could steer a terminal: file contents are not to be trusted."""
     return "".join(

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.text import joined
 from plink.cli.probe_report import (
     report_pairs,
     report_uplinks,
@@ -86,8 +87,7 @@ def refuse_unused(given: Mapping[str, str], tool: str, chosen: str) -> None:
     for name, written in given.items():
         takers = TAKEN_BY.get(name, list(TOOLS))
         if tool not in takers:
-            *first, last = takers
-            named = f"{', '.join(first)} or {last}" if first else last
+            named = joined(takers, "or")
             raise click.UsageError(f"{written} is for --tool {named}, {chosen}.")
 
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from plink.base.text import (
     bytes_text,
     counted,
+    joined,
     named,
     options_text,
     printable,
@@ -124,3 +125,11 @@ def test_what_is_printable_stays() -> None:
 )
 def test_moments(iso: str, text: str) -> None:
     assert time_text(iso) == text
+
+
+@pytest.mark.parametrize(
+    ("texts", "text"),
+    [(["ring"], "ring"), (["flat", "ring"], "flat or ring"), (["a", "b", "c"], "a, b or c")],
+)
+def test_choices(texts: list[str], text: str) -> None:
+    assert joined(texts, "or") == text

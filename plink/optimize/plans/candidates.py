@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.base.text import rtt_text
+from plink.base.text import joined, rtt_text
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import Measures, measure
 from solvers.contention.network import Floats, Network, with_every_host_grouped
@@ -165,7 +165,7 @@ def best(candidates: Sequence[Candidate]) -> Choice:
             f"{next_best.time_s / chosen.time_s:.2f} times that"
         )
         return Choice(chosen, reason)
-    names = _joined([each.kind for each in equal if each is not chosen])
+    names = joined([each.kind for each in equal if each is not chosen], "and")
     return Choice(
         chosen, f"{chosen.kind}: predicted to be as quick as {names}{_beyond(chosen, equal)}"
     )
@@ -217,11 +217,6 @@ def _beyond(chosen: Candidate, equal: Sequence[Candidate]) -> str:
     if all(other_rounds > rounds for _, other_rounds in others):
         return ", in the fewest rounds"
     return ""
-
-
-def _joined(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _time(candidate: Candidate) -> str:
