@@ -6,7 +6,7 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -23,6 +23,7 @@ from plink.engine import C10dStore, Engine, Options
 from plink.torch.addresses import group_addresses
 from plink.torch.forests import Agreed, agreed_forest
 from plink.torch.group import PlinkGroup
+from plink.transport.tls import Tls, tls_of
 
 NAME = "plink"
 
@@ -65,7 +66,7 @@ def create(asked: Any, options: Options | None) -> PlinkGroup:
 def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     rank, ranks, timeout = asked.group_rank, asked.group_size, asked.timeout
     interfaces, addresses = group_addresses(asked.store, os.environ)
-    options = _completed(options, addresses, timeout)
+    options = _completed(options, addresses, timeout, asked.global_ranks_in_group)
     engine = tuned = None
     if ranks > 1:
         meeting = C10dStore(store)
@@ -105,17 +106,27 @@ def _tuned(engine: Engine, rank: int, agreed: Agreed, settings: Settings) -> Tun
     )
 
 
-def _completed(options: Options, addresses: list[str], timeout: timedelta) -> Options:
+def _completed(
+    options: Options, addresses: list[str], timeout: timedelta, global_ranks: Sequence[int]
+) -> Options:
     timeout_s = min(timeout.total_seconds(), _LONGEST_TIMEOUT_S)
     return replace(
         options,
         addresses=options.addresses or addresses,
         shared_memory=options.shared_memory and _wants_shared_memory(os.environ),
+        tls=_tls(options.tls or tls_of(os.environ), global_ranks),
         congestion_control=options.congestion_control or os.environ.get(CONGESTION_VARIABLE),
         setup_timeout_s=timeout_s,
         stall_timeout_s=timeout_s,
         silence_timeout_s=min(options.silence_timeout_s, timeout_s),
     )
+
+
+def _tls(tls: Tls | str | None, global_ranks: Sequence[int]) -> Tls | None:
+    """Certificates name ranks as the job numbers them; PyTorch names no ranks for all of them."""
+    if isinstance(tls, str):
+        tls = Tls.of_folder(tls)
+    return None if tls is None else replace(tls, names=tuple(global_ranks))
 
 
 def _wants_shared_memory(environment: Mapping[str, str]) -> bool:
