@@ -79,7 +79,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         )
         engine = Engine(rank, ranks, meeting, agreed.forest, options)
         if agreed.tuned is not None:
-            tuned = _tuned(engine, rank, agreed, agreed.tuned)
+            tuned = _tuned(engine, rank, agreed, agreed.tuned, options.certificates(rank))
     # After the engine, which names a rank that does not come, and by which the ranks of Gloo meet.
     meeting_place = PrefixStore("gloo", store) if engine is None else EngineStore(engine)
     gloo = _gloo(
@@ -93,7 +93,9 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     return PlinkGroup(store, rank, ranks, gloo, engine, gloo_store=meeting_place, tuned=tuned)
 
 
-def _tuned(engine: Engine, rank: int, agreed: Agreed, settings: Settings) -> TunedRank:
+def _tuned(
+    engine: Engine, rank: int, agreed: Agreed, settings: Settings, tls: Tls | None
+) -> TunedRank:
     secret = None
     try:
         secret = secret_of(os.environ)
@@ -102,7 +104,13 @@ def _tuned(engine: Engine, rank: int, agreed: Agreed, settings: Settings) -> Tun
     except WrongUseError as error:
         _LOG.warning("training goes on without the autotuner: %s", error)
     return TunedRank(
-        engine, rank, agreed.forest, placing=agreed.placing, settings=settings, secret=secret
+        engine,
+        rank,
+        agreed.forest,
+        placing=agreed.placing,
+        settings=settings,
+        secret=secret,
+        tls=tls,
     )
 
 
