@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.files.document import brief
 from plink.files.fields import WORD, is_word
-from plink.files.measurement import Matrix
+from plink.files.measurement import MAX_HOSTS, Matrix
 from plink.files.rtt import MAX_RTT_US
 
 # Unit: what power of ten of it a microsecond is.
@@ -67,20 +68,23 @@ def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
     Raises:
         WrongUseError: naming file, row and column, both counted from 1 with the headings.
     """
-    rows = list(_rows(content, source))
-    if not rows:
+    all_rows = _rows(content, source)
+    _, heading = next(all_rows, (0, []))
+    if not heading:
         raise WrongUseError(f"{source}: is empty", "the first row is the unit and the host names")
-    _, heading = rows[0]
     names = _names(heading, source)
     unit = _unit(heading[0], unit, source)
-    if len(rows) - 1 != len(names):
+    rows = list(itertools.islice(all_rows, len(names)))
+    found = len(rows) + sum(1 for _ in all_rows)
+    if found != len(names):
         raise WrongUseError(
-            f"{source}: expected {len(names)} rows below row 1, one per host, found {len(rows) - 1}"
+            f"{source}: expected {len(names)} rows below row 1, one per host, found {found}"
         )
+    for (number, row), name in zip(rows, names, strict=True):
+        _check_row(row, number, names, name, source)
     matrix = np.full((len(names), len(names)), np.nan)
     unused_diagonal = 0
-    for i, (number, row) in enumerate(rows[1:]):
-        _check_row(row, number, names, names[i], source)
+    for i, (number, row) in enumerate(rows):
         for j, cell in enumerate(row[1:]):
             try:
                 value_us = _value_us(cell, unit)
@@ -128,7 +132,7 @@ def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise WrongUseError(f"{source}: is not text in UTF-8") from None
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(_lines(text, source), strict=True)
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
@@ -136,6 +140,15 @@ def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, cells
     except csv.Error as error:
         raise WrongUseError(f"{source}: row {reader.line_num}: not CSV ({error})") from None
+
+
+def _lines(text: str, source: str) -> Iterator[str]:
+    for number, line in enumerate(io.StringIO(text, newline=""), 1):
+        if line.count(",") > MAX_HOSTS:
+            raise WrongUseError(f"{source}: row {number} has more than {MAX_HOSTS:,} values")
+        if line.count('"') % 2:
+            raise WrongUseError(f"{source}: row {number}: not CSV (a quote that does not end)")
+        yield line
 
 
 def _names(heading: Sequence[str], source: str) -> list[str]:

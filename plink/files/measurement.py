@@ -15,6 +15,9 @@ from plink.files.fields import Fields
 Matrix = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
+# As many as a host list may have.
+MAX_HOSTS = 65_536
+
 _Number = TypeVar("_Number", np.float64, np.int64)
 _MOST = 1 << 63
 
