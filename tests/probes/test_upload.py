@@ -198,16 +198,18 @@ def test_over_a_real_sshd_a_strangers_agent_is_never_started(sshd: Sshd, tmp_pat
     def replace_all() -> None:
         as_stranger(
             'cd "$1"; for f in plink-echo-agent-* plink-0/*; do rm -f "$f"; '
-            'printf "#!/bin/sh\\ntouch %s/ran\\necho evil\\n" "$1" > "$f"; chmod 755 "$f"; done',
+            'cp "$2" "$f"; chmod 755 "$f"; done',
             folder,
+            tmp_path / "evil",
         )
 
+    (tmp_path / "evil").write_text('#!/bin/sh\ntouch "${0%/*}/ran"\necho evil\n')
     with Disturbed([host], ECHO_AGENT, str(folder)) as agents:
         agents.disturb = replace_all  # type: ignore[method-assign]
         assert agents.start(1) == []
         agents.tell(0, "alive\n")
         heard = agents.hear(5)
     connector.close()
-    assert not (folder / "ran").exists()
+    assert not list(folder.rglob("ran"))
     assert heard is not None
     assert "evil" not in str(heard[1])
