@@ -26,8 +26,8 @@ _SET = (
     # Whether a folder or file is the user's or root's, and nobody else's to change.
     'closed() { set -- $(ls -ldn "$1"); case ${3:-nobody} in "$me" | 0) ;; *) return 1 ;; esac; '
     "case $1 in d????????[tT]*) ;; ?????w* | ????????w*) return 1 ;; esac; }; "
-    'private() { set -- $(ls -ldn .); [ "$3" = "$me" ] && case $1 in d???--[-S]--[-T]*) ;; *) false ;; '
-    "esac; }; "
+    'private() { set -- $(ls -ldn .); [ "$3" = "$me" ] && '
+    "case $1 in d???--[-S]--[-T]*) ;; *) false ;; esac; }; "
     'enter() { cd -P -- "$d" && { closed . || '
     '{ { [ -d "plink-$me" ] || mkdir -m 700 "plink-$me"; } && cd -P "./plink-$me" && '
     '{ private || { echo "$d is open to others, and its plink-$me too" >&2; false; }; }; }; }; }; '
