@@ -242,6 +242,11 @@ def to_data(cluster: Cluster) -> dict[str, Any]:
     return data
 
 
+def to_json(cluster: Cluster) -> dict[str, Any]:
+    """`cluster` as a JSON object, as its file holds it."""
+    return document.parse(document.dump(to_data(cluster)), cluster.source)
+
+
 def parse_hosts(fields: Fields, name: str = "hosts") -> list[Host]:
     """A list of hosts in a file: at least one host, no name twice."""
     hosts = [_parse_host(item) for item in fields.objects(name)]

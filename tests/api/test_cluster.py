@@ -136,7 +136,7 @@ def test_the_hash_is_that_of_the_file_that_it_is_saved_to(tmp_path: Path) -> Non
 def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path: Path) -> None:
     # Written by another program, with other spaces than plink's.
     path = tmp_path / "cluster.json"
-    path.write_text(json.dumps(cluster_file.to_data(rack_cluster()), indent=7))
+    path.write_text(json.dumps(cluster_file.to_json(rack_cluster()), indent=7))
     order = plink.order(plink.read(path), time_limit_s=0.1)
     assert order.made_from == document.digest(path.read_bytes())
 
@@ -148,7 +148,7 @@ def test_a_packed_file_is_written_and_read(tmp_path: Path) -> None:
 
 def test_notes_tell_what_is_missing() -> None:
     found = cluster_file.from_json(
-        cluster_file.to_data(rack_cluster())
+        cluster_file.to_json(rack_cluster())
         | {"unreachable": [{"source": "n17", "reason": "no route to host"}]},
         "test",
     )

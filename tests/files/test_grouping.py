@@ -35,17 +35,17 @@ WHOLE = Cluster(HOSTS, groups=[Group("g1", ["a", "b"]), Group("g2", ["c"])], gro
 
 
 def test_a_grouping_comes_back_as_it_was_written():
-    content = document.dump(cluster.to_data(WHOLE))
+    content = document.dump(cluster.to_json(WHOLE))
     found = cluster.parse(content, "c.json")
     assert (found.groups, found.grouping) == (WHOLE.groups, WHOLE.grouping)
 
 
 def test_a_file_without_one_has_none():
-    assert cluster.from_json(cluster.to_data(Cluster(HOSTS)), "c.json").grouping is None
+    assert cluster.from_json(cluster.to_json(Cluster(HOSTS)), "c.json").grouping is None
 
 
 def test_a_grouping_of_an_earlier_version_is_read():
-    data = cluster.to_data(WHOLE)
+    data = cluster.to_json(WHOLE)
     grouping = data["grouping"]
     for name in ("probability", "rival", "doubtful"):
         del grouping[name]
@@ -81,7 +81,7 @@ def test_a_grouping_of_an_earlier_version_is_read():
     ],
 )
 def test_what_cannot_be_is_refused(field, value):
-    data = copy.deepcopy(cluster.to_data(WHOLE))
+    data = copy.deepcopy(cluster.to_json(WHOLE))
     data["grouping"][field] = value
     with pytest.raises(WrongUseError, match=r"^c\.json: "):
         cluster.from_json(data, "c.json")

@@ -109,7 +109,7 @@ def test_a_run_adds_to_what_other_tools_measured() -> None:
     routes.reading(RouteReading(0, 2, 2, ("10.0.0.1",)))
     routes.reading(RouteReading(1, 2, 1, ()))
     found, _ = routes.result(RUN)
-    again = cluster_file.from_json(cluster_file.to_data(found), "c.json")
+    again = cluster_file.from_json(cluster_file.to_json(found), "c.json")
     assert again.rtt is not None
     np.testing.assert_array_equal(again.rtt.readings_us, cluster(*NAMES).rtt.readings_us)
     assert again.bandwidth is not None
