@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from files.refusals import is_one_sentence, refusal
 from plink.base.errors import WrongUseError
 from plink.files import cluster, document
-from plink.files.json_text import parse_json
+from plink.files.json_parsing import parse_json
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 LEAF = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | TEXT
