@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args, overload
 
 from plink.api.arguments import MAX_SEED, chosen, nearest, number, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
@@ -17,6 +18,7 @@ from plink.base.text import counted, named, rtt_text, share_text
 from plink.deploy import launchers as writers
 from plink.files import document, order_file
 from plink.files import order as order_of_files
+from plink.files.mesh import parse_mesh
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import notes_on
 from plink.optimize.orders.request import OrderRequest
@@ -116,6 +118,8 @@ def order(
     cluster: Cluster,
     *,
     algorithm: str = "ring",
+    mesh: str | Mapping[str, int] | None = None,
+    traffic: str | Mapping[str, str | int] | None = None,
     objective: Objective | None = None,
     size: str | int = "100MB",
     ranks: int | None = None,
@@ -137,6 +141,11 @@ def order(
     Args:
         cluster: hosts and what was measured between them.
         algorithm: the collective's algorithm, as its library runs it (`plink.algorithms`).
+        mesh: dimensions of ranks whose groups each run a collective, in place of the algorithm, as
+            PyTorch's DeviceMesh has them, the last one's ranks being neighbours: `dp=4,tp=2`, or
+            sizes by name.
+        traffic: of its dimensions in an iteration: `tp=2GB,dp=halving-doubling:500MB`, or by name
+            the same or bytes; those left out carry nothing. None for `size` in each.
         objective: `latency` sums round-trip times, `contention` predicts the time of flows that
             share links, `bandwidth` widens the bottleneck. None for contention where uplinks are
             known, bandwidth where no round-trip time is, else latency.
@@ -169,6 +178,13 @@ def order(
     chosen("engine", engine, get_args(Engine))
     if objective is not None:
         chosen("objective", objective, get_args(Objective))
+    if mesh is None and traffic is not None:
+        raise WrongUseError("traffic is of a mesh", "give its dimensions: mesh='dp=4,tp=2'")
+    if mesh is not None and algorithm != "ring":
+        raise WrongUseError(
+            f"algorithm={algorithm!r} and a mesh exclude each other",
+            "name what a dimension runs: traffic='tp=ring:2GB'",
+        )
     request = OrderRequest(
         algorithm=algorithm,
         objective=objective,
@@ -182,6 +198,9 @@ def order(
         slots=slots,
         is_interleaved=interleave,
         percentile=percentile,
+        mesh=None
+        if mesh is None
+        else parse_mesh(_pairs_text(mesh), _pairs_text(traffic), size_bytes(size)),
     )
     found = find_order(known.hashed, request, search(progress, time_limit_s))
     result = upgraded(Order, found, cluster=known)
@@ -195,6 +214,17 @@ def order(
             "is arbitrary"
         )
     return result
+
+
+@overload
+def _pairs_text(pairs: str | Mapping[str, str | int] | Mapping[str, int]) -> str: ...
+@overload
+def _pairs_text(pairs: str | Mapping[str, str | int] | None) -> str | None: ...
+def _pairs_text(pairs: str | Mapping[str, Any] | None) -> str | None:
+    """As the command line has it."""
+    if pairs is None or isinstance(pairs, str):
+        return pairs
+    return ",".join(f"{name}={value}" for name, value in pairs.items())
 
 
 def algorithms() -> dict[str, str]:

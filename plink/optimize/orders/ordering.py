@@ -18,8 +18,9 @@ from plink.optimize.orders.by_bandwidth import is_by_bandwidth, order_by_bandwid
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.interleave import apart, check_size
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
+from plink.optimize.orders.mesh import algorithm_asked, for_mesh
 from plink.optimize.orders.request import RANDOM_ORDERS, OnProgress, OrderRequest
-from plink.optimize.orders.slots import algorithm_for, layout_of, peers_of, placed_on, with_slots
+from plink.optimize.orders.slots import layout_of, peers_of, placed_on, with_slots
 from solvers.collectives.algorithm import Algorithm
 from solvers.slots.layout import RankLayout
 
@@ -51,6 +52,7 @@ def find_order(
             take so many ranks.
     """
     start = time.monotonic()
+    request = for_mesh(request)
     hosts = with_slots(cluster.hosts, request.slots)
     layout = layout_of(hosts, request.ranks)
     if len(hosts) == 1:
@@ -59,7 +61,7 @@ def find_order(
         return order_by_bandwidth(cluster, hosts, layout, request, on_progress)
     cluster = _at_percentile(cluster, request.percentile)
     known = distances(cluster)
-    algorithm = algorithm_for(request.algorithm, layout)
+    algorithm = algorithm_asked(request, layout)
     objective = _objective(cluster, request, algorithm, known, layout)
     if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
         raise WrongUseError(
@@ -104,6 +106,7 @@ def find_order(
         made_from=cluster.file_hash,
         proof=answer.proof,
         groups=tuple(cluster.groups),
+        mesh=request.mesh,
     )
 
 
@@ -233,6 +236,7 @@ def _of_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:
         seconds=0.0,
         made_from=cluster.file_hash,
         groups=tuple(cluster.groups),
+        mesh=request.mesh,
     )
 
 

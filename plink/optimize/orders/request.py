@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from plink.files.mesh import Mesh
 from solvers.exact.prove import Engine
 from solvers.orders.solution import Progress
 
@@ -34,6 +35,7 @@ class OrderRequest:
         engine: which one.
         threads: searches at the same time.
         seed: decides every choice by chance; 0 to 2^63 - 1.
+        mesh: of the ranks, whose dimensions run in place of one algorithm.
     """
 
     algorithm: str = "ring"
@@ -48,3 +50,4 @@ class OrderRequest:
     engine: Engine = "cp-sat"
     threads: int = 1
     seed: int = 0
+    mesh: Mesh | None = None
