@@ -95,6 +95,7 @@ def _measured(
 ) -> dict[str, list[float]]:
     """By order, how long each iteration took on its slowest rank."""
     hosts = lab.given()
+    rank_of = {name: [list(order).index(host) for host in hosts] for name, order in orders.items()}
     answers: list[dict[str, Any]] = answers_of_ranks(
         lab,
         hosts,
