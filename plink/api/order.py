@@ -131,6 +131,9 @@ def order(
     engine: Engine = "cp-sat",
     threads: int = 1,
     seed: int = 0,
+    executor: str | None = None,
+    restarts: int = 8,
+    steps: int = 1_000_000,
     progress: OnProgress | None = None,
 ) -> Order:
     """Find the rank order that makes a collective's algorithm cheap, and prove how good it is.
@@ -161,6 +164,11 @@ def order(
         engine: which one: `cp-sat` or `z3`.
         threads: searches at the same time.
         seed: decides every choice by chance.
+        executor: what runs `restarts` searches of `steps` moves each, which give the same order
+            anywhere: `local` (in `threads`), `dask://HOST:PORT` or `ray://HOST:PORT`. None for
+            searches that end with the time limit.
+        restarts: how many searches, each from a seed of its own.
+        steps: moves that each tries; a ring's search ends by itself.
         progress: called some twenty times a second.
 
     Raises:
@@ -172,6 +180,8 @@ def order(
     whole("slots", slots, 1, MAX_SLOTS)
     whole("threads", threads, 1, _MAX_THREADS)
     whole("seed", seed, 0, MAX_SEED)
+    whole("restarts", restarts, 1, 1 << 20)
+    whole("steps", steps, 1, 1 << 40)
     number("time_limit_s", time_limit_s, 1e-3, _MAX_SECONDS)
     number("prove_s", prove_s, 0.0, _MAX_SECONDS)
     number("percentile", percentile, 0.0, 100.0)
@@ -190,6 +200,9 @@ def order(
         objective=objective,
         size_bytes=size_bytes(size),
         seed=seed,
+        executor=executor,
+        restarts=restarts,
+        steps=steps,
         time_limit_s=time_limit_s,
         prove_s=prove_s,
         engine=engine,

@@ -140,6 +140,26 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     show_default=True,
     help="Searches at the same time.",
 )
+@click.option(
+    "--executor",
+    metavar="WHERE",
+    help="Search by --restarts of --steps each, not by time, and where: local (--threads), "
+    "dask://HOST:PORT or ray://HOST:PORT. The same seed gives the same order anywhere.",
+)
+@click.option(
+    "--restarts",
+    type=click.IntRange(1, 1 << 20),
+    default=8,
+    show_default=True,
+    help="With --executor: searches, each from a seed of its own.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(1, 1 << 40),
+    default=1_000_000,
+    show_default=True,
+    help="With --executor: moves that each search tries (a ring's ends by itself).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print order and costs as JSON.")
 def command(
     *,
@@ -164,6 +184,7 @@ def command(
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     has_data_on_stdout = _check(file, output, format_name, as_json=as_json)
+    _check_executor(wanted["executor"])
     mesh = _mesh(mesh_text, traffic, wanted["size_bytes"])
     order, unreachable = _order(file, OrderRequest(**wanted, mesh=mesh), format_name)
     _write(order, output, format_name)
@@ -198,6 +219,24 @@ def _check(file: str, output: str | None, format_name: str | None, *, as_json: b
             "--json and the file both want standard output", "give the file a name with -o"
         )
     return has_data_on_stdout
+
+
+def _check_executor(executor: str | None) -> None:
+    """Refuse options of another kind of search."""
+    from plink.optimize.executors.executor import check_address  # noqa: PLC0415
+
+    given = given_options(click.get_current_context())
+    if executor is None:
+        alone = [given[name] for name in ("restarts", "steps") if name in given]
+        if alone:
+            raise WrongUseError(f"{alone[0]} has no use without --executor", "--executor local")
+        return
+    check_address(executor)
+    if "time_limit_s" in given:
+        raise WrongUseError(
+            "--time-limit and --executor exclude each other: its searches are counted in steps",
+            "--restarts and --steps say how much is searched",
+        )
 
 
 def _mesh(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None:

@@ -100,9 +100,7 @@ def _measured(
         lab,
         hosts,
         "mesh_rank",
-        orders={
-            name: [list(order).index(host) for host in hosts] for name, order in orders.items()
-        },
+        orders=rank_of,
         dimensions=mesh_to_json(mesh),
         rounds=arguments.rounds,
         repetitions=arguments.repetitions,

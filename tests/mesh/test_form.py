@@ -47,8 +47,8 @@ def cost_by_groups(dims, distance, order):
     return total
 
 
-@settings(max_examples=40)
-@given(dimensions(24), st.data())
+@settings(max_examples=25)
+@given(dimensions(12), st.data())
 def test_a_mesh_costs_what_its_groups_do(dims, data):
     form = mesh_form(dims)
     distance = data.draw(distance_matrices(form.ranks, form.ranks))
@@ -57,7 +57,7 @@ def test_a_mesh_costs_what_its_groups_do(dims, data):
     assert reference.cost(form, distance, order) == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(dimensions(24))
 def test_a_mesh_sends_what_its_groups_send(dims):
     table = mesh_table(dims)
@@ -78,7 +78,7 @@ def test_a_ring_of_all_ranks_is_a_mesh_of_one_dimension():
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(dimensions(8), st.integers(0, 1 << 32))
 def test_no_order_costs_less_than_the_bound(dims, seed):
     form = mesh_form(dims)
@@ -122,12 +122,12 @@ def native(form, distance, order, seed):
     return _native.LocalRoundsAnnealing(distance, edges, weights, blocks, list(order), seed)
 
 
-@settings(max_examples=60)
-@given(dimensions(24), st.integers(0, (1 << 63) - 1), st.floats(0.01, 100.0), st.data())
+@settings(max_examples=30)
+@given(dimensions(4), st.integers(0, (1 << 63) - 1), st.floats(0.01, 100.0), st.data())
 def test_the_native_cost_equals_its_twin(dims, seed, heat, data):
     form = mesh_form([Dimension(3, CHAIN, 2), *dims])
     form = padded(form, form.ranks + data.draw(st.integers(0, 3)))
-    distance = data.draw(distance_matrices(form.ranks, form.ranks))
+    distance = racks([form.ranks - 2, 2], seed)
     search = native(form, distance, data.draw(st.permutations(range(form.ranks))), seed)
     before = search.best_cost
     search.run(500, heat)

@@ -147,6 +147,11 @@ def _refuse(request: OrderRequest) -> None:
             "its search proves a bound by itself; "
             f"prove_s={request.prove_s:g} takes objective=latency",
         )
+    if request.executor is not None:
+        raise WrongUseError(
+            "an order by bandwidth goes by time, and an executor runs searches counted in steps",
+            f"executor={request.executor} takes objective=latency or objective=contention",
+        )
     if request.is_interleaved:
         raise WrongUseError(
             "ranks of a host stay together in an order by bandwidth",

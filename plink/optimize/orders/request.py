@@ -36,6 +36,10 @@ class OrderRequest:
         threads: searches at the same time.
         seed: decides every choice by chance; 0 to 2^63 - 1.
         mesh: of the ranks, whose dimensions run in place of one algorithm.
+        executor: what runs `restarts` searches of `steps` each, whatever time they take: `local`,
+            `dask://HOST:PORT` or `ray://HOST:PORT`; None for searches that end with the time limit.
+        restarts: how many, each from a seed of its own.
+        steps: moves that each tries; a ring's search ends by itself.
     """
 
     algorithm: str = "ring"
@@ -51,3 +55,6 @@ class OrderRequest:
     threads: int = 1
     seed: int = 0
     mesh: Mesh | None = None
+    executor: str | None = None
+    restarts: int = 8
+    steps: int = 1_000_000
