@@ -45,6 +45,7 @@ CATALOGUE = (
     Benchmark("search", "orders against random ones, bounds and the paper's", "", "30 min"),
     Benchmark("exact", "what exact engines prove, and how near bounds are", "ortools, z3", "1 h"),
     Benchmark("orders", "a real client in plink's order and in random ones", _TORCH, "5 min"),
+    Benchmark("mesh", "iterations of several dimensions in plink's orders", _TORCH, "4 min"),
     Benchmark("correlate", "predicted costs of orders against measured ones", _TORCH, "4 min"),
     Benchmark("chain", "from a host list to an all-reduce, on drawn labs", _TORCH, "2 min"),
     Benchmark("lightgbm", "LightGBM's training in plink's order", f"{_LAB}, lightgbm", "10 min"),
