@@ -2,9 +2,9 @@
 
 Every row is one `plink` in a process of its own, with its peak of resident memory, which is told in
 copies, too: how many times a matrix of N x N numbers of 8 bytes goes into what it takes beyond the
-same command with 16 hosts. Pages of a mapped file that were looked at count. Beside the binary form stands
-JSON, up to --most-in-json hosts. The matrix is a random data centre of racks of 16 in pods of 16,
-with both directions measured.
+same command with 16 hosts. Pages of a mapped file that were looked at count. Beside the binary form
+stands JSON, up to --most-in-json hosts. The matrix is a random data centre of racks of 16 in pods
+of 16, with both directions measured.
 """
 
 from __future__ import annotations
