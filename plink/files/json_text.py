@@ -7,8 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import orjson
 
 from plink.files.arrays import Array
+
+# From and up to where numbers are written without an exponent.
+_LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e16
 
 
 def pieces(data: Mapping[str, Any]) -> Iterator[str]:
@@ -51,13 +55,20 @@ def _lines(rows: Iterator[str], margin: str, end: str) -> Iterator[str]:
 def _row(row: Array) -> str:
     if np.isinf(row).any():
         raise ValueError("a matrix holds a number that is not finite")
-    # Only numbers stand in it, so that the word is one of them.
-    text = json.dumps(row.tolist())
-    if row.dtype.kind == "f":
-        return text.replace("NaN", "null")
-    if (row < 0).any():
+    is_whole = row.dtype.kind == "i"
+    if is_whole and (row < 0).any():
         return json.dumps([None if value < 0 else value for value in row.tolist()])
-    return text
+    if not is_whole and _has_exponents(row):
+        # Only numbers stand in it, so that the word is one of them.
+        return json.dumps(row.tolist()).replace("NaN", "null")
+    text = orjson.dumps(np.ascontiguousarray(row), option=orjson.OPT_SERIALIZE_NUMPY)
+    return text.replace(b",", b", ").decode()
+
+
+def _has_exponents(row: Array) -> bool:
+    """Whether there are numbers that Python, which wrote these files before, writes otherwise."""
+    size = np.abs(row)
+    return bool((((size < _LEAST_PLAIN) & (size > 0.0)) | (size >= _MOST_PLAIN)).any())
 
 
 def _plain(value: Any) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
+import orjson
 
 from plink.base.errors import WrongUseError
 from plink.files.document import brief
@@ -28,7 +29,7 @@ UNITS = {"ns": 3, "us": 0, "ms": -3, "s": -6}
 _SPELLINGS = {"µs".casefold(): "us"}
 
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,4}))?")
-# Of these alone `float` makes what `_NUMBER` takes, or nothing.
+# Of these alone JSON has what `_NUMBER` takes, or nothing.
 _DIGITS = b"0123456789+-."
 _BANDWIDTH_UNIT = "Gbit/s"
 _UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give it as unit=us"
@@ -227,15 +228,17 @@ def _values_us(
     Raises:
         WrongUseError: one of them is no number, negative or too large.
     """
-    # Shifting the exponent in the text converts once and exactly; a product would round twice.
-    shift = f"e{-UNITS[unit]}" if UNITS[unit] else ""
     if not "".join(cells).encode().translate(None, _DIGITS):
+        # Shifting the exponent in the text converts once and exactly; a product would round twice.
+        shift = f"e{-UNITS[unit]}" if UNITS[unit] else ""
+        is_json = not shift and all(cells)
+        plain = cells if is_json else [cell + shift if cell else "null" for cell in cells]
         try:
-            values = np.array([float(cell + shift) if cell else math.nan for cell in cells])
+            values = np.array(orjson.loads(f"[{','.join(plain)}]"), dtype=np.float64)
         except ValueError:
             pass
         else:
-            if not ((values < 0.0) | (values > MAX_RTT_US)).any():
+            if len(values) == len(cells) and not ((values < 0.0) | (values > MAX_RTT_US)).any():
                 return values + 0.0  # which makes 0 of -0
     # A cell is written in another way, or wrong: which, and why?
     found = np.empty(len(cells))
