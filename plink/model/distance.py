@@ -17,7 +17,10 @@ Mask = npt.NDArray[np.bool_]
 
 _LEAST_IN_BOTH = 0.9
 
-_NO_LIMIT_S = 1e8
+# For the shortest ways, where no other time is given.
+_MOST_WAYS_S = 20.0
+# What a way over a third host takes at least, so that nobody begins what cannot end in time.
+_S_PER_WAY = 5e-10
 # So many third hosts' rows are looked at in one go.
 _AT_ONCE = 256
 
@@ -35,17 +38,39 @@ class Limits:
     """Between what distances lie of which some were not measured; of the others both are equal.
 
     Args:
-        lowest_us: (N, N) in µs: nothing for a pair that was not measured. No reading of other pairs
-            keeps it from being the nearest one, as real round trips are no metric.
-        highest_us: (N, N) in µs: for such a pair the shortest way over pairs that were measured,
-            on the assumption that the direct way is no longer; infinite where no way is
-            known, or where measured pairs contradict the assumption.
-        measured_us: (N, N) in µs: for such a pair infinite, which assumes nothing.
+        matrix_us: (N, N) in µs, as they were filled in.
+        is_filled: (N, N) which of them were.
+        ways_us: (N, N) in µs the shortest ways over pairs that were measured; None where measured
+            pairs contradict that direct ways are no longer, or where there was no time to look.
     """
 
-    lowest_us: Matrix
-    highest_us: Matrix
-    measured_us: Matrix
+    matrix_us: Matrix
+    is_filled: Mask
+    ways_us: Matrix | None = None
+
+    @cached_property
+    def lowest_us(self) -> Matrix:
+        """(N, N) in µs: nothing for a pair that was not measured.
+
+        No reading of other pairs keeps it from being the nearest one, as real round trips are no
+        metric.
+        """
+        return np.where(self.is_filled, 0.0, self.matrix_us)
+
+    @property
+    def highest_us(self) -> Matrix:
+        """(N, N) in µs: for a pair that was not measured the shortest way over measured ones.
+
+        On the assumption that the direct way is no longer; infinite where no way is known.
+        """
+        if self.ways_us is None:
+            return self.measured_us
+        return np.where(self.is_filled, self.ways_us, self.matrix_us)
+
+    @property
+    def measured_us(self) -> Matrix:
+        """(N, N) in µs: infinite for a pair that was not measured, which assumes nothing."""
+        return np.where(self.is_filled, np.inf, self.matrix_us)
 
 
 @dataclass(frozen=True)
@@ -70,32 +95,34 @@ class Distances:
     @cached_property
     def limits(self) -> Limits | None:
         """Between what the distances lie; None where every pair was measured."""
-        return self.limits_until(Deadline(_NO_LIMIT_S))
+        return self.limits_until(Deadline(_MOST_WAYS_S))
 
     def limits_until(self, deadline: Deadline) -> Limits | None:
-        """The same, where no way is known that there was no time for."""
+        """The same, but no ways where the time does not suffice for them."""
         if not self.filled_pairs:
             return None
-        return Limits(
-            lowest_us=np.where(self.is_filled, 0.0, self.matrix_us),
-            highest_us=np.where(self.is_filled, self._ways_us(deadline), self.matrix_us),
-            measured_us=np.where(self.is_filled, np.inf, self.matrix_us),
-        )
+        return Limits(self.matrix_us, self.is_filled, self._ways_us(deadline))
 
-    def _ways_us(self, deadline: Deadline) -> Matrix:
+    def _ways_us(self, deadline: Deadline) -> Matrix | None:
         """The shortest ways over measured pairs, never less than what was filled in.
 
         By all hosts as third ones in turn (Floyd 1962).
         """
+        if deadline.left_s < _S_PER_WAY * len(self.matrix_us) ** 3:
+            return None
         ways: Matrix = np.where(self.is_filled, np.inf, self.matrix_us)
+        over = np.empty_like(ways)
         for host in range(len(ways)):
             if deadline.is_over:
-                return np.full_like(ways, np.inf)
-            np.minimum(ways, ways[:, host, None] + ways[None, host], out=ways)
-        measured_us = self.matrix_us[~self.is_filled].sum()
-        if measured_us > _MOST_STRETCH * ways[~self.is_filled].sum():
-            return np.full_like(ways, np.inf)
-        return np.maximum(ways, self.matrix_us)
+                return None
+            np.add(ways[:, host, None], ways[None, host], out=over)
+            np.minimum(ways, over, out=ways)
+        del over
+        is_measured = ~self.is_filled
+        measured_us = self.matrix_us[is_measured].sum()
+        if measured_us > _MOST_STRETCH * ways[is_measured].sum():
+            return None
+        return np.maximum(ways, self.matrix_us, out=ways)
 
 
 def distances(cluster: Cluster) -> Distances:

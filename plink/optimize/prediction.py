@@ -19,7 +19,14 @@ from plink.model.distance import Distances, distances
 from plink.model.gaps import Range, latency_range_us, time_range_s
 from plink.model.network import KnownNetwork, network_of
 from plink.optimize.orders.mesh import by_dimension
-from plink.optimize.orders.slots import ALL_ALGORITHMS, layout_in, layout_of, peers_of, placement_in
+from plink.optimize.orders.slots import (
+    ALL_ALGORITHMS,
+    layout_in,
+    layout_of,
+    peers_of,
+    placement_in,
+    refuse_too_many,
+)
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
 from solvers.contention.time import Clock
@@ -29,6 +36,9 @@ from solvers.slots.layout import RankLayout
 Hosts = Sequence[int] | npt.NDArray[np.intp]
 
 RANDOM_ORDERS = 101
+# Random orders of many messages are fewer: so many messages are looked at in all.
+_MOST_LOOKED_AT = 1 << 26
+_LEAST_RANDOM_ORDERS = 11
 
 # Members of a cost that are there only where pairs were not measured.
 _RANGES = ("_range_us", "_range_s")
@@ -118,22 +128,27 @@ def forecast(
     given = layout.placement(range(layout.hosts))
     rng = np.random.default_rng(seed)
     shuffled = [layout.placement(rng.permutation(layout.hosts)) for _ in range(RANDOM_ORDERS)]
-    rows, refused = [], []
+    rows, refused, assumptions = [], [], []
     for algorithm in chosen:
         reason = _refusal(algorithm, layout)
         if reason is not None:
             refused.append((algorithm.name, reason))
             continue
+        ranks = peers_of(algorithm, layout).ranks
+        few = shuffled[: _random_orders(algorithm.messages(ranks))]
+        if len(few) < RANDOM_ORDERS:
+            assumptions.append(
+                f"{algorithm.name} has too many messages for more than {len(few)} random orders"
+            )
         if on_progress is not None:
             on_progress(algorithm.name)
-        ranks = peers_of(algorithm, layout).ranks
         predictor = Predictor(algorithm, ranks, size_bytes, distances=known, network=network)
         rows.append(
             Row(
                 algorithm.name,
                 None if placement is None else predictor.cost_with_range(placement),
                 predictor.cost_with_range(given),
-                _median([predictor.cost(random) for random in shuffled]),
+                _median([predictor.cost(random) for random in few]),
             )
         )
     if algorithms and not rows:
@@ -145,7 +160,7 @@ def forecast(
         size_bytes=size_bytes,
         rows=rows,
         refused=refused,
-        assumptions=network.assumptions,
+        assumptions=[*network.assumptions, *assumptions],
         has_times=network.has_rates,
     )
 
@@ -162,11 +177,20 @@ def _find(name: str) -> Algorithm:
 
 
 def _refusal(algorithm: Algorithm, layout: RankLayout) -> str | None:
-    """Why an algorithm does not run so, or None."""
+    """Why an algorithm does not run so, or cannot be looked at; or None."""
     try:
-        return algorithm.refusal(peers_of(algorithm, layout).ranks)
+        ranks = peers_of(algorithm, layout).ranks
+        reason = algorithm.refusal(ranks)
+        if reason is None:
+            refuse_too_many(algorithm, ranks, by_table=True)
     except WrongUseError as error:
         return str(error)
+    return reason
+
+
+def _random_orders(messages: int) -> int:
+    """Of how many random orders so many messages are looked at in bounded time."""
+    return min(RANDOM_ORDERS, max(_LEAST_RANDOM_ORDERS, _MOST_LOOKED_AT // max(messages, 1)))
 
 
 def to_json(found: Forecast) -> dict[str, Any]:

@@ -196,12 +196,16 @@ def forest_table(routes: Routes, size_bytes: float) -> PeerTable:
 
 def _rounds(parents: Indices, round_of: Indices, sizes_bytes: Floats) -> list[Round]:
     """The messages from every member to its parent, by rounds."""
-    is_sent = parents >= 0
-    rounds = []
-    for number in range(int(round_of[is_sent].max(initial=-1)) + 1):
-        route, child = np.nonzero(is_sent & (round_of == number))
-        rounds.append(Round(child, parents[route, child], sizes_bytes[route]))
-    return rounds
+    routes, members = np.nonzero(parents >= 0)
+    if not len(routes):
+        return []
+    numbers = round_of[routes, members]
+    in_turn = np.argsort(numbers, kind="stable")
+    return [
+        Round(child, parents[route, child], sizes_bytes[route])
+        for some in np.split(in_turn, np.cumsum(np.bincount(numbers))[:-1])
+        for route, child in [(routes[some], members[some])]
+    ]
 
 
 def lower_bound_s(network: Network, size_bytes: float) -> float:

@@ -14,6 +14,11 @@ _DEVIATIONS = 2.0
 
 # A reading that is off by more deviations counts as off by so many: it is an outlier.
 _MOST_DEVIATIONS = 6.0
+# Of more groups so many are compared with each other, and a host is weighed for the nearest only.
+_MOST_COMPARED = 512
+_NEAREST = 4
+_MOST_HOSTS_WEIGHED = 512
+_ROWS = 256
 # Readings share hosts and moments, so that they say less than so many independent ones.
 _WEIGHT = 0.5
 
@@ -41,6 +46,9 @@ def compared_share(logs: Matrix, is_measured: Mask, labels: Labels, deviation: f
     mean = np.full((count, count), np.nan)
     np.divide(sums, pairs, out=mean, where=pairs > 0.0)
     np.fill_diagonal(mean, np.nan)
+    if count > _MOST_COMPARED:
+        some = np.linspace(0, count - 1, _MOST_COMPARED).astype(np.intp)
+        mean, count = mean[np.ix_(some, some)], _MOST_COMPARED
     is_known = np.isfinite(mean)
     least = max(np.log1p(LEAST_GAIN), _DEVIATIONS * deviation)
     for group in range(count):
@@ -81,9 +89,12 @@ def host_probabilities(
     usual = float(logs[is_measured].mean())
     mean = np.where(readings > 0.0, sums / np.maximum(readings, 1.0), usual)
     scale = max(deviation, LEAST_NOISE)
-    likely = np.empty((len(labels), count + 1))
-    for group in range(count):
-        likely[:, group] = _log_likelihood(logs - mean[group][own][None, :], is_measured, scale)
+    likely = np.full((len(labels), count + 1), -np.inf)
+    if len(labels) <= _MOST_HOSTS_WEIGHED:
+        for group in range(count):
+            likely[:, group] = _log_likelihood(logs - mean[group][own][None, :], is_measured, scale)
+    else:
+        likely[:, :count] = _likely_of_nearest(logs, is_measured, own, mean, scale)
     # A host alone may be at any distance from each group, which has the price of so many means.
     seen = measured @ hot
     to_groups = np.where(is_measured, logs, 0.0) @ hot / np.maximum(seen, 1.0)
@@ -93,6 +104,37 @@ def host_probabilities(
     own[alone] = count
     odds = np.exp(likely - likely.max(axis=1, keepdims=True))
     found: npt.NDArray[np.float64] = odds[np.arange(len(labels)), own] / odds.sum(axis=1)
+    return found
+
+
+def _likely_of_nearest(
+    logs: Matrix, is_measured: Mask, own: Labels, mean: Matrix, scale: float
+) -> Matrix:
+    """(N, k) the logarithmic likelihood of each host in its own group and those most like it.
+
+    Of all others minus infinity: no outlier makes them likelier than those. Which are most like it
+    is told by the squares of all that its readings are off by.
+
+    Args:
+        logs, is_measured: as above.
+        own: (N,) each host's group.
+        mean: (k, k) logarithms between groups.
+        scale: the standard deviation of the logarithms.
+    """
+    count = len(mean)
+    hot = np.zeros((len(own), count))
+    hot[np.arange(len(own)), own] = 1.0
+    found = np.full((len(own), count), -np.inf)
+    for start in range(0, len(own), _ROWS):
+        rows = np.arange(start, min(start + _ROWS, len(own)))
+        measured = is_measured[rows]
+        sums = np.where(measured, logs[rows], 0.0) @ hot
+        off = (measured.astype(np.float64) @ hot) @ (mean**2).T - 2.0 * sums @ mean.T
+        off[np.arange(len(rows)), own[rows]] = -np.inf
+        nearest = np.argsort(off, axis=1, kind="stable")[:, :_NEAREST]
+        for groups in nearest.T:
+            missed = logs[rows] - mean[groups][:, own]
+            found[rows, groups] = _log_likelihood(missed, measured, scale)
     return found
 
 

@@ -21,6 +21,8 @@ _DIMENSIONS = (1, 2, 3)
 _READINGS_PER_NUMBER = 1.5
 _STEPS = 60
 _CUTOFF = 0.2
+# Latencies of more hosts are fitted step by step: to solve for them takes the cube of the size.
+_MOST_HOSTS_EXACT = 512
 # A host's own part of a distance, or a distance between points, is no less than this share of the
 # median distance: it has a logarithm.
 _LEAST_SHARE = 1e-3
@@ -36,12 +38,31 @@ def cost_of_host_latencies(logs: Matrix, is_measured: Mask, noise: float = LEAST
     """A distance is the sum of what its two hosts take by themselves."""
     distance = np.where(is_measured, np.exp(logs), 0.0)
     weight = np.where(is_measured, np.exp(-2.0 * logs), 0.0)
-    normal = weight + np.diag(weight.sum(axis=1))
     scale = float(np.median(distance[is_measured]))
-    found, *_ = np.linalg.lstsq(normal, (weight * distance).sum(axis=1), rcond=None)
+    right = (weight * distance).sum(axis=1)
+    if len(logs) <= _MOST_HOSTS_EXACT:
+        found, *_ = np.linalg.lstsq(weight + np.diag(weight.sum(axis=1)), right, rcond=None)
+    else:
+        found = _by_conjugate_gradients(weight, right)
     latency = np.maximum(found, _LEAST_SHARE * scale)
     predicted = np.log(latency[:, None] + latency[None, :])
     return _cost(predicted, logs, is_measured, noise, numbers=len(logs))
+
+
+def _by_conjugate_gradients(weight: Matrix, right: Matrix) -> Matrix:
+    """(N,) x of (weight + diagonal of its row sums) x = right, in a few products with the matrix.
+
+    The diagonal is made 1 first, as it may differ a lot from row to row.
+    """
+    from scipy.sparse.linalg import LinearOperator, cg  # noqa: PLC0415  SciPy takes long to import
+
+    own = 1.0 / np.sqrt(np.maximum(weight.sum(axis=1), np.finfo(float).tiny))
+    product = LinearOperator(
+        weight.shape, matvec=lambda x: own * (weight @ (own * x)) + x, dtype=np.float64
+    )
+    found, _ = cg(product, own * right)
+    latencies: Matrix = own * found
+    return latencies
 
 
 def cost_of_space(logs: Matrix, is_measured: Mask, noise: float = LEAST_NOISE) -> float:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from plink.base.text import counted, rtt_text
 from plink.files.measurement import Matrix
@@ -79,7 +80,7 @@ def heat_map(subject: Subject, readings_us: Matrix, scale: Scale) -> Figure:
     """
     sequence = np.array(subject.sequence)
     per_cell = -(-len(sequence) // MAX_CELLS)
-    cells = _cells(readings_us[np.ix_(sequence, sequence)], per_cell)
+    cells = _cells(readings_us, sequence, per_cell)
     names = [subject.labels[host] for host in sequence[::per_cell]]
     trace = {
         "type": "heatmap",
@@ -125,21 +126,25 @@ def heat_map(subject: Subject, readings_us: Matrix, scale: Scale) -> Figure:
     )
 
 
-def _cells(ordered: Matrix, per_cell: int) -> Matrix:
+def _cells(readings_us: Matrix, sequence: npt.NDArray[np.intp], per_cell: int) -> Matrix:
     """The median of what was measured in each block; a host itself is 0 where a cell is a host."""
     if per_cell == 1:
-        cells = ordered.copy()
+        cells = readings_us[np.ix_(sequence, sequence)]
         np.fill_diagonal(cells, 0.0)
         return cells
-    starts = range(0, len(ordered), per_cell)
-    cells = np.full((len(starts), len(starts)), np.nan)
-    for i, top in enumerate(starts):
-        rows = ordered[top : top + per_cell]
-        for j, left in enumerate(starts):
-            block = rows[:, left : left + per_cell]
-            measured = block[np.isfinite(block)]
-            if measured.size:
-                cells[i, j] = np.median(measured)
+    count = -(-len(sequence) // per_cell)
+    cells = np.full((count, count), np.nan)
+    for number in range(count):
+        rows = readings_us[sequence[number * per_cell :][:per_cell]][:, sequence]
+        whole = np.full((len(rows), count * per_cell), np.nan)
+        whole[:, : rows.shape[1]] = rows
+        # What was not measured is last.
+        blocks = whole.reshape(len(rows), count, per_cell).swapaxes(0, 1).reshape(count, -1)
+        blocks = np.sort(blocks, axis=1)
+        known = np.isfinite(blocks).sum(axis=1)
+        every = np.arange(count)
+        middle = blocks[every, np.maximum(known - 1, 0) // 2] + blocks[every, known // 2]
+        cells[number] = np.where(known > 0, middle / 2.0, np.nan)
     return cells
 
 

@@ -25,6 +25,8 @@ from plink.show.page.subject import Subject
 from solvers.embedding.embed import Embedding, embed
 
 _LEAST_HOSTS = 4
+# A map of more hosts takes minutes, and shows no more.
+MOST_POINTS = 512
 _MAX_NAMES = 24
 _MAX_LEGEND = 32
 # From here on the picture is said to be a rough one.
@@ -40,6 +42,13 @@ def map_section(subject: Subject) -> Section | None:
     if len(hosts) < _LEAST_HOSTS:
         parts: list[Part] = [Paragraph("A map needs four hosts with measurements.")]
         return Section("map", "Map", parts)
+    placed = len(hosts)
+    if placed > MOST_POINTS:
+        # Every so many hosts of the sequence, in which groups stand together: of each its share.
+        is_placed = np.zeros(len(subject.names), dtype=bool)
+        is_placed[hosts] = True
+        in_sequence = [host for host in subject.sequence if is_placed[host]]
+        hosts = [in_sequence[place * placed // MOST_POINTS] for place in range(MOST_POINTS)]
     try:
         found = embed(readings_between(cluster, hosts), dimensions=2)
     except ValueError as error:
@@ -51,8 +60,10 @@ def map_section(subject: Subject) -> Section | None:
             " Two dimensions hold only the rough shape of this network: trust the heat map and "
             "the tree where they differ."
         )
-    if len(hosts) < len(subject.names):
-        said += f" {len(subject.names) - len(hosts)} hosts have too few measurements to be placed."
+    if len(hosts) < placed:
+        said += f" {len(hosts)} of {placed:,} hosts are shown, of each group its share."
+    if placed < len(subject.names):
+        said += f" {len(subject.names) - placed} hosts have too few measurements to be placed."
     return Section("map", "Map", [Paragraph(said), point_map(subject, hosts, found)])
 
 

@@ -145,35 +145,58 @@ def _failure(failure: Failure) -> dict[str, str]:
 
 
 def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pair]]:
-    both = np.fmax(matrix, matrix.T)
-    sources, destinations = np.triu_indices(len(names), 1)
-    values = both[sources, destinations]
+    values = np.fmax(matrix, matrix.T)[_upper(len(names))]
     known = np.flatnonzero(np.isfinite(values))
-    ranked = known[np.argsort(values[known], kind="stable")]
+    if not known.size:
+        return [], []
+
+    def ranked(is_near: bool) -> npt.NDArray[np.intp]:
+        # Only these have to be sorted, and so many fit into memory.
+        last = min(_SHOWN, known.size) - 1
+        place = last if is_near else known.size - 1 - last
+        edge = np.partition(values[known], place)[place]
+        some = known[values[known] <= edge] if is_near else known[values[known] >= edge]
+        found: npt.NDArray[np.intp] = some[np.argsort(values[some], kind="stable")]
+        return found
 
     def pair(index: int) -> Pair:
-        source, destination = names[sources[index]], names[destinations[index]]
-        return Pair(source, destination, float(values[index]))
+        source, destination = _ends(index, len(names))
+        return Pair(names[source], names[destination], float(values[index]))
 
-    nearest = [pair(index) for index in ranked[:_SHOWN]]
-    return nearest, [pair(index) for index in ranked[::-1][:_SHOWN]]
+    nearest = [pair(index) for index in ranked(is_near=True)[:_SHOWN]]
+    return nearest, [pair(index) for index in ranked(is_near=False)[::-1][:_SHOWN]]
+
+
+def _upper(size: int) -> npt.NDArray[np.bool_]:
+    """(N, N) true above the diagonal."""
+    found: npt.NDArray[np.bool_] = ~np.tri(size, dtype=bool)
+    return found
+
+
+def _ends(index: int, size: int) -> tuple[int, int]:
+    """The row and column of a pair, counted row by row above the diagonal."""
+    row_ends = np.cumsum(np.arange(size - 1, -1, -1))
+    row = int(np.searchsorted(row_ends, index, side="right"))
+    return row, size - (int(row_ends[row]) - int(index))
 
 
 def _asymmetry(names: Sequence[str], matrix: Matrix) -> Asymmetry | None:
-    sources, destinations = np.triu_indices(len(names), 1)
-    there, back = matrix[sources, destinations], matrix[destinations, sources]
+    upper = _upper(len(names))
+    there, back = matrix[upper], matrix.T[upper]
     smaller = np.minimum(there, back)
     usable = np.flatnonzero(np.isfinite(smaller) & (smaller > 0.0))
     if not usable.size:
         return None
     relative = np.abs(there - back)[usable] / smaller[usable]
-    worst = usable[int(np.argmax(relative))]
-    ends = [names[sources[worst]], names[destinations[worst]]]
+    worst = int(usable[int(np.argmax(relative))])
+    ends = [names[host] for host in _ends(worst, len(names))]
     slow_first = ends if there[worst] >= back[worst] else ends[::-1]
     return Asymmetry(float(np.median(relative)), float(relative.max()), *slow_first)
 
 
 def _losses(names: Sequence[str], rtt: RttMeasurement) -> list[Loss]:
+    if not rtt.losses.any():
+        return []
     sent = rtt.samples.astype(np.int64) + rtt.losses
     share = np.where(sent > 0, rtt.losses / np.maximum(sent, 1), 0.0)
     worst = _largest(share)
@@ -200,5 +223,6 @@ def _gaps(names: Sequence[str], matrix: Matrix) -> list[Gap]:
 def _largest(values: npt.NDArray[Any]) -> list[int]:
     """The flat indices of the largest few values above zero, largest first."""
     flat = values.ravel()
-    ranked = np.argsort(-flat, kind="stable")[:_SHOWN]
-    return [int(index) for index in ranked if flat[index] > 0]
+    above = np.flatnonzero(flat > 0)
+    ranked = above[np.argsort(-flat[above], kind="stable")]
+    return [int(index) for index in ranked[:_SHOWN]]
