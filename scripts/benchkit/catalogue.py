@@ -51,6 +51,7 @@ CATALOGUE = (
     Benchmark("lightgbm", "LightGBM's training in plink's order", f"{_LAB}, lightgbm", "10 min"),
     Benchmark("engine", "the engine against Gloo", _TORCH, "1 min"),
     Benchmark("streams", "loopback, Unix sockets and shared memory", "g++", "1 min"),
+    Benchmark("tls", "what encrypting the engine's connections costs", "", "1 min"),
     Benchmark("init", "init_process_group by plink and by Gloo", _TORCH, "1 min"),
     Benchmark("training", "trainings without computing, over plink and Gloo", _TORCH, "30 min"),
     Benchmark("digits", "one small real training on Gloo and on plink", _TORCH, "3 min"),
