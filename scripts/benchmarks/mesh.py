@@ -80,7 +80,7 @@ def _orders(
     orders = {GIVEN: hosts}
     for number in range(arguments.random):
         orders[f"random {number + 1}"] = [hosts[place] for place in rng.permutation(len(hosts))]
-    wanted = {"plink, one ring": ("--algo", "ring")}
+    wanted: dict[str, tuple[str, ...]] = {"plink, one ring": ("--algo", "ring")}
     for one in mesh.dimensions:
         if one.size > 1 and one.size_bytes:
             traffic = f"{one.name}={one.algorithm}:{one.size_bytes}"
