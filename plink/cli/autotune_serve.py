@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import signal
 import socket
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import click
 
@@ -223,7 +223,7 @@ def _tuner(plan: Plan, source: str) -> Tuner:
 
 
 def _secret(path: str) -> bytes:
-    if Path(path).exists():
+    if os.path.lexists(path):
         return read_secret(path)
     return make_secret(path)
 

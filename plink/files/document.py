@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.opening import open_input
 from plink.base.output import check_output, write_output
+from plink.base.text import json_text
 
 STANDARD_STREAM = "-"
 _MAX_BYTES = 1 << 30
@@ -105,9 +107,8 @@ def _unpacked(content: bytes) -> bytes:
 
 
 def _open_to_read(path: str) -> BinaryIO:
-    if path.endswith(".gz"):
-        return cast("BinaryIO", gzip.open(path, "rb"))
-    return Path(path).open("rb")
+    stream = open_input(path, _MAX_BYTES)
+    return cast("BinaryIO", gzip.open(stream)) if path.endswith(".gz") else stream
 
 
 def write_bytes(path: str, content: bytes) -> None:
@@ -128,7 +129,11 @@ def write_bytes(path: str, content: bytes) -> None:
             target.write_bytes(content)
         else:
             _replace(target, content)
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # RuntimeError: a loop of links, before Python 3.13
         reason = getattr(error, "strerror", None) or error
         raise PlinkError(f"{path}: cannot be written: {reason}") from None
 
@@ -151,7 +156,7 @@ def check_writable(path: str) -> None:
         if not target.parent.is_dir():
             raise WrongUseError(f"{path}: there is no folder {target.parent}")
         is_special = target.exists() and not target.is_file()
-    except (OSError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise WrongUseError(f"{path}: cannot be written: {reason}") from None
     if is_special and not os.access(target, os.W_OK):
@@ -233,15 +238,15 @@ def _render(value: Any, depth: int) -> str:
         isinstance(value, list) and any(isinstance(item, (list, Mapping)) for item in value)
     )
     if not is_open or not value:
-        return json.dumps(value, allow_nan=False, ensure_ascii=False)
+        return json_text(value, allow_nan=False)
     margin = " " * (depth + 1)
     if isinstance(value, Mapping):
         items = [
-            f"{margin}{json.dumps(str(key), ensure_ascii=False)}: {_render(item, depth + 1)}"
+            f"{margin}{json_text(str(key))}: {_render(item, depth + 1)}"
             for key, item in value.items()
         ]
         return "{\n" + ",\n".join(items) + "\n" + " " * depth + "}"
-    rows = [margin + json.dumps(item, allow_nan=False, ensure_ascii=False) for item in value]
+    rows = [margin + json_text(item, allow_nan=False) for item in value]
     return "[\n" + ",\n".join(rows) + "\n" + " " * depth + "]"
 
 

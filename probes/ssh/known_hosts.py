@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
+import fnmatch
 import hashlib
 import hmac
-import re
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -123,12 +123,9 @@ def _matches(line: _Line, name: str) -> bool:
 def _fits(pattern: str, name: str) -> bool:
     if pattern.startswith("|1|"):
         return _fits_hash(pattern, name)
-    if "*" not in pattern and "?" not in pattern:
-        return pattern.lower() == name
-    # Not fnmatch: brackets are part of a name with a port.
-    runs = re.sub(r"\*+", "*", pattern.lower())
-    expression = re.escape(runs).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.fullmatch(expression, name) is not None
+    # Brackets are part of a name with a port. A regular expression with as many stars could take
+    # for ever; fnmatch never goes back behind a star.
+    return fnmatch.fnmatchcase(name, pattern.lower().replace("[", "[[]"))
 
 
 def _fits_hash(pattern: str, name: str) -> bool:
