@@ -7,6 +7,7 @@ import os
 import shlex
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ from plink.autotune.protocol.addresses import (
     is_wildcard,
     parse_address,
 )
+from plink.autotune.protocol.encryption import context_of
 from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name, make_secret, read_secret
 from plink.autotune.protocol.status import JobStatus
 from plink.autotune.reprobing.prober import Prober
@@ -46,6 +48,7 @@ from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
 from plink.measure.probing.request import resumed
 from plink.measure.probing.tools import TOOLS
+from plink.transport.tls import FOLDER_VARIABLE, Tls
 from probes.hosts.source import parse_hosts
 from probes.ssh.options import SshOptions
 
@@ -59,6 +62,7 @@ class ServeOptions:
     plans: Sequence[str]
     listen: str
     secret_file: str | None = None
+    tls: str | None = None
     log: str | None = None
     metrics: str | None = None
     is_watching: bool = False
@@ -94,7 +98,7 @@ def run(options: ServeOptions) -> int:
         options.ssh,
         [served.job.plan for served in jobs.values()],
     )
-    server = Server(jobs, note)
+    server = Server(jobs, note, _tls_context(options.tls))
     reprobing = [
         Reprobing(served.job, server.send, prober, tell=lambda text: note(printable(text)))
         for served in jobs.values()
@@ -105,7 +109,9 @@ def run(options: ServeOptions) -> int:
     def print_environments(bound: str, port: int) -> None:
         for name, path in paths.items():
             told = _address_to_tell(plans[name], name, bound) if is_wildcard(bound) else host
-            _print_environment(name, format_address(told, port), secrets[name], path)
+            _print_environment(
+                name, format_address(told, port), secrets[name], path, by_tls=bool(options.tls)
+            )
         sys.stdout.flush()
 
     statuses = [served.job.status for served in jobs.values()]
@@ -117,10 +123,20 @@ def run(options: ServeOptions) -> int:
     return 0
 
 
-def _print_environment(job: str, address: str, secret_file: str, plan: str) -> None:
+def _tls_context(folder: str | None) -> ssl.SSLContext | None:
+    if folder is None:
+        return None
+    return context_of(Tls.of_folder(folder).for_host(), is_daemon=True)
+
+
+def _print_environment(
+    job: str, address: str, secret_file: str, plan: str, *, by_tls: bool
+) -> None:
     words = [f"PLINK_AUTOTUNE={address}", f"PLINK_AUTOTUNE_SECRET_FILE={secret_file}"]
     if job != DEFAULT_JOB:
         words.append(f"PLINK_AUTOTUNE_JOB={job}")
+    if by_tls:
+        words.append(f"{FOLDER_VARIABLE}=FOLDER")
     words.append(f"PLINK_PLAN={plan}")
     click.echo(f"{shlex.join(words)} torchrun ... train.py")
 

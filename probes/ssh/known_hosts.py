@@ -15,6 +15,7 @@ from pathlib import Path
 import paramiko
 
 from probes.ssh.config import Target
+from probes.ssh.reading import read_file
 
 _RSA = ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")
 
@@ -78,7 +79,7 @@ class KnownHosts:
         """Its lines; None where it is there and cannot be read."""
         if file not in self._files:
             try:
-                text = Path(file).read_bytes().decode(errors="replace")
+                text = read_file(file).decode(errors="replace")
             except (FileNotFoundError, NotADirectoryError):
                 text = ""
             except (OSError, ValueError):

@@ -68,11 +68,13 @@ class Case:
         name: says the place and what is hostile in it.
         arguments: of plink; what they name is there after the call.
         may_write: whether the hostile value says where to write.
+        may_start: whether it is the user's own word on what to run, as an SSH configuration is.
     """
 
     name: str
     arguments: Callable[[Folders], list[str]]
     may_write: bool = False
+    may_start: bool = False
 
 
 def cases(
@@ -98,7 +100,9 @@ def cases(
             tried += 1
             for each in inputs(kind, valid[kind], tried % shares, shares):
                 arguments = _filled(verb, line, {kind: each.place})
-                yield Case(f"{line}: {kind}: {each.name}", arguments, may_write=bool(mark))
+                yield Case(
+                    f"{line}: {kind}: {each.name}", arguments, bool(mark), kind == "ssh_config"
+                )
     for parameter in command.params:
         yield from _of_parameter(verb, parameter)
 

@@ -112,7 +112,7 @@ def _tried(
             stderr.shown(),
             raised,
             time.process_time() - began_s,
-            sandbox.started,
+            [] if case.may_start else sandbox.started,
             [path for path in sandbox.changed if not is_in(path, *allowed) and not _is_null(path)],
             [
                 *_differing(before, _contents(folders.hostile)),

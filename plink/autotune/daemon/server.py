@@ -9,10 +9,13 @@ import asyncio
 import contextlib
 import secrets
 import socket
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from plink.autotune.daemon.encrypted import Encrypted
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.protocol import status
 from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
@@ -51,10 +54,24 @@ class Served:
     secret: bytes
 
 
+Reader: TypeAlias = asyncio.StreamReader | Encrypted
+Writer: TypeAlias = asyncio.StreamWriter | Encrypted
+
+
+@dataclass(frozen=True)
+class _Admitted:
+    """A connection whose other end knows the secret of a job."""
+
+    served: Served
+    channel: Channel
+    reader: Reader
+    writer: Writer
+
+
 class _Guest:
     """A connection of a rank or a viewer that has proven the secret."""
 
-    def __init__(self, writer: asyncio.StreamWriter, channel: Channel) -> None:
+    def __init__(self, writer: Writer, channel: Channel) -> None:
         self.writer = writer
         self.channel = channel
 
@@ -70,10 +87,17 @@ class Server:
     Args:
         jobs: by name.
         say: told a sentence of each connection that is dropped.
+        tls: with the daemon's certificate; None for clear connections.
     """
 
-    def __init__(self, jobs: Mapping[str, Served], say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        jobs: Mapping[str, Served],
+        say: Callable[[str], None],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._jobs = jobs
+        self._tls = tls
         self._say = say
         self._guests: dict[str, dict[int, _Guest]] = {name: {} for name in jobs}
         self._strangers = 0
@@ -107,8 +131,7 @@ class Server:
             task.add_done_callback(self._conversations.discard)
         peer = _peer(writer)
         try:
-            served, channel = await self._admitted(reader, writer)
-            await self._serve(reader, writer, served.job, channel)
+            await self._serve(await self._admitted(reader, writer))
         except (ProtocolError, asyncio.TimeoutError) as error:
             self.dropped += 1
             self._say(f"{peer}: dropped: {printable(str(error) or 'it said nothing in time')}")
@@ -127,19 +150,24 @@ class Server:
 
     async def _admitted(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> tuple[Served, Channel]:
+    ) -> _Admitted:
         if self._strangers >= _MOST_STRANGERS:
             raise ProtocolError("too many connections have not proven the secret yet")
         _keep_alive(writer)
         self._strangers += 1
         try:
-            return await asyncio.wait_for(self._authenticate(reader, writer), _HANDSHAKE_TIMEOUT_S)
+            return await asyncio.wait_for(self._begin(reader, writer), _HANDSHAKE_TIMEOUT_S)
         finally:
             self._strangers -= 1
 
-    async def _authenticate(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> tuple[Served, Channel]:
+    async def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> _Admitted:
+        if self._tls is None:
+            return await self._authenticate(reader, writer)
+        encrypted = Encrypted(self._tls, reader, writer)
+        await encrypted.shake_hands()
+        return await self._authenticate(encrypted, encrypted)
+
+    async def _authenticate(self, reader: Reader, writer: Writer) -> _Admitted:
         name, nonce = parse_greeting(await reader.readexactly(GREETING_BYTES))
         if name not in self._jobs:
             raise ProtocolError(f"there is no job {name} here")
@@ -148,16 +176,16 @@ class Server:
         proofs = Proofs(served.secret, name, nonce + own)
         writer.write(own + proofs.of_daemon)
         proofs.check(await reader.readexactly(ANSWER_BYTES), proofs.of_rank)
-        return served, Channel(proofs.session_key, is_daemon=True)
+        channel = Channel(proofs.session_key, is_daemon=True)
+        return _Admitted(served, channel, reader, writer)
 
-    async def _serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, job: Job, channel: Channel
-    ) -> None:
+    async def _serve(self, admitted: _Admitted) -> None:
+        job, channel = admitted.served.job, admitted.channel
         guests = self._guests[job.status.name]
-        guest = _Guest(writer, channel)
+        guest = _Guest(admitted.writer, channel)
         rank: int | None = None
         try:
-            while received := await reader.read(_RECEIVED_BYTES):
+            while received := await admitted.reader.read(_RECEIVED_BYTES):
                 for data in channel.feed(received):
                     message = from_json(data, job.ranks)
                     if rank is None and isinstance(message, Watch):
