@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.opening import open_input
@@ -88,8 +88,8 @@ def read_bytes(path: str) -> bytes:
         if path == STANDARD_STREAM:
             content = _unpacked(sys.stdin.buffer.read(_MAX_BYTES + 1))
         else:
-            with _open_to_read(path) as stream:
-                content = stream.read(_MAX_BYTES + 1)
+            with open_input(path, _MAX_BYTES) as stream:
+                content = _content(stream, is_packed=path.endswith(".gz"))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise WrongUseError(f"{label(path)}: not a whole gzip file ({error})") from None
     except OSError as error:
@@ -106,9 +106,11 @@ def _unpacked(content: bytes) -> bytes:
         return stream.read(_MAX_BYTES + 1)
 
 
-def _open_to_read(path: str) -> BinaryIO:
-    stream = open_input(path, _MAX_BYTES)
-    return cast("BinaryIO", gzip.open(stream)) if path.endswith(".gz") else stream
+def _content(stream: BinaryIO, *, is_packed: bool) -> bytes:
+    if not is_packed:
+        return stream.read(_MAX_BYTES + 1)
+    with gzip.open(stream) as unpacked:
+        return unpacked.read(_MAX_BYTES + 1)
 
 
 def write_bytes(path: str, content: bytes) -> None:

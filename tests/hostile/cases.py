@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from hostile.supply import inputs
-from hostile.texts import VALUES
+from hostile.texts import NUMBERS, VALUES, WORDS
 from hostile.valid import path_of
 from hostile.verbs import OUTPUTS, VERBS
 
@@ -107,10 +107,17 @@ def cases(
         yield from _of_parameter(verb, parameter)
 
 
+def _values(parameter: click.Parameter) -> Mapping[str, str]:
+    if isinstance(parameter.type, (click.types.IntParamType, click.types.FloatParamType)):
+        return NUMBERS
+    is_word = isinstance(parameter.type, click.Choice) or getattr(parameter, "is_flag", False)
+    return WORDS if is_word else VALUES
+
+
 def _of_parameter(verb: str, parameter: click.Parameter) -> Iterator[Case]:
     """Every hostile value of one option or argument."""
     line = VERBS[verb][0]
-    for name, value in VALUES.items():
+    for name, value in _values(parameter).items():
         if isinstance(parameter, click.Option):
             # A flag takes no value, but somebody may give one.
             words = [f"{parameter.opts[-1]}={value}"] if value else [parameter.opts[-1], value]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from typing import Any
 
 # What a shell that gets one of these names would run. It must be seen nowhere else.
 CANARY = "pwned"
@@ -53,10 +54,9 @@ NAMES: dict[str, str] = {
 # A text with which no terminal may be steered: escapes of seven and eight bits, and a direction.
 STEERING = f"a\x1b]0;{CANARY}\x07\x1b[2J\x9b2J\x7f\u202eb\u2028c"
 
-# Values of options. Each option of each verb is given each of them.
-VALUES: dict[str, str] = {
+# Values of options that are numbers.
+NUMBERS: dict[str, str] = {
     "nothing": "",
-    "a space": " ",
     "zero": "0",
     "below zero": "-1",
     "another digit": "\u0661",
@@ -64,8 +64,27 @@ VALUES: dict[str, str] = {
     "much": "9" * 1000,
     "no number": "nan",
     "without end": "1e999",
-    "inf": "-inf",
     "a tiny number": "1e-320",
+    "the most by the million": "99999999",
+    "an escape": f"\x1b]0;{CANARY}\x07",
+}
+
+# Values of options that are one of some words, or that take no value.
+WORDS: dict[str, str] = {
+    "nothing": "",
+    "two lines": f"a\n{CANARY}",
+    "an escape": f"\x1b]0;{CANARY}\x07",
+}
+
+# Values of all other options.
+VALUES: dict[str, str] = {
+    "nothing": "",
+    "a space": " ",
+    "zero": "0",
+    "below zero": "-1",
+    "much": "9" * 1000,
+    "no number": "nan",
+    "without end": "1e999",
     "an escape": f"\x1b]0;{CANARY}\x07",
     "two lines": f"a\n{CANARY}",
     "a half character": "a\udcff",
@@ -78,12 +97,11 @@ VALUES: dict[str, str] = {
     "a file of the system": "/proc/self/mem",
     "a device": "/dev/zero",
     "markup": "[bold]a[/bold][/]",
-    "slots by the million": "99999999",
     "a size": "999999999TB",
 }
 
 # Values of any type, for a field of a JSON file that has another.
-WRONG_TYPES = (
+WRONG_TYPES: tuple[Any, ...] = (
     None, True, -1, 0, 0.5, 1e308, 10**400, 2**63, "", "x", [], [[]], {}, {"a": 1}, "\x1b[2J",
     "a\u202eb", [None], -0.0, 1e-320, [1e308, 1e308],
 )  # fmt: skip
@@ -113,8 +131,8 @@ CONTENTS: dict[str, bytes] = {
     "a text": b'"a"',
     "a huge integer": b"9" * 100_000,
     "a huge exponent": b"1e999999999",
-    "deep lists": b"[" * 200_000,
-    "deep objects": b'{"a":' * 100_000,
+    "deep lists": b"[" * 100_000,
+    "deep objects": b'{"a":' * 50_000,
     "deep brackets in a text": b"a" + b"[" * 50_000 + b"]" * 50_000,
     "a key twice": b'{"format": "plink.cluster", "format": "plink.plan", "version": 1}',
     "half a character": b'{"format": "plink.cluster", "version": 1, "a": "\\ud800"}',
@@ -123,9 +141,9 @@ CONTENTS: dict[str, bytes] = {
     "a version of the wrong type": b'{"format": "plink.order", "version": [1]}',
     "a format of the wrong type": b'{"format": {"a": 1}, "version": 1}',
     "NaN": b'{"format": "plink.cluster", "version": NaN}',
-    "one long line": b"a" * 3_000_000,
-    "many lines": b"a b c\n" * 200_000,
-    "many commas": b"," * 1_000_000,
+    "one long line": b"a" * 1_000_000,
+    "many lines": b"a b c\n" * 50_000,
+    "many commas": b"," * 300_000,
     "carriage returns": b"a\rb\rc\r",
     "a program": b"\x7fELF" + b"\0" * 200,
     "a page": b"<!DOCTYPE html><script>pwned</script>",
@@ -148,9 +166,9 @@ ARCHIVES: dict[str, bytes] = {
     "an archive in an archive": gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0),
     "a name with a way up": b"\x1f\x8b\x08\x08\0\0\0\0\0\x03../../pwned\0" + b"\x03\0" + b"\0" * 8,
     # Archives in a row unpack to what they hold in a row, and are sooner made.
-    "a bomb": gzip.compress(b" " * (1 << 20), mtime=0) * 24,
+    "a bomb": gzip.compress(b" " * (1 << 20), mtime=0) * 18,
     "a bomb of zeros": gzip.compress(b'{"a": [0', mtime=0)
-    + gzip.compress(b",0" * (1 << 18), mtime=0) * 40
+    + gzip.compress(b",0" * (1 << 18), mtime=0) * 34
     + gzip.compress(b"]}", mtime=0),
 }
 
@@ -171,7 +189,7 @@ HOST_LISTS: dict[str, bytes] = {
     "two users": b"me@you@a\nb\n",
     "Windows' lines": b"a\r\nb\r\n",
     "hundreds of hosts": b"".join(b"h%d\n" % i for i in range(300)),
-    "more hosts than are taken": b"".join(b"h%d\n" % i for i in range(200_000)),
+    "more hosts than are taken": b"".join(b"h%d\n" % i for i in range(70_000)),
     "an empty listing": b'{"items": []}',
     "a listing of nothing": b'{"items": [null, 1, "a", {}, {"kind": "Node"}]}',
     "a listing of hostile nodes": json.dumps(
