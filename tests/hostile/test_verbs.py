@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_every_verb_has_its_line() -> None:
 
 
 def test_hundreds_of_inputs_are_written_down() -> None:
-    tables = (
+    tables: tuple[Mapping[str, object], ...] = (
         *(texts.NAMES, texts.NUMBERS, texts.VALUES, texts.CONTENTS, texts.ARCHIVES),
         *(texts.HOST_LISTS, texts.MATRICES, texts.SSH_CONFIGS, texts.SECRETS, texts.KNOWN_HOSTS),
         PLACES,
