@@ -19,7 +19,7 @@ _ERRORS = "plink.nearest"
 _NEAREST = str.maketrans("µ–→·×…█▓▒░▁▂▃▄▅▆▇", "u->:x~#+-..,-=+*%")
 
 
-def write_output(content: bytes) -> None:
+def write_output(content: bytes | memoryview) -> None:
     """Write to standard output, all of it.
 
     Raises:

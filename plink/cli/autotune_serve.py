@@ -290,7 +290,7 @@ def prober_of(
         return None
     output = output or cluster
     if output is not None:
-        document.check_writable(output)
+        document.check_writable(output, has_matrices=True)
     if cluster is not None:
         known, source = _read(cluster), document.label(cluster)
     else:

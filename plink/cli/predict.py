@@ -65,7 +65,7 @@ def command(
     which stands for its given order. `-` is standard input.
     """
     # numpy and rich would slow `--help`.
-    from plink.files.cluster import no_bandwidth_measured  # noqa: PLC0415
+    from plink.files.cluster import is_made_from, no_bandwidth_measured  # noqa: PLC0415
     from plink.optimize.prediction import forecast, to_json  # noqa: PLC0415
     from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
@@ -82,7 +82,8 @@ def command(
             source=document.label(file),
             on_progress=status.update if stderr.is_terminal else None,
         )
-    if order is not None and order.made_from not in (None, cluster.file_hash):
+    made_from = None if order is None else order.made_from
+    if made_from is not None and not is_made_from(made_from, cluster):
         note(f"{document.label(file)} was not made from {cluster.source} as it is now")
     if objective == "contention" and not found.has_times:
         raise no_bandwidth_measured(cluster.source)

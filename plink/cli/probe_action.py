@@ -96,7 +96,7 @@ def output_of(options: Mapping[str, Any]) -> str:
     output: str | None = options["output"] or options["resume"]
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output'.")
-    document.check_writable(output)
+    document.check_writable(output, has_matrices=True)
     if options["hosts"] is not None:
         document.refuse_same_file(options["hosts"], output)
     return output

@@ -1,4 +1,4 @@
-"""Reading and writing plink's JSON files: format, version, hash, compression, atomic writes."""
+"""Reading and writing plink's files: format, version, hash, compression, atomic writes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import hashlib
 import io
 import json
 import math
+import mmap
 import os
 import shlex
 import sys
-import tempfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.opening import open_input
 from plink.base.output import check_output, write_output
-from plink.base.text import json_text
+from plink.files import archive, arrays, json_text
+from plink.files.arrays import Content
+from plink.files.whole import WriteTo, write_whole
 
 STANDARD_STREAM = "-"
 _MAX_BYTES = 1 << 30
@@ -30,12 +32,12 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON file before anything is made of it.
+    """A file before anything is made of it.
 
     Args:
         source: what messages call it.
         file_hash: of its content.
-        data: the JSON object in it.
+        data: the JSON object in it; its matrices are `Stored` in a file of the binary form.
     """
 
     source: str
@@ -49,20 +51,23 @@ class Document:
 
 
 def read(path: str) -> Document:
-    """The JSON object in a file, or on standard input for `-`.
+    """The object in a file, or on standard input for `-`.
 
     Raises:
-        WrongUseError: the file cannot be read, or holds no JSON object.
+        WrongUseError: the file cannot be read, or holds no object.
     """
-    return loaded(read_bytes(path), label(path))
+    return loaded(read_content(path), label(path))
 
 
-def loaded(content: bytes, source: str) -> Document:
-    """The JSON object in `content`; `source` names it in errors.
+def loaded(content: Content, source: str) -> Document:
+    """The object in `content`, JSON or the binary form; `source` names it in errors.
 
     Raises:
-        WrongUseError: no JSON object.
+        WrongUseError: no object.
     """
+    if isinstance(content, mmap.mmap) or arrays.is_binary(content):
+        data, file_hash = archive.read(content, source, parse)
+        return Document(source, file_hash, data)
     return Document(source, digest(content), parse(content, source))
 
 
@@ -99,6 +104,23 @@ def read_bytes(path: str) -> bytes:
     return content
 
 
+def read_content(path: str) -> Content:
+    """The same, but a file of the binary form stays where it is until it is looked at.
+
+    Raises:
+        WrongUseError: as above.
+    """
+    try:
+        # What is read from a pipe is gone.
+        if path != STANDARD_STREAM and os.path.isfile(path):  # noqa: PTH113  Path's own can fail
+            with Path(path).open("rb") as stream:
+                if arrays.is_binary(stream.read(4)):
+                    return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        pass  # what is wrong with the file shows below, too
+    return read_bytes(path)
+
+
 def _unpacked(content: bytes) -> bytes:
     if not content.startswith(_GZIP_MAGIC):
         return content
@@ -119,33 +141,63 @@ def write_bytes(path: str, content: bytes) -> None:
     Raises:
         PlinkError: the file cannot be written; what stood there before stands there still.
     """
+    _write(path, lambda stream: stream.write(content))
+
+
+def write(path: str, data: Mapping[str, Any]) -> None:
+    """Write an object whose matrices are arrays: the binary form for `.npz`, else JSON.
+
+    Raises:
+        PlinkError: as above, or it would be more JSON than is ever read.
+    """
+    if path.endswith(arrays.EXTENSION):
+        _write(path, lambda stream: arrays.write(stream, data, dump))
+    else:
+        _write(path, lambda stream: _write_json(stream, data, path))
+
+
+def _write_json(stream: IO[bytes], data: Mapping[str, Any], path: str) -> None:
+    written = 0
+    for piece in json_text.pieces(data):
+        written += stream.write(piece.encode())
+        if written > _MAX_BYTES:
+            raise PlinkError(
+                f"{path}: would hold more than {_MAX_BYTES >> 20} MiB",
+                f"a name that ends in {arrays.EXTENSION} takes large clusters",
+            )
+
+
+def _write(path: str, write_to: WriteTo) -> None:
     if path == STANDARD_STREAM:
-        write_output(content)
+        whole = io.BytesIO()
+        write_to(whole)
+        write_output(whole.getbuffer())
         return
-    if path.endswith(".gz"):
-        content = gzip.compress(content, mtime=0)
     try:
-        # A link keeps pointing where it did; what it points to is replaced.
-        target = Path(path).resolve()
-        if target.exists() and not target.is_file():
-            target.write_bytes(content)
-        else:
-            _replace(target, content)
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # RuntimeError: a loop of links, before Python 3.13
+        write_whole(Path(path), write_to, is_packed=path.endswith(".gz"))
+    # RuntimeError: a loop of links, before Python 3.13. ValueError: a NUL in the name.
+    except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise PlinkError(f"{path}: cannot be written: {reason}") from None
 
 
-def check_writable(path: str) -> None:
+def check_writable(path: str, *, has_matrices: bool = False) -> None:
     """Refuse early a place where a result could not be written after a long run.
+
+    Args:
+        path: of the result.
+        has_matrices: the result has a binary form, as clusters do.
 
     Raises:
         WrongUseError: the folder is not there, or cannot be written to.
     """
+    if path.endswith(f"{arrays.EXTENSION}.gz"):
+        hint = f"leave .gz out: {arrays.EXTENSION} is read where it lies"
+        raise WrongUseError(f"{path}: {arrays.EXTENSION} is not packed once more", hint)
+    if path.endswith(arrays.EXTENSION) and not has_matrices:
+        raise WrongUseError(
+            f"{path}: only cluster files are written as {arrays.EXTENSION}", "choose another name"
+        )
     if path == STANDARD_STREAM:
         check_output()
         return
@@ -186,6 +238,16 @@ def refuse_same_file(source: str, path: str) -> None:
 def digest(content: bytes) -> str:
     """The SHA-256 that a file made from `content` records."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def digest_of(data: Mapping[str, Any], *, is_binary: bool) -> str:
+    """The hash of the file that `write` makes of `data`, in either form."""
+    if is_binary:
+        return arrays.digest(data, dump)
+    found = hashlib.sha256()
+    for piece in json_text.pieces(data):
+        found.update(piece.encode())
+    return f"sha256:{found.hexdigest()}"
 
 
 def parse(content: bytes, source: str) -> dict[str, Any]:
@@ -232,24 +294,7 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
 
 def dump(data: Mapping[str, Any]) -> bytes:
     """`data` as JSON text: one line per top-level item and per matrix row."""
-    return (_render(data, 0) + "\n").encode()
-
-
-def _render(value: Any, depth: int) -> str:
-    is_open = isinstance(value, Mapping) or (
-        isinstance(value, list) and any(isinstance(item, (list, Mapping)) for item in value)
-    )
-    if not is_open or not value:
-        return json_text(value, allow_nan=False)
-    margin = " " * (depth + 1)
-    if isinstance(value, Mapping):
-        items = [
-            f"{margin}{json_text(str(key))}: {_render(item, depth + 1)}"
-            for key, item in value.items()
-        ]
-        return "{\n" + ",\n".join(items) + "\n" + " " * depth + "}"
-    rows = [margin + json_text(item, allow_nan=False) for item in value]
-    return "[\n" + ",\n".join(rows) + "\n" + " " * depth + "]"
+    return "".join(json_text.pieces(data)).encode()
 
 
 def brief(value: Any) -> str:
@@ -276,26 +321,3 @@ def _refuse_constant(name: str) -> None:
 def _kind(data: object) -> str:
     kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return kinds.get(type(data), "a number")
-
-
-def _replace(target: Path, content: bytes) -> None:
-    descriptor, beside = tempfile.mkstemp(prefix=".plink-", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            # Without it, a crash after the rename may leave an empty file under the new name.
-            os.fsync(stream.fileno())
-        Path(beside).chmod(_mode_for(target))
-        Path(beside).replace(target)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
-
-
-def _mode_for(target: Path) -> int:
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask

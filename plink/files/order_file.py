@@ -47,7 +47,8 @@ def read(path: str) -> Order:
     Raises:
         WrongUseError: not an order file, or one with values that cannot be.
     """
-    return parse(document.read_bytes(path), document.label(path))
+    found = document.read(path)
+    return from_json(found.data, found.source)
 
 
 def write(path: str, order: Order) -> None:

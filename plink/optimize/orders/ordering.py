@@ -203,17 +203,16 @@ def _confirmed_gain(
     time_limit_s: float,
 ) -> float | None:
     """What an order found on one direction's readings saves on the other's, if that can be told."""
-    readings = both_directions(cluster)
-    if readings is None or objective.name != "latency":
+    readings = both_directions(cluster) if objective.name == "latency" else None
+    if readings is None:
         return None
     peers = objective.layout
     form = algorithm.form(peers.ranks)
-    first, second = (
-        LatencyObjective(form, matrix_us, peers, request.threads) for matrix_us in readings
-    )
+    first = LatencyObjective(form, next(readings), peers, request.threads)
     found = first.solve(range(peers.hosts), seed=request.seed, time_limit_s=time_limit_s)
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
+    second = replace(first, matrix_us=next(readings))
     random_us = _median_of_random(second, request.seed)
     return 1.0 - second.cost_us(found.order) / random_us if random_us else None
 
