@@ -55,7 +55,7 @@ VERBS: Mapping[str, Sequence[str]] = {
 }
 
 # What a verb may write where its option says.
-OUTPUTS = {"output", "plot", "log", "secret_file"}
+OUTPUTS = {"certificates", "output", "plot", "log", "secret_file"}
 
 
 def verbs(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
