@@ -8,6 +8,7 @@ import shlex
 import signal
 import socket
 import ssl
+import stat
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -98,6 +99,8 @@ def run(options: ServeOptions) -> int:
         options.ssh,
         [served.job.plan for served in jobs.values()],
     )
+    for served in jobs.values():
+        served.job.tell = note
     server = Server(jobs, note, _tls_context(options.tls))
     reprobing = [
         Reprobing(served.job, server.send, prober, tell=lambda text: note(printable(text)))
@@ -239,7 +242,9 @@ def _tuner(plan: Plan, source: str) -> Tuner:
 
 
 def _secret(path: str) -> bytes:
-    if os.path.lexists(path):
+    if os.path.exists(path):  # noqa: PTH110  Path's own fails on names that are too long
+        if Path(path).stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+            note(f"{path}: others may read this secret; chmod go-r keeps it to yourself")
         return read_secret(path)
     return make_secret(path)
 
@@ -311,7 +316,8 @@ def _read(path: str) -> Cluster:
 
 
 def _listed(path: str) -> Cluster:
-    listed = parse_hosts(document.read_bytes(path), document.label(path))
+    content = document.read_bytes(path, document.MOST_LIST_BYTES)
+    listed = parse_hosts(content, document.label(path))
     return Cluster(
         [Host(host.name, host.name, None, host.user, host.port, host.slots) for host in listed]
     )

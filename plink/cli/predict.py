@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     "--size",
     "size_bytes",
     type=SizeType(),
-    required=True,
-    help="Bytes of the buffer on each rank: 20M or 20MB (10^6), 4KiB (2^10), 1024.",
+    help="Bytes of the buffer on each rank: 20M or 20MB (10^6), 4KiB (2^10), 1024 (of a mesh's "
+    "order, that of other algorithms).",
 )
 @click.option(
     "--cluster",
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 def command(
     *,
     file: str,
-    size_bytes: int,
+    size_bytes: int | None,
     cluster_name: str | None,
     algorithms: Sequence[str],
     objective: str | None,
@@ -71,6 +71,7 @@ def command(
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     cluster, order = _read(file, cluster_name)
+    size_bytes = _size(size_bytes, order, algorithms)
     stderr = console()
     with stderr.status("") as status:
         found = forecast(
@@ -93,6 +94,15 @@ def command(
         click.echo(json_text(to_json(found)))
     else:
         print_forecast(paper(None).console, found, objective)
+
+
+def _size(size_bytes: int | None, order: Order | None, algorithms: Sequence[str]) -> int:
+    """The size of the buffer, which a mesh has already."""
+    if size_bytes is not None:
+        return size_bytes
+    if order is None or order.mesh is None or algorithms:
+        raise click.MissingParameter(param_hint="'--size'", param_type="option")
+    return order.mesh.size_bytes
 
 
 def _read(file: str, cluster_name: str | None) -> tuple[Cluster, Order | None]:

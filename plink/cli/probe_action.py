@@ -159,7 +159,7 @@ def read_nics(path: str | None) -> tuple[Nic, ...]:
     if path is None:
         return ()
     try:
-        text = document.read_bytes(path).decode()
+        text = document.read_bytes(path, document.MOST_LIST_BYTES).decode()
     except UnicodeDecodeError:
         raise WrongUseError(f"{path}: is not text in UTF-8") from None
     return parse_nics(text.splitlines(), document.label(path))

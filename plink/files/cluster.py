@@ -19,7 +19,7 @@ from plink.files.document import Document
 from plink.files.fields import Fields
 from plink.files.grouping import Grouping
 from plink.files.groups import Group, UplinkMeasurement
-from plink.files.measurement import Failure, Measurement, without_nones
+from plink.files.measurement import MAX_HOSTS, Failure, Measurement, without_nones
 from plink.files.routes import RouteMeasurement
 from plink.files.rtt import RttMeasurement
 from probes.hosts.names import HINT_NAME, MAX_PORT, fault_of_name, is_user
@@ -249,7 +249,10 @@ def to_json(cluster: Cluster) -> dict[str, Any]:
 
 def parse_hosts(fields: Fields, name: str = "hosts") -> list[Host]:
     """A list of hosts in a file: at least one host, no name twice."""
-    hosts = [_parse_host(item) for item in fields.objects(name)]
+    listed = fields.objects(name)
+    if len(listed) > MAX_HOSTS:
+        raise WrongUseError(f"{fields.place}: {name} lists more than {MAX_HOSTS:,} hosts")
+    hosts = [_parse_host(item) for item in listed]
     _check_hosts(hosts, name, fields.place)
     return hosts
 

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
-import json
 import math
 import mmap
 import os
 import shlex
-import sys
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.opening import open_input
 from plink.base.output import check_output, write_output
 from plink.files import archive, arrays, json_text
 from plink.files.arrays import Content
+from plink.files.json_parsing import parse_json
+from plink.files.unpacking import MOST_BYTES, read_file, read_standard_input
 from plink.files.whole import WriteTo, write_whole
 
 STANDARD_STREAM = "-"
-_MAX_BYTES = 1 << 30
+# Lists that people write: of hosts, groups, NICs.
+MOST_LIST_BYTES = 64 << 20
 _MAX_SHOWN = 40
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -81,27 +78,18 @@ def argument(source: str) -> str:
     return "FILE" if source == label(STANDARD_STREAM) else shlex.quote(source)
 
 
-def read_bytes(path: str) -> bytes:
+def read_bytes(path: str, most_bytes: int = MOST_BYTES) -> bytes:
     """The content of a file, or of standard input for `-`.
 
     A file whose name ends in `.gz` is unpacked, and so is a standard input that begins like one.
 
     Raises:
-        WrongUseError: the file is not there, not readable, too large, or a damaged archive.
+        WrongUseError: the file is not there, not readable, too large, packed so well that it may
+            be meant to fill the memory, or a damaged archive.
     """
-    try:
-        if path == STANDARD_STREAM:
-            content = _unpacked(sys.stdin.buffer.read(_MAX_BYTES + 1))
-        else:
-            with open_input(path, _MAX_BYTES) as stream:
-                content = _content(stream, is_packed=path.endswith(".gz"))
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise WrongUseError(f"{label(path)}: not a whole gzip file ({error})") from None
-    except OSError as error:
-        raise WrongUseError(f"{label(path)}: {error.strerror or error}") from None
-    if len(content) > _MAX_BYTES:
-        raise WrongUseError(f"{label(path)}: holds more than {_MAX_BYTES >> 20} MiB")
-    return content
+    if path == STANDARD_STREAM:
+        return read_standard_input(label(path), most_bytes)
+    return read_file(path, most_bytes)
 
 
 def read_content(path: str) -> Content:
@@ -119,20 +107,6 @@ def read_content(path: str) -> Content:
     except (OSError, ValueError):
         pass  # what is wrong with the file shows below, too
     return read_bytes(path)
-
-
-def _unpacked(content: bytes) -> bytes:
-    if not content.startswith(_GZIP_MAGIC):
-        return content
-    with gzip.open(io.BytesIO(content)) as stream:
-        return stream.read(_MAX_BYTES + 1)
-
-
-def _content(stream: BinaryIO, *, is_packed: bool) -> bytes:
-    if not is_packed:
-        return stream.read(_MAX_BYTES + 1)
-    with gzip.open(stream) as unpacked:
-        return unpacked.read(_MAX_BYTES + 1)
 
 
 def write_bytes(path: str, content: bytes) -> None:
@@ -160,9 +134,9 @@ def _write_json(stream: IO[bytes], data: Mapping[str, Any], path: str) -> None:
     written = 0
     for piece in json_text.pieces(data):
         written += stream.write(piece.encode())
-        if written > _MAX_BYTES:
+        if written > MOST_BYTES:
             raise PlinkError(
-                f"{path}: would hold more than {_MAX_BYTES >> 20} MiB",
+                f"{path}: would hold more than {MOST_BYTES >> 20} MiB",
                 f"a name that ends in {arrays.EXTENSION} takes large clusters",
             )
 
@@ -251,7 +225,7 @@ def digest_of(data: Mapping[str, Any], *, is_binary: bool) -> str:
 
 
 def parse(content: bytes, source: str) -> dict[str, Any]:
-    """The JSON object in `content`; NaN, infinities and halves of characters are refused.
+    """The JSON object in `content`; what `parse_json` refuses is refused.
 
     Raises:
         WrongUseError: empty, not JSON, cut short, or not an object.
@@ -259,10 +233,7 @@ def parse(content: bytes, source: str) -> dict[str, Any]:
     if not content.strip():
         raise WrongUseError(f"{source}: is empty")
     try:
-        data = json.loads(content.decode(), parse_constant=_refuse_constant)
-        if b"\\u" in content:
-            # An escape can smuggle in half of a character, which no output could encode.
-            json.dumps(data, ensure_ascii=False).encode()
+        data = parse_json(content)
     except (ValueError, RecursionError) as error:
         if not content.lstrip().startswith((b"{", b"[")):
             raise WrongUseError(f"{source}: is not JSON", "plink import reads CSV") from None
@@ -312,10 +283,6 @@ def finite_number(value: Any) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number that plink takes")
 
 
 def _kind(data: object) -> str:

@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.files.document import brief
-from plink.files.measurement import Matrix
+from plink.files.measurement import MAX_HOSTS, Matrix
 from plink.files.rtt import MAX_RTT_US
 from probes.hosts.names import HINT_NAME, fault_of_name
 
@@ -127,9 +127,10 @@ def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
     has_quotes = b'"' in content
     newline = "" if has_quotes else None
     text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=newline)
-    reader = csv.reader(text, strict=True)
+    lines = _lines(text, source)
+    reader = csv.reader(lines, strict=True)
     # Without quotes a comma always separates: that is three times as fast.
-    rows = reader if has_quotes else map(_cells, text)
+    rows = reader if has_quotes else map(_cells, lines)
     number = 0
     try:
         for count, row in enumerate(rows, 1):
@@ -141,6 +142,16 @@ def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
         raise WrongUseError(f"{source}: is not text in UTF-8") from None
     except csv.Error as error:
         raise WrongUseError(f"{source}: row {number + 1}: not CSV ({error})") from None
+
+
+def _lines(text: Iterable[str], source: str) -> Iterator[str]:
+    """The lines, each of them a row: one that is too long, or that has no end, is refused."""
+    for number, line in enumerate(text, 1):
+        if line.count(",") > MAX_HOSTS:
+            raise WrongUseError(f"{source}: row {number} has more than {MAX_HOSTS:,} values")
+        if line.count('"') % 2:
+            raise WrongUseError(f"{source}: row {number}: not CSV (a quote that does not end)")
+        yield line
 
 
 def _cells(line: str) -> list[str]:

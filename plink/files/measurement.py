@@ -16,6 +16,9 @@ Matrix = npt.NDArray[np.float64]
 # Whole numbers of any width: what was read is as wide as its largest number needs.
 Counts = npt.NDArray[np.integer[Any]]
 
+# As many as a host list may have.
+MAX_HOSTS = 65_536
+
 _Number = TypeVar("_Number", bound=np.generic)
 _MOST = 1 << 63
 

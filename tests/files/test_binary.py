@@ -230,7 +230,7 @@ def test_only_clusters_are_written_so(tmp_path: Path) -> None:
 def test_more_json_than_is_ever_read_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document, "_MAX_BYTES", 500)
+    monkeypatch.setattr(document, "MOST_BYTES", 500)
     with pytest.raises(PlinkError, match="would hold more than") as refused:
         cluster.write(str(tmp_path / "c.json"), WHOLE)
     assert ".npz" in str(refused.value.hint)

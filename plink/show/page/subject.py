@@ -203,12 +203,12 @@ def _check_made_from(named: NamedOrder, cluster: Cluster) -> None:
     if is_same and cluster_file.is_made_from(named.order.made_from, cluster):
         return
     file = document.argument(cluster.source)
-    algorithm = named.order.algorithm
+    mesh = named.order.mesh
+    wanted = f"--algo {named.order.algorithm}" if mesh is None else f"--mesh {mesh.text}"
     ranks = f" --ranks {named.order.ranks}" if named.order.unused else ""
     raise WrongUseError(
         f"{named.source} was not made from {cluster.source} as it is now",
-        f"plink order {file} --algo {algorithm}{ranks} -o {document.argument(named.source)} "
-        "makes it again",
+        f"plink order {file} {wanted}{ranks} -o {document.argument(named.source)} makes it again",
     )
 
 
