@@ -18,8 +18,8 @@ _START_S = 60.0
 
 
 def _free_port() -> int:
-    """One below those that the system gives to clients, of which an engine takes many."""
-    for port in random.sample(range(11000, 20000), 100):
+    """One that neither the system gives to clients nor Ray to its workers and their servers."""
+    for port in random.sample(range(25000, 32000), 100):
         with socket.socket() as one, contextlib.suppress(OSError):
             one.bind(("127.0.0.1", port))
             return port
