@@ -119,9 +119,10 @@ def _connect(mesh: core.Mesh, deadline: float, options: Options) -> None:
     while not mesh.step(_STEP_MS):
         if time.monotonic() > deadline:
             missing = mesh.missing()
+            dropped = f": {mesh.dropped()}" if mesh.dropped() else ""
             raise EngineError(
                 f"{_ranks_text(missing)} could not be connected within "
-                f"{options.setup_timeout_s:g} s",
+                f"{options.setup_timeout_s:g} s{dropped}",
                 missing[0],
                 "is its process running, and may it be reached on any port?",
             )

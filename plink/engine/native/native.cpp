@@ -121,7 +121,8 @@ void register_setting_up(nb::module_& module) {
         .def(nb::new_(&mesh_of), "rank"_a, "ranks"_a, "workers"_a, "job"_a, "plan"_a, "listeners"_a,
              "local_listener"_a, "endpoints"_a, "congestion"_a, "memory_bytes"_a)
         .def("step", &Mesh::step, "milliseconds"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("missing", &Mesh::missing);
+        .def("missing", &Mesh::missing)
+        .def("dropped", &Mesh::dropped);
     module.def(
         "deal",
         [](const Forest& forest, std::size_t items, std::size_t item_bytes, std::size_t chunk_bytes,
