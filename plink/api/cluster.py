@@ -22,6 +22,7 @@ from plink.files.fields import WORD, is_word
 from plink.files.groups import Group
 from plink.files.measurement import Matrix
 from plink.files.rtt import MAX_RTT_US, RttMeasurement
+from probes.hosts.names import HINT_NAME, fault_of_name
 
 _READING = 10.0
 _MAX_SLOTS = 1 << 16
@@ -214,8 +215,9 @@ def _check_names(names: Sequence[str]) -> None:
     if isinstance(names, str) or not names:
         raise WrongUseError("names is not a list of host names")
     for name in names:
-        if not isinstance(name, str) or not is_word(name):
-            raise WrongUseError(f"{document.brief(name)} is not a host name (expected {WORD})")
+        fault = fault_of_name(name) if isinstance(name, str) else "is not a host name"
+        if fault is not None:
+            raise WrongUseError(f"{document.brief(name)} {fault}", HINT_NAME)
     if len(set(names)) < len(names):
         twice = next(name for index, name in enumerate(names) if name in names[:index])
         raise WrongUseError(f"host {twice!r} is listed twice")

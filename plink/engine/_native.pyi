@@ -52,10 +52,25 @@ class Mesh:
         endpoints: Sequence[Sequence[tuple[str, int]]],
         congestion: str,
         memory_bytes: int,
+        tls: TlsContext | None,
     ) -> None: ...
     def step(self, milliseconds: int) -> bool: ...
     def missing(self) -> list[int]: ...
     def dropped(self) -> str: ...
+    def observed(self) -> str: ...
+
+HAS_TLS: bool
+
+class TlsContext:
+    def __init__(
+        self,
+        certificate: str,
+        key: str,
+        authority: str,
+        names: Sequence[int],
+        records_per_key: int,
+        is_record_by_record: bool,
+    ) -> None: ...
 
 class Work:
     @property

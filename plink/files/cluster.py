@@ -21,6 +21,7 @@ from plink.files.groups import Group, UplinkMeasurement
 from plink.files.measurement import Failure, Measurement, without_nones
 from plink.files.routes import RouteMeasurement
 from plink.files.rtt import RttMeasurement
+from probes.hosts.names import HINT_NAME, MAX_PORT, fault_of_name, is_user
 
 FORMAT = "plink.cluster"
 VERSION = 1
@@ -227,11 +228,13 @@ def hosts_to_json(hosts: Sequence[Host]) -> list[dict[str, Any]]:
 
 def _parse_host(fields: Fields) -> Host:
     return Host(
-        name=fields.word("name"),
-        address=fields.word("address"),
-        ssh_address=fields.optional_word("ssh_address"),
-        user=fields.optional_word("user"),
-        port=fields.optional_integer("port", low=1, high=65535),
+        name=_name(fields, "name"),
+        address=_name(fields, "address"),
+        ssh_address=None
+        if fields.values.get("ssh_address") is None
+        else _name(fields, "ssh_address"),
+        user=_user(fields),
+        port=fields.optional_integer("port", low=1, high=MAX_PORT),
         slots=fields.integer("slots", low=1, high=1 << 16, default=1),
     )
 
@@ -248,10 +251,28 @@ def _check_hosts(hosts: Sequence[Host], name: str, source: str) -> None:
 
 def _parse_unreachable(fields: Fields) -> Unreachable:
     return Unreachable(
-        source=fields.word("source"),
+        source=_name(fields, "source"),
         reason=fields.text("reason"),
-        user=fields.optional_word("user"),
-        port=fields.optional_integer("port", low=1, high=65535),
+        user=_user(fields),
+        port=fields.optional_integer("port", low=1, high=MAX_PORT),
         slots=fields.integer("slots", low=1, high=1 << 16, default=1),
         position=fields.optional_integer("position", low=0, high=1 << 32),
     )
+
+
+def _name(fields: Fields, field: str) -> str:
+    """A host's name or address, as host lists allow it: it is given to SSH, and SSH to shells."""
+    value = fields.text(field)
+    fault = fault_of_name(value)
+    if fault is not None:
+        raise WrongUseError(
+            f"{fields.place}: {field} is {document.brief(value)}, which {fault}", HINT_NAME
+        )
+    return value
+
+
+def _user(fields: Fields) -> str | None:
+    user = fields.optional_text("user")
+    if user is not None and not is_user(user):
+        raise fields.error("user", "the name of a user")
+    return user

@@ -18,9 +18,9 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.files.document import brief
-from plink.files.fields import WORD, is_word
 from plink.files.measurement import Matrix
 from plink.files.rtt import MAX_RTT_US
+from probes.hosts.names import HINT_NAME, fault_of_name
 
 # Unit: what power of ten of it a microsecond is.
 UNITS = {"ns": 3, "us": 0, "ms": -3, "s": -6}
@@ -147,8 +147,11 @@ def _names(heading: Sequence[str], source: str) -> list[str]:
         )
     seen: dict[str, int] = {}
     for column, name in enumerate(names, start=2):
-        if not is_word(name):
-            raise WrongUseError(f"{source}: row 1, column {column}: {brief(name)} is not {WORD}")
+        fault = fault_of_name(name)
+        if fault is not None:
+            raise WrongUseError(
+                f"{source}: row 1, column {column}: {brief(name)} {fault}", HINT_NAME
+            )
         if name in seen:
             raise WrongUseError(
                 f"{source}: row 1, column {column}: host {brief(name)} is also in column "

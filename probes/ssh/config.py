@@ -13,15 +13,16 @@ from typing import Any
 
 import paramiko
 
-from probes.errors import OptionError
+from probes.errors import OptionError, ProbesError
 from probes.hosts.host import ListedHost
+from probes.hosts.hostlist import check_host
+from probes.hosts.names import MAX_PORT
 from probes.ssh.options import SshOptions
 
 _USER_CONFIG = "~/.ssh/config"
 _SYSTEM_CONFIG = "/etc/ssh/ssh_config"
 _MAX_INCLUDE_DEPTH = 16
 _MAX_JUMPS = 8
-_MAX_PORT = 65535
 _USER_KNOWN = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 _GLOBAL_KNOWN = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
 _EVERY_HOST = "Host *"
@@ -81,12 +82,19 @@ class SshConfig:
             raise OptionError(f"{place}: not a valid SSH configuration ({error})") from None
 
     def target(self, listed: ListedHost) -> Target:
-        """How to reach `listed`: the host list first, then options, then the configuration."""
+        """How to reach `listed`: the host list first, then options, then the configuration.
+
+        Raises:
+            HostListError: no host list could name such a host. The configuration hands its name
+                to shells, so it is asked for nothing.
+            OptionError: the configuration cannot be used for it.
+        """
+        check_host(listed)
         # paramiko asks for it too, whatever the user is, and says less when there is none.
         local_user = _local_user()
         try:
             return self._target(listed, local_user, depth=0)
-        except OptionError:
+        except ProbesError:
             raise
         except Exception as error:
             # paramiko's parser raises what it pleases on what it does not expect.
@@ -156,7 +164,7 @@ def _files(found: Mapping[str, Any], key: str, default: str) -> tuple[str, ...]:
 
 
 def _port(text: str, name: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= _MAX_PORT:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= MAX_PORT:
         raise OptionError(f"the SSH configuration gives {name} the port {text[:40]!r}")
     return int(text)
 

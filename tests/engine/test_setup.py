@@ -270,7 +270,7 @@ def test_a_rank_that_drops_every_call_is_named(tmp_path: Path) -> None:
                 rank_0.accept()[0].close()
         (said,) = waiting.result()
     assert re.fullmatch(
-        r"rank 0 could not be connected within 1 s: "
+        r"rank 0 could not be connected within 1 s; "
         r"rank 0 \(127\.0\.0\.1 port \d+\) dropped \d+ calls before it answered",
         said,
     )

@@ -19,8 +19,9 @@ from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.measurement import Failure
 from plink.files.routes import NO_ROUTE, RouteMeasurement
 from plink.files.rtt import MAX_RTT_US, RttMeasurement, readings_at
+from support.host_names import HOST_NAMES
 
-WORD = st.text("abcdefghijklmnopqrstuvwxyz0123456789.:_", min_size=1, max_size=12)
+USER = st.text("abcdefghijklmnopqrstuvwxyz0123456789._", min_size=1, max_size=12)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 PERCENTILES = st.sampled_from([0.0, 0.1, 10.0, 50.0, 99.0, 99.9, 100.0])
 
@@ -65,19 +66,20 @@ def failures() -> st.SearchStrategy[Failure]:
 def unreachables() -> st.SearchStrategy[Unreachable]:
     ports, slots = st.none() | st.integers(1, 65535), st.integers(1, 1 << 16)
     position = st.none() | st.integers(0, 1 << 32)
-    return st.builds(Unreachable, WORD, TEXT, st.none(), st.none() | WORD, ports, slots, position)
+    return st.builds(
+        Unreachable, HOST_NAMES, TEXT, st.none(), st.none() | USER, ports, slots, position
+    )
 
 
 @st.composite
 def clusters(draw: st.DrawFn) -> Cluster:
-    names = draw(st.lists(WORD, min_size=1, max_size=5, unique=True))
-    optional = st.none() | WORD
+    names = draw(st.lists(HOST_NAMES, min_size=1, max_size=5, unique=True))
     hosts = [
         Host(
             name,
-            draw(WORD),
-            draw(optional),
-            draw(optional),
+            draw(HOST_NAMES),
+            draw(st.none() | HOST_NAMES),
+            draw(st.none() | USER),
             draw(st.none() | st.integers(1, 65535)),
             draw(st.integers(1, 1 << 16)),
         )
@@ -203,8 +205,8 @@ def test_no_value_anywhere_breaks_the_reader(place: tuple[Any, ...], value: obje
         (("version",), 99, "version 99 of plink.cluster is not known here"),
         (("hosts",), [], "hosts is empty"),
         (("hosts", 1, "name"), "a", "host 'a' is listed twice"),
-        (("hosts", 1, "name"), "a b", "expected a word"),
-        (("hosts", 1, "address"), "-x", "expected a word"),
+        (("hosts", 1, "name"), "a b", "which is not a host name"),
+        (("hosts", 1, "address"), "-x", "which begins with a dash"),
         (("hosts", 1, "slots"), 0, "whole number from 1"),
         (("hosts", 1, "port"), 65536, "whole number from 1 to 65535"),
         (("rtt", "reading"), "p90", "reading is 'p90', expected the name of a percentile"),

@@ -65,8 +65,9 @@ _ODD: list[Any] = [
 
 
 def _stars() -> Forest:
-    parents = np.array([[-1 if rank == root else root for rank in range(_RANKS)] for root in (0, 1)])
-    return Forest(np.array([1.0, 2.0]), parents.astype(np.int32), parents.astype(np.int32))
+    rows = [[-1 if rank == root else root for rank in range(_RANKS)] for root in (0, 1)]
+    parents = np.array(rows, dtype=np.int32)
+    return Forest(np.array([1.0, 2.0]), parents, parents)
 
 
 def _plan() -> Plan:
@@ -186,8 +187,7 @@ class _Play:
     def _any_plan(self) -> Identity:
         # The newest most often.
         back = max(0, self._provider.ConsumeIntInRange(0, 7) - 4)
-        known = self._known[-1 - min(back, len(self._known) - 1)]
-        return known
+        return self._known[-1 - min(back, len(self._known) - 1)]
 
     def _report(self, plan: Identity) -> Report:
         """With figures of every size, zero and the largest included."""

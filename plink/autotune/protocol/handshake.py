@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from plink.autotune.protocol.encryption import ALERT, HANDSHAKE
+from plink.autotune.protocol.encryption import received as received_from
 from plink.autotune.protocol.frames import Channel, ProtocolError
 from plink.base.errors import WrongUseError
 
@@ -126,6 +128,8 @@ def parse_greeting(received: bytes) -> tuple[str, bytes]:
     Raises:
         ProtocolError: it is not a greeting of this version, or the name is not valid.
     """
+    if received.startswith(HANDSHAKE):
+        raise ProtocolError("it speaks TLS, which this daemon was not told to: --tls FOLDER")
     if len(received) != GREETING_BYTES or not received.startswith(_MAGIC):
         raise ProtocolError("not a rank of this version of plink")
     name = received[len(_MAGIC) : -NONCE_BYTES].rstrip(b"\0").decode("ascii", "replace")
@@ -192,7 +196,9 @@ def authenticated(connection: socket.socket, secret: bytes, job: str) -> Channel
 def _received(connection: socket.socket, size_bytes: int) -> bytes:
     received = b""
     while len(received) < size_bytes:
-        part = connection.recv(size_bytes - len(received))
+        part = received_from(connection, size_bytes - len(received))
+        if not part and received.startswith(ALERT):
+            raise ProtocolError("the autotuner speaks TLS, which this end was not told to")
         if not part:
             raise ConnectionResetError("the autotuner has closed the connection: another job?")
         received += part

@@ -18,19 +18,27 @@ using namespace std::chrono_literals;
 constexpr auto kExplaining = 2s;
 // A caller that says nothing is no rank.
 constexpr auto kSayHello = 5s;
+// Who breaks off the hand-shake of TLS so often has not too many callers, but does not use TLS.
+constexpr int kMostTlsTries = 5;
 
 /// Whether a call failed because the other side closed the connection.
 bool is_drop(int error) { return error == ECONNRESET || error == EPIPE; }
 
+// A hand-shake's record, of any version (RFC 8446, §5.1).
+bool is_begun_tls(const std::string& words) {
+    return words.size() > 1 && words[0] == 0x16 && words[1] == 0x03;
+}
+
 }  // namespace
 
 Mesh::Mesh(const Hello& us, Listeners listeners, std::vector<std::vector<Endpoint>> endpoints,
-           std::string congestion, std::size_t memory_bytes)
+           std::string congestion, std::size_t memory_bytes, std::shared_ptr<const TlsContext> tls)
     : us_(us),
       listeners_(std::move(listeners)),
       endpoints_(std::move(endpoints)),
       congestion_(std::move(congestion)),
       memory_bytes_(memory_bytes),
+      tls_(std::move(tls)),
       lines_(us.workers + 1U) {
     for (auto& channel : lines_) channel.resize(us_.ranks);
     for (std::uint32_t rank = 0; rank < us_.rank; ++rank) {
@@ -69,7 +77,7 @@ bool Mesh::step(int milliseconds) {
     if (established_ == wanted) return true;
     std::vector<pollfd> polled;
     for (const Pending& pending : pending_) {
-        const short events = pending.is_connected ? POLLIN : POLLOUT;
+        const short events = pending.is_connected && !pending.must_write ? POLLIN : POLLOUT;
         polled.push_back({pending.socket.get(), events, 0});
     }
     for (const Descriptor& listener : listeners_.tcp) polled.push_back({listener.get(), POLLIN, 0});
@@ -108,25 +116,71 @@ bool Mesh::proceed(Pending& pending) {
             lose(pending, unreachable(pending, error));
             return false;
         }
-        Hello hello = us_;
-        hello.channel = static_cast<std::uint16_t>(pending.channel);
-        const std::string words = encode(hello);
-        // A new connection has room for so little.
-        const int fd = pending.socket.get();
-        const ssize_t sent = pending.is_local
-                                 ? send_with(fd, words.data(), words.size(), pending.handle)
-                                 : ::send(fd, words.data(), words.size(), MSG_NOSIGNAL);
-        pending.handle.reset();
-        if (sent != static_cast<ssize_t>(words.size())) {
-            if (pending.is_local) return share_no_memory(pending);
-            if (is_drop(errno)) return call_again(pending);
-            lose(pending, unreachable(pending, errno));
-            return false;
-        }
         pending.is_connected = true;
-        return true;
+        if (!tls_ || pending.is_local) return introduce(pending);
+        pending.is_encrypting = true;
+        pending.socket.encrypt(tls_, pending.rank);
+    }
+    if (pending.is_encrypting) {
+        if (!encrypt(pending)) return false;
+        if (pending.is_encrypting) return true;
+        if (pending.rank >= 0) return introduce(pending);
     }
     return pending.rank < 0 ? greet(pending) : listen_to_answer(pending);
+}
+
+/// Returns whether the hand-shake of TLS goes on, or is over: then `is_encrypting` is false.
+bool Mesh::encrypt(Pending& pending) {
+    try {
+        if (pending.socket.tls() == nullptr) {
+            char first = 0;
+            if (::recv(pending.socket.get(), &first, 1, MSG_PEEK) < 0) return errno == EAGAIN;
+            // Who begins as an engine does is told why it is refused.
+            pending.is_encrypting = !is_begun_hello(first);
+            if (!pending.is_encrypting) return true;
+            pending.socket.encrypt(tls_, std::nullopt);
+        }
+        const Tls::Step step = pending.socket.tls()->shake_hands();
+        pending.is_encrypting = step != Tls::Step::kDone;
+        pending.must_write = step == Tls::Step::kMustWrite;
+        return true;
+    } catch (const TlsError& error) {
+        if (pending.rank < 0) {
+            // Of one rank's connections only the first says why, when it closes all.
+            if (!error.is_lost || observed_.empty()) {
+                observe(pending, error.is_lost ? "broke off the hand-shake of TLS" : error.what());
+            }
+        } else if (error.is_lost && pending.tries < kMostTlsTries) {
+            call_again(pending);
+        } else if (error.is_lost) {
+            lose(pending, "broke off the hand-shake of TLS: does it use TLS, too?");
+        } else {
+            fail(pending, error.what());
+        }
+        return false;
+    }
+}
+
+/// Says who we are.
+bool Mesh::introduce(Pending& pending) {
+    Hello hello = us_;
+    hello.channel = static_cast<std::uint16_t>(pending.channel);
+    const std::string words = encode(hello);
+    // A new connection has room for so little.
+    const ssize_t sent = pending.is_local ? send_with(pending.socket.get(), words.data(),
+                                                      words.size(), pending.handle)
+                                          : pending.socket.send(words.data(), words.size());
+    pending.handle.reset();
+    if (sent == static_cast<ssize_t>(words.size())) return true;
+    if (pending.is_local) return share_no_memory(pending);
+    if (is_drop(errno)) return call_again(pending);
+    lose(pending, unreachable(pending, errno));
+    return false;
+}
+
+/// What a caller did that has not said who it is: it may be a rank that will be missing.
+void Mesh::observe(const Pending& pending, const std::string& what) {
+    observed_ = "a caller from " + pending.endpoint.host + " " + what;
 }
 
 /// Reads until `bytes` have been heard; false where the peer will not say so much.
@@ -136,7 +190,7 @@ bool Mesh::hear(Pending& pending, std::size_t bytes) {
         const std::size_t missing = std::min(sizeof(buffer), bytes - pending.heard.size());
         const int fd = pending.socket.get();
         const ssize_t got = pending.is_local ? receive_with(fd, buffer, missing, pending.handle)
-                                             : ::recv(fd, buffer, missing, 0);
+                                             : pending.socket.receive(buffer, missing);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
         if (got <= 0) return false;
         pending.heard.append(buffer, static_cast<std::size_t>(got));
@@ -145,19 +199,25 @@ bool Mesh::hear(Pending& pending, std::size_t bytes) {
 }
 
 bool Mesh::greet(Pending& pending) {
-    if (!hear(pending, kHelloBytes)) return false;
+    if (!hear(pending, kHelloBytes)) {
+        const auto* const tls = pending.socket.tls();
+        if (tls != nullptr && !tls->failure().empty()) observe(pending, tls->failure());
+        return false;
+    }
     if (pending.heard.size() < kHelloBytes) return true;
     const auto hello = parse_hello(reinterpret_cast<const std::uint8_t*>(pending.heard.data()));
-    if (!hello) return false;
-    const std::string reason = refusal(*hello, us_);
+    if (!hello) {
+        if (is_begun_tls(pending.heard)) observe(pending, "speaks TLS, which this rank does not");
+        return false;
+    }
+    const std::string reason = refusal_of(pending, *hello);
     const bool is_welcome = reason.empty();
     if (is_welcome && (lines_[hello->channel][hello->rank].socket.is_open() ||
                        (pending.is_local && !join(pending, hello->channel)))) {
         return false;
     }
     const std::string answer = encode_answer(reason);
-    [[maybe_unused]] const auto sent =
-        ::send(pending.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    [[maybe_unused]] const auto sent = pending.socket.send(answer.data(), answer.size());
     if (is_welcome) {
         establish(pending, static_cast<int>(hello->rank), hello->channel);
         return false;
@@ -170,9 +230,19 @@ bool Mesh::greet(Pending& pending) {
     return false;
 }
 
+std::string Mesh::refusal_of(const Pending& pending, const Hello& hello) const {
+    const std::string reason = refusal(hello, us_);
+    if (!reason.empty() || !tls_ || pending.is_local) return reason;
+    const auto* const tls = pending.socket.tls();
+    if (tls == nullptr) return "it does not use TLS, as this rank does";
+    return tls->refusal(static_cast<int>(hello.rank));
+}
+
 bool Mesh::listen_to_answer(Pending& pending) {
     if (!hear(pending, kAnswerBytes)) {
         if (pending.is_local) return share_no_memory(pending);
+        const auto* const tls = pending.socket.tls();
+        if (tls != nullptr && !tls->failure().empty()) fail(pending, tls->failure());
         if (pending.heard.empty()) return call_again(pending);
         lose(pending, "closed the connection within its answer");
         return false;

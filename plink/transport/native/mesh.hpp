@@ -31,8 +31,10 @@ class Mesh {
   public:
     /// `endpoints`: by rank, where it listens; the channels of a pair are spread over them.
     /// `memory_bytes`: of the memory shared with a rank of this host, for each way.
+    /// `tls`: all TCP connections go by that; none for clear ones.
     Mesh(const Hello& us, Listeners listeners, std::vector<std::vector<Endpoint>> endpoints,
-         std::string congestion, std::size_t memory_bytes);
+         std::string congestion, std::size_t memory_bytes,
+         std::shared_ptr<const TlsContext> tls = nullptr);
     Mesh(const Mesh&) = delete;
 
     /// Goes on for at most so long; returns whether all are connected. Throws MeshError.
@@ -42,6 +44,8 @@ class Mesh {
     std::vector<int> missing() const;
     /// How a missing rank dropped this rank's calls, for people; empty where none did.
     std::string dropped() const;
+    /// What the latest caller did that could not say who it is; empty where there was none.
+    const std::string& observed() const { return observed_; }
 
     /// By channel and rank, once all are connected.
     std::vector<std::vector<Line>> take() { return std::move(lines_); }
@@ -50,7 +54,7 @@ class Mesh {
     using Clock = std::chrono::steady_clock;
     /// A connection on which the hand-shake is not over.
     struct Pending {
-        Descriptor socket;
+        Stream socket;
         int rank;  ///< -1 for one that called and has not said who it is
         int channel;
         Endpoint endpoint;
@@ -60,6 +64,8 @@ class Mesh {
         bool is_local = false;                   ///< by a Unix socket
         std::unique_ptr<SharedMemory> memory{};  ///< that goes with it
         Descriptor handle{};                     ///< of memory: to be sent, or received
+        bool is_encrypting = false;              ///< the hand-shake of TLS is not over
+        bool must_write = false;                 ///< to go on with it
         int tries = 0;                           ///< calls that were dropped before this one
         std::string source{};                    ///< of a caller (`source_of`)
     };
@@ -81,6 +87,10 @@ class Mesh {
     bool dismiss(std::size_t most);
     bool dismiss_one();
     bool proceed(Pending& pending);
+    bool encrypt(Pending& pending);
+    bool introduce(Pending& pending);
+    void observe(const Pending& pending, const std::string& what);
+    std::string refusal_of(const Pending& pending, const Hello& hello) const;
     bool hear(Pending& pending, std::size_t bytes);
     bool greet(Pending& pending);
     bool listen_to_answer(Pending& pending);
@@ -98,6 +108,8 @@ class Mesh {
     std::vector<std::vector<Endpoint>> endpoints_;
     std::string congestion_;
     std::size_t memory_bytes_;
+    std::shared_ptr<const TlsContext> tls_;
+    std::string observed_;
     std::vector<Pending> pending_;
     std::vector<Again> again_;
     std::map<int, int> drops_;              ///< by rank, how many calls it dropped

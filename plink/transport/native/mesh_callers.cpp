@@ -27,7 +27,9 @@ void Mesh::admit(int listener, bool is_local) {
         }
         if (is_local && !is_of_this_user(socket.get())) continue;
         if (!is_local) set_up(socket.get(), congestion_);
-        Pending caller{std::move(socket), -1, -1, {}, true, "", Clock::now(), is_local};
+        const Endpoint where{is_local ? "" : peer_host(socket.get()), 0};
+        Pending caller{std::move(socket), -1, -1, where, true, "", Clock::now(), is_local};
+        caller.is_encrypting = tls_ && !is_local;
         caller.source = source_of(caller.socket.get());
         // A rank has spoken by now, unless its words are late, and need not fear to be dismissed.
         if (proceed(caller)) pending_.push_back(std::move(caller));

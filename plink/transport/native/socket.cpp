@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <linux/sockios.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -118,6 +119,18 @@ bool is_near(int fd) {
     tcp_info info{};
     socklen_t size = sizeof(info);
     return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt <= kNear_us;
+}
+
+std::string peer_host(int fd) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof(address);
+    char text[NI_MAXHOST] = "";
+    auto* const its = reinterpret_cast<sockaddr*>(&address);
+    if (::getpeername(fd, its, &size) != 0 ||
+        ::getnameinfo(its, size, text, sizeof(text), nullptr, 0, NI_NUMERICHOST) != 0) {
+        return "an unknown address";
+    }
+    return text;
 }
 
 int segment_bytes(int fd) {
