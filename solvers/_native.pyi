@@ -124,6 +124,27 @@ class RoundsAnnealing:
     @property
     def current_cost(self) -> float: ...
 
+class LocalRoundsAnnealing:
+    def __init__(
+        self,
+        distance: _Matrix,
+        rounds: Sequence[Sequence[tuple[int, int]]],
+        weights: Sequence[float],
+        levels: Sequence[Sequence[Sequence[int]]],
+        order: Sequence[int],
+        seed: int,
+    ) -> None: ...
+    def restart(self, order: Sequence[int]) -> None: ...
+    def run(self, moves: int, temperature: float) -> None: ...
+    @property
+    def best(self) -> list[int]: ...
+    @property
+    def best_cost(self) -> float: ...
+    @property
+    def current(self) -> list[int]: ...
+    @property
+    def current_cost(self) -> float: ...
+
 class TreesAnnealing:
     def __init__(
         self,

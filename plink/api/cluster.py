@@ -122,7 +122,7 @@ class Cluster(cluster_file.Cluster):
             chosen("unit", unit, matrix_csv.UNITS)
         name = os.fspath(path)
         found = import_measurement(
-            document.read_bytes(name),
+            document.read_content(name),
             document.label(name),
             unit=unit,
             percentile=percentile,
@@ -153,11 +153,13 @@ class Cluster(cluster_file.Cluster):
         """The same with the hash of its file, which orders and plans record, saved or yet to be."""
         if self.file_hash is not None:
             return self
-        content = document.dump(cluster_file.to_json(self))
-        return replace(self, file_hash=document.digest(content))
+        return replace(self, file_hash=cluster_file.content_hash(self))
 
     def save(self, path: PathName) -> None:
-        """Write a cluster file, whole or not at all; packed where the name ends in `.gz`.
+        """Write a cluster file, whole or not at all.
+
+        A name that ends in `.gz` packs it; one that ends in `.npz` makes it the binary form, which
+        large clusters need.
 
         Raises:
             PlinkError: it cannot be written.

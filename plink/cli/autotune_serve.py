@@ -7,6 +7,7 @@ import shlex
 import signal
 import socket
 import ssl
+import stat
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -101,6 +102,8 @@ def run(options: ServeOptions) -> int:
         options.ssh,
         [served.job.plan for served in jobs.values()],
     )
+    for served in jobs.values():
+        served.job.tell = note
     server = Server(jobs, note, _tls_context(options.tls))
     reprobing = [
         Reprobing(served.job, server.send, prober, tell=lambda text: note(printable(text)))
@@ -247,6 +250,8 @@ def _tuner(plan: Plan, source: str) -> Tuner:
 
 def _secret(path: str) -> bytes:
     if Path(path).exists():
+        if Path(path).stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+            note(f"{path}: others may read this secret; chmod go-r keeps it to yourself")
         return read_secret(path)
     return make_secret(path)
 
@@ -296,7 +301,7 @@ def prober_of(
         return None
     output = output or cluster
     if output is not None:
-        document.check_writable(output)
+        document.check_writable(output, has_matrices=True)
     if cluster is not None:
         known, source = _read(cluster), document.label(cluster)
     else:
@@ -317,7 +322,8 @@ def _read(path: str) -> Cluster:
 
 
 def _listed(path: str) -> Cluster:
-    listed = parse_hosts(document.read_bytes(path), document.label(path))
+    content = document.read_bytes(path, document.MOST_LIST_BYTES)
+    listed = parse_hosts(content, document.label(path))
     return Cluster(
         [Host(host.name, host.name, None, host.user, host.port, host.slots) for host in listed]
     )

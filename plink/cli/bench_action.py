@@ -98,6 +98,7 @@ def _check_tools(options: Mapping[str, Any], clients: Sequence[str]) -> None:
     is_for = {
         "plan": [ENGINE],
         "python": _PYTHON,
+        "tls": [ENGINE],
         "mpicc": _MPI,
         "mpirun": _MPI,
         "remote_cache": _MPI,
@@ -168,6 +169,7 @@ def _request(
         slots=slots,
         ssh=take_ssh_options(values),
         python=values["python"],
+        tls=values["tls"],
         tools=MpiTools(values["mpicc"], values["mpirun"], values["remote_cache"]),
     )
 

@@ -104,7 +104,7 @@ def command(file: str, output: str | None, truth: str | None, as_json: bool, **w
 
 def _check(target: str, output: str | None, truth: str | None, *, as_json: bool) -> None:
     """Refuse early what cannot end well."""
-    document.check_writable(target)
+    document.check_writable(target, has_matrices=True)
     if as_json and _is_stdout(target):
         raise WrongUseError(
             "--json and the cluster both want standard output", "give the file a name with -o"

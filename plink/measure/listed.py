@@ -29,7 +29,8 @@ def read_hosts(path: str) -> tuple[list[ListedHost], str | None]:
     """
     if path == _ALLOCATION:
         return parse_allocation(os.environ), None
-    content, source = document.read_bytes(path), document.label(path)
+    content = document.read_bytes(path, document.MOST_LIST_BYTES)
+    source = document.label(path)
     if content.lstrip().startswith(b"{") and b'"plink.' in content:
         raise WrongUseError(
             f"{source}: is JSON, not a host list",

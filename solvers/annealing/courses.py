@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers import _native
-from solvers.collectives.form import RoundsForm, TreesForm
+from solvers.collectives.form import MeshForm, RoundsForm, TreesForm, merged
 
 Matrix = npt.NDArray[np.float64]
 
@@ -42,6 +42,11 @@ _ROUNDS_COURSE = (
     _Leg(0.25, softness=(1.3, 1 / 30), temperature=(0.8, 1 / 450)),
     _Leg(0.75, softness=(1.5, 1 / 30), temperature=(1.6, 1 / 400)),
 )
+
+# The same for a mesh: temperatures, from the mean weight of all that a rank exchanges, and to the
+# weight of the round that has least, in spreads of the distances.
+_MESH_MOVES_PER_RANK, _MESH_MOST_MOVES = 128, 16384
+_MESH_COURSE = ((0.5, 0.1, 1 / 3), (0.5, 0.3, 1 / 4))
 
 # Temperatures are higher at first among few ranks, where there is no way around a dear order.
 _FEW_RANKS = 32
@@ -84,6 +89,8 @@ def course(
         spread: the distances', the unit of heat.
         seed: decides every choice by chance.
     """
+    if isinstance(form, MeshForm):
+        return _MeshCourse(form, distance, order, spread, seed)
     if isinstance(form, RoundsForm):
         return _RoundsCourse(form, distance, order, spread, seed)
     return _TreesCourse(form, distance, order, spread, seed)
@@ -113,7 +120,7 @@ class _RoundsCourse:
         return self._native.best_cost
 
     def step(self, progress: float) -> int:
-        number, within = _leg_at(progress)
+        number, within = _leg_at(progress, [leg.share for leg in _ROUNDS_COURSE])
         leg = _ROUNDS_COURSE[number]
         if number != self._leg:
             self._leg = number
@@ -122,6 +129,45 @@ class _RoundsCourse:
         first, last = leg.temperature
         temperature = _between(self._hotter * first / self._edges, last, within) * self._spread
         self._native.run(self._moves, softness, temperature)
+        return self._moves
+
+
+class _MeshCourse:
+    def __init__(
+        self, form: MeshForm, distance: Matrix, order: Sequence[int], spread: float, seed: int
+    ) -> None:
+        rounds = merged(form).rounds
+        edges = [list(map(tuple, step.edges.tolist())) for step in rounds]
+        weights = [step.weight for step in rounds]
+        self._native = _native.LocalRoundsAnnealing(
+            distance,
+            edges,
+            weights,
+            [list(map(list, level)) for level in form.blocks],
+            list(order),
+            seed,
+        )
+        self._moves = min(_MESH_MOST_MOVES, _MESH_MOVES_PER_RANK * form.ranks)
+        self._hot = 2.0 * sum(weights) / form.ranks * spread
+        self._cold = min(weights) * spread
+        self._leg = 0
+
+    @property
+    def best(self) -> list[int]:
+        return self._native.best
+
+    @property
+    def best_cost(self) -> float:
+        return self._native.best_cost
+
+    def step(self, progress: float) -> int:
+        number, within = _leg_at(progress, [share for share, _, _ in _MESH_COURSE])
+        if number != self._leg:
+            self._leg = number
+            self._native.restart(self.best)
+        _, first, last = _MESH_COURSE[number]
+        hot = max(first * self._hot, last * self._cold)
+        self._native.run(self._moves, _between(hot, last * self._cold, within))
         return self._moves
 
 
@@ -156,14 +202,14 @@ def _distinct(edges: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     return np.unique(np.sort(edges, axis=1), axis=0)
 
 
-def _leg_at(progress: float) -> tuple[int, float]:
-    """Which leg, and how far in it."""
+def _leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
+    """Which leg of a course, and how far in it."""
     before = 0.0
-    for number, leg in enumerate(_ROUNDS_COURSE):
-        if progress < before + leg.share:
-            return number, (progress - before) / leg.share
-        before += leg.share
-    return len(_ROUNDS_COURSE) - 1, 1.0
+    for number, share in enumerate(shares):
+        if progress < before + share:
+            return number, (progress - before) / share
+        before += share
+    return len(shares) - 1, 1.0
 
 
 def _between(first: float, last: float, share: float) -> float:

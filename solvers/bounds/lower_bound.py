@@ -10,12 +10,13 @@ from typing import Literal
 import numpy as np
 
 from solvers import _native
+from solvers.bounds.mesh import mesh_bound
 from solvers.bounds.rounds import rounds_bound
 from solvers.bounds.trees import trees_bound
-from solvers.collectives.form import Form, RingForm, RoundsForm
+from solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm
 from solvers.distances import Matrix, checked
 
-Kind = Literal["held-karp", "threshold-graphs", "priced-trees", "trivial"]
+Kind = Literal["held-karp", "mesh-cuts", "threshold-graphs", "priced-trees", "trivial"]
 
 # Iterations of the 1-tree ascent between two looks at the clock.
 _SLICE_WEIGHTS = 20_000_000
@@ -30,9 +31,10 @@ class Bound:
 
     Args:
         value: in the matrix's unit.
-        kind: what proves it: `held-karp` (1-trees under penalties), `threshold-graphs` (what the
-            graph of short pairs must hold), `priced-trees` (trees that may use a host more than
-            once, at a price), or `trivial` (there is nothing to sum).
+        kind: what proves it: `held-karp` (1-trees under penalties), `mesh-cuts` (what clusters of
+            hosts can hold of a mesh), `threshold-graphs` (what the graph of short pairs must hold),
+            `priced-trees` (trees that may use a host more than once, at a price), or `trivial`
+            (there is nothing to sum).
     """
 
     value: float
@@ -57,6 +59,8 @@ def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Boun
         return Bound(0.0, "trivial")
     if isinstance(form, RingForm):
         bound = Bound(_ring_bound(matrix, until), "held-karp")
+    elif isinstance(form, MeshForm):
+        bound = Bound(mesh_bound(form, matrix, until), "mesh-cuts")
     elif isinstance(form, RoundsForm):
         bound = Bound(rounds_bound(form, matrix, until), "threshold-graphs")
     else:

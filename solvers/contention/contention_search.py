@@ -19,7 +19,7 @@ from solvers.contention.stages import Ranks
 from solvers.contention.starts import in_sequence, ring_by_groups
 from solvers.contention.time import Clock
 
-EndedBy = Literal["exact", "bound", "chains", "time", "interrupt"]
+EndedBy = Literal["exact", "bound", "chains", "steps", "time", "interrupt"]
 Order = list[int]
 
 # All 720 orders of so many hosts are tried.
@@ -52,8 +52,8 @@ class ContentionSolution:
         time_s: of the collective (`solvers.contention.time`).
         lower_bound_s: no order takes less.
         ended_by: `exact` (every order was tried), `bound` (the time meets the bound, and no
-            distance can be saved), `chains` (so many in a row found nothing better), `time`, or
-            `interrupt`.
+            distance can be saved), `chains` (so many in a row found nothing better), `steps` (as
+            many as asked for), `time`, or `interrupt`.
         steps: swaps that were tried.
     """
 
@@ -82,6 +82,7 @@ def search_by_contention(
     seed: int = 0,
     time_limit_s: float = 2.0,
     tie_break_distance: npt.ArrayLike | None = None,
+    steps: int | None = None,
     on_progress: Callable[[ContentionProgress], None] | None = None,
 ) -> ContentionSolution:
     """The quickest order found within a time limit, never slower than any start.
@@ -101,6 +102,7 @@ def search_by_contention(
         time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
         tie_break_distance: (N, N) symmetric, zero diagonal: among orders that are equally quick,
             one whose flows' distances sum up to less is better. None for the latencies.
+        steps: no chain begins after so many swaps; None for as many as the time allows.
         on_progress: called some twenty times a second.
 
     Raises:
@@ -127,6 +129,7 @@ def search_by_contention(
         lambda: lower_bound_s(table, network, position_of),
         seed=seed,
         time_limit_s=time_limit_s,
+        most_steps=steps,
         on_progress=on_progress,
     )
     return run.solution(starts)
@@ -156,6 +159,7 @@ class _ContentionSearch:
         *,
         seed: int,
         time_limit_s: float,
+        most_steps: int | None,
         on_progress: Callable[[ContentionProgress], None] | None,
     ) -> None:
         self._start = time.monotonic()
@@ -169,6 +173,7 @@ class _ContentionSearch:
         self._clock = clock
         self._bound_s = 0.0
         self._steps = 0
+        self._most_steps = most_steps
         self._best: tuple[float, float, Order] = (np.inf, np.inf, [])
 
     def solution(self, starts: Sequence[Order]) -> ContentionSolution:
@@ -210,6 +215,8 @@ class _ContentionSearch:
         while idle_chains < _IDLE_CHAINS:
             if self._left_s() <= 0.0:
                 return "time"
+            if self._most_steps is not None and self._steps >= self._most_steps:
+                return "steps"
             is_warm = number % 2 == 1
             start = self._best[2] if is_warm else self._shuffled()
             is_better = self._chain(problem, start, steps, _WARM if is_warm else _HOT)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.annealing.courses import Course, course, spread
-from solvers.collectives.form import RoundsForm, TreesForm
+from solvers.collectives.form import MeshForm, RoundsForm, TreesForm
 from solvers.orders import reference
 from solvers.orders.clusters import clustered
 from solvers.orders.solution import EndedBy, Progress
@@ -64,7 +64,7 @@ def anneal(
     clock = _Clock(time_limit_s, steps)
     runs: list[_CourseThread] = []
     try:
-        starts = [clustered(distance), list(given)]
+        starts = [*_near_together(form, clustered(distance)), list(given)]
         start = min(starts, key=lambda order: reference.cost(form, distance, order))
         unit = spread(distance)
         for child in np.random.SeedSequence(seed).generate_state(threads, np.uint64):
@@ -77,6 +77,17 @@ def anneal(
         return list(given), 0, ended_by
     best = min(runs, key=lambda run: run.course.best_cost).course.best
     return best, sum(run.tried for run in runs), ended_by
+
+
+def _near_together(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[int]]:
+    """Orders of hosts of which near ones stand together, for ranks of which some belong together.
+
+    Elsewhere than in a mesh, these have numbers that are near.
+    """
+    if not isinstance(form, MeshForm):
+        return [hosts]
+    inverse = (np.argsort(sequence) for sequence in form.sequences)
+    return [np.array(hosts)[places].tolist() for places in inverse]
 
 
 class _CourseThread:

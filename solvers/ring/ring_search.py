@@ -117,9 +117,11 @@ def _nearest_neighbour_ring(matrix: Matrix, first: int) -> list[int]:
 def _nearest(matrix: Matrix, count: int) -> list[list[int]]:
     """By host, the nearest others; ties go by the place after it, so that hosts share them out."""
     size = len(matrix)
-    after = (np.arange(size)[:, None] + np.arange(1, size)) % size
-    places = np.argsort(np.take_along_axis(matrix, after, axis=1), axis=1, kind="stable")
-    nearest: list[list[int]] = np.take_along_axis(after, places[:, :count], axis=1).tolist()
+    nearest: list[list[int]] = []
+    for host in range(size):
+        after = (host + np.arange(1, size)) % size
+        places = np.argsort(matrix[host, after], kind="stable")[:count]
+        nearest.append(after[places].tolist())
     return nearest
 
 

@@ -70,6 +70,7 @@ def test_metrics_say_what_was_measured() -> None:
     found = samples(measured())
     assert found["plink_autotune_ranks_connected", "job"] == RANKS
     assert found["plink_autotune_windows_total", "job"] == 2
+    assert found["plink_autotune_windows_unlogged_total", "job"] == 0
     assert found["plink_autotune_plan", "job"] == 1
     assert found["plink_autotune_plan_in_force", "job"] == 0
     assert found["plink_autotune_iteration_seconds", "job"] == 0.5

@@ -49,7 +49,7 @@ def test_export_and_import_give_the_same_to_the_last_bit(
 def test_import_export_import_is_the_identity(named: tuple[list[str], Matrix], unit: str) -> None:
     text = matrix_csv.render(*named, unit)
     first = import_matrix(text, "m.csv", unit=None, percentile=10.0)
-    stored = cluster.parse(document.dump(cluster.to_json(first)), "c.json")
+    stored = cluster.parse(document.dump(cluster.to_data(first)), "c.json")
     assert stored.rtt is not None
     assert matrix_csv.render(stored.names, stored.rtt.readings_us, unit) == text
 

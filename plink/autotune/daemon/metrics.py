@@ -47,6 +47,7 @@ _COUNTERS: Sequence[tuple[str, str, Value]] = (
         lambda job: job.windows_incomplete,
     ),
     ("windows_unread", "Windows without iterations", lambda job: job.windows_unread),
+    ("windows_unlogged", "Windows that could not be logged", lambda job: job.windows_unlogged),
 )
 
 

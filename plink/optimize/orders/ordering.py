@@ -18,8 +18,10 @@ from plink.optimize.orders.by_bandwidth import is_by_bandwidth, order_by_bandwid
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.interleave import apart, check_size
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
+from plink.optimize.orders.mesh import algorithm_asked, for_mesh
 from plink.optimize.orders.request import RANDOM_ORDERS, OnProgress, OrderRequest
-from plink.optimize.orders.slots import algorithm_for, layout_of, peers_of, placed_on, with_slots
+from plink.optimize.orders.restarts import by_restarts
+from plink.optimize.orders.slots import layout_of, peers_of, placed_on, with_slots
 from solvers.collectives.algorithm import Algorithm
 from solvers.slots.layout import RankLayout
 
@@ -51,6 +53,7 @@ def find_order(
             take so many ranks.
     """
     start = time.monotonic()
+    request = for_mesh(request)
     hosts = with_slots(cluster.hosts, request.slots)
     layout = layout_of(hosts, request.ranks)
     if len(hosts) == 1:
@@ -59,7 +62,7 @@ def find_order(
         return order_by_bandwidth(cluster, hosts, layout, request, on_progress)
     cluster = _at_percentile(cluster, request.percentile)
     known = distances(cluster)
-    algorithm = algorithm_for(request.algorithm, layout)
+    algorithm = algorithm_asked(request, layout)
     objective = _objective(cluster, request, algorithm, known, layout)
     if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
         raise WrongUseError(
@@ -92,7 +95,7 @@ def find_order(
         lower_bound_us=best.lower_bound_us,
         solver=Solver(
             name=best.solver,
-            options={"time_limit_s": request.time_limit_s, **_reading(cluster)},
+            options={**_effort(request), **_reading(cluster)},
             seed=request.seed,
             steps=best.steps,
             ended_by=best.ended_by,
@@ -104,6 +107,7 @@ def find_order(
         made_from=cluster.file_hash,
         proof=answer.proof,
         groups=tuple(cluster.groups),
+        mesh=request.mesh,
     )
 
 
@@ -139,12 +143,15 @@ def _searched(
     limit_s = request.time_limit_s - check_s
     # Where an algorithm's peers are hosts, its ranks are adjacent.
     is_interleaved = request.is_interleaved and objective.layout is layout
-    best = objective.solve(
-        range(layout.hosts),
-        seed=request.seed,
-        time_limit_s=limit_s / 2.0 if is_interleaved else limit_s,
-        on_progress=on_progress,
-    )
+    if request.executor is not None:
+        best = by_restarts(objective, request)
+    else:
+        best = objective.solve(
+            range(layout.hosts),
+            seed=request.seed,
+            time_limit_s=limit_s / 2.0 if is_interleaved else limit_s,
+            on_progress=on_progress,
+        )
     confirmed, proof = None, None
     placement: list[int] = layout.placement(best.order).tolist()
     if best.ended_by != "interrupt":
@@ -203,17 +210,16 @@ def _confirmed_gain(
     time_limit_s: float,
 ) -> float | None:
     """What an order found on one direction's readings saves on the other's, if that can be told."""
-    readings = both_directions(cluster)
-    if readings is None or objective.name != "latency":
+    readings = both_directions(cluster) if objective.name == "latency" else None
+    if readings is None:
         return None
     peers = objective.layout
     form = algorithm.form(peers.ranks)
-    first, second = (
-        LatencyObjective(form, matrix_us, peers, request.threads) for matrix_us in readings
-    )
+    first = LatencyObjective(form, next(readings), peers, request.threads)
     found = first.solve(range(peers.hosts), seed=request.seed, time_limit_s=time_limit_s)
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
+    second = replace(first, matrix_us=next(readings))
     random_us = _median_of_random(second, request.seed)
     return 1.0 - second.cost_us(found.order) / random_us if random_us else None
 
@@ -233,6 +239,7 @@ def _of_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:
         seconds=0.0,
         made_from=cluster.file_hash,
         groups=tuple(cluster.groups),
+        mesh=request.mesh,
     )
 
 
@@ -243,6 +250,13 @@ def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
     if not np.isfinite(readings_us).any():
         raise nothing_measured(cluster.source)
     return replace(cluster, rtt=replace(rtt, reading=chosen))
+
+
+def _effort(request: OrderRequest) -> dict[str, float]:
+    """How long, or how much, was searched."""
+    if request.executor is None:
+        return {"time_limit_s": request.time_limit_s}
+    return {"restarts": request.restarts, "steps": request.steps}
 
 
 def _reading(cluster: Cluster) -> dict[str, str]:

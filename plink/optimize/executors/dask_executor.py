@@ -1,0 +1,40 @@
+"""Searches on the workers of a Dask cluster (dask.distributed)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from distributed import Client
+
+from plink.optimize.executors.executor import Executor, failed
+
+Shared = TypeVar("Shared")
+Result = TypeVar("Result")
+
+_CONNECT_S = 20
+
+
+class _DaskExecutor:
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def map(
+        self, function: Callable[[Shared, int], Result], shared: Shared, seeds: Sequence[int]
+    ) -> list[Result]:
+        try:
+            with Client(f"tcp://{self._place}", timeout=_CONNECT_S, set_as_default=False) as client:
+                # What all need goes to every worker once.
+                known = client.scatter([shared], broadcast=True, hash=False)[0]
+                futures = [
+                    client.submit(function, known, seed, pure=False, retries=2) for seed in seeds
+                ]
+                found: list[Result] = client.gather(futures)
+                return found
+        except Exception as error:
+            raise failed("Dask", self._place, error) from None
+
+
+def connected(place: str) -> Executor:
+    """The engine at `HOST:PORT`, which is the scheduler's."""
+    return _DaskExecutor(place)
