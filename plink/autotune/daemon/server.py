@@ -163,7 +163,7 @@ class Server:
             self._say(f"{peer}: dropped: {printable(repr(error))}")
         finally:
             writer.close()
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
 
     async def _admitted(
