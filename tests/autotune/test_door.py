@@ -133,6 +133,18 @@ def test_a_rank_gets_in_past_a_flood(say: Callable[[socket.socket], None]) -> No
     assert any("more connections from 127.0.0.2 dropped; the last: " in line for line in said)
 
 
+def test_a_rank_gets_in_past_as_many_idle_ones_as_may_wait() -> None:
+    said: list[str] = []
+    with serving({"job": Served(switching(RANKS), SECRET)}, said) as port:
+        with contextlib.ExitStack() as stack:
+            for _ in range(300):
+                stack.enter_context(socket.create_connection((HOST, port), TIMEOUT_S))
+            begun = time.monotonic()
+            with ranks(port):
+                assert time.monotonic() - begun < LIMIT_S
+    assert len(said) <= 2
+
+
 def test_many_ranks_of_one_address_are_no_flood() -> None:
     """They are more than may wait, and all prove who they are."""
     said: list[str] = []
