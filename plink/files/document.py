@@ -99,7 +99,8 @@ def read_content(path: str) -> Content:
         WrongUseError: as above.
     """
     try:
-        if path != STANDARD_STREAM:
+        # What is read of a pipe is gone.
+        if path != STANDARD_STREAM and Path(path).is_file():
             with Path(path).open("rb") as stream:
                 if arrays.is_binary(stream.read(4)):
                     return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)

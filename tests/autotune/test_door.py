@@ -135,13 +135,15 @@ def test_a_rank_gets_in_past_a_flood(say: Callable[[socket.socket], None]) -> No
 
 def test_a_rank_gets_in_past_as_many_idle_ones_as_may_wait() -> None:
     said: list[str] = []
-    with serving({"job": Served(switching(RANKS), SECRET)}, said) as port:
-        with contextlib.ExitStack() as stack:
-            for _ in range(300):
-                stack.enter_context(socket.create_connection((HOST, port), TIMEOUT_S))
-            begun = time.monotonic()
-            with ranks(port):
-                assert time.monotonic() - begun < LIMIT_S
+    with (
+        serving({"job": Served(switching(RANKS), SECRET)}, said) as port,
+        contextlib.ExitStack() as stack,
+    ):
+        for _ in range(300):
+            stack.enter_context(socket.create_connection((HOST, port), TIMEOUT_S))
+        begun = time.monotonic()
+        with ranks(port):
+            assert time.monotonic() - begun < LIMIT_S
     assert len(said) <= 2
 
 
