@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
-from plink.base.text import counted, printable, rtt_text, share_text
+from plink.base.text import counted, json_text, printable, rtt_text, share_text
 from plink.cli.format_option import CommandWithFormats, with_format_option
 from plink.cli.options import FiniteRange, SizeType, given_options, with_seed_option
 from plink.cli.stderr import console, note, warn
@@ -192,7 +191,7 @@ def command(
     order, unreachable = _order(file, request, format_name, start_s)
     _write(order, output, format_name)
     if as_json:
-        text = json.dumps(order_file.summary(order), ensure_ascii=False)
+        text = json_text(order_file.summary(order))
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         print_order(console() if has_data_on_stdout else paper(None).console, order)

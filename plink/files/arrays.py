@@ -30,7 +30,7 @@ SUFFIX = ".npy"
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
 WHOLE = tuple(np.dtype(f"<i{size}") for size in (1, 2, 4, 8))
 NUMBERS = np.dtype("<f8")
-BLOCK = 1 << 24
+BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from autotune.serving import HOST, SECRET, serving, switching
+from autotune.serving import HOST, SECRET, plan_of, serving, switching
+from autotune.test_attaching import line_of, plink
 from autotune.test_server import RANKS, next_plan, ranks
 from engine.between import Between
 from engine.certificates import job
@@ -16,6 +19,8 @@ from plink.autotune.daemon.attaching import attached
 from plink.autotune.daemon.server import Served
 from plink.autotune.protocol.encryption import context_of
 from plink.base.errors import PlinkError, WrongUseError
+from plink.cli import run
+from plink.files import plan as plan_file
 from plink.transport.tls import Tls
 
 
@@ -108,3 +113,23 @@ def test_files_that_cannot_be_used_are_named(tls: Tls, tmp_path: Path) -> None:
         context_of(replace(tls, certificate=str(junk)), is_daemon=True)
     with pytest.raises(WrongUseError, match=r"junk\.pem is no authority"):
         context_of(replace(tls, authority=str(junk)), is_daemon=False)
+
+
+def test_the_commands_talk_by_tls(
+    tls: Tls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan_file.write("plan.json", plan_of(RANKS))
+    folder = str(Path(tls.key).parent)
+    with plink("serve", "plan.json", "--listen", "127.0.0.1:0", "--tls", folder) as daemon:
+        told = line_of(daemon)
+        assert "PLINK_TLS=FOLDER" in told
+        address = re.findall(r"PLINK_AUTOTUNE=(\S+)", told)[0]
+        asked = ["autotune", "attach", address, "--secret-file", "plan.json.secret", "--json"]
+        assert run([*asked, "--tls", folder]) == 0
+        assert json.loads(capfd.readouterr().out)["name"] == "job"
+        monkeypatch.setenv("PLINK_TLS", folder)
+        assert run(asked) == 0
+        monkeypatch.delenv("PLINK_TLS")
+        assert run(asked) == 1
+        assert "the autotuner speaks TLS, which this end was not told to" in capfd.readouterr().err

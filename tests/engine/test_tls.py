@@ -12,6 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from engine.between import Between, MisleadingStore, between
 from engine.certificates import job
@@ -209,6 +215,15 @@ def test_strangers_are_turned_away_while_the_ranks_connect(
     assert said.startswith("rank 1 could not be connected within 2 s; a caller from 127.0.0.1 ")
 
 
+def with_pass_phrase(key: str, folder: Path) -> str:
+    locked = folder / "locked.pem"
+    pem = load_pem_private_key(Path(key).read_bytes(), None).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"word")
+    )
+    locked.write_bytes(pem)
+    return str(locked)
+
+
 def test_files_that_cannot_be_used_are_named(certificates: str, tmp_path: Path) -> None:
     own = Tls.of_folder(f"{certificates}/host")
     junk = tmp_path / "junk.pem"
@@ -218,6 +233,7 @@ def test_files_that_cannot_be_used_are_named(certificates: str, tmp_path: Path) 
         (replace(own, certificate=str(junk)), "junk.pem: holds no certificate in PEM form"),
         (replace(own, authority=str(junk)), "junk.pem: holds no certificate of an authority"),
         (replace(own, key=f"{certificates}/1/key.pem"), "key.pem: "),
+        (replace(own, key=with_pass_phrase(own.key, tmp_path)), "locked.pem: holds no private key"),
     ]:
         with pytest.raises(WrongUseError, match=re.escape(sentence)):
             Engine(0, 2, DirectoryStore(tmp_path), stars(2), replace(HASTY, tls=tls))

@@ -2,9 +2,11 @@
 
 import io
 import json
+import os
 import struct
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Callable
 from dataclasses import fields
@@ -104,6 +106,17 @@ def test_a_file_stays_readable_while_another_replaces_it(tmp_path: Path) -> None
     assert WHOLE.rtt is not None
     np.testing.assert_array_equal(before.rtt.readings_us, WHOLE.rtt.readings_us)
     assert cluster.read(path).rtt is None
+
+
+def test_a_pipe_is_read_once_and_whole(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    for content in (binary(WHOLE), document.dump(cluster.to_data(WHOLE))):
+        writer = threading.Thread(target=path.write_bytes, args=(content,))
+        writer.start()
+        found = cluster.read(str(path))
+        writer.join()
+        assert_same(found, WHOLE)
 
 
 def test_it_is_told_by_its_content(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_every_algorithm_and_objective_keeps_to_the_limit(algorithm, objective):
         {"hosts": 12, "slots": 40, "is_uneven": True},
         {"hosts": 40, "has_gaps": True},
         {"hosts": 40, "ranks": 25},
-        {"hosts": 8, "slots": 2048},
+        {"hosts": 8, "slots": 1024},
     ],
 )
 def test_slots_gaps_and_choices_keep_to_the_limit(algorithm, objective, options):
