@@ -25,7 +25,7 @@ _RELATIVE_TOLERANCE = 1e-9
 _PROOF_SHARE = 0.2
 
 # Orders of so few ranks are tried for so long in any case, which is mostly enough.
-_LEAST_TRIED_S = 0.2
+_LEAST_TRIED_S = 0.1
 
 _SEEDS = 1 << 63
 
