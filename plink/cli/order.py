@@ -187,8 +187,7 @@ def command(
     has_data_on_stdout = _check(file, output, format_name, as_json=as_json)
     _check_executor(wanted["executor"])
     mesh = _mesh(mesh_text, traffic, wanted["size_bytes"])
-    request = OrderRequest(**wanted, mesh=mesh)
-    order, unreachable = _order(file, request, format_name, start_s)
+    order, unreachable = _order(file, OrderRequest(**wanted, mesh=mesh), format_name, start_s)
     _write(order, output, format_name)
     if as_json:
         text = json_text(order_file.summary(order))
@@ -262,10 +261,7 @@ def _mesh(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None
 def _order(
     file: str, request: OrderRequest, format_name: str | None, start_s: float
 ) -> tuple[Order, Sequence[Failure]]:
-    """The order, and the hosts that it lacks.
-
-    The time limit counts from `start_s` on, by the monotonic clock, but for reading the file.
-    """
+    """The order, and the hosts that it lacks; reading the file is no part of its time limit."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import order_file  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415

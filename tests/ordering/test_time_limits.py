@@ -1,7 +1,7 @@
 """Orders keep to the time limit, whatever they are for; every algorithm there is, is tried.
 
-What counts is processor time: a search in one thread that ends by the clock takes no more of it than
-that. Other work on the machine makes it twice as long at most, by its share of caches and cores.
+What counts is processor time: a search in one thread that ends by the clock takes no more of it.
+Other work on the machine makes it twice as long at most, by its share of caches and cores.
 Numbers of hosts up to thousands, with the clock on the wall, are `scripts/bench limits`.
 """
 
