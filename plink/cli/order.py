@@ -234,10 +234,8 @@ def _check_executor(executor: str | None) -> None:
         return
     check_address(executor)
     if "time_limit_s" in given:
-        raise WrongUseError(
-            "--time-limit and --executor exclude each other: its searches are counted in steps",
-            "--restarts and --steps say how much is searched",
-        )
+        both = "--time-limit and --executor exclude each other: its searches are counted in steps"
+        raise WrongUseError(both, "--restarts and --steps say how much is searched")
 
 
 def _mesh(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None:
@@ -249,10 +247,8 @@ def _mesh(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None
             raise WrongUseError("--traffic is of a mesh", "give its dimensions: --mesh dp=4,tp=2")
         return None
     if "algorithm" in given:
-        raise WrongUseError(
-            "--algo and --mesh exclude each other",
-            "name what a dimension runs in --traffic tp=ring:2GB",
-        )
+        hint = "name what a dimension runs in --traffic tp=ring:2GB"
+        raise WrongUseError("--algo and --mesh exclude each other", hint)
     if traffic is not None and "size_bytes" in given:
         raise WrongUseError("--size and --traffic exclude each other", "leave one of them out")
     return parse_mesh(text, traffic, size_bytes)
