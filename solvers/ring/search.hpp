@@ -14,8 +14,11 @@ namespace plink::ring {
 /// worse (Martin, Otto, Felten 1991). At least 8 cities.
 class Search {
   public:
-    Search(Matrix distance, std::vector<std::vector<int>> candidates, std::vector<int> order,
-           std::uint64_t seed, double enough);
+    /// `depth`: the longest chain of exchanges. `temperature`: a ring dearer by about this share
+    /// of a hop is kept.
+    Search(Matrix distance, const std::vector<std::vector<int>>& candidates,
+           std::vector<int> order, std::uint64_t seed, double enough, int depth,
+           double temperature);
     Search(const Search&) = delete;
     Search& operator=(const Search&) = delete;
 
@@ -42,9 +45,9 @@ class Search {
     void settle();
 
     Matrix distance_;
-    std::vector<std::vector<int>> candidates_;
     Random random_;
     double enough_;
+    double temperature_;
     Tour tour_;
     double cost_;
     double least_;
