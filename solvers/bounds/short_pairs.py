@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import linkage
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching, maximum_flow
-from scipy.spatial.distance import squareform
 
 from solvers.bounds.patterns import Adjacency, Pattern, common_and_continued
+from solvers.components import component_sizes
+from solvers.limits.deadline import Deadline
+from solvers.linkages import linkage
 
 Matrix = npt.NDArray[np.float64]
+
+
+_NO_LIMIT_S = 1e8
+
+# What looking at a graph once takes at least, for each triple of hosts.
+_S_PER_CUBE = 1e-10
 
 
 class ShortPairs:
@@ -25,14 +29,15 @@ class ShortPairs:
     within a threshold at which a condition fails, nor within a lesser one.
     """
 
-    def __init__(self, distance: Matrix) -> None:
+    def __init__(self, distance: Matrix, deadline: Deadline | None = None) -> None:
         self._distance = distance
         size = len(distance)
         self._levels = np.unique(distance[np.triu_indices(size, 1)])
         self._nearest = np.sort(distance + np.diag(np.full(size, np.inf)), axis=1)[:, :-1]
-        condensed = squareform(distance, checks=False)
-        self._merges = linkage(condensed, "single")
-        self._clusters = _clusters(self._merges, linkage(condensed, "average"))
+        matrix = np.ascontiguousarray(distance, dtype=np.float64)
+        until = deadline or Deadline(_NO_LIMIT_S)
+        self._merges = linkage(matrix, "single", until)
+        self._clusters = _clusters(self._merges, linkage(matrix, "average", until))
 
     @property
     def least_distance(self) -> float:
@@ -51,7 +56,7 @@ class ShortPairs:
             self._component_threshold(pattern),
         )
 
-    def cut_threshold(self, pattern: Pattern, until: float) -> float:
+    def cut_threshold(self, pattern: Pattern, deadline: Deadline) -> float:
         """The least threshold at which every cluster has enough pairs with the other hosts.
 
         No more pairs of a host count than the pattern's greatest degree.
@@ -69,20 +74,23 @@ class ShortPairs:
                     if needed <= len(usable):
                         least = float(np.partition(usable, needed - 1)[needed - 1])
                         threshold = max(threshold, least)
-            if time.monotonic() >= until:
+            if deadline.is_over:
                 break
         return threshold
 
-    def holding_threshold(self, pattern: Pattern, least: float, until: float) -> float:
+    def holding_threshold(self, pattern: Pattern, least: float, deadline: Deadline) -> float:
         """The least threshold from `least` on at which `can_hold`; lower if time runs out."""
         low = int(np.searchsorted(self._levels, least))
         high = len(self._levels) - 1
-        while low < high and time.monotonic() < until:
+        took_s = _S_PER_CUBE * len(self._distance) ** 3
+        while low < high and took_s < deadline.left_s:
             middle = (low + high) // 2
+            before_s = deadline.left_s
             if self.can_hold(pattern, float(self._levels[middle])):
                 high = middle
             else:
                 low = middle + 1
+            took_s = before_s - deadline.left_s
         return float(self._levels[low])
 
     def can_hold(self, pattern: Pattern, threshold: float) -> bool:
@@ -160,9 +168,8 @@ def _sums(pattern: Pattern) -> int:
 
 
 def _components_fit(graph: Adjacency, pattern: Pattern) -> bool:
-    _, label = connected_components(coo_array(graph), directed=False)
     fits = _sums(pattern)
-    return all(fits >> int(size) & 1 for size in np.bincount(label))
+    return all(fits >> size & 1 for size in component_sizes(graph))
 
 
 def _with_surroundings(graph: Adjacency, pattern: Pattern) -> Adjacency:
@@ -181,6 +188,12 @@ def _has_factor(graph: Adjacency, degree: int) -> bool:
 
     Every k-regular subgraph on all hosts does so. The other way round does not follow.
     """
+    from scipy.sparse import csr_array  # noqa: PLC0415  a third of a second, which few pay for
+    from scipy.sparse.csgraph import (  # noqa: PLC0415
+        maximum_bipartite_matching,
+        maximum_flow,
+    )
+
     size = len(graph)
     if degree == 1:
         matched = maximum_bipartite_matching(csr_array(graph), perm_type="column")
