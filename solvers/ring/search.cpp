@@ -37,6 +37,13 @@ Search::Search(Matrix distance, const std::vector<std::vector<int>>& candidates,
     for (const int city : best_) local_.wake(city);
 }
 
+void Search::shake(int kicks) {
+    for (; kicks > 0; --kicks) kick();
+    local_.keep();
+    best_ = tour_.order();
+    best_cost_ = cost_ = ring_cost(distance_, best_);
+}
+
 void Search::run(long kicks, double seconds) {
     const auto end =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(

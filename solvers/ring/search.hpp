@@ -16,11 +16,13 @@ class Search {
   public:
     /// `depth`: the longest chain of exchanges. `temperature`: a ring dearer by about this share
     /// of a hop is kept.
-    Search(Matrix distance, const std::vector<std::vector<int>>& candidates,
-           std::vector<int> order, std::uint64_t seed, double enough, int depth,
-           double temperature);
+    Search(Matrix distance, const std::vector<std::vector<int>>& candidates, std::vector<int> order,
+           std::uint64_t seed, double enough, int depth, double temperature);
     Search(const Search&) = delete;
     Search& operator=(const Search&) = delete;
+
+    /// Before the first `run`: kick the first order in so many places, and begin from there.
+    void shake(int kicks);
 
     /// Improve the first order, then kick until `kicks` are done or `seconds` (at most an hour)
     /// are over. What is found depends only on how many kicks were done, not on how they were cut
