@@ -8,6 +8,7 @@
 
 #include "limits/deadline.hpp"
 #include "orders/checks.hpp"
+#include "ring/ascent.hpp"
 #include "ring/exact.hpp"
 #include "ring/matrix.hpp"
 #include "ring/nearest.hpp"

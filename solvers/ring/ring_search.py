@@ -21,7 +21,7 @@ MAX_EXACT_SIZE = 12
 
 # One slice of native work: about how long an interrupt waits.
 _SLICE_S = 0.05
-_SLICE_WEIGHTS = 20_000_000
+_SLICE_STEPS = 100_000
 
 # The bound may use this share of the time. The search needs the candidates that come from it.
 _BOUND_SHARE = 0.15
@@ -225,7 +225,7 @@ class _RingSearch:
         """Raise the lower bound; the candidates that its 1-tree suggests, else near ones."""
         ascent = _native.Ascent(self._matrix, self._best[0])
         deadline = self._deadline.part(_BOUND_SHARE)
-        iterations = max(1, _SLICE_WEIGHTS // len(self._matrix) ** 2)
+        iterations = max(1, _SLICE_STEPS // len(self._matrix))
         is_final = False
         while not is_final and not deadline.is_over:
             is_final = ascent.run(iterations, deadline.native)
