@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from probes.errors import HostError
-from probes.hosts.address import InterfaceAddress
+from probes.hosts.address import InterfaceAddress, is_address
 from probes.ssh.session import Session
 
 # A shell without a login may lack the folders where `ip` is.
@@ -109,9 +109,10 @@ def parse_hostname(text: str) -> list[InterfaceAddress]:
 
 def _parse_address(interface: str, text: str) -> InterfaceAddress | None:
     try:
-        return InterfaceAddress(interface, str(ipaddress.ip_interface(text).ip))
+        address = str(ipaddress.ip_interface(text).ip)
     except ValueError:
         return None
+    return InterfaceAddress(interface, address) if is_address(address) else None
 
 
 def most_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:

@@ -63,7 +63,7 @@ def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Targ
     """How SSH reaches each host; nothing is sent but name look-ups.
 
     Raises:
-        HostListError: a name that cannot be resolved, with its line.
+        HostListError: a name that cannot be resolved or is not one, with its line.
         OptionError: the SSH configuration cannot be used.
     """
     config = SshConfig(options)

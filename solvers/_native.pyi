@@ -196,6 +196,28 @@ class RoundsAnnealing:
     @property
     def current_cost(self) -> float: ...
 
+class LocalRoundsAnnealing:
+    def __init__(
+        self,
+        distance: _Matrix,
+        rounds: Sequence[_Orders],
+        weights: Sequence[float],
+        levels: Sequence[Sequence[Sequence[int]]],
+        order: Sequence[int],
+        seed: int,
+        deadline: Deadline | None = None,
+    ) -> None: ...
+    def restart(self, order: Sequence[int]) -> None: ...
+    def run(self, moves: int, temperature: float, deadline: Deadline | None = None) -> int: ...
+    @property
+    def best(self) -> list[int]: ...
+    @property
+    def best_cost(self) -> float: ...
+    @property
+    def current(self) -> list[int]: ...
+    @property
+    def current_cost(self) -> float: ...
+
 class TreesAnnealing:
     def __init__(
         self,

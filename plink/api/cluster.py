@@ -22,6 +22,7 @@ from plink.files.fields import WORD, is_word
 from plink.files.groups import Group
 from plink.files.measurement import Matrix
 from plink.files.rtt import MAX_RTT_US, RttMeasurement
+from probes.hosts.names import HINT_NAME, fault_of_name
 
 _READING = 10.0
 _MAX_SLOTS = 1 << 16
@@ -121,7 +122,7 @@ class Cluster(cluster_file.Cluster):
             chosen("unit", unit, matrix_csv.UNITS)
         name = os.fspath(path)
         found = import_measurement(
-            document.read_bytes(name),
+            document.read_content(name),
             document.label(name),
             unit=unit,
             percentile=percentile,
@@ -152,11 +153,13 @@ class Cluster(cluster_file.Cluster):
         """The same with the hash of its file, which orders and plans record, saved or yet to be."""
         if self.file_hash is not None:
             return self
-        content = document.dump(cluster_file.to_json(self))
-        return replace(self, file_hash=document.digest(content))
+        return replace(self, file_hash=cluster_file.content_hash(self))
 
     def save(self, path: PathName) -> None:
-        """Write a cluster file, whole or not at all; packed where the name ends in `.gz`.
+        """Write a cluster file, whole or not at all.
+
+        A name that ends in `.gz` packs it; one that ends in `.npz` makes it the binary form, which
+        large clusters need.
 
         Raises:
             PlinkError: it cannot be written.
@@ -214,8 +217,9 @@ def _check_names(names: Sequence[str]) -> None:
     if isinstance(names, str) or not names:
         raise WrongUseError("names is not a list of host names")
     for name in names:
-        if not isinstance(name, str) or not is_word(name):
-            raise WrongUseError(f"{document.brief(name)} is not a host name (expected {WORD})")
+        fault = fault_of_name(name) if isinstance(name, str) else "is not a host name"
+        if fault is not None:
+            raise WrongUseError(f"{document.brief(name)} {fault}", HINT_NAME)
     if len(set(names)) < len(names):
         twice = next(name for index, name in enumerate(names) if name in names[:index])
         raise WrongUseError(f"host {twice!r} is listed twice")

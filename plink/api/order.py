@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args, overload
 
 from plink.api.arguments import MAX_SEED, chosen, nearest, number, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
@@ -17,6 +18,7 @@ from plink.base.text import counted, named, rtt_text, share_text
 from plink.deploy import launchers as writers
 from plink.files import document, order_file
 from plink.files import order as order_of_files
+from plink.files.mesh import parse_mesh
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import notes_on
 from plink.optimize.orders.request import OrderRequest
@@ -117,6 +119,8 @@ def order(
     cluster: Cluster,
     *,
     algorithm: str = "ring",
+    mesh: str | Mapping[str, int] | None = None,
+    traffic: str | Mapping[str, str | int] | None = None,
     objective: Objective | None = None,
     size: str | int = "100MB",
     ranks: int | None = None,
@@ -128,6 +132,9 @@ def order(
     engine: Engine = "cp-sat",
     threads: int = 1,
     seed: int = 0,
+    executor: str | None = None,
+    restarts: int = 8,
+    steps: int = 1_000_000,
     progress: OnProgress | None = None,
 ) -> Order:
     """Find the rank order that makes a collective's algorithm cheap, and prove how good it is.
@@ -138,6 +145,11 @@ def order(
     Args:
         cluster: hosts and what was measured between them.
         algorithm: the collective's algorithm, as its library runs it (`plink.algorithms`).
+        mesh: dimensions of ranks whose groups each run a collective, in place of the algorithm, as
+            PyTorch's DeviceMesh has them, the last one's ranks being neighbours: `dp=4,tp=2`, or
+            sizes by name.
+        traffic: of its dimensions in an iteration: `tp=2GB,dp=halving-doubling:500MB`, or by name
+            the same or bytes; those left out carry nothing. None for `size` in each.
         objective: `latency` sums round-trip times, `contention` predicts the time of flows that
             share links, `bandwidth` widens the bottleneck. None for contention where uplinks are
             known, bandwidth where no round-trip time is, else latency.
@@ -154,6 +166,11 @@ def order(
         engine: which one: `cp-sat` or `z3`.
         threads: searches at the same time.
         seed: decides every choice by chance.
+        executor: what runs `restarts` searches of `steps` moves each, which give the same order
+            anywhere: `local` (in `threads`), `dask://HOST:PORT` or `ray://HOST:PORT`. None for
+            searches that end with the time limit.
+        restarts: how many searches, each from a seed of its own.
+        steps: moves that each tries; a ring's search ends by itself.
         progress: called some twenty times a second.
 
     Raises:
@@ -167,16 +184,28 @@ def order(
     whole("slots", slots, 1, MAX_SLOTS)
     whole("threads", threads, 1, _MAX_THREADS)
     whole("seed", seed, 0, MAX_SEED)
+    whole("restarts", restarts, 1, 1 << 20)
+    whole("steps", steps, 1, 1 << 40)
     number("prove_s", prove_s, 0.0, _MAX_SECONDS)
     number("percentile", percentile, 0.0, 100.0)
     chosen("engine", engine, get_args(Engine))
     if objective is not None:
         chosen("objective", objective, get_args(Objective))
+    if mesh is None and traffic is not None:
+        raise WrongUseError("traffic is of a mesh", "give its dimensions: mesh='dp=4,tp=2'")
+    if mesh is not None and algorithm != "ring":
+        raise WrongUseError(
+            f"algorithm={algorithm!r} and a mesh exclude each other",
+            "name what a dimension runs: traffic='tp=ring:2GB'",
+        )
     request = OrderRequest(
         algorithm=algorithm,
         objective=objective,
         size_bytes=size_bytes(size),
         seed=seed,
+        executor=executor,
+        restarts=restarts,
+        steps=steps,
         time_limit_s=time_limit_s,
         prove_s=prove_s,
         engine=engine,
@@ -185,6 +214,9 @@ def order(
         slots=slots,
         is_interleaved=interleave,
         percentile=percentile,
+        mesh=None
+        if mesh is None
+        else parse_mesh(_pairs_text(mesh), _pairs_text(traffic), size_bytes(size)),
     )
     found = find_order(known.hashed, request, search(progress, time_limit_s), deadline=deadline)
     result = upgraded(Order, found, cluster=known)
@@ -198,6 +230,17 @@ def order(
             "is arbitrary"
         )
     return result
+
+
+@overload
+def _pairs_text(pairs: str | Mapping[str, str | int] | Mapping[str, int]) -> str: ...
+@overload
+def _pairs_text(pairs: str | Mapping[str, str | int] | None) -> str | None: ...
+def _pairs_text(pairs: str | Mapping[str, Any] | None) -> str | None:
+    """As the command line has it."""
+    if pairs is None or isinstance(pairs, str):
+        return pairs
+    return ",".join(f"{name}={value}" for name, value in pairs.items())
 
 
 def algorithms() -> dict[str, str]:

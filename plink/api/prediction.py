@@ -14,6 +14,7 @@ from plink.api.warning import warn
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
 from plink.base.text import counted
+from plink.files.cluster import is_made_from
 from plink.files.order import Order as FileOrder
 from plink.optimize.prediction import Forecast, Row, forecast
 
@@ -101,7 +102,8 @@ def predict(
         source="order" if isinstance(order, FileOrder) else "cluster",
         on_progress=stages(progress),
     )
-    if isinstance(order, FileOrder) and order.made_from not in (None, known.hashed.file_hash):
+    made_from = order.made_from if isinstance(order, FileOrder) else None
+    if made_from is not None and not is_made_from(made_from, known):
         warn("the order was not made of this cluster as it is now")
     return Prediction(found)
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from plink.base.lifetime import INTERRUPTS
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def ignored_interrupts() -> Iterator[list[int]]:
     # A handler of our own, and not SIG_IGN, which programs started meanwhile would inherit.
     before = {
         number: signal.signal(number, lambda number, _frame: came.append(number))
-        for number in _INTERRUPTS
+        for number in INTERRUPTS
         if callable(signal.getsignal(number))
     }
     try:

@@ -1,14 +1,22 @@
-"""Standard output, which can be full, closed, or of an encoding without `µ` and bars."""
+"""Standard streams, which can be full, closed, or of an encoding without `µ` and bars.
+
+What cannot be written to standard output is an error, for that is a result. Standard error is
+talk: what it does not take is lost, and no result with it.
+"""
 
 from __future__ import annotations
 
 import codecs
 import errno
+import os
 import sys
-from io import TextIOWrapper
-from typing import TextIO
+from io import BufferedIOBase, TextIOWrapper
+from typing import TYPE_CHECKING, TextIO
 
 from plink.base.errors import PlinkError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 # What writing to standard output can fail with. A reader that has left is another matter.
 OUTPUT_ERRORS = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC})
@@ -19,7 +27,7 @@ _ERRORS = "plink.nearest"
 _NEAREST = str.maketrans("µ–→·×…█▓▒░▁▂▃▄▅▆▇", "u->:x~#+-..,-=+*%")
 
 
-def write_output(content: bytes) -> None:
+def write_output(content: bytes | memoryview) -> None:
     """Write to standard output, all of it.
 
     Raises:
@@ -45,6 +53,65 @@ def check_output() -> None:
 def output_error(error: OSError) -> PlinkError:
     """The error that says why standard output took no more."""
     return PlinkError(f"standard output: cannot be written: {error.strerror or error}")
+
+
+def fill_closed_descriptors() -> None:
+    """Open the null device in place of standard streams that the caller has closed.
+
+    The next file to be opened would get the number of one of them, and with it what native code
+    and other programs print there.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+
+
+def forgiving(stream: TextIO | None) -> TextIO:
+    """A stream to where `stream` goes, or to nowhere for None, that never fails.
+
+    Any text is taken (`tolerate`), and what cannot be written is lost.
+    """
+    if stream is None:
+        found: TextIO = TextIOWrapper(_Forgiving(None), write_through=True)
+    elif isinstance(stream, TextIOWrapper):
+        stream.flush()
+        found = TextIOWrapper(
+            _Forgiving(stream.fileno()), encoding=stream.encoding, write_through=True
+        )
+    else:
+        return stream
+    tolerate(found)
+    return found
+
+
+class _Forgiving(BufferedIOBase):
+    """The bytes of a stream that never fails; None for a descriptor is nowhere."""
+
+    name = "<stderr>"
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = descriptor
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        if self._descriptor is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        return self._descriptor is not None and os.isatty(self._descriptor)
+
+    def write(self, content: Buffer) -> int:
+        rest = memoryview(content).cast("B")
+        size_bytes = len(rest)
+        while self._descriptor is not None and rest:
+            try:
+                rest = rest[os.write(self._descriptor, rest) :]
+            except OSError:
+                break
+        return size_bytes
 
 
 def tolerate(stream: TextIO) -> None:

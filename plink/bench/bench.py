@@ -144,7 +144,7 @@ def _clients(
         first = cases[0]
         idle_limit_s = _idle_limit_s(name, cases_of)
         if first.client == ENGINE:
-            clients[name] = EngineClient(seated, request.python, idle_limit_s)
+            clients[name] = EngineClient(seated, request.python, idle_limit_s, tls=request.tls)
         elif first.client == "gloo":
             clients[name] = GlooClient(seated, request.python, idle_limit_s)
         else:

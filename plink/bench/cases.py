@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from plink.base.errors import WrongUseError
 from plink.base.progress import Progress
@@ -15,7 +14,7 @@ from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
 from plink.bench.plans import plan_from_file, plans_of_kinds
 from plink.bench.request import ENGINE, Case, full_name
 from plink.bench.spread import spread_orders
-from plink.files import order_file
+from plink.files import document, order_file
 from plink.files.cluster import Cluster
 from plink.model.network import KnownNetwork, network_of
 from plink.optimize.orders.ordering import find_order
@@ -283,8 +282,6 @@ def _hosts_in_order_file(path: str, names: Sequence[str], layout: RankLayout) ->
 
 def _hosts_in_list(path: str) -> list[str]:
     try:
-        return names_in(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise WrongUseError(f"{path}: cannot be read: {error.strerror or error}") from None
+        return names_in(document.read_bytes(path, document.MOST_LIST_BYTES).decode())
     except UnicodeDecodeError:
         raise WrongUseError(f"{path}: is not text") from None

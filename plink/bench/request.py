@@ -75,6 +75,7 @@ class BenchRequest:
         seed: decides the sequence of launches.
         ssh: how hosts are reached.
         python: the interpreter on the hosts, or None.
+        tls: the folder of certificates on the hosts, by which the engine encrypts; None for none.
         tools: what the MPI clients use.
     """
 
@@ -90,6 +91,7 @@ class BenchRequest:
     slots: int = 1
     ssh: SshOptions = field(default_factory=SshOptions)
     python: str | None = None
+    tls: str | None = None
     tools: MpiTools = field(default_factory=MpiTools)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-import signal
 import sys
 from typing import Any
 
@@ -13,8 +12,21 @@ import click
 
 from plink import __version__
 from plink.api.errors import translated
-from plink.base.errors import EXIT_FAILED, NotMeasuredError, PlinkError, WrongUseError
-from plink.base.output import OUTPUT_ERRORS, output_error, tolerate
+from plink.base.errors import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    NotMeasuredError,
+    PlinkError,
+    WrongUseError,
+)
+from plink.base.lifetime import end_when_interrupted, end_with, raise_when_interrupted
+from plink.base.output import (
+    OUTPUT_ERRORS,
+    fill_closed_descriptors,
+    forgiving,
+    output_error,
+    tolerate,
+)
 from plink.cli.flags import resuming, spelled
 from plink.cli.stderr import print_error
 from probes.errors import ProbesError
@@ -36,8 +48,6 @@ COMMANDS = {
     "import": ("plink.cli.import_", "Make a cluster file from what others measured."),
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),
 }
-
-EXIT_INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
@@ -63,7 +73,9 @@ class LazyGroup(click.Group):
             nearest = difflib.get_close_matches(name, COMMANDS, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else f"{ctx.command_path} --help"
             raise WrongUseError(f"there is no command {name!r}", hint)
-        return super().resolve_command(ctx, args)
+        found = super().resolve_command(ctx, args)
+        raise_when_interrupted()
+        return found
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; its errors name options as the command line spells them."""
@@ -97,15 +109,24 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: every expected error becomes one sentence and a hint.
 
     Being told to end, or a terminal that closes, is the same as Ctrl-C: results so far are kept,
-    and hosts are left as they were.
+    and hosts are left as they were. Talk on standard error never fails a result.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # `nohup` ignores the one, and stays in force.
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
-    for stream in (sys.stdout, sys.stderr):
-        tolerate(stream)
-    sys.exit(run(arguments))
+    fill_closed_descriptors()
+    end_when_interrupted()
+    sys.stderr = forgiving(sys.stderr)
+    if sys.stdout is not None:
+        tolerate(sys.stdout)
+    try:
+        code = run(arguments)
+    except KeyboardInterrupt:  # another one, while the first one ended the command
+        code = EXIT_INTERRUPTED
+    end_with(code)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        _drop_output()
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -122,8 +143,8 @@ def run(arguments: list[str] | None = None) -> int:
         else:
             print_error(_usage(error))
         return error.exit_code
-    except (PlinkError, ProbesError) as error:
-        as_plinks = error if isinstance(error, PlinkError) else translated(error)
+    except (PlinkError, ProbesError, MemoryError) as error:
+        as_plinks = _as_plinks(error)
         print_error(as_plinks)
         return as_plinks.exit_code
     except OSError as error:
@@ -138,6 +159,12 @@ def run(arguments: list[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
     return result if isinstance(result, int) else 0
+
+
+def _as_plinks(error: PlinkError | ProbesError | MemoryError) -> PlinkError:
+    if isinstance(error, MemoryError):
+        return PlinkError("there is not enough memory for that")
+    return error if isinstance(error, PlinkError) else translated(error)
 
 
 def _usage(error: click.ClickException) -> PlinkError:

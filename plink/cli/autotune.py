@@ -89,6 +89,11 @@ def command() -> None:
     metavar="FILE",
     help="The job's secret; created if the file does not exist (default: PLAN.secret).",
 )
+@click.option(
+    "--tls",
+    metavar="FOLDER",
+    help="Talk by TLS alone, with the certificate in this folder (plink plan --certificates).",
+)
 @click.option("--log", metavar="FILE", help="Record what is measured and decided; resume from it.")
 @click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.")
 @click.option("--watch", "is_watching", is_flag=True, help="Show the jobs on the terminal.")
@@ -131,6 +136,11 @@ def serve(**options: Any) -> int:
     "--secret-file",
     metavar="FILE",
     help="The job's secret, as the daemon has it (default: PLINK_AUTOTUNE_SECRET_FILE).",
+)
+@click.option(
+    "--tls",
+    metavar="FOLDER",
+    help="The daemon speaks TLS: this end's certificate (default: PLINK_TLS).",
 )
 @click.option("--job", metavar="NAME", help="Which job, if the daemon has several.")
 @click.option("--json", "as_json", is_flag=True, help="Print the job as JSON, once.")

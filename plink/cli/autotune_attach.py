@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Mapping
@@ -15,13 +14,21 @@ from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name, read_sec
 from plink.autotune.protocol.status import to_json
 from plink.autotune.ranks.settings import JOB_VARIABLE
 from plink.base.errors import WrongUseError
+from plink.base.text import json_text
 from plink.files import document
+from plink.transport.tls import Tls, tls_of
 
 _REFRESH_S = 0.5
 
 
 def run(
-    address: str, secret_file: str | None, job: str | None, *, as_json: bool, is_watching: bool
+    address: str,
+    secret_file: str | None,
+    tls: str | None,
+    job: str | None,
+    *,
+    as_json: bool,
+    is_watching: bool,
 ) -> int:
     """Show the job until interrupted; as JSON once, or a line for every change if `is_watching`.
 
@@ -38,8 +45,9 @@ def run(
         raise WrongUseError(
             "attaching needs the job's secret", "--secret-file PLAN.secret, as the daemon has it"
         )
+    files = tls_of(os.environ) if tls is None else Tls.of_folder(tls)
     try:
-        with attached(host, port, secret, name) as viewer:
+        with attached(host, port, secret, name, files.for_host() if files else None) as viewer:
             if not as_json:
                 _show(viewer)
             elif is_watching:
@@ -72,7 +80,7 @@ def _print_changes(viewer: Viewer) -> NoReturn:
 
 def _print(status: Mapping[str, Any]) -> None:
     """A line of JSON."""
-    line = json.dumps(status, ensure_ascii=False)
+    line = json_text(status)
     document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
 
 

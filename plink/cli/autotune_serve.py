@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import signal
 import socket
+import ssl
+import stat
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 
@@ -31,6 +35,7 @@ from plink.autotune.protocol.addresses import (
     is_wildcard,
     parse_address,
 )
+from plink.autotune.protocol.encryption import context_of
 from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name, make_secret, read_secret
 from plink.autotune.protocol.status import JobStatus
 from plink.autotune.reprobing.prober import Prober
@@ -46,10 +51,13 @@ from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
 from plink.measure.probing.request import resumed
 from plink.measure.probing.tools import TOOLS
+from plink.transport.tls import FOLDER_VARIABLE, Tls
 from probes.hosts.source import parse_hosts
 from probes.ssh.options import SshOptions
 
 _REFRESH_S = 0.5
+
+Begin: TypeAlias = Callable[[], Awaitable[asyncio.Server]]
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,7 @@ class ServeOptions:
     plans: Sequence[str]
     listen: str
     secret_file: str | None = None
+    tls: str | None = None
     log: str | None = None
     metrics: str | None = None
     is_watching: bool = False
@@ -94,40 +103,58 @@ def run(options: ServeOptions) -> int:
         options.ssh,
         [served.job.plan for served in jobs.values()],
     )
-    server = Server(jobs, note)
+    for served in jobs.values():
+        served.job.tell = note
+    server = Server(jobs, note, _tls_context(options.tls))
     reprobing = [
         Reprobing(served.job, server.send, prober, tell=lambda text: note(printable(text)))
         for served in jobs.values()
     ]
-    if options.metrics is not None:
-        _serve_metrics(options.metrics, [served.job.status for served in jobs.values()], server)
+    statuses = [served.job.status for served in jobs.values()]
+    begin_metrics = None if options.metrics is None else _metrics(options.metrics, statuses, server)
+
+    async def begin() -> asyncio.Server:
+        if begin_metrics is not None:
+            await begin_metrics()
+        return await server.listen(host, port)
 
     def print_environments(bound: str, port: int) -> None:
         for name, path in paths.items():
             told = _address_to_tell(plans[name], name, bound) if is_wildcard(bound) else host
-            _print_environment(name, format_address(told, port), secrets[name], path)
+            _print_environment(
+                name, format_address(told, port), secrets[name], path, by_tls=bool(options.tls)
+            )
         sys.stdout.flush()
 
-    statuses = [served.job.status for served in jobs.values()]
     try:
         watched = statuses if options.is_watching else None
-        asyncio.run(_serve(server, (host, port), print_environments, watched, reprobing))
+        asyncio.run(_serve(server, begin, print_environments, watched, reprobing))
     except KeyboardInterrupt:
         note("training goes on with the plans that are in force")
     return 0
 
 
-def _print_environment(job: str, address: str, secret_file: str, plan: str) -> None:
+def _tls_context(folder: str | None) -> ssl.SSLContext | None:
+    if folder is None:
+        return None
+    return context_of(Tls.of_folder(folder).for_host(), is_daemon=True)
+
+
+def _print_environment(
+    job: str, address: str, secret_file: str, plan: str, *, by_tls: bool
+) -> None:
     words = [f"PLINK_AUTOTUNE={address}", f"PLINK_AUTOTUNE_SECRET_FILE={secret_file}"]
     if job != DEFAULT_JOB:
         words.append(f"PLINK_AUTOTUNE_JOB={job}")
+    if by_tls:
+        words.append(f"{FOLDER_VARIABLE}=FOLDER")
     words.append(f"PLINK_PLAN={plan}")
     click.echo(f"{shlex.join(words)} torchrun ... train.py")
 
 
 async def _serve(
     server: Server,
-    address: tuple[str, int],
+    begin: Begin,
     when_listening: Callable[[str, int], None],
     watched: Sequence[JobStatus] | None,
     reprobing: Sequence[Reprobing],
@@ -137,7 +164,7 @@ async def _serve(
             each.ask_by_hand()
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, probe_all)
-    listening = await server.listen(*address)
+    listening = await begin()
     when_listening(*listening.sockets[0].getsockname()[:2])
     try:
         if watched is None:
@@ -223,27 +250,28 @@ def _tuner(plan: Plan, source: str) -> Tuner:
 
 
 def _secret(path: str) -> bytes:
-    if Path(path).exists():
+    if os.path.exists(path):  # noqa: PTH110  Path's own fails on names that are too long
+        if Path(path).stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+            note(f"{path}: others may read this secret; chmod go-r keeps it to yourself")
         return read_secret(path)
     return make_secret(path)
 
 
-def _serve_metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> None:
+def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
+    """Begins to serve metrics there."""
     try:
-        from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
+        from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
         from plink.autotune.daemon.metrics import JobCollector  # noqa: PLC0415
+        from plink.autotune.daemon.scraping import Scraping  # noqa: PLC0415
     except ImportError:
         raise PlinkError(
             "--metrics needs prometheus_client", "pip install 'plink-collectives[metrics]'"
         ) from None
-    host, port = parse_address(address, "--metrics")
     registry = CollectorRegistry()
-    registry.register(JobCollector(jobs, lambda: server.dropped))
-    try:
-        start_http_server(port, host, registry)
-    except OSError as error:
-        raise PlinkError(f"cannot serve metrics on {address}: {error.strerror}") from None
+    registry.register(JobCollector(jobs, server))
+    host, port = parse_address(address, "--metrics")
+    return lambda: Scraping(registry).listen(host, port)
 
 
 def prober_of(
@@ -274,7 +302,7 @@ def prober_of(
         return None
     output = output or cluster
     if output is not None:
-        document.check_writable(output)
+        document.check_writable(output, has_matrices=True)
     if cluster is not None:
         known, source = _read(cluster), document.label(cluster)
     else:
@@ -295,7 +323,8 @@ def _read(path: str) -> Cluster:
 
 
 def _listed(path: str) -> Cluster:
-    listed = parse_hosts(document.read_bytes(path), document.label(path))
+    content = document.read_bytes(path, document.MOST_LIST_BYTES)
+    listed = parse_hosts(content, document.label(path))
     return Cluster(
         [Host(host.name, host.name, None, host.user, host.port, host.slots) for host in listed]
     )

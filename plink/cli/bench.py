@@ -105,6 +105,11 @@ from plink.cli.ssh_options import with_ssh_options
     help="Seconds that one allreduce may take.",
 )
 @click.option("--python", metavar="PATH", help="Engine, Gloo: the interpreter on the hosts.")
+@click.option(
+    "--tls",
+    metavar="FOLDER",
+    help="Engine: encrypt, with the certificates in this folder on the hosts.",
+)
 @click.option("--mpicc", metavar="PATH", help="MPI: the compiler wrapper on this machine.")
 @click.option("--mpirun", metavar="PATH", help="MPI: the launcher on this machine.")
 @click.option("--remote-cache", metavar="DIR", help="MPI: folder on the hosts for the program.")

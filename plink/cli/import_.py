@@ -27,7 +27,13 @@ _UNITS = ["ns", "us", "µs", "ms", "s"]
     metavar="SIZE",
     help="Size of the messages whose bandwidth counts, as 32MiB (default: the fastest of any).",
 )
-@click.option("-o", "--output", default="-", metavar="FILE", help="Cluster file (default: stdout).")
+@click.option(
+    "-o",
+    "--output",
+    default="-",
+    metavar="FILE",
+    help="Cluster file (default: stdout); .npz for thousands of hosts.",
+)
 def command(
     measured: str, unit: str | None, percentile: float, size: str | None, output: str
 ) -> int:
@@ -37,15 +43,16 @@ def command(
     first column name the hosts, row is source, and an empty cell was not measured. Or it is the
     output of mpiGraph, or logs of OSU's benchmarks (each run after a line `# pair: A B`) or of
     nccl-tests, of pairs of hosts, or CSV with a row for every pair (source, destination, bytes,
-    gbit_s). A host's name becomes its address.
+    gbit_s). A host's name becomes its address. A cluster file is written in the form that the
+    name after -o asks for: JSON, packed (.gz), or NumPy's (.npz).
     """
     from plink.base.errors import EXIT_PARTIAL  # noqa: PLC0415  numpy would slow `--help`
     from plink.files import cluster, document  # noqa: PLC0415
     from plink.measure.importing.source import import_measurement  # noqa: PLC0415
 
-    document.check_writable(output)
+    document.check_writable(output, has_matrices=True)
     document.refuse_same_file(measured, output)
-    content = document.read_bytes(measured)
+    content = document.read_content(measured)
     source = document.label(measured)
     size_bytes = None if size is None else size_option(size)
     found = import_measurement(content, source, unit=unit, percentile=percentile, size=size_bytes)

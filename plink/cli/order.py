@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
-from plink.base.text import counted, printable, rtt_text, share_text
+from plink.base.text import counted, json_text, printable, rtt_text, share_text
 from plink.cli.format_option import CommandWithFormats, with_format_option
 from plink.cli.options import FiniteRange, SizeType, given_options, with_seed_option
 from plink.cli.stderr import console, note, warn
@@ -20,6 +19,7 @@ from plink.files import document
 
 if TYPE_CHECKING:
     from plink.files.measurement import Failure
+    from plink.files.mesh import Mesh
     from plink.files.order import Order
     from plink.optimize.orders.request import OrderRequest
     from solvers.orders.solution import Progress
@@ -55,6 +55,21 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     expose_value=False,
     callback=_list_algorithms,
     help="Print every algorithm's name and what it is.",
+)
+@click.option(
+    "--mesh",
+    "mesh_text",
+    metavar="SIZES",
+    help="Place ranks for several dimensions at once, whose groups each run a collective, in place "
+    "of --algo: as PyTorch's DeviceMesh, the last dimension's ranks are neighbours. Example: "
+    "--mesh dp=4,pp=2,tp=2 --traffic tp=20GB,dp=halving-doubling:2GB,pp=100MB",
+)
+@click.option(
+    "--traffic",
+    metavar="BYTES",
+    help="What each dimension of the mesh carries in an iteration, in bytes (or as weights), and "
+    "what runs it: pp is a chain, ep all-to-all and others a ring, unless it says ALGO:BYTES. "
+    "Dimensions that it leaves out carry nothing (default: --size in each).",
 )
 @click.option(
     "--objective",
@@ -125,9 +140,36 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     show_default=True,
     help="Searches at the same time.",
 )
+@click.option(
+    "--executor",
+    metavar="WHERE",
+    help="Search by --restarts of --steps each, not by time, and where: local (--threads), "
+    "dask://HOST:PORT or ray://HOST:PORT. The same seed gives the same order anywhere.",
+)
+@click.option(
+    "--restarts",
+    type=click.IntRange(1, 1 << 20),
+    default=8,
+    show_default=True,
+    help="With --executor: searches, each from a seed of its own.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(1, 1 << 40),
+    default=1_000_000,
+    show_default=True,
+    help="With --executor: moves that each search tries (a ring's ends by itself).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print order and costs as JSON.")
 def command(
-    file: str, output: str | None, format_name: str | None, as_json: bool, **wanted: Any
+    *,
+    file: str,
+    output: str | None,
+    format_name: str | None,
+    as_json: bool,
+    mesh_text: str | None,
+    traffic: str | None,
+    **wanted: Any,
 ) -> int:
     """Find a better rank order and write the launcher's file.
 
@@ -143,10 +185,12 @@ def command(
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     has_data_on_stdout = _check(file, output, format_name, as_json=as_json)
-    order, unreachable = _order(file, OrderRequest(**wanted), format_name, start_s)
+    _check_executor(wanted["executor"])
+    mesh = _mesh(mesh_text, traffic, wanted["size_bytes"])
+    order, unreachable = _order(file, OrderRequest(**wanted, mesh=mesh), format_name, start_s)
     _write(order, output, format_name)
     if as_json:
-        text = json.dumps(order_file.summary(order), ensure_ascii=False)
+        text = json_text(order_file.summary(order))
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         print_order(console() if has_data_on_stdout else paper(None).console, order)
@@ -178,13 +222,42 @@ def _check(file: str, output: str | None, format_name: str | None, *, as_json: b
     return has_data_on_stdout
 
 
+def _check_executor(executor: str | None) -> None:
+    """Refuse options of another kind of search."""
+    from plink.optimize.executors.executor import check_address  # noqa: PLC0415
+
+    given = given_options(click.get_current_context())
+    if executor is None:
+        alone = [given[name] for name in ("restarts", "steps") if name in given]
+        if alone:
+            raise WrongUseError(f"{alone[0]} has no use without --executor", "--executor local")
+        return
+    check_address(executor)
+    if "time_limit_s" in given:
+        both = "--time-limit and --executor exclude each other: its searches are counted in steps"
+        raise WrongUseError(both, "--restarts and --steps say how much is searched")
+
+
+def _mesh(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None:
+    from plink.files.mesh import parse_mesh  # noqa: PLC0415
+
+    given = given_options(click.get_current_context())
+    if text is None:
+        if traffic is not None:
+            raise WrongUseError("--traffic is of a mesh", "give its dimensions: --mesh dp=4,tp=2")
+        return None
+    if "algorithm" in given:
+        hint = "name what a dimension runs in --traffic tp=ring:2GB"
+        raise WrongUseError("--algo and --mesh exclude each other", hint)
+    if traffic is not None and "size_bytes" in given:
+        raise WrongUseError("--size and --traffic exclude each other", "leave one of them out")
+    return parse_mesh(text, traffic, size_bytes)
+
+
 def _order(
     file: str, request: OrderRequest, format_name: str | None, start_s: float
 ) -> tuple[Order, Sequence[Failure]]:
-    """The order, and the hosts that it lacks.
-
-    The time limit counts from `start_s` on, by the monotonic clock, but for reading the file.
-    """
+    """The order, and the hosts that it lacks; reading the file is no part of its time limit."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import order_file  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415
@@ -197,7 +270,7 @@ def _order(
         return _made_before(order, request, found.source), ()
     cluster = cluster_file.from_document(found)
     deadline = Deadline(request.time_limit_s - spent_s)
-    if format_name is not None and request.ranks is None:
+    if format_name is not None and request.ranks is None and request.mesh is None:
         from plink.deploy import launchers  # noqa: PLC0415
         from plink.optimize.orders.slots import with_slots  # noqa: PLC0415
 
@@ -222,6 +295,7 @@ def _made_before(order: Order, request: OrderRequest, source: str) -> Order:
         )
     of_the_search = {item.name for item in fields(request)} - {"slots"}
     given = given_options(click.get_current_context())
+    of_the_search |= {"mesh_text", "traffic"}
     unused = [option for name, option in given.items() if name in of_the_search]
     if unused:
         verb = "has" if len(unused) == 1 else "have"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
-from plink.cli.options import SizeType, with_seed_option
+from plink.base.text import json_text
+from plink.cli.options import SectionedCommand, SizeType, options_of, with_seed_option
 from plink.cli.stderr import console, note, warn
 from plink.files import document
 
+_tls = options_of("For TLS")
 
-@click.command(epilog="Example: plink plan cluster.json --size 20MB -o plan.json")
+
+@click.command(
+    cls=SectionedCommand, epilog="Example: plink plan cluster.json --size 20MB -o plan.json"
+)
 @click.argument("file", metavar="CLUSTER")
 @click.option(
     "--kind",
@@ -39,19 +43,46 @@ from plink.files import document
 )
 @with_seed_option()
 @click.option("--json", "as_json", is_flag=True, help="Print all kinds' predictions as JSON.")
-def command(file: str, output: str | None, as_json: bool, **wanted: Any) -> int:
+@_tls(
+    "--certificates",
+    metavar="DIR",
+    help="Make certificates by which the job's connections are encrypted, a folder for each host "
+    "and one for the autotune daemon.",
+)
+@_tls(
+    "--certificate-for",
+    type=click.Choice(["host", "rank"]),
+    default="host",
+    show_default=True,
+    help="Whom a certificate is for. rank: a folder for each rank, which can be no other then.",
+)
+@_tls(
+    "--valid-days",
+    type=click.IntRange(1, 3650),
+    default=7,
+    show_default=True,
+    help="For how long certificates are valid.",
+)
+def command(
+    file: str,
+    output: str | None,
+    as_json: bool,
+    **wanted: Any,
+) -> int:
     """Plan an aggregation that follows the network, and write the plan for plink's engine.
 
     Reads a cluster file; `-` is standard input or output. Groups of near hosts are the file's
     (plink group), or found then and there.
     """
     # numpy and rich would slow `--help`.
+    from plink.cli.plan_certificates import asked_certificates  # noqa: PLC0415
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import plan as plan_file  # noqa: PLC0415
     from plink.optimize.plans.planning import PlanRequest, find_plan  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
     from plink.show.terminal.plan import planned_to_json, print_plan  # noqa: PLC0415
 
+    certificates = asked_certificates(click.get_current_context(), wanted)
     has_data_on_stdout = output == document.STANDARD_STREAM
     if has_data_on_stdout and as_json:
         raise WrongUseError(
@@ -68,10 +99,12 @@ def command(file: str, output: str | None, as_json: bool, **wanted: Any) -> int:
     if output is not None:
         plan_file.write(output, found.plan)
     if as_json:
-        text = json.dumps(planned_to_json(found), ensure_ascii=False)
+        text = json_text(planned_to_json(found))
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         print_plan(stderr if has_data_on_stdout else paper(None).console, cluster.source, found)
+    if certificates is not None:
+        note(certificates.write(found.plan))
     for assumption in found.plan.assumptions:
         note(assumption)
     for failure in cluster.unreachable:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from plink.base.errors import WrongUseError
+from plink.base.text import json_text
 from plink.cli.options import SizeType, with_seed_option
 from plink.cli.stderr import console, note
 from plink.files import document
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     "--size",
     "size_bytes",
     type=SizeType(),
-    required=True,
-    help="Bytes of the buffer on each rank: 20M or 20MB (10^6), 4KiB (2^10), 1024.",
+    help="Bytes of the buffer on each rank: 20M or 20MB (10^6), 4KiB (2^10), 1024 (of a mesh's "
+    "order, that of other algorithms).",
 )
 @click.option(
     "--cluster",
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 def command(
     *,
     file: str,
-    size_bytes: int,
+    size_bytes: int | None,
     cluster_name: str | None,
     algorithms: Sequence[str],
     objective: str | None,
@@ -65,12 +65,13 @@ def command(
     which stands for its given order. `-` is standard input.
     """
     # numpy and rich would slow `--help`.
-    from plink.files.cluster import no_bandwidth_measured  # noqa: PLC0415
+    from plink.files.cluster import is_made_from, no_bandwidth_measured  # noqa: PLC0415
     from plink.optimize.prediction import forecast, to_json  # noqa: PLC0415
     from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     cluster, order = _read(file, cluster_name)
+    size_bytes = _size(size_bytes, order, algorithms)
     stderr = console()
     with stderr.status("") as status:
         found = forecast(
@@ -82,16 +83,26 @@ def command(
             source=document.label(file),
             on_progress=status.update if stderr.is_terminal else None,
         )
-    if order is not None and order.made_from not in (None, cluster.file_hash):
+    made_from = None if order is None else order.made_from
+    if made_from is not None and not is_made_from(made_from, cluster):
         note(f"{document.label(file)} was not made from {cluster.source} as it is now")
     if objective == "contention" and not found.has_times:
         raise no_bandwidth_measured(cluster.source)
     for assumption in found.assumptions:
         note(assumption)
     if as_json:
-        click.echo(json.dumps(to_json(found), ensure_ascii=False))
+        click.echo(json_text(to_json(found)))
     else:
         print_forecast(paper(None).console, found, objective)
+
+
+def _size(size_bytes: int | None, order: Order | None, algorithms: Sequence[str]) -> int:
+    """The size of the buffer, which a mesh has already."""
+    if size_bytes is not None:
+        return size_bytes
+    if order is None or order.mesh is None or algorithms:
+        raise click.MissingParameter(param_hint="'--size'", param_type="option")
+    return order.mesh.size_bytes
 
 
 def _read(file: str, cluster_name: str | None) -> tuple[Cluster, Order | None]:

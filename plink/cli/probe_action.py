@@ -96,7 +96,7 @@ def output_of(options: Mapping[str, Any]) -> str:
     output: str | None = options["output"] or options["resume"]
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output'.")
-    document.check_writable(output)
+    document.check_writable(output, has_matrices=True)
     if options["hosts"] is not None:
         document.refuse_same_file(options["hosts"], output)
     return output
@@ -159,7 +159,7 @@ def read_nics(path: str | None) -> tuple[Nic, ...]:
     if path is None:
         return ()
     try:
-        text = document.read_bytes(path).decode()
+        text = document.read_bytes(path, document.MOST_LIST_BYTES).decode()
     except UnicodeDecodeError:
         raise WrongUseError(f"{path}: is not text in UTF-8") from None
     return parse_nics(text.splitlines(), document.label(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,7 +46,11 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
     help="Where rank 0 listens.",
 )
 @click.option(
-    "--env", "variables", metavar="NAME=VALUE", multiple=True, help="Add to every environment."
+    "--env",
+    "variables",
+    metavar="NAME[=VALUE]",
+    multiple=True,
+    help="Add to every environment; without a value, the one that it has here.",
 )
 @click.option(
     "--cwd", "folder", metavar="DIR", help="Folder on the hosts (default: this one, if there)."
@@ -61,7 +66,12 @@ def command(**values: Any) -> int:
     # numpy and paramiko would slow `--help`.
     from plink.deploy.launchers.format import places  # noqa: PLC0415
     from plink.deploy.remote.hosts import describe  # noqa: PLC0415
-    from plink.deploy.run import rank_command, rank_environments, run_job  # noqa: PLC0415
+    from plink.deploy.run import (  # noqa: PLC0415
+        rank_command,
+        rank_environments,
+        rank_settings,
+        run_job,
+    )
     from plink.files import document, order_file  # noqa: PLC0415
     from plink.measure.listed import as_listed  # noqa: PLC0415
     from probes.reach import reach  # noqa: PLC0415
@@ -80,12 +90,10 @@ def command(**values: Any) -> int:
         interfaces = {host.name: host.interface for host in found}
         environments = rank_environments(hosts, interfaces, values["master_port"], extra)
         folder = values["folder"] or str(Path.cwd())
-        commands = [
-            rank_command(folder, each, values["words"], is_required=bool(values["folder"]))
-            for each in environments
-        ]
+        command = rank_command(folder, values["words"], is_required=bool(values["folder"]))
+        settings = [rank_settings(each) for each in environments]
         sessions = [by_name[place.host.name].session for place in places(hosts)]
-        failed = run_job(sessions, commands, _show)
+        failed = run_job(sessions, command, settings, _show)
     return _exit_code(failed)
 
 
@@ -118,9 +126,11 @@ def _variables(assignments: Sequence[str]) -> dict[str, str]:
     found = {}
     for text in assignments:
         name, equals, value = text.partition("=")
-        if not equals or not _VARIABLE.fullmatch(name):
-            raise WrongUseError(f"--env {text!r} is not NAME=VALUE")
-        found[name] = value
+        if not _VARIABLE.fullmatch(name):
+            raise WrongUseError(f"--env {name!r} is not the name of a variable")
+        if not equals and name not in os.environ:
+            raise WrongUseError(f"--env {name}: there is no such variable here")
+        found[name] = value if equals else os.environ[name]
     return found
 
 

@@ -30,15 +30,15 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     from plink.files import cluster, comparison, document, order_file, plan  # noqa: PLC0415
 
     source = document.label(file)
-    content = document.read_bytes(file)
-    is_log = records.is_log(content)
-    data = {} if is_log else document.parse(content, source)
+    content = document.read_content(file)
+    is_log = isinstance(content, bytes) and records.is_log(content)
+    data = {} if is_log else document.loaded(content, source).data
     found = data.get("format")
     if percentile is not None and (
         is_log or found in (order_file.FORMAT, plan.FORMAT, comparison.FORMAT)
     ):
         raise WrongUseError(f"{source}: --percentile is for cluster files")
-    if is_log:
+    if isinstance(content, bytes) and is_log:
         _show_tuned(content, source, width, as_json)
     elif found == cluster.FORMAT:
         _show_cluster(data, source, percentile, width, as_json)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import queue
 import re
+import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from plink.base.interrupts import ignored_interrupts
@@ -14,18 +16,36 @@ from plink.files.cluster import Host
 from probes.errors import HostError
 from probes.ssh.session import RemoteProcess, Session, posix_command
 
-# $1 is the folder, the rest are words for env(1). The job leads a session of its own, so that one
-# signal reaches all of it; what is left of it when the leader ends is ended as well. SIGKILL comes
-# where SIGTERM does not help. The watcher keeps neither output open, or SSH would wait for it.
+# $1 says what to do without the folder $2, the rest are words for env(1). The environment comes
+# over standard input, as lines of shell up to an empty one: on a command line everybody on the host
+# could read it. The shells hand it on by what is built into them, and through a pipe.
+#
+# The job leads a session of its own, so that one signal reaches all of it; what is left of it when
+# the leader ends is ended as well. SIGKILL comes where SIGTERM does not help. The watcher keeps
+# neither output open, or SSH would wait for it.
 _SCRIPT = """\
-missing=$1 folder=$2
+missing=$1 folder=$2 settings=
 shift 2
+while :; do
+    IFS= read -r line || exit 1
+    [ -n "$line" ] || break
+    settings="$settings$line
+"
+done
 if ! [ -d "$folder" ] && [ "$missing" = refuse ]; then
     echo "there is no folder $folder"
     exit 1
 fi
 exec 3<&0
-setsid sh -c 'cd "$1" 2>/dev/null; shift; exec env "$@" 2>&1' sh "$folder" "$@" </dev/null 3<&- &
+printf '%s' "$settings" | setsid sh -c '
+cd "$1" 2>/dev/null
+shift
+env=$(command -v env)
+newline="
+"
+eval "$(cat)"
+exec "$env" "$@" </dev/null 2>&1
+' sh "$folder" "$@" 3<&- &
 job=$!
 { cat <&3; kill -s TERM -- "-$job"; sleep 5; kill -s KILL -- "-$job"; } >/dev/null 2>&1 &
 watcher=$!
@@ -76,24 +96,26 @@ def rank_environments(
     return found
 
 
-def rank_command(
-    folder: str,
-    environment: Mapping[str, str],
-    words: Sequence[str],
-    *,
-    is_required: bool = False,
-) -> str:
+def rank_command(folder: str, words: Sequence[str], *, is_required: bool = False) -> str:
     """The remote shell command of one rank: it ends, with all it started, when its input does.
+
+    It waits for its environment first (`rank_settings`).
 
     Args:
         folder: where the job starts, if the host has it; else in the user's home.
-        environment: is added to what the host gives.
         words: the program and its arguments.
         is_required: the rank fails where the host lacks the folder.
     """
-    assignments = [f"{name}={value}" for name, value in environment.items()]
-    missing = "refuse" if is_required else "home"
-    return posix_command(_SCRIPT, missing, folder, *assignments, *words)
+    return posix_command(_SCRIPT, "refuse" if is_required else "home", folder, *words)
+
+
+def rank_settings(environment: Mapping[str, str]) -> str:
+    """What a rank reads first on its standard input: what is added to the host's environment."""
+    lines = [
+        f"export {name}={shlex.quote(value)}".replace("\n", "'\"$newline\"'")
+        for name, value in environment.items()
+    ]
+    return "".join(f"{line}\n" for line in [*lines, ""])
 
 
 @dataclass(frozen=True)
@@ -113,16 +135,18 @@ class EndedRank:
 
 def run_job(
     sessions: Sequence[Session],
-    commands: Sequence[str],
+    command: str,
+    settings: Sequence[str],
     on_line: Callable[[int, str], None],
 ) -> EndedRank | None:
-    """Run a command for every rank until all have ended, or one has failed.
+    """Run a command as every rank until all have ended, or one has failed.
 
     An exception, Ctrl-C above all, ends all of them.
 
     Args:
         sessions: one for each rank, to its host.
-        commands: one for each rank (`rank_command`).
+        command: of the shell (`rank_command`).
+        settings: of each rank (`rank_settings`).
         on_line: called with a rank and a line of its output, from one thread at a time.
 
     Returns:
@@ -141,7 +165,7 @@ def run_job(
             on_line(rank, line)
 
     try:
-        for rank, (session, command) in enumerate(zip(sessions, commands, strict=True)):
+        for rank, (session, text) in enumerate(zip(sessions, settings, strict=True)):
             process = session.start(command)
             processes.append(process)
             thread = threading.Thread(
@@ -151,6 +175,9 @@ def run_job(
             )
             threads.append(thread)
             thread.start()
+            # Where it takes nothing it has ended, and its thread says why.
+            with suppress(HostError):
+                process.write(text)
         for _ in processes:
             first = ended.get()
             if first.is_failure:

@@ -16,6 +16,7 @@ from plink.engine.statistics import ConnectionStatistics, PeerStatistics, Statis
 from plink.engine.store import C10dStore, DirectoryStore, Store
 from plink.engine.work import Work
 from plink.plans.forest import Forest
+from plink.transport.tls import Tls
 
 __all__ = [
     "C10dStore",
@@ -30,5 +31,6 @@ __all__ = [
     "RedisStore",
     "Statistics",
     "Store",
+    "Tls",
     "Work",
 ]

@@ -34,6 +34,8 @@ from plink.engine.table import (
 
 _STEP_MS = 100
 _LONGEST_LIST = 8
+# AES-GCM allows a key 2^24.5 records (RFC 8446, §5.5).
+RECORDS_PER_KEY = 1 << 23
 
 # A store serves one engine after the other, each under names of its own.
 _uses: weakref.WeakKeyDictionary[Any, dict[int, int]] = weakref.WeakKeyDictionary()
@@ -59,7 +61,9 @@ def meet(rank: int, ranks: int, store: Store, forest: core.Forest, options: Opti
 
     Raises:
         EngineError: not all were there in time, or one does not fit.
+        WrongUseError: the certificates cannot be used.
     """
+    tls = _tls_context(rank, options)
     deadline = time.monotonic() + options.setup_timeout_s
     with _listeners(options) as listeners, _local_listener(listeners[0], options) as local:
         own = [listener.getsockname()[:2] for listener in listeners]
@@ -82,6 +86,7 @@ def meet(rank: int, ranks: int, store: Store, forest: core.Forest, options: Opti
                 endpoints,
                 options.congestion_control or "",
                 options.send_buffer_bytes or DEFAULT_MEMORY_BYTES,
+                tls,
             )
             _connect(mesh, deadline, options)
         except core.MeshError as error:
@@ -91,6 +96,18 @@ def meet(rank: int, ranks: int, store: Store, forest: core.Forest, options: Opti
             raise EngineError(f"rank {rank} cannot connect: {error}", rank) from None
     names = [of_rank[0][0] for of_rank in endpoints]
     return Meeting(mesh, workers, names)
+
+
+def _tls_context(rank: int, options: Options) -> core.TlsContext | None:
+    tls = options.certificates(rank)
+    if tls is None:
+        return None
+    try:
+        return core.TlsContext(
+            tls.certificate, tls.key, tls.authority, tls.names, RECORDS_PER_KEY, False
+        )
+    except RuntimeError as error:
+        raise WrongUseError(str(error)) from None
 
 
 @contextlib.contextmanager
@@ -119,9 +136,10 @@ def _connect(mesh: core.Mesh, deadline: float, options: Options) -> None:
     while not mesh.step(_STEP_MS):
         if time.monotonic() > deadline:
             missing = mesh.missing()
+            causes = [f"; {cause}" for cause in (mesh.dropped(), mesh.observed()) if cause]
             raise EngineError(
                 f"{_ranks_text(missing)} could not be connected within "
-                f"{options.setup_timeout_s:g} s",
+                f"{options.setup_timeout_s:g} s{''.join(causes)}",
                 missing[0],
                 "is its process running, and may it be reached on any port?",
             )

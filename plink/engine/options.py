@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
+from plink.transport.tls import Tls
 
 DEFAULT_WORKERS = 2
 DEFAULT_MEMORY_BYTES = 128 << 10
@@ -34,6 +35,9 @@ class Options:
         shared_memory: data to and from ranks of the same host go through memory that both have
             mapped, instead of TCP. Ranks are of one host where they share a network namespace and
             a user. Where one of two ranks does not want it, both use TCP.
+        tls: all TCP connections go by TLS 1.3, and both ends show certificates (`docs/engine.md`);
+            either the files, or the folder that has them. None for clear connections. Each rank
+            has its own, but all have one or none has.
         cores: for the workers to be pinned to, in turn; None for the cores of this process where
             there are no more of them than workers, else no pinning; () for none.
         setup_timeout_s: for all ranks to be there.
@@ -50,6 +54,7 @@ class Options:
     congestion_control: str | None = None
     send_buffer_bytes: int | None = None
     shared_memory: bool = True
+    tls: Tls | str | None = None
     cores: Sequence[int] | None = None
     setup_timeout_s: float = 60.0
     silence_timeout_s: float = 30.0
@@ -66,6 +71,15 @@ class Options:
             seconds = getattr(self, name)
             if not 0.0 < seconds < 1e6:
                 raise WrongUseError(f"{name} is {seconds}, not between 0 and a million seconds")
+
+    def certificates(self, rank: int) -> Tls | None:
+        """What a rank shows and believes; None for clear connections.
+
+        Raises:
+            WrongUseError: a file cannot be read.
+        """
+        tls = Tls.of_folder(self.tls) if isinstance(self.tls, str) else self.tls
+        return tls.for_rank(rank) if tls is not None else None
 
     def pinned_cores(self, workers: int) -> list[int]:
         """The cores that the workers are pinned to, in turn."""

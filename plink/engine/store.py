@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import datetime
 import os
+import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from plink.base.errors import WrongUseError
+
 _POLL_S = 0.002
 _LONGEST_POLL_S = 0.05
+_HINT = "name a directory that is not there yet: it is made for its user alone"
 
 
 class Store(Protocol):
@@ -29,37 +35,90 @@ class Store(Protocol):
 class DirectoryStore:
     """A directory that all ranks see: on a shared file system, or of one host.
 
+    It holds the job's secret, so it is the user's alone: a new directory has mode 0700, files have
+    0600, whatever the umask.
+
     Args:
         directory: made if it does not exist. A new one for every job: what an earlier job left in
             it would be taken for this one's.
+
+    Raises:
+        WrongUseError: it belongs to another user, or others may write to it.
+        OSError: it cannot be made or opened.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self._directory = Path(directory)
-        self._directory.mkdir(parents=True, exist_ok=True)
-
-    def _file(self, key: str) -> Path:
-        return self._directory / key.replace("/", ".")
+        self._directory.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            self._directory.mkdir(mode=0o700)
+            # A umask can take away rights of the owner, too.
+            self._directory.chmod(0o700)
+        with self._opened():
+            pass
 
     def set(self, key: str, value: bytes) -> None:
-        """Write beside, then rename: a reader sees all or nothing."""
-        file = self._file(key)
-        part = file.with_name(f".{file.name}.{os.getpid()}.{time.monotonic_ns()}")
-        part.write_bytes(value)
-        part.replace(file)
+        """Write beside, then rename: a reader sees all or nothing.
+
+        Raises:
+            WrongUseError: others may write to the directory by now.
+        """
+        name = _file_name(key)
+        part = f".{name}.{os.getpid()}.{time.monotonic_ns()}"
+        with self._opened() as folder:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            try:
+                with os.fdopen(os.open(part, flags, 0o600, dir_fd=folder), "wb") as stream:
+                    os.fchmod(stream.fileno(), 0o600)
+                    stream.write(value)
+                os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(part, dir_fd=folder)
+                raise
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """The file's content, once it is there."""
+        """The file's content, once it is there.
+
+        Raises:
+            TimeoutError: nobody wrote it in time.
+            WrongUseError: others may write to the directory by now.
+        """
         deadline = time.monotonic() + timeout_s
         pause_s = _POLL_S
         while True:
-            try:
-                return self._file(key).read_bytes()
-            except FileNotFoundError:
-                if time.monotonic() >= deadline:
-                    raise TimeoutError(f"nobody wrote {self._file(key)}") from None
+            with self._opened() as folder, suppress(FileNotFoundError):
+                descriptor = os.open(_file_name(key), os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+                with os.fdopen(descriptor, "rb") as stream:
+                    return stream.read()
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"nobody wrote {self._directory / _file_name(key)}")
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_POLL_S)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """The directory itself: what is checked is used, whatever its path comes to mean."""
+        descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            found = os.fstat(descriptor)
+            if found.st_uid != os.geteuid():
+                raise WrongUseError(
+                    f"{self._directory} belongs to another user, who could read the job's secret",
+                    _HINT,
+                )
+            if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                raise WrongUseError(
+                    f"others may write to {self._directory}, which is to hold the job's secret",
+                    _HINT,
+                )
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+def _file_name(key: str) -> str:
+    return key.replace("/", ".")
 
 
 class C10dStore:

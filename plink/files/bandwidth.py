@@ -12,7 +12,6 @@ from plink.files.fields import Fields
 from plink.files.measurement import (
     Matrix,
     Measurement,
-    matrix_to_json,
     parse_record,
     record_to_json,
     replaced,
@@ -50,17 +49,14 @@ class BandwidthMeasurement(Measurement):
         )
 
 
-def to_json(bandwidth: BandwidthMeasurement) -> dict[str, Any]:
-    """`bandwidth` as a JSON object."""
+def to_data(bandwidth: BandwidthMeasurement) -> dict[str, Any]:
+    """`bandwidth` as a JSON object whose matrices are arrays."""
+    sizes = bandwidth.message_bytes
     return {
         **record_to_json(bandwidth),
-        "gbit_s": matrix_to_json(bandwidth.gbit_s),
-        "retransmits": matrix_to_json(bandwidth.retransmits),
-        **(
-            {}
-            if bandwidth.message_bytes is None
-            else {"message_bytes": matrix_to_json(bandwidth.message_bytes)}
-        ),
+        "gbit_s": bandwidth.gbit_s,
+        "retransmits": bandwidth.retransmits,
+        **({} if sizes is None else {"message_bytes": sizes}),
     }
 
 

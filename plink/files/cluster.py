@@ -7,23 +7,31 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from plink.base.errors import NotMeasuredError, WrongUseError
+from plink.files import arrays, document
 from plink.files import bandwidth as bandwidth_part
-from plink.files import document
 from plink.files import grouping as grouping_part
 from plink.files import groups as groups_part
 from plink.files import routes as routes_part
 from plink.files import rtt as rtt_part
+from plink.files.arrays import Content
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.document import Document
 from plink.files.fields import Fields
 from plink.files.grouping import Grouping
 from plink.files.groups import Group, UplinkMeasurement
-from plink.files.measurement import Failure, Measurement, without_nones
+from plink.files.measurement import MAX_HOSTS, Failure, Measurement, without_nones
 from plink.files.routes import RouteMeasurement
 from plink.files.rtt import RttMeasurement
+from probes.hosts.names import HINT_NAME, MAX_PORT, fault_of_name, is_user
 
 FORMAT = "plink.cluster"
 VERSION = 1
+
+# What a cluster file says that it is stands near its beginning.
+_MOST_BEFORE_FORMAT = 4096
+
+# Who has more hosts than this hardly writes JSON, whose hash would take longer than an order.
+_MOST_IN_JSON = 2048
 
 # What is measured of pairs of hosts: the member of a cluster that holds it.
 Quantity = Literal["rtt", "bandwidth", "routes"]
@@ -147,13 +155,20 @@ def read(path: str) -> Cluster:
 
 
 def write(path: str, cluster: Cluster) -> None:
-    """Write a cluster file, whole or not at all."""
-    document.write_bytes(path, document.dump(to_json(cluster)))
+    """Write a cluster file, whole or not at all: the binary form where its name ends in `.npz`."""
+    document.write(path, to_data(cluster))
 
 
-def parse(content: bytes, source: str) -> Cluster:
-    """The cluster in the JSON text `content`; `source` names it in errors."""
+def parse(content: Content, source: str) -> Cluster:
+    """The cluster in a file's `content`; `source` names it in errors."""
     return from_document(document.loaded(content, source))
+
+
+def is_cluster(content: Content) -> bool:
+    """Whether a file's content begins as a cluster file does, in either form."""
+    start = content[:_MOST_BEFORE_FORMAT].lstrip()
+    named = start.startswith(b"{") and f'"{FORMAT}"'.encode() in start
+    return named or arrays.is_binary(content)
 
 
 def from_document(found: Document) -> Cluster:
@@ -163,6 +178,20 @@ def from_document(found: Document) -> Cluster:
         WrongUseError: not a cluster file, or one with values that cannot be.
     """
     return replace(from_json(found.data, found.source), file_hash=found.file_hash)
+
+
+def content_hash(cluster: Cluster) -> str:
+    """The hash of the file that `cluster` would be: of JSON, or where it is large, of `.npz`."""
+    data = to_data(cluster)
+    return document.digest_of(data, is_binary=len(cluster.hosts) > _MOST_IN_JSON)
+
+
+def is_made_from(made_from: str | None, cluster: Cluster) -> bool:
+    """Whether `made_from`, which another file records, is this cluster's hash in either form."""
+    if made_from is None or made_from == cluster.file_hash:
+        return made_from is not None
+    data = to_data(cluster)
+    return made_from in (document.digest_of(data, is_binary=form) for form in (True, False))
 
 
 def from_json(data: Mapping[str, Any], source: str) -> Cluster:
@@ -191,8 +220,8 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
     )
 
 
-def to_json(cluster: Cluster) -> dict[str, Any]:
-    """`cluster` as a JSON object."""
+def to_data(cluster: Cluster) -> dict[str, Any]:
+    """`cluster` as a JSON object whose matrices are arrays (`plink.files.document.write`)."""
     data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     if cluster.made_from is not None:
         data["made_from"] = cluster.made_from
@@ -205,17 +234,25 @@ def to_json(cluster: Cluster) -> dict[str, Any]:
     if cluster.uplinks is not None:
         data["uplinks"] = groups_part.uplinks_to_json(cluster.uplinks)
     if cluster.routes is not None:
-        data["routes"] = routes_part.to_json(cluster.routes)
+        data["routes"] = routes_part.to_data(cluster.routes)
     if cluster.bandwidth is not None:
-        data["bandwidth"] = bandwidth_part.to_json(cluster.bandwidth)
+        data["bandwidth"] = bandwidth_part.to_data(cluster.bandwidth)
     if cluster.rtt is not None:
-        data["rtt"] = rtt_part.to_json(cluster.rtt)
+        data["rtt"] = rtt_part.to_data(cluster.rtt)
     return data
+
+
+def to_json(cluster: Cluster) -> dict[str, Any]:
+    """`cluster` as a JSON object, as its file holds it."""
+    return document.parse(document.dump(to_data(cluster)), cluster.source)
 
 
 def parse_hosts(fields: Fields, name: str = "hosts") -> list[Host]:
     """A list of hosts in a file: at least one host, no name twice."""
-    hosts = [_parse_host(item) for item in fields.objects(name)]
+    listed = fields.objects(name)
+    if len(listed) > MAX_HOSTS:
+        raise WrongUseError(f"{fields.place}: {name} lists more than {MAX_HOSTS:,} hosts")
+    hosts = [_parse_host(item) for item in listed]
     _check_hosts(hosts, name, fields.place)
     return hosts
 
@@ -227,11 +264,13 @@ def hosts_to_json(hosts: Sequence[Host]) -> list[dict[str, Any]]:
 
 def _parse_host(fields: Fields) -> Host:
     return Host(
-        name=fields.word("name"),
-        address=fields.word("address"),
-        ssh_address=fields.optional_word("ssh_address"),
-        user=fields.optional_word("user"),
-        port=fields.optional_integer("port", low=1, high=65535),
+        name=_name(fields, "name"),
+        address=_name(fields, "address"),
+        ssh_address=None
+        if fields.values.get("ssh_address") is None
+        else _name(fields, "ssh_address"),
+        user=_user(fields),
+        port=fields.optional_integer("port", low=1, high=MAX_PORT),
         slots=fields.integer("slots", low=1, high=1 << 16, default=1),
     )
 
@@ -248,10 +287,28 @@ def _check_hosts(hosts: Sequence[Host], name: str, source: str) -> None:
 
 def _parse_unreachable(fields: Fields) -> Unreachable:
     return Unreachable(
-        source=fields.word("source"),
+        source=_name(fields, "source"),
         reason=fields.text("reason"),
-        user=fields.optional_word("user"),
-        port=fields.optional_integer("port", low=1, high=65535),
+        user=_user(fields),
+        port=fields.optional_integer("port", low=1, high=MAX_PORT),
         slots=fields.integer("slots", low=1, high=1 << 16, default=1),
         position=fields.optional_integer("position", low=0, high=1 << 32),
     )
+
+
+def _name(fields: Fields, field: str) -> str:
+    """A host's name or address, as host lists allow it: it is given to SSH, and SSH to shells."""
+    value = fields.text(field)
+    fault = fault_of_name(value)
+    if fault is not None:
+        raise WrongUseError(
+            f"{fields.place}: {field} is {document.brief(value)}, which {fault}", HINT_NAME
+        )
+    return value
+
+
+def _user(fields: Fields) -> str | None:
+    user = fields.optional_text("user")
+    if user is not None and not is_user(user):
+        raise fields.error("user", "the name of a user")
+    return user

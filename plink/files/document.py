@@ -1,39 +1,40 @@
-"""Reading and writing plink's JSON files: format, version, hash, compression, atomic writes."""
+"""Reading and writing plink's files: format, version, hash, compression, atomic writes."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
-import json
 import math
+import mmap
 import os
 import shlex
-import sys
-import tempfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import IO, Any
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.output import check_output, write_output
+from plink.files import archive, arrays, json_text
+from plink.files.arrays import Content
+from plink.files.json_parsing import parse_json
+from plink.files.unpacking import MOST_BYTES, read_file, read_standard_input
+from plink.files.whole import WriteTo, write_whole
 
 STANDARD_STREAM = "-"
-_MAX_BYTES = 1 << 30
+# Lists that people write: of hosts, groups, NICs.
+MOST_LIST_BYTES = 64 << 20
 _MAX_SHOWN = 40
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON file before anything is made of it.
+    """A file before anything is made of it.
 
     Args:
         source: what messages call it.
         file_hash: of its content.
-        data: the JSON object in it.
+        data: the JSON object in it; its matrices are `Stored` in a file of the binary form.
     """
 
     source: str
@@ -47,20 +48,23 @@ class Document:
 
 
 def read(path: str) -> Document:
-    """The JSON object in a file, or on standard input for `-`.
+    """The object in a file, or on standard input for `-`.
 
     Raises:
-        WrongUseError: the file cannot be read, or holds no JSON object.
+        WrongUseError: the file cannot be read, or holds no object.
     """
-    return loaded(read_bytes(path), label(path))
+    return loaded(read_content(path), label(path))
 
 
-def loaded(content: bytes, source: str) -> Document:
-    """The JSON object in `content`; `source` names it in errors.
+def loaded(content: Content, source: str) -> Document:
+    """The object in `content`, JSON or the binary form; `source` names it in errors.
 
     Raises:
-        WrongUseError: no JSON object.
+        WrongUseError: no object.
     """
+    if isinstance(content, mmap.mmap) or arrays.is_binary(content):
+        data, file_hash = archive.read(content, source, parse)
+        return Document(source, file_hash, data)
     return Document(source, digest(content), parse(content, source))
 
 
@@ -74,40 +78,35 @@ def argument(source: str) -> str:
     return "FILE" if source == label(STANDARD_STREAM) else shlex.quote(source)
 
 
-def read_bytes(path: str) -> bytes:
+def read_bytes(path: str, most_bytes: int = MOST_BYTES) -> bytes:
     """The content of a file, or of standard input for `-`.
 
     A file whose name ends in `.gz` is unpacked, and so is a standard input that begins like one.
 
     Raises:
-        WrongUseError: the file is not there, not readable, too large, or a damaged archive.
+        WrongUseError: the file is not there, not readable, too large, packed so well that it may
+            be meant to fill the memory, or a damaged archive.
+    """
+    if path == STANDARD_STREAM:
+        return read_standard_input(label(path), most_bytes)
+    return read_file(path, most_bytes)
+
+
+def read_content(path: str) -> Content:
+    """The same, but a file of the binary form stays where it is until it is looked at.
+
+    Raises:
+        WrongUseError: as above.
     """
     try:
-        if path == STANDARD_STREAM:
-            content = _unpacked(sys.stdin.buffer.read(_MAX_BYTES + 1))
-        else:
-            with _open_to_read(path) as stream:
-                content = stream.read(_MAX_BYTES + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise WrongUseError(f"{label(path)}: not a whole gzip file ({error})") from None
-    except OSError as error:
-        raise WrongUseError(f"{label(path)}: {error.strerror or error}") from None
-    if len(content) > _MAX_BYTES:
-        raise WrongUseError(f"{label(path)}: holds more than {_MAX_BYTES >> 20} MiB")
-    return content
-
-
-def _unpacked(content: bytes) -> bytes:
-    if not content.startswith(_GZIP_MAGIC):
-        return content
-    with gzip.open(io.BytesIO(content)) as stream:
-        return stream.read(_MAX_BYTES + 1)
-
-
-def _open_to_read(path: str) -> BinaryIO:
-    if path.endswith(".gz"):
-        return cast("BinaryIO", gzip.open(path, "rb"))
-    return Path(path).open("rb")
+        # What is read of a pipe is gone.
+        if path != STANDARD_STREAM and Path(path).is_file():
+            with Path(path).open("rb") as stream:
+                if arrays.is_binary(stream.read(4)):
+                    return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        pass  # what is wrong with the file shows below, too
+    return read_bytes(path)
 
 
 def write_bytes(path: str, content: bytes) -> None:
@@ -116,29 +115,63 @@ def write_bytes(path: str, content: bytes) -> None:
     Raises:
         PlinkError: the file cannot be written; what stood there before stands there still.
     """
+    _write(path, lambda stream: stream.write(content))
+
+
+def write(path: str, data: Mapping[str, Any]) -> None:
+    """Write an object whose matrices are arrays: the binary form for `.npz`, else JSON.
+
+    Raises:
+        PlinkError: as above, or it would be more JSON than is ever read.
+    """
+    if path.endswith(arrays.EXTENSION):
+        _write(path, lambda stream: arrays.write(stream, data, dump))
+    else:
+        _write(path, lambda stream: _write_json(stream, data, path))
+
+
+def _write_json(stream: IO[bytes], data: Mapping[str, Any], path: str) -> None:
+    written = 0
+    for piece in json_text.pieces(data):
+        written += stream.write(piece.encode())
+        if written > MOST_BYTES:
+            raise PlinkError(
+                f"{path}: would hold more than {MOST_BYTES >> 20} MiB",
+                f"a name that ends in {arrays.EXTENSION} takes large clusters",
+            )
+
+
+def _write(path: str, write_to: WriteTo) -> None:
     if path == STANDARD_STREAM:
-        write_output(content)
+        whole = io.BytesIO()
+        write_to(whole)
+        write_output(whole.getbuffer())
         return
-    if path.endswith(".gz"):
-        content = gzip.compress(content, mtime=0)
     try:
-        # A link keeps pointing where it did; what it points to is replaced.
-        target = Path(path).resolve()
-        if target.exists() and not target.is_file():
-            target.write_bytes(content)
-        else:
-            _replace(target, content)
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
+        write_whole(Path(path), write_to, is_packed=path.endswith(".gz"))
+    # RuntimeError: a loop of links, before Python 3.13. ValueError: a NUL in the name.
+    except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise PlinkError(f"{path}: cannot be written: {reason}") from None
 
 
-def check_writable(path: str) -> None:
+def check_writable(path: str, *, has_matrices: bool = False) -> None:
     """Refuse early a place where a result could not be written after a long run.
+
+    Args:
+        path: of the result.
+        has_matrices: the result has a binary form, as clusters do.
 
     Raises:
         WrongUseError: the folder is not there, or cannot be written to.
     """
+    if path.endswith(f"{arrays.EXTENSION}.gz"):
+        hint = f"leave .gz out: {arrays.EXTENSION} is read where it lies"
+        raise WrongUseError(f"{path}: {arrays.EXTENSION} is not packed once more", hint)
+    if path.endswith(arrays.EXTENSION) and not has_matrices:
+        raise WrongUseError(
+            f"{path}: only cluster files are written as {arrays.EXTENSION}", "choose another name"
+        )
     if path == STANDARD_STREAM:
         check_output()
         return
@@ -151,7 +184,7 @@ def check_writable(path: str) -> None:
         if not target.parent.is_dir():
             raise WrongUseError(f"{path}: there is no folder {target.parent}")
         is_special = target.exists() and not target.is_file()
-    except (OSError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise WrongUseError(f"{path}: cannot be written: {reason}") from None
     if is_special and not os.access(target, os.W_OK):
@@ -181,8 +214,18 @@ def digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
+def digest_of(data: Mapping[str, Any], *, is_binary: bool) -> str:
+    """The hash of the file that `write` makes of `data`, in either form."""
+    if is_binary:
+        return arrays.digest(data, dump)
+    found = hashlib.sha256()
+    for piece in json_text.pieces(data):
+        found.update(piece.encode())
+    return f"sha256:{found.hexdigest()}"
+
+
 def parse(content: bytes, source: str) -> dict[str, Any]:
-    """The JSON object in `content`; NaN, infinities and halves of characters are refused.
+    """The JSON object in `content`; what `parse_json` refuses is refused.
 
     Raises:
         WrongUseError: empty, not JSON, cut short, or not an object.
@@ -190,10 +233,7 @@ def parse(content: bytes, source: str) -> dict[str, Any]:
     if not content.strip():
         raise WrongUseError(f"{source}: is empty")
     try:
-        data = json.loads(content.decode(), parse_constant=_refuse_constant)
-        if b"\\u" in content:
-            # An escape can smuggle in half of a character, which no output could encode.
-            json.dumps(data, ensure_ascii=False).encode()
+        data = parse_json(content)
     except (ValueError, RecursionError) as error:
         if not content.lstrip().startswith((b"{", b"[")):
             raise WrongUseError(f"{source}: is not JSON", "plink import reads CSV") from None
@@ -225,24 +265,7 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
 
 def dump(data: Mapping[str, Any]) -> bytes:
     """`data` as JSON text: one line per top-level item and per matrix row."""
-    return (_render(data, 0) + "\n").encode()
-
-
-def _render(value: Any, depth: int) -> str:
-    is_open = isinstance(value, Mapping) or (
-        isinstance(value, list) and any(isinstance(item, (list, Mapping)) for item in value)
-    )
-    if not is_open or not value:
-        return json.dumps(value, allow_nan=False, ensure_ascii=False)
-    margin = " " * (depth + 1)
-    if isinstance(value, Mapping):
-        items = [
-            f"{margin}{json.dumps(str(key), ensure_ascii=False)}: {_render(item, depth + 1)}"
-            for key, item in value.items()
-        ]
-        return "{\n" + ",\n".join(items) + "\n" + " " * depth + "}"
-    rows = [margin + json.dumps(item, allow_nan=False, ensure_ascii=False) for item in value]
-    return "[\n" + ",\n".join(rows) + "\n" + " " * depth + "]"
+    return "".join(json_text.pieces(data)).encode()
 
 
 def brief(value: Any) -> str:
@@ -262,33 +285,6 @@ def finite_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number that plink takes")
-
-
 def _kind(data: object) -> str:
     kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return kinds.get(type(data), "a number")
-
-
-def _replace(target: Path, content: bytes) -> None:
-    descriptor, beside = tempfile.mkstemp(prefix=".plink-", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            # Without it, a crash after the rename may leave an empty file under the new name.
-            os.fsync(stream.fileno())
-        Path(beside).chmod(_mode_for(target))
-        Path(beside).replace(target)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
-
-
-def _mode_for(target: Path) -> int:
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
+from plink.files.arrays import Stored
 from plink.files.document import brief, finite_number
+from plink.files.stored import bound, stored_counts, stored_matrix
 
 WORD = "a word: at most 255 printable characters, no space, no minus in front"
 
@@ -19,11 +21,6 @@ def is_word(value: str) -> bool:
     """Whether a name or an address is harmless in a host list, a launcher's file or a command."""
     is_plain = value.isprintable() and not any(letter.isspace() for letter in value)
     return is_plain and 0 < len(value) <= 255 and not value.startswith("-")
-
-
-def _bound(value: float) -> str:
-    """A bound without an exponent where people can read it so."""
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e13 else f"{value:g}"
 
 
 def _numbers_or_nulls(row: Sequence[Any]) -> npt.NDArray[np.float64] | None:
@@ -105,7 +102,7 @@ class Fields:
         """A finite number between `low` and `high`."""
         number = finite_number(self.values.get(name))
         if number is None or not low <= number <= high:
-            raise self.error(name, f"a number from {_bound(low)} to {_bound(high)}")
+            raise self.error(name, f"a number from {bound(low)} to {bound(high)}")
         return number
 
     def optional_number(self, name: str, low: float, high: float) -> float | None:
@@ -125,7 +122,7 @@ class Fields:
             if number is None or not 0.0 <= number <= high:
                 raise WrongUseError(
                     f"{self.place}: {name}[{index}] is {brief(value)}, "
-                    f"expected a number from 0 to {_bound(high)}"
+                    f"expected a number from 0 to {bound(high)}"
                 )
         return [float(value) for value in values]
 
@@ -164,7 +161,7 @@ class Fields:
         values = self.object(name).values
         try:
             json.dumps(values, allow_nan=False)
-        except ValueError:
+        except (TypeError, ValueError):  # TypeError: a matrix
             raise self.error(name, "an object with finite numbers only") from None
         return values
 
@@ -187,6 +184,8 @@ class Fields:
 
     def matrix(self, name: str, size: int, high: float) -> npt.NDArray[np.float64]:
         """A square matrix of numbers from 0 to `high`; null becomes NaN, the diagonal too."""
+        if isinstance(stored := self.values.get(name), Stored):
+            return stored_matrix(stored, size, high, f"{self.place}: {name}")
         rows = self._rows(name, size)
         matrix = np.full((size, size), np.nan)
         for i, row in enumerate(rows):
@@ -204,13 +203,15 @@ class Fields:
                 if number is None or not 0.0 <= number <= high:
                     raise WrongUseError(
                         f"{self.place}: {name}[{i}][{j}] is {brief(value)}, "
-                        f"expected null or a number from 0 to {_bound(high)}"
+                        f"expected null or a number from 0 to {bound(high)}"
                     )
                 matrix[i, j] = number
         return matrix
 
-    def counts(self, name: str, size: int) -> npt.NDArray[np.int64]:
+    def counts(self, name: str, size: int) -> npt.NDArray[np.integer[Any]]:
         """A square matrix of whole numbers from 0."""
+        if isinstance(stored := self.values.get(name), Stored):
+            return stored_counts(stored, size, f"{self.place}: {name}")
         rows = self._rows(name, size)
         for i, row in enumerate(rows):
             if set(map(type, row)) == {int} and min(row) >= 0 and max(row) < 1 << 53:

@@ -13,9 +13,13 @@ from plink.files.document import finite_number
 from plink.files.fields import Fields
 
 Matrix = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+# Whole numbers of any width: what was read is as wide as its largest number needs.
+Counts = npt.NDArray[np.integer[Any]]
 
-_Number = TypeVar("_Number", np.float64, np.int64)
+# As many as a host list may have.
+MAX_HOSTS = 65_536
+
+_Number = TypeVar("_Number", bound=np.generic)
 _MOST = 1 << 63
 
 
@@ -82,14 +86,6 @@ def record_to_json(measurement: Measurement) -> dict[str, Any]:
         "notes": list(measurement.notes),
         "failures": [without_nones(vars(failure)) for failure in measurement.failures],
     }
-
-
-def matrix_to_json(matrix: Matrix) -> list[list[float | None]]:
-    """Rows of numbers, null where the matrix has NaN."""
-    values = matrix.astype(object)
-    values[np.isnan(matrix)] = None
-    rows: list[list[float | None]] = values.tolist()
-    return rows
 
 
 def without_nones(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from plink.files.cluster import Host
 from plink.files.groups import Group
+from plink.files.mesh import Mesh
 
 # What an order may minimise.
 OBJECTIVES = ("latency", "contention", "bandwidth")
@@ -121,6 +122,8 @@ class Order:
             where there is no such way; None in all where every pair was measured, and in older
             files.
         filled_hops: the places in `hops_us` whose pair was not measured.
+        mesh: whose dimensions' groups the cost is of, where the algorithm is `mesh`; latencies then
+            weigh as much as their dimension's share of all bytes.
     """
 
     algorithm: str
@@ -147,6 +150,7 @@ class Order:
     bandwidth: OrderBandwidth | None = None
     cost_range_us: tuple[float, float | None] | None = None
     filled_hops: Sequence[int] = ()
+    mesh: Mesh | None = None
 
     @property
     def ranks(self) -> int:

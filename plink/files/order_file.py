@@ -15,6 +15,7 @@ from plink.files.cluster import Host
 from plink.files.fields import Fields
 from plink.files.groups import groups_to_json, parse_groups
 from plink.files.measurement import without_nones
+from plink.files.mesh import MESH, mesh_from_json, mesh_to_json
 from plink.files.order import OBJECTIVES, Order, OrderBandwidth, Proof, Solver
 from plink.files.rtt import MAX_RTT_US
 
@@ -47,7 +48,8 @@ def read(path: str) -> Order:
     Raises:
         WrongUseError: not an order file, or one with values that cannot be.
     """
-    return parse(document.read_bytes(path), document.label(path))
+    found = document.read(path)
+    return from_json(found.data, found.source)
 
 
 def write(path: str, order: Order) -> None:
@@ -117,6 +119,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
         bandwidth=bandwidth,
         cost_range_us=_parse_range(fields),
         filled_hops=_parse_filled_hops(fields, len(hosts)),
+        mesh=mesh_from_json(fields),
     )
     _check(order, fields)
     return _without_claims(order)
@@ -129,6 +132,7 @@ def to_json(order: Order) -> dict[str, Any]:
         "version": _version(order),
         **({} if order.made_from is None else {"made_from": order.made_from}),
         "algorithm": order.algorithm,
+        **({} if order.mesh is None else {"mesh": mesh_to_json(order.mesh)}),
         "objective": order.objective,
         **({} if order.size_bytes is None else {"size_bytes": order.size_bytes}),
         "hosts": cluster.hosts_to_json(order.hosts),
@@ -241,6 +245,12 @@ def _check(order: Order, fields: Fields) -> None:
         raise WrongUseError(f"{fields.place}: given does not name the same hosts as {which}")
     if not set(order.unmeasured_hosts) <= set(order.names):
         raise WrongUseError(f"{fields.place}: unmeasured_hosts names others than hosts")
+    if (order.mesh is not None) != (order.algorithm == MESH):
+        raise fields.error("algorithm", f"{MESH} where there is a mesh, and another one elsewhere")
+    if order.mesh is not None and order.mesh.ranks != order.ranks:
+        raise WrongUseError(
+            f"{fields.place}: the mesh has {order.mesh.ranks} ranks, the hosts {order.ranks}"
+        )
     if order.objective not in OBJECTIVES:
         raise fields.error("objective", " or ".join(OBJECTIVES))
     if order.bandwidth is not None and order.algorithm == "ring" and len(order.hosts) > 1:

@@ -92,7 +92,8 @@ def read(path: str) -> Plan:
     Raises:
         WrongUseError: not a plan file, or one whose forest does not aggregate.
     """
-    return parse(document.read_bytes(path), document.label(path))
+    found = document.read(path)
+    return from_json(found.data, found.source)
 
 
 def write(path: str, plan: Plan) -> None:

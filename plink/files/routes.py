@@ -15,7 +15,6 @@ from plink.files.measurement import (
     Counts,
     Matrix,
     Measurement,
-    matrix_to_json,
     parse_record,
     record_to_json,
     replaced,
@@ -52,13 +51,12 @@ class RouteMeasurement(Measurement):
         )
 
 
-def to_json(routes: RouteMeasurement) -> dict[str, Any]:
-    """`routes` as a JSON object."""
-    known = np.where(routes.route_of == NO_ROUTE, np.nan, routes.route_of)
+def to_data(routes: RouteMeasurement) -> dict[str, Any]:
+    """`routes` as a JSON object whose matrices are arrays, of whole numbers or -1."""
     return {
         **record_to_json(routes),
-        "hops": _whole(matrix_to_json(routes.hops)),
-        "route_of": _whole(matrix_to_json(known)),
+        "hops": np.where(np.isnan(routes.hops), -1.0, routes.hops).astype(np.int64),
+        "route_of": routes.route_of,
         "routes": [list(route) for route in routes.routes],
     }
 
@@ -100,7 +98,3 @@ def _parse_route(value: Any, place: str) -> Route:
 
 def _is_router(value: Any) -> bool:
     return value is None or (isinstance(value, str) and is_word(value))
-
-
-def _whole(rows: list[list[float | None]]) -> list[list[int | None]]:
-    return [[None if value is None else int(value) for value in row] for row in rows]

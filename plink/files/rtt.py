@@ -15,7 +15,6 @@ from plink.files.measurement import (
     Counts,
     Matrix,
     Measurement,
-    matrix_to_json,
     parse_record,
     record_to_json,
     replaced,
@@ -143,38 +142,34 @@ def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> t
     return chosen, rtt.rtt_us[chosen]
 
 
-def to_json(rtt: RttMeasurement) -> dict[str, Any]:
-    """`rtt` as a JSON object."""
+def to_data(rtt: RttMeasurement) -> dict[str, Any]:
+    """`rtt` as a JSON object whose matrices are arrays."""
     return {
         **record_to_json(rtt),
         "reading": percentile_name(rtt.reading),
         "rtt_us": {
-            percentile_name(percentile): matrix_to_json(matrix)
-            for percentile, matrix in sorted(rtt.rtt_us.items())
+            percentile_name(percentile): matrix for percentile, matrix in sorted(rtt.rtt_us.items())
         },
-        "samples": rtt.samples.tolist(),
-        "losses": rtt.losses.tolist(),
+        "samples": rtt.samples,
+        "losses": rtt.losses,
         **{
-            name: matrix_to_json(matrix.round(_DIGITS))
+            name: matrix.round(_DIGITS)
             for name, matrix in (
                 ("precision_percent", rtt.precision_percent),
                 ("disturbance", rtt.disturbance),
             )
             if matrix is not None
         },
-        **_passes_to_json(rtt),
+        **_passes_to_data(rtt),
     }
 
 
-def _passes_to_json(rtt: RttMeasurement) -> dict[str, Any]:
+def _passes_to_data(rtt: RttMeasurement) -> dict[str, Any]:
     if rtt.passes is None or rtt.halves_us is None:
         return {}
     return {
-        "passes": rtt.passes.tolist(),
-        "halves_us": {
-            name: matrix_to_json(matrix)
-            for name, matrix in zip(_HALVES, rtt.halves_us, strict=True)
-        },
+        "passes": rtt.passes,
+        "halves_us": dict(zip(_HALVES, rtt.halves_us, strict=True)),
     }
 
 
@@ -185,9 +180,10 @@ def parse(fields: Fields, size: int) -> RttMeasurement:
         WrongUseError: invalid values.
     """
     by_percentile = fields.object("rtt_us")
+    percentiles = {_parse_percentile(key, by_percentile): key for key in by_percentile.names()}
     rtt_us = {
-        _parse_percentile(key, by_percentile): by_percentile.matrix(key, size, high=MAX_RTT_US)
-        for key in by_percentile.names()
+        percentile: by_percentile.matrix(key, size, high=MAX_RTT_US)
+        for percentile, key in sorted(percentiles.items())
     }
     reading = _parse_percentile(fields.text("reading"), fields)
     if reading not in rtt_us:
@@ -218,7 +214,11 @@ def _parse_passes(
     if halves is None:
         return None, None
     odd, even = (halves.matrix(name, size, high=MAX_RTT_US) for name in _HALVES)
-    if not np.allclose(np.fmin(odd, even), readings_us, rtol=_SAME, atol=0.0, equal_nan=True):
+    is_same = all(
+        np.allclose(np.fmin(*halves), reading, rtol=_SAME, atol=0.0, equal_nan=True)
+        for *halves, reading in zip(odd, even, readings_us, strict=True)
+    )
+    if not is_same:
         place = f"{fields.place}: halves_us"
         raise WrongUseError(f"{place}: the reading of a pair is not the lesser of its two halves")
     return fields.counts("passes", size), (odd, even)

@@ -9,6 +9,7 @@ from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files.cluster import Cluster, Host, Unreachable
 from probes.hosts.host import ListedHost
+from probes.hosts.hostlist import check_host
 from probes.hosts.slurm import parse_allocation
 from probes.hosts.source import parse_hosts
 
@@ -28,7 +29,8 @@ def read_hosts(path: str) -> tuple[list[ListedHost], str | None]:
     """
     if path == _ALLOCATION:
         return parse_allocation(os.environ), None
-    content, source = document.read_bytes(path), document.label(path)
+    content = document.read_bytes(path, document.MOST_LIST_BYTES)
+    source = document.label(path)
     if content.lstrip().startswith(b"{") and b'"plink.' in content:
         raise WrongUseError(
             f"{source}: is JSON, not a host list",
@@ -38,8 +40,12 @@ def read_hosts(path: str) -> tuple[list[ListedHost], str | None]:
 
 
 def as_listed(host: Host, place: str) -> ListedHost:
-    """How `place`, the file that has it, lists a host."""
-    return ListedHost(
+    """How `place`, the file that has it, lists a host.
+
+    Raises:
+        HostListError: no host list could name such a host.
+    """
+    listed = ListedHost(
         host.name,
         user=host.user,
         port=host.port,
@@ -47,6 +53,8 @@ def as_listed(host: Host, place: str) -> ListedHost:
         ssh_address=host.ssh_address,
         place=place,
     )
+    check_host(listed)
+    return listed
 
 
 def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
@@ -54,14 +62,14 @@ def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
 
     Raises:
         WrongUseError: there are fewer than two.
+        HostListError: as `as_listed`.
     """
     listed = [as_listed(host, source) for host in cluster.hosts]
     missed = {host.source: host for host in cluster.unreachable if host.source not in cluster.names}
     # Ascending, so that the hosts listed before are there already; those without a place come last.
     for host in sorted(missed.values(), key=_place):
-        again = ListedHost(
-            host.source, user=host.user, port=host.port, slots=host.slots, place=source
-        )
+        named = Host(host.source, host.source, None, host.user, host.port, host.slots)
+        again = as_listed(named, source)
         listed.insert(_place(host), again)
     if len(listed) < 2:
         hint = "give a list of hosts that has others, too"

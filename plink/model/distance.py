@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +14,12 @@ from plink.files.measurement import Matrix
 from solvers.limits.deadline import Deadline
 
 Mask = npt.NDArray[np.bool_]
-_Any = TypeVar("_Any", np.float64, np.bool_)
 
 _LEAST_IN_BOTH = 0.9
 
 _NO_LIMIT_S = 1e8
+# So many third hosts' rows are looked at in one go.
+_AT_ONCE = 256
 
 # Less than a bit a second is a transfer that failed.
 _LEAST_GBIT_S = 1e-9
@@ -111,10 +111,14 @@ def distances(cluster: Cluster) -> Distances:
     size = len(cluster.hosts)
     if size == 1:
         return Distances(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool), ())
-    if cluster.rtt is None or np.isnan(_off_diagonal(cluster.rtt.readings_us)).all():
+    if cluster.rtt is None:
         raise nothing_measured(cluster.source)
-    readings = _without_diagonal(cluster.rtt.readings_us)
-    matrix, missing = filled(np.fmax(readings, readings.T))
+    readings = cluster.rtt.readings_us
+    larger = np.fmax(readings, readings.T)
+    np.fill_diagonal(larger, np.nan)
+    if np.isnan(larger).all():
+        raise nothing_measured(cluster.source)
+    matrix, missing = filled(larger)
     names = cluster.names
     alone = np.flatnonzero(missing.sum(axis=1) == size - 1)
     return Distances(
@@ -124,24 +128,35 @@ def distances(cluster: Cluster) -> Distances:
     )
 
 
-def both_directions(cluster: Cluster) -> tuple[Matrix, Matrix] | None:
+def both_directions(cluster: Cluster) -> Iterator[Matrix] | None:
     """Two measurements of the same distances: the readings of either direction of the pairs.
 
     Returns:
-        two (N, N) matrices in µs, symmetric, zero diagonal, no gaps; None where fewer than nine
-        in ten pairs were measured in both directions, or where one direction is a copy.
+        two (N, N) matrices in µs, one after the other, symmetric, zero diagonal, no gaps; None
+        where fewer than nine in ten pairs were measured in both directions, or where one direction
+        is a copy.
     """
-    if cluster.rtt is None or len(cluster.hosts) == 1:
+    size = len(cluster.hosts)
+    if cluster.rtt is None or size == 1:
         return None
-    readings = _without_diagonal(cluster.rtt.readings_us)
-    in_both = ~np.isnan(readings) & ~np.isnan(readings.T)
-    is_copy = bool((readings == readings.T)[in_both].all())
-    if is_copy or _off_diagonal(in_both).mean() < _LEAST_IN_BOTH:
+    readings = cluster.rtt.readings_us
+    in_both = np.isfinite(readings)
+    np.fill_diagonal(in_both, val=False)
+    in_both &= in_both.T
+    is_other = readings != readings.T
+    is_other &= in_both
+    if not is_other.any() or in_both.sum() < _LEAST_IN_BOTH * size * (size - 1):
         return None
-    is_above = np.triu(np.ones(readings.shape, dtype=bool), 1)
-    first, _ = filled(np.where(is_above, readings, readings.T))
-    second, _ = filled(np.where(is_above, readings.T, readings))
-    return first, second
+    return (_one_direction(one) for one in (readings, readings.T))
+
+
+def _one_direction(readings: Matrix) -> Matrix:
+    """What the readings from each host to those after it say of the distances."""
+    matrix = readings.copy()
+    for host in range(len(matrix)):
+        matrix[host:, host] = matrix[host, host:]
+    np.fill_diagonal(matrix, np.nan)
+    return filled(matrix)[0]
 
 
 @dataclass(frozen=True)
@@ -213,28 +228,21 @@ def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
     return BandwidthDistances(without_gaps, is_filled, [cluster.names[host] for host in alone])
 
 
-def _off_diagonal(matrix: npt.NDArray[_Any]) -> npt.NDArray[_Any]:
-    values: npt.NDArray[_Any] = matrix[~np.eye(len(matrix), dtype=bool)]
-    return values
+def filled(matrix: Matrix) -> tuple[Matrix, Mask]:
+    """A symmetric matrix, now without gaps and with a zero diagonal, and where the gaps were.
 
-
-def _without_diagonal(matrix: Matrix) -> Matrix:
-    copy = matrix.copy()
-    np.fill_diagonal(copy, np.nan)
-    return copy
-
-
-def filled(measured: Matrix) -> tuple[Matrix, Mask]:
-    """A symmetric matrix without gaps and with a zero diagonal, and where the gaps were."""
-    missing = np.isnan(measured)
+    The matrix itself is changed: of a large cluster there is no room for many.
+    """
+    missing = np.isnan(matrix)
     np.fill_diagonal(missing, val=False)
     # Third hosts that were not measured must lose every minimum.
-    known = np.where(np.isnan(measured), np.inf, measured)
-    largest = float(np.nanmax(measured))
-    matrix = measured.copy()
-    for host in np.flatnonzero(missing.any(axis=1)):
-        others = np.flatnonzero(missing[host])
-        nearest = np.maximum(known[host], known[others]).min(axis=1)
-        matrix[host, others] = np.where(np.isfinite(nearest), nearest, largest)
+    if missing.any():
+        known = np.where(np.isnan(matrix), np.inf, matrix)
+        largest = float(np.fmax.reduce(matrix, axis=None))
+        for host in np.flatnonzero(missing.any(axis=1)):
+            others = np.flatnonzero(missing[host])
+            for some in np.array_split(others, 1 + len(others) // _AT_ONCE):
+                nearest = np.maximum(known[host], known[some]).min(axis=1)
+                matrix[host, some] = np.where(np.isfinite(nearest), nearest, largest)
     np.fill_diagonal(matrix, 0.0)
     return matrix, missing

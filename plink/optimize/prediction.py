@@ -18,6 +18,7 @@ from plink.files.order import Order
 from plink.model.distance import Distances, distances
 from plink.model.gaps import Range, latency_range_us, time_range_s
 from plink.model.network import KnownNetwork, network_of
+from plink.optimize.orders.mesh import by_dimension
 from plink.optimize.orders.slots import ALL_ALGORITHMS, layout_in, layout_of, peers_of, placement_in
 from solvers.collectives.algorithm import Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
@@ -97,9 +98,10 @@ def forecast(
 
     Args:
         cluster: the hosts, and what was measured between them.
-        order: of the cluster's hosts; None for the cluster's own order alone.
+        order: of the cluster's hosts; None for the cluster's own order alone. Of a mesh: what its
+            dimensions carry is predicted, too.
         size_bytes: the buffer of each rank.
-        algorithms: names; none for all.
+        algorithms: names; none for all, but for a mesh.
         seed: decides the random orders.
         source: what messages call the order; None for what they call the cluster.
         on_progress: called with the name of each algorithm that is begun.
@@ -108,7 +110,8 @@ def forecast(
         WrongUseError: the order is of other hosts, a name is not an algorithm's, or no algorithm
             named takes so many ranks.
     """
-    chosen = [_find(name) for name in algorithms] or list(ALGORITHMS.values())
+    chosen = [*_of_mesh(order), *(_find(name) for name in algorithms)]
+    chosen = chosen or list(ALGORITHMS.values())
     network, known = network_of(cluster), known_distances(cluster)
     placement = None if order is None else placement_in(cluster, order, source or "the order")
     layout = layout_of(cluster.hosts, None) if order is None else layout_in(cluster, order)
@@ -145,6 +148,10 @@ def forecast(
         assumptions=network.assumptions,
         has_times=network.has_rates,
     )
+
+
+def _of_mesh(order: Order | None) -> Sequence[Algorithm]:
+    return () if order is None or order.mesh is None else by_dimension(order.mesh)
 
 
 def _find(name: str) -> Algorithm:

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -23,6 +23,7 @@ from plink.engine import C10dStore, Engine, Options
 from plink.torch.addresses import group_addresses
 from plink.torch.forests import Agreed, agreed_forest
 from plink.torch.group import PlinkGroup
+from plink.transport.tls import Tls, tls_of
 
 NAME = "plink"
 
@@ -65,7 +66,7 @@ def create(asked: Any, options: Options | None) -> PlinkGroup:
 def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     rank, ranks, timeout = asked.group_rank, asked.group_size, asked.timeout
     interfaces, addresses = group_addresses(asked.store, os.environ)
-    options = _completed(options, addresses, timeout)
+    options = _completed(options, addresses, timeout, asked.global_ranks_in_group)
     engine = tuned = None
     if ranks > 1:
         meeting = C10dStore(store)
@@ -78,7 +79,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         )
         engine = Engine(rank, ranks, meeting, agreed.forest, options)
         if agreed.tuned is not None:
-            tuned = _tuned(engine, rank, agreed, agreed.tuned)
+            tuned = _tuned(engine, rank, agreed, agreed.tuned, options.certificates(rank))
     # After the engine, which names a rank that does not come, and by which the ranks of Gloo meet.
     meeting_place = PrefixStore("gloo", store) if engine is None else EngineStore(engine)
     gloo = _gloo(
@@ -92,7 +93,9 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     return PlinkGroup(store, rank, ranks, gloo, engine, gloo_store=meeting_place, tuned=tuned)
 
 
-def _tuned(engine: Engine, rank: int, agreed: Agreed, settings: Settings) -> TunedRank:
+def _tuned(
+    engine: Engine, rank: int, agreed: Agreed, settings: Settings, tls: Tls | None
+) -> TunedRank:
     secret = None
     try:
         secret = secret_of(os.environ)
@@ -101,21 +104,37 @@ def _tuned(engine: Engine, rank: int, agreed: Agreed, settings: Settings) -> Tun
     except WrongUseError as error:
         _LOG.warning("training goes on without the autotuner: %s", error)
     return TunedRank(
-        engine, rank, agreed.forest, placing=agreed.placing, settings=settings, secret=secret
+        engine,
+        rank,
+        agreed.forest,
+        placing=agreed.placing,
+        settings=settings,
+        secret=secret,
+        tls=tls,
     )
 
 
-def _completed(options: Options, addresses: list[str], timeout: timedelta) -> Options:
+def _completed(
+    options: Options, addresses: list[str], timeout: timedelta, global_ranks: Sequence[int]
+) -> Options:
     timeout_s = min(timeout.total_seconds(), _LONGEST_TIMEOUT_S)
     return replace(
         options,
         addresses=options.addresses or addresses,
         shared_memory=options.shared_memory and _wants_shared_memory(os.environ),
+        tls=_tls(options.tls or tls_of(os.environ), global_ranks),
         congestion_control=options.congestion_control or os.environ.get(CONGESTION_VARIABLE),
         setup_timeout_s=timeout_s,
         stall_timeout_s=timeout_s,
         silence_timeout_s=min(options.silence_timeout_s, timeout_s),
     )
+
+
+def _tls(tls: Tls | str | None, global_ranks: Sequence[int]) -> Tls | None:
+    """Certificates name ranks as the job numbers them; PyTorch names no ranks for all of them."""
+    if isinstance(tls, str):
+        tls = Tls.of_folder(tls)
+    return None if tls is None else replace(tls, names=tuple(global_ranks))
 
 
 def _wants_shared_memory(environment: Mapping[str, str]) -> bool:

@@ -13,16 +13,14 @@ from probes.echo.deploy import AgentProgram
 from probes.echo.protocol import EchoOptions
 from probes.reach import ReachedHost
 from probes.samples import More, RemarkableSink, Rounds, RttReading, Wanted, no_more
-from probes.ssh.session import posix_command
+from probes.ssh.upload import EXEC
 
 # Each end of a pair polls: on one core they would wait for each other's time slice.
 CORES_PER_PAIR = 2
 AGENT_FILE = Path(__file__).parent / "bin" / "plink-dpdk-agent"
 
 # DPDK takes root: by sudo where the user is another and sudo asks for no password.
-_START = (
-    'if [ "$(id -u)" -ne 0 ] && sudo -n true 2> /dev/null; then exec sudo -n "$@"; fi; exec "$@"'
-)
+_START = 'if [ "$me" -ne 0 ] && sudo -n true 2> /dev/null; then exec sudo -n "$f" "$@"; fi; ' + EXEC
 
 
 def measure(
@@ -62,8 +60,9 @@ def measure(
         agent=AgentProgram(
             name="DPDK agent",
             file=AGENT_FILE,
-            start_command=partial(_start_command, by_host),
             hint="install libdpdk-dev and reinstall plink, or use tool=echo",
+            arguments=partial(_arguments, by_host),
+            start=_START,
             cores_per_pair=CORES_PER_PAIR,
         ),
     )
@@ -73,10 +72,9 @@ def _at_its_nic(host: ReachedHost, nic: Nic | None) -> ReachedHost:
     return host if nic is None else replace(host, address=str(nic.address.ip))
 
 
-def _start_command(nics: Mapping[str, Nic], host: ReachedHost, path: str) -> str:
+def _arguments(nics: Mapping[str, Nic], host: ReachedHost) -> list[str]:
     nic = nics.get(host.name)
-    arguments: list[str] = []
-    if nic is not None:
-        arguments = [nic.device, str(nic.address.network.prefixlen)]
-        arguments += [str(nic.gateway)] if nic.gateway else []
-    return posix_command(_START, path, *arguments)
+    if nic is None:
+        return []
+    gateway = [str(nic.gateway)] if nic.gateway else []
+    return [nic.device, str(nic.address.network.prefixlen), *gateway]

@@ -80,8 +80,8 @@ class Agents:
             deployed = [executor.submit(self._deploy_one, host) for host in self._hosts]
             wait(deployed)
             started = [
-                executor.submit(self._start_one, host, path)
-                for host, path in zip(self._hosts, deployed, strict=True)
+                executor.submit(self._start_one, host, command)
+                for host, command in zip(self._hosts, deployed, strict=True)
             ]
             for index, future in enumerate(started):
                 try:
@@ -116,8 +116,8 @@ class Agents:
     def _deploy_one(self, host: ReachedHost) -> str:
         return deploy(host, self._agent, self._cache_folder)
 
-    def _start_one(self, host: ReachedHost, path: Future[str]) -> RemoteProcess:
-        return host.session.start(self._agent.start_command(host, path.result()))
+    def _start_one(self, host: ReachedHost, command: Future[str]) -> RemoteProcess:
+        return host.session.start(command.result())
 
     def _read(self, index: int, process: RemoteProcess) -> None:
         try:

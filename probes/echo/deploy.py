@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import platform
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from probes.errors import HostError, OptionError
 from probes.reach import ReachedHost
-from probes.ssh.upload import Program, upload
+from probes.ssh.upload import EXEC, Program, start_words, upload
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,17 @@ class AgentProgram:
     Args:
         name: what it is called to the user.
         file: the executable as installed here.
-        start_command: from a host and the agent's path there to the shell command that starts it.
         hint: what to do where it is not installed here.
+        arguments: what it is started with on a host.
+        start: what the shell there does to start it (`probes.ssh.upload.EXEC`).
         cores_per_pair: how many cores the two ends of a pair take where they share a machine.
     """
 
     name: str
     file: Path
-    start_command: Callable[[ReachedHost, str], str]
     hint: str
+    arguments: Callable[[ReachedHost], Sequence[str]] = lambda _: ()
+    start: str = EXEC
     cores_per_pair: int = 1
 
 
@@ -40,7 +42,7 @@ def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> 
         cache_folder: where to put it instead of `~/.cache/plink`, or None.
 
     Returns:
-        Its path there.
+        The shell command that starts it there.
 
     Raises:
         HostError: another processor, or it cannot be copied there.
@@ -53,7 +55,9 @@ def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> 
             f"{platform.machine()}",
             "use tool=fping",
         )
-    return upload(host.session, _program(agent), cache_folder)
+    program = _program(agent)
+    upload(host.session, program, cache_folder)
+    return shlex.join(start_words(program, cache_folder, agent.arguments(host), agent.start))
 
 
 @cache
@@ -69,6 +73,5 @@ def _program(agent: AgentProgram) -> Program:
 ECHO_AGENT = AgentProgram(
     name="echo agent",
     file=Path(__file__).parent / "bin" / "plink-echo-agent",
-    start_command=lambda _, path: f"exec {shlex.quote(path)}",
     hint="reinstall plink, or use tool=fping",
 )

@@ -16,6 +16,9 @@ IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 # are the same on every host and reach no other one.
 _VIRTUAL = re.compile(r"(docker|br-|virbr|veth|cni|cali|flannel|podman|lxcbr|lxdbr|kube-ipvs)")
 
+# A zone names an interface; `ipaddress` takes any text for one.
+_ADDRESS = re.compile(r"[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]{1,15})?")
+
 # RFC 1918 and RFC 4193.
 _PRIVATE = [
     ipaddress.ip_network(text)
@@ -44,7 +47,7 @@ def is_address(text: str) -> bool:
         ipaddress.ip_address(text)
     except ValueError:
         return False
-    return True
+    return _ADDRESS.fullmatch(text) is not None
 
 
 def choose_address(

@@ -16,23 +16,17 @@ from collections.abc import Iterable, Iterator
 from probes.errors import HostListError
 from probes.hosts.address import is_address
 from probes.hosts.host import ListedHost
+from probes.hosts.names import HINT_NAME, MAX_PORT, fault_of_name, is_user
 from probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outside_brackets
 
 MAX_SLOTS = 1 << 16
-_MAX_PORT = 65535
-_MAX_LABEL_LENGTH = 63
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
-_USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+@-]{0,63}")
-_NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_NUMERIC = re.compile(r"[0-9.]+")
-_IPV6 = re.compile(r"[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]{1,15})?")
 _SLOT_KEYS = ("slots", "max_slots", "max-slots")
 
 HINT_FORMS = "a line is [user@]host[:port] [slots=N], as in gpu[01-16] slots=8; # begins a comment"
 HINT_SLOTS = "list a host once, and write `host slots=8` for eight ranks on it"
 _HINT_PORT = "after a colon stands the SSH port; write `host slots=8` for eight ranks"
-_HINT_NAME = "use the host's DNS name, its address, or an alias from the SSH configuration"
 _HINT_IPV6 = "with a port it is written [2001:db8::1]:22"
 
 
@@ -159,7 +153,7 @@ def _parse_slots(words: list[str], place: str) -> int:
 def _split_item(item: str, place: str) -> tuple[str | None, str, int | None]:
     """User, host (an IPv6 address without its brackets, or a name with ranges), port."""
     user, at, rest = item.rpartition("@")
-    if at and not _USER.fullmatch(user):
+    if at and not is_user(user):
         raise HostListError(f"{place}: {_brief(user)} is not a user name", HINT_FORMS)
     host, port = _split_port(rest, place)
     if not host:
@@ -184,9 +178,9 @@ def _split_port(text: str, place: str) -> tuple[str, int | None]:
 
 
 def _parse_port(text: str, place: str) -> int:
-    port = _parse_number(text, _MAX_PORT)
+    port = _parse_number(text, MAX_PORT)
     if port is None:
-        message = f"{place}: {_brief(text)} is not a port (a number from 1 to {_MAX_PORT})"
+        message = f"{place}: {_brief(text)} is not a port (a number from 1 to {MAX_PORT})"
         raise HostListError(message, _HINT_PORT)
     return port
 
@@ -198,30 +192,35 @@ def _parse_number(text: str, high: int) -> int | None:
 
 
 def _check_ipv6(text: str, place: str) -> None:
-    if not _IPV6.fullmatch(text) or not is_address(text):
+    if not is_address(text):
         raise HostListError(f"{place}: {_brief(text)} is not an IPv6 address", _HINT_IPV6)
 
 
 def check_name(name: str, place: str) -> None:
-    """Refuse what is neither a host name nor an IPv4 address; an IPv6 address was checked before.
+    """Refuse what is neither a host name nor an address.
 
     Raises:
         HostListError: it is not one; `place` says where it stands.
     """
-    if ":" in name:
-        return
-    if name.startswith("-"):
-        message = f"{place}: {_brief(name)} begins with a dash, which programs take for an option"
-        raise HostListError(message, _HINT_NAME)
-    if not _NAME.fullmatch(name):
-        raise HostListError(f"{place}: {_brief(name)} is not a host name", _HINT_NAME)
-    if _NUMERIC.fullmatch(name) and not is_address(name):
-        raise HostListError(f"{place}: {_brief(name)} is not an IPv4 address", _HINT_NAME)
-    labels = name.removesuffix(".").split(".")
-    if max(map(len, labels)) > _MAX_LABEL_LENGTH:
-        raise HostListError(f"{place}: {_brief(name)} is too long for a host name", _HINT_NAME)
-    if not all(labels):
-        raise HostListError(f"{place}: {_brief(name)} has an empty part", _HINT_NAME)
+    fault = fault_of_name(name)
+    if fault is not None:
+        raise HostListError(f"{place}: {_brief(name)} {fault}", HINT_NAME)
+
+
+def check_host(host: ListedHost) -> None:
+    """Refuse a host that no host list could name, wherever it comes from.
+
+    Raises:
+        HostListError: its name, user, port or address is not one; its place says where it stands.
+    """
+    place = host.place or "the list of hosts"
+    check_name(host.name, place)
+    if host.user is not None and not is_user(host.user):
+        raise HostListError(f"{place}: {_brief(host.user)} is not a user name", HINT_FORMS)
+    if host.port is not None and not 1 <= host.port <= MAX_PORT:
+        raise HostListError(f"{place}: {host.port} is not a port", _HINT_PORT)
+    if host.ssh_address is not None:
+        check_name(host.ssh_address, place)
 
 
 def _brief(text: str) -> str:

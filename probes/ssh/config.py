@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import glob
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -13,15 +14,17 @@ from typing import Any
 
 import paramiko
 
-from probes.errors import OptionError
+from probes.errors import OptionError, ProbesError, clean
 from probes.hosts.host import ListedHost
+from probes.hosts.hostlist import check_host
+from probes.hosts.names import MAX_PORT
 from probes.ssh.options import SshOptions
+from probes.ssh.reading import read_file
 
 _USER_CONFIG = "~/.ssh/config"
 _SYSTEM_CONFIG = "/etc/ssh/ssh_config"
 _MAX_INCLUDE_DEPTH = 16
 _MAX_JUMPS = 8
-_MAX_PORT = 65535
 _USER_KNOWN = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 _GLOBAL_KNOWN = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
 _EVERY_HOST = "Host *"
@@ -66,7 +69,9 @@ class SshConfig:
 
     def __init__(self, options: SshOptions) -> None:
         self._options = options
-        if options.identity_file is not None and not Path(options.identity_file).is_file():
+        if options.identity_file is not None and not os.path.isfile(  # noqa: PTH113  Path's own fails on names that are too long
+            options.identity_file
+        ):
             raise OptionError(f"{options.identity_file}: there is no such key file")
         if options.config_file is not None:
             text = _read(Path(options.config_file))
@@ -78,15 +83,24 @@ class SshConfig:
             self._config = paramiko.SSHConfig.from_text(text)
         except Exception as error:
             place = options.config_file or _USER_CONFIG
-            raise OptionError(f"{place}: not a valid SSH configuration ({error})") from None
+            raise OptionError(
+                f"{place}: not a valid SSH configuration ({clean(str(error))})"
+            ) from None
 
     def target(self, listed: ListedHost) -> Target:
-        """How to reach `listed`: the host list first, then options, then the configuration."""
+        """How to reach `listed`: the host list first, then options, then the configuration.
+
+        Raises:
+            HostListError: no host list could name such a host. The configuration hands its name
+                to shells, so it is asked for nothing.
+            OptionError: the configuration cannot be used for it.
+        """
+        check_host(listed)
         # paramiko asks for it too, whatever the user is, and says less when there is none.
         local_user = _local_user()
         try:
             return self._target(listed, local_user, depth=0)
-        except OptionError:
+        except ProbesError:
             raise
         except Exception as error:
             # paramiko's parser raises what it pleases on what it does not expect.
@@ -156,7 +170,7 @@ def _files(found: Mapping[str, Any], key: str, default: str) -> tuple[str, ...]:
 
 
 def _port(text: str, name: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= _MAX_PORT:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= MAX_PORT:
         raise OptionError(f"the SSH configuration gives {name} the port {text[:40]!r}")
     return int(text)
 
@@ -183,8 +197,8 @@ def _read(file: Path, depth: int = 0, block: str = _EVERY_HOST) -> str:
     if depth > _MAX_INCLUDE_DEPTH:
         raise OptionError(f"{file}: SSH configurations include each other in a circle")
     try:
-        lines = file.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_file(str(file)).decode().splitlines()
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text"
         raise OptionError(f"{file}: the SSH configuration cannot be read ({reason})") from None
     expanded: list[str] = []

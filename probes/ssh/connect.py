@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 import paramiko
 
 from probes.errors import HostError
+from probes.hosts.hostlist import check_name
 from probes.ssh import parallel
 from probes.ssh.config import Target
 from probes.ssh.explain import explain
@@ -113,6 +114,8 @@ class Connector:
                 "direct-tcpip", address, ("", 0), timeout=timeout_s
             )
         if target.proxy_command is not None:
+            # Its name is in the command by now, and the command may be a shell.
+            check_name(target.name, "a proxy command")
             return ProxyCommand(target.proxy_command)
         connection = socket.create_connection((target.hostname, target.port), timeout=timeout_s)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -8,10 +8,12 @@ import paramiko
 
 from probes.errors import HostError
 from probes.ssh.config import Target
+from probes.ssh.host_certificate import CertificateError
 from probes.ssh.keys import NoKeyError
 from probes.ssh.known_hosts import (
     ChangedHostKeyError,
     RevokedHostKeyError,
+    UnfitNameError,
     UnknownHostKeyError,
     UnreadableKnownHostsError,
 )
@@ -22,6 +24,7 @@ def explain(error: Exception, target: Target, timeout_s: float) -> HostError:
     message, hint = (
         _about_login(error, target)
         or _about_host_key(error, target)
+        or _about_certificate(error)
         or _about_network(error, target, timeout_s)
     )
     return HostError(target.name, message, hint)
@@ -44,7 +47,11 @@ def _about_host_key(error: Exception, target: Target) -> tuple[str, str | None] 
     match error:
         case UnknownHostKeyError():
             hint = "connect once with ssh, or use accept_new_host_keys=True"
-            return "its SSH host key is not known", hint
+            more = f", and {error}" if str(error) else ""
+            return f"its SSH host key is not known{more}", hint
+        case UnfitNameError():
+            hint = "HostKeyAlias in the SSH configuration gives it another"
+            return f"known_hosts cannot have a key under the name {error}", hint
         case ChangedHostKeyError():
             hint = f"if the machine was reinstalled: ssh-keygen -R '{target.host_key_name}'"
             return "its SSH host key is not the one known for it", hint
@@ -53,6 +60,15 @@ def _about_host_key(error: Exception, target: Target) -> tuple[str, str | None] 
         case UnreadableKnownHostsError():
             return f"its SSH host key is not known, and {error} cannot be read", None
     return None
+
+
+def _about_certificate(error: Exception) -> tuple[str, str] | None:
+    if not isinstance(error, CertificateError):
+        return None
+    hint = "have it certified anew, or put the host's own key into known_hosts"
+    if "not for" in str(error):
+        hint = "HostKeyAlias in the SSH configuration says for which name it may be"
+    return f"its SSH host certificate {error}", hint
 
 
 def _about_network(error: Exception, target: Target, timeout_s: float) -> tuple[str, None]:

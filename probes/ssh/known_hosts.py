@@ -15,8 +15,23 @@ from pathlib import Path
 import paramiko
 
 from probes.ssh.config import Target
+from probes.ssh.host_certificate import (
+    SUFFIX,
+    CertificateError,
+    UnknownAuthorityError,
+    authority_of,
+    certificate_blob,
+    check,
+)
+from probes.ssh.patterns import fits
+from probes.ssh.reading import read_file
 
 _RSA = ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")
+_AUTHORITY, _REVOKED = "@cert-authority", "@revoked"
+
+# What sshd(8) gives no meaning in a line's first field but that of a name.
+_FIT_NAME = re.compile(r"[^\s*?!,|@#\x00-\x1f\x7f]+")
+_WITH_PORT = re.compile(r"\[(.+)\]:[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -25,11 +40,13 @@ class KnownKeys:
 
     Args:
         trusted: its keys, as (type, blob).
-        revoked: keys that must not be accepted for it, as blobs.
+        authorities: keys that may sign a certificate for it, as blobs.
+        revoked: keys that must not be accepted for it, nor sign for it, as blobs.
         unreadable: a file that is there and cannot be read, so that more may be known; or None.
     """
 
     trusted: frozenset[tuple[str, bytes]]
+    authorities: frozenset[bytes]
     revoked: frozenset[bytes]
     unreadable: str | None
 
@@ -53,15 +70,34 @@ class KnownHosts:
         """What any of `files` knows of `name` (`host` or `[host]:port`)."""
         with self._lock:
             loaded = {file: self._load(file) for file in files}
-        found = [line for lines in loaded.values() for line in lines or () if _matches(line, name)]
+        lines = [line for each in loaded.values() for line in each or ()]
+        # As OpenSSH has it, a line without a port is for every port, where it has a marker.
+        marked = {
+            marker: frozenset(
+                line.blob
+                for line in lines
+                if line.marker == marker
+                and (_matches(line, name) or _matches(line, without_port(name)))
+            )
+            for marker in (_AUTHORITY, _REVOKED)
+        }
         return KnownKeys(
-            trusted=frozenset((line.kind, line.blob) for line in found if not line.marker),
-            revoked=frozenset(line.blob for line in found if line.marker == "@revoked"),
+            trusted=frozenset(
+                (line.kind, line.blob) for line in lines if not line.marker and _matches(line, name)
+            ),
+            authorities=marked[_AUTHORITY],
+            revoked=marked[_REVOKED],
             unreadable=next((file for file, lines in loaded.items() if lines is None), None),
         )
 
     def remember(self, name: str, key: paramiko.PKey, file: str) -> None:
-        """Add a key to `file`. A file that cannot be written is left as it is."""
+        """Add a key to `file`. A file that cannot be written is left as it is.
+
+        Raises:
+            UnfitNameError: a line with that name would be for other hosts, or for none.
+        """
+        if not _FIT_NAME.fullmatch(name):
+            raise UnfitNameError(name)
         name = name.lower()
         with self._lock:
             lines = self._load(file)
@@ -78,7 +114,7 @@ class KnownHosts:
         """Its lines; None where it is there and cannot be read."""
         if file not in self._files:
             try:
-                text = Path(file).read_bytes().decode(errors="replace")
+                text = read_file(file).decode(errors="replace")
             except (FileNotFoundError, NotADirectoryError):
                 text = ""
             except (OSError, ValueError):
@@ -95,10 +131,10 @@ def _ends_a_line(file: Path) -> bool:
 
 
 def _parse(text: str) -> _Line | None:
-    """One line as sshd(8) describes them; None for any other, or one of a certificate authority."""
+    """One line as sshd(8) describes them; None for any other."""
     words = text.split()
     marker = words.pop(0) if words and words[0].startswith("@") else ""
-    if len(words) < 3 or words[0].startswith("#") or marker not in ("", "@revoked"):
+    if len(words) < 3 or words[0].startswith("#") or marker not in ("", _AUTHORITY, _REVOKED):
         return None
     try:
         blob = base64.b64decode(words[2], validate=True)
@@ -108,6 +144,12 @@ def _parse(text: str) -> _Line | None:
     if not blob.startswith(len(kind).to_bytes(4, "big") + kind):
         return None
     return _Line(marker, tuple(words[0].split(",")), words[1], blob)
+
+
+def without_port(name: str) -> str:
+    """The host in `[host]:port`; any other name as it is."""
+    found = _WITH_PORT.fullmatch(name)
+    return name if found is None else found[1]
 
 
 def _matches(line: _Line, name: str) -> bool:
@@ -121,14 +163,7 @@ def _matches(line: _Line, name: str) -> bool:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    if pattern.startswith("|1|"):
-        return _fits_hash(pattern, name)
-    if "*" not in pattern and "?" not in pattern:
-        return pattern.lower() == name
-    # Not fnmatch: brackets are part of a name with a port.
-    runs = re.sub(r"\*+", "*", pattern.lower())
-    expression = re.escape(runs).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.fullmatch(expression, name) is not None
+    return _fits_hash(pattern, name) if pattern.startswith("|1|") else fits(pattern, name)
 
 
 def _fits_hash(pattern: str, name: str) -> bool:
@@ -140,7 +175,7 @@ def _fits_hash(pattern: str, name: str) -> bool:
 
 
 class UnknownHostKeyError(Exception):
-    """The host offers a key, and no key is known for it."""
+    """The host offers a key, and no key is known for it. The message, if any, says what else."""
 
 
 class ChangedHostKeyError(Exception):
@@ -155,33 +190,61 @@ class UnreadableKnownHostsError(Exception):
     """Whether the key is known cannot be told. The message is the file's name."""
 
 
+class UnfitNameError(Exception):
+    """A key cannot be remembered under this name, which is the message."""
+
+
 def prefer_known(transport: paramiko.Transport, known: KnownKeys) -> None:
-    """Ask the server for a key of a type that is known, if it has one."""
+    """Ask the server for a certificate or a key of a type that is known, if it has one."""
     kinds = {kind for kind, _ in known.trusted}
     if "ssh-rsa" in kinds:
         kinds.update(_RSA)
     options = transport.get_security_options()
-    options.key_types = sorted(options.key_types, key=lambda kind: kind not in kinds)
+    plain = sorted(options.key_types, key=lambda kind: kind not in kinds)
+    # paramiko asks for certificates too, but last.
+    certified = [f"{kind}{SUFFIX}" for kind in plain] if known.authorities else []
+    options.key_types = [*certified, *plain]
 
 
 def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHosts) -> None:
     """Return if `key`, whose possession the server has proved, may be trusted.
 
-    A key that is new, and may be accepted, is remembered in the user's own file.
+    It may if it is known, or if a certificate for it is good. A key that is new, and may be
+    accepted, is remembered in the user's own file.
 
     Raises:
-        UnknownHostKeyError, ChangedHostKeyError, RevokedHostKeyError, UnreadableKnownHostsError:
-            as they say.
+        UnknownHostKeyError, ChangedHostKeyError, RevokedHostKeyError, UnreadableKnownHostsError,
+            UnfitNameError: as they say.
+        CertificateError: an authority that is known for the host has signed, but not this.
     """
-    if key.asbytes() in known.revoked:
+    certificate = certificate_blob(key)
+    authority = None if certificate is None else authority_of(certificate)
+    if not known.revoked.isdisjoint({key.asbytes(), authority}):
         raise RevokedHostKeyError
+    doubt = None
+    if certificate is not None and known.authorities:
+        try:
+            name = without_port(target.host_key_name)
+            check(certificate, key.asbytes(), name, known.authorities)
+        except CertificateError as error:
+            doubt = error
+        else:
+            return
     if any(blob == key.asbytes() for _, blob in known.trusted):
         return
+    if doubt is not None and not isinstance(doubt, UnknownAuthorityError):
+        raise doubt
     if known.trusted:
         raise ChangedHostKeyError
     if known.unreadable is not None:
         raise UnreadableKnownHostsError(known.unreadable)
     if not target.accept_new_host_keys:
-        raise UnknownHostKeyError
+        raise UnknownHostKeyError(_what_else(doubt, known))
     if target.new_host_keys_file is not None:
         hosts.remember(target.host_key_name, key, target.new_host_keys_file)
+
+
+def _what_else(doubt: Exception | None, known: KnownKeys) -> str:
+    if doubt is not None:
+        return f"its certificate {doubt}"
+    return "it shows no certificate of the authority that is" if known.authorities else ""

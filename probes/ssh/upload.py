@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from probes.errors import HostError
@@ -12,26 +13,44 @@ _TIMEOUT_S = 60.0
 # What a login shell prints by itself stands before this.
 _MARK = "plink-program:"
 
-# $1: file name; $2: folder, or empty for the cache; $3: SHA-256; $4: size in bytes. A file of that
-# name is used only if it is the user's own, no link, and holds what it should: others may be able
-# to write into the folder.
-_SET = "d=${2:-${XDG_CACHE_HOME:-$HOME/.cache}/plink}; f=$d/$1; "
-_HOLDS = (
-    'holds() { [ "$(wc -c < "$1")" -eq "$2" ] && if command -v sha256sum > /dev/null; '
-    'then [ "$(sha256sum < "$1" | cut -c1-64)" = "$3" ]; fi; }; '
+# $1: file name; $2: folder, or empty for the cache; $3: SHA-256; $4: size in bytes; then the
+# program's own words.
+#
+# Others may be able to write into the folder, or into those above it. So the shell goes into it and
+# looks at where it is, not at a path that may soon lead elsewhere: a folder that is the user's or
+# root's, in which nobody else can replace a file, or else one of the user's own in it. From there
+# the program is checked and started by its bare name: what runs is what was checked.
+_SET = (
+    "n=$1; d=${2:-${XDG_CACHE_HOME:-$HOME/.cache}/plink}; sum=$3; size=$4; shift 4; CDPATH=; "
+    "me=$(id -u); "
+    # Whether a folder or file is the user's or root's, and nobody else's to change.
+    'closed() { set -- $(ls -ldn "$1"); case ${3:-nobody} in "$me" | 0) ;; *) return 1 ;; esac; '
+    "case $1 in d????????[tT]*) ;; ?????w* | ????????w*) return 1 ;; esac; }; "
+    'private() { set -- $(ls -ldn .); [ "$3" = "$me" ] && '
+    "case $1 in d???--[-S]--[-T]*) ;; *) false ;; esac; }; "
+    'enter() { cd -P -- "$d" && { closed . || '
+    '{ { [ -d "plink-$me" ] || mkdir -m 700 "plink-$me"; } && cd -P "./plink-$me" && '
+    '{ private || { echo "$d is open to others, and its plink-$me too" >&2; false; }; }; }; }; }; '
+    'holds() { [ -f "$1" ] && [ ! -L "$1" ] && closed "$1" && [ "$(wc -c < "$1")" -eq "$size" ] && '
+    'if command -v sha256sum > /dev/null; then s=$(sha256sum < "$1"); [ "${s%% *}" = "$sum" ]; '
+    "fi; }; "
 )
-_FIND = (
-    _SET + _HOLDS + 'if [ -f "$f" ] && [ ! -L "$f" ] && [ -O "$f" ] && [ -x "$f" ] && '
-    f'holds "$f" "$4" "$3"; then echo "{_MARK}$f"; fi'
-)
+_FIND = _SET + f'enter 2> /dev/null && [ -x "./$n" ] && holds "./$n" && echo "{_MARK}$n"'
 _UPLOAD = (
     _SET
-    + _HOLDS
-    + 'umask 077; mkdir -p "$d" || exit 1; t=$(mktemp "$d/.upload.XXXXXX") || exit 1; '
+    + 'umask 077; mkdir -p -- "$d" && enter || exit 1; t=$(mktemp ./.upload.XXXXXX) || exit 1; '
     "trap 'rm -f \"$t\"' EXIT; trap 'exit 1' HUP INT TERM; "
-    'cat > "$t" || exit 1; holds "$t" "$4" "$3" || { echo "only a part arrived" >&2; exit 1; }; '
-    f'chmod 700 "$t" && "$t" --version > /dev/null && mv "$t" "$f" && echo "{_MARK}$f"'
+    'cat > "$t" || exit 1; holds "$t" || { echo "only a part arrived" >&2; exit 1; }; '
+    'chmod 700 "$t" && "$t" --version > /dev/null && mv -f "$t" "./$n" || exit 1; '
+    f'holds "./$n" || {{ echo "$n is somebody else\'s there" >&2; exit 1; }}; echo "{_MARK}$n"'
 )
+_START = (
+    _SET
+    + 'enter && holds "./$n" || { echo "the program is not what was put there" >&2; exit 126; }; '
+)
+
+# How a program is started: "$f" is the program, "$@" its words.
+EXEC = 'exec "$f" "$@"'
 
 
 @dataclass(frozen=True)
@@ -57,37 +76,45 @@ class Program:
         return f"{self.name}-{self.digest[:16]}"
 
 
-def upload(session: Session, program: Program, folder: str | None) -> str:
+def upload(session: Session, program: Program, folder: str | None) -> None:
     """Make sure that a program is on the host, and that it runs there.
 
     Args:
-        folder: where to put it instead of `~/.cache/plink`, or None.
-
-    Returns:
-        Its path on the host.
+        folder: where to put it instead of `~/.cache/plink`, or None. Where others may write there,
+            it goes into a folder of the user's own in it.
 
     Raises:
         HostError: no space, no folder that programs may run from, ...
     """
-    arguments = (program.file_name, folder or "", program.digest, str(len(program.content)))
-    found = session.run(posix_command(_FIND, *arguments))
-    path = _path_in(found.stdout)
-    if path is not None:
-        return path
-    done = session.run(posix_command(_UPLOAD, *arguments), program.content, _TIMEOUT_S)
-    path = _path_in(done.stdout)
-    if done.status != 0 or path is None:
+    words = _words(program, folder)
+    if _is_marked(session.run(posix_command(_FIND, *words)).stdout):
+        return
+    done = session.run(posix_command(_UPLOAD, *words), program.content, _TIMEOUT_S)
+    if done.status != 0 or not _is_marked(done.stdout):
         reason = done.stderr.splitlines()[-1] if done.stderr else f"exit status {done.status}"
         raise HostError(
             session.host,
             f"{program.name} cannot be copied there ({reason})",
             "name a folder that programs may run from with remote_cache=DIR",
         )
-    return path
 
 
-def _path_in(output: bytes) -> str | None:
-    for line in reversed(output.decode(errors="replace").splitlines()):
-        if line.startswith(_MARK):
-            return line.removeprefix(_MARK)
-    return None
+def start_words(
+    program: Program, folder: str | None, arguments: Sequence[str] = (), start: str = EXEC
+) -> list[str]:
+    """The command that starts a program that was uploaded, if it is still what it was.
+
+    Args:
+        program, folder: as uploaded.
+        arguments: of the program.
+        start: what the shell there does in the end (`EXEC`).
+    """
+    return ["sh", "-c", f"{_START}f=./$n; {start}", "sh", *_words(program, folder), *arguments]
+
+
+def _words(program: Program, folder: str | None) -> tuple[str, ...]:
+    return (program.file_name, folder or "", program.digest, str(len(program.content)))
+
+
+def _is_marked(output: bytes) -> bool:
+    return any(line.startswith(_MARK) for line in output.decode(errors="replace").splitlines())

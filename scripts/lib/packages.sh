@@ -12,10 +12,10 @@ declare -A NEEDED_COMMANDS=(
     [check]="shellcheck:shellcheck"
 )
 
-# What adds a tool to plink where this system has it, found by what pkg-config knows; nothing else
-# needs it. group: module:package ...
+# What adds a tool or TLS to plink where this system has it, found by what pkg-config knows; nothing
+# else needs it. group: module:package ...
 declare -A WANTED_MODULES=(
-    [build]="libdpdk:libdpdk-dev"
+    [build]="libdpdk:libdpdk-dev libssl:libssl-dev"
 )
 
 # Peers that some systems lack; their tests are then skipped. group: command:package ...

@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignor
 . "$ROOT/scripts/lib/packages.sh"
 
 # What is installed with plink; a script that does with less says so before `set_up`.
-ALL_EXTRAS=dev,exact,metrics,redis,report,torch,trace
+ALL_EXTRAS=dask,dev,exact,metrics,ray,redis,report,torch,trace
 EXTRAS=$ALL_EXTRAS
 
 set_up() {
@@ -127,13 +127,14 @@ make_venv() {
     printf '%s\n' "$identity" >"$VENV/plink-identity"
 }
 
-# The place counts too: an environment cannot be moved. So does DPDK, with which there is one more
-# program to build.
+# The place counts too: an environment cannot be moved. So do DPDK, with which there is one more
+# program to build, and OpenSSL, with which there is TLS.
 hash_of_sources() {
     (
         cd "$ROOT"
         pwd
         pkg-config --modversion libdpdk 2>/dev/null || true
+        pkg-config --modversion libssl 2>/dev/null || true
         find pyproject.toml CMakeLists.txt constraints.txt plink probes solvers \
             -name __pycache__ -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
     ) | sha256sum | cut -d ' ' -f 1

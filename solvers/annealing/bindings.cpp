@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "annealing/annealing.hpp"
+#include "annealing/local_rounds_cost.hpp"
 #include "annealing/rounds_cost.hpp"
 #include "annealing/trees_cost.hpp"
 #include "limits/deadline.hpp"
@@ -54,6 +55,22 @@ RoundsForm checked_rounds(int ranks, std::vector<RoundsForm::Edges> rounds,
         require(std::isfinite(weight) && weight > 0.0, "a weight is not above 0");
     }
     return RoundsForm(ranks, std::move(rounds), std::move(weights));
+}
+
+std::vector<LocalRoundsCost::Blocks> checked_blocks(int ranks,
+                                                    std::vector<LocalRoundsCost::Blocks> levels) {
+    for (const LocalRoundsCost::Blocks& blocks : levels) {
+        std::vector<bool> is_in_one(ranks, false);
+        for (const std::vector<int>& block : blocks) {
+            require(block.size() == blocks.front().size(), "the blocks of a level differ in size");
+            for (const int rank : block) {
+                require(0 <= rank && rank < ranks && !is_in_one[rank],
+                        "a block holds what is no rank, or in another block");
+                is_in_one[rank] = true;
+            }
+        }
+    }
+    return levels;
 }
 
 std::vector<Tree> checked_trees(int ranks, const std::vector<std::vector<int>>& parents) {
@@ -120,6 +137,38 @@ void register_rounds(nb::module_& module) {
             "moves"_a, "softness"_a, "temperature"_a, "deadline"_a = nb::none());
 }
 
+void register_local_rounds(nb::module_& module) {
+    using Self = Annealing<LocalRoundsCost>;
+    register_of<LocalRoundsCost>(module, "LocalRoundsAnnealing")
+        .def(
+            "__init__",
+            [](Self* self, const orders::Array& distance, const std::vector<EdgeArray>& rounds,
+               std::vector<double> weights, std::vector<LocalRoundsCost::Blocks> levels,
+               std::vector<int> order, std::uint64_t seed, const limits::Deadline* deadline) {
+                ring::Matrix values = orders::matrix(distance);
+                orders::require_order(order, values.size());
+                RoundsForm form =
+                    checked_rounds(values.size(), edges_of(rounds), std::move(weights));
+                levels = checked_blocks(values.size(), std::move(levels));
+                const nb::gil_scoped_release release;
+                limits::Watch watch(deadline);
+                new (self)
+                    Self(LocalRoundsCost(std::move(values), std::move(form), std::move(levels)),
+                         std::move(order), seed, watch);
+            },
+            "distance"_a, "rounds"_a, "weights"_a, "levels"_a, "order"_a, "seed"_a,
+            "deadline"_a = nb::none())
+        .def(
+            "run",
+            [](Self& self, long moves, double temperature, const limits::Deadline* deadline) {
+                require(temperature > 0.0, "the temperature must be above 0");
+                const nb::gil_scoped_release release;
+                limits::Watch watch(deadline);
+                return self.run(moves, {temperature}, watch);
+            },
+            "moves"_a, "temperature"_a, "deadline"_a = nb::none());
+}
+
 void register_trees(nb::module_& module) {
     using Self = Annealing<TreesCost>;
     register_of<TreesCost>(module, "TreesAnnealing")
@@ -152,6 +201,7 @@ void register_trees(nb::module_& module) {
 
 void register_annealing(nb::module_& module) {
     register_rounds(module);
+    register_local_rounds(module);
     register_trees(module);
 }
 

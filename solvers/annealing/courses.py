@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers import _native
-from solvers.collectives.form import RoundsForm, TreesForm, distinct_pairs
+from solvers.collectives.form import MeshForm, RoundsForm, TreesForm, distinct_pairs, merged
 from solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
@@ -47,6 +47,11 @@ _ROUNDS_COURSE = (
     _Leg(0.25, softness=(1.3, 1 / 30), temperature=(0.8, 1 / 450)),
     _Leg(0.75, softness=(1.5, 1 / 30), temperature=(1.6, 1 / 400)),
 )
+
+# The same for a mesh: temperatures, from the mean weight of all that a rank exchanges, and to the
+# weight of the round that has least, in spreads of the distances.
+_MESH_MOVES_PER_RANK, _MESH_MOST_MOVES = 128, 16384
+_MESH_COURSE = ((0.5, 0.1, 1 / 3), (0.5, 0.3, 1 / 4))
 
 # Temperatures are higher at first among few ranks, where there is no way around a dear order.
 _FEW_RANKS = 32
@@ -100,6 +105,8 @@ def course(
     Raises:
         TimeoutError: the time did not suffice.
     """
+    if isinstance(form, MeshForm):
+        return _MeshCourse(form, distance, order, spread, seed=seed, deadline=deadline)
     if isinstance(form, RoundsForm):
         return _RoundsCourse(form, distance, order, spread, seed=seed, deadline=deadline)
     return _TreesCourse(form, distance, order, spread, seed=seed, deadline=deadline)
@@ -137,7 +144,7 @@ class _RoundsCourse:
         return self._native.best_cost
 
     def step(self, progress: float, deadline: Deadline) -> int:
-        number, within = _leg_at(progress)
+        number, within = _leg_at(progress, [leg.share for leg in _ROUNDS_COURSE])
         leg = _ROUNDS_COURSE[number]
         if number != self._leg:
             self._leg = number
@@ -146,6 +153,54 @@ class _RoundsCourse:
         first, last = leg.temperature
         temperature = _between(self._hotter * first / self._edges, last, within) * self._spread
         tried: int = self._native.run(self._moves, softness, temperature, deadline.native)
+        return tried
+
+
+class _MeshCourse:
+    def __init__(
+        self,
+        form: MeshForm,
+        distance: Matrix,
+        order: Sequence[int],
+        spread: float,
+        *,
+        seed: int,
+        deadline: Deadline,
+    ) -> None:
+        rounds = merged(form).rounds
+        edges = [np.ascontiguousarray(step.edges, dtype=np.int64) for step in rounds]
+        weights = [step.weight for step in rounds]
+        self._native = _native.LocalRoundsAnnealing(
+            distance,
+            edges,
+            weights,
+            [list(map(list, level)) for level in form.blocks],
+            list(order),
+            seed,
+            deadline.native,
+        )
+        self._moves = min(_MESH_MOST_MOVES, _MESH_MOVES_PER_RANK * form.ranks)
+        self._hot = 2.0 * sum(weights) / form.ranks * spread
+        self._cold = min(weights) * spread
+        self._leg = 0
+
+    @property
+    def best(self) -> list[int]:
+        return self._native.best
+
+    @property
+    def best_cost(self) -> float:
+        return self._native.best_cost
+
+    def step(self, progress: float, deadline: Deadline) -> int:
+        number, within = _leg_at(progress, [share for share, _, _ in _MESH_COURSE])
+        if number != self._leg:
+            self._leg = number
+            self._native.restart(self.best)
+        _, first, last = _MESH_COURSE[number]
+        hot = max(first * self._hot, last * self._cold)
+        temperature = _between(hot, last * self._cold, within)
+        tried: int = self._native.run(self._moves, temperature, deadline.native)
         return tried
 
 
@@ -188,14 +243,14 @@ def _distinct(edges: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
     return np.ascontiguousarray(distinct_pairs(edges, int(edges.max()) + 1), dtype=np.int64)
 
 
-def _leg_at(progress: float) -> tuple[int, float]:
-    """Which leg, and how far in it."""
+def _leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
+    """Which leg of a course, and how far in it."""
     before = 0.0
-    for number, leg in enumerate(_ROUNDS_COURSE):
-        if progress < before + leg.share:
-            return number, (progress - before) / leg.share
-        before += leg.share
-    return len(_ROUNDS_COURSE) - 1, 1.0
+    for number, share in enumerate(shares):
+        if progress < before + share:
+            return number, (progress - before) / share
+        before += share
+    return len(shares) - 1, 1.0
 
 
 def _between(first: float, last: float, share: float) -> float:

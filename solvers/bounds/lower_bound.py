@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from solvers.bounds.mesh import mesh_bound
 from solvers.bounds.nearest import nearest_distances, quick_rounds_bound, quick_trees_bound
 from solvers.bounds.ring import ring_bound
 from solvers.bounds.rounds import rounds_bound
 from solvers.bounds.trees import trees_bound
-from solvers.collectives.form import Form, RingForm, RoundsForm
+from solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm
 from solvers.distances import Matrix, checked
 from solvers.limits.deadline import Deadline
 
-Kind = Literal["held-karp", "threshold-graphs", "priced-trees", "trivial"]
+Kind = Literal["held-karp", "mesh-cuts", "threshold-graphs", "priced-trees", "trivial"]
 
 # Sums of floats may differ in their last digits from one order of adding to another.
 _ROUNDING = 1e-12
@@ -25,9 +26,10 @@ class Bound:
 
     Args:
         value: in the matrix's unit.
-        kind: what proves it: `held-karp` (1-trees under penalties), `threshold-graphs` (what the
-            graph of short pairs must hold), `priced-trees` (trees that may use a host more than
-            once, at a price), or `trivial` (there is nothing to sum).
+        kind: what proves it: `held-karp` (1-trees under penalties), `mesh-cuts` (what clusters of
+            hosts can hold of a mesh), `threshold-graphs` (what the graph of short pairs must hold),
+            `priced-trees` (trees that may use a host more than once, at a price), or `trivial`
+            (there is nothing to sum).
     """
 
     value: float
@@ -56,6 +58,8 @@ def lower_bound_of_checked(form: Form, matrix: Matrix, deadline: Deadline) -> Bo
         return Bound(0.0, "trivial")
     if isinstance(form, RingForm):
         bound = Bound(ring_bound(matrix, deadline), "held-karp")
+    elif isinstance(form, MeshForm):
+        bound = Bound(mesh_bound(form, matrix, deadline), "mesh-cuts")
     elif isinstance(form, RoundsForm):
         quick = quick_rounds_bound(form, nearest_distances(matrix))
         bound = Bound(max(quick, rounds_bound(form, matrix, deadline)), "threshold-graphs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,9 @@ _NO_LIMIT_S = 1e8
 
 # What looking at a graph once takes at least, for each triple of hosts.
 _S_PER_CUBE = 1e-10
+
+# Where SciPy finds factors, and what importing that takes.
+_FACTORS, _IMPORT_S = "scipy.sparse.csgraph", 0.5
 
 
 class ShortPairs:
@@ -82,22 +86,23 @@ class ShortPairs:
         """The least threshold from `least` on at which `can_hold`; lower if time runs out."""
         low = int(np.searchsorted(self._levels, least))
         high = len(self._levels) - 1
+        with_factors = _FACTORS in sys.modules or deadline.left_s > _IMPORT_S
         took_s = _S_PER_CUBE * len(self._distance) ** 3
         while low < high and took_s < deadline.left_s:
             middle = (low + high) // 2
             before_s = deadline.left_s
-            if self.can_hold(pattern, float(self._levels[middle])):
+            if self.can_hold(pattern, float(self._levels[middle]), with_factors=with_factors):
                 high = middle
             else:
                 low = middle + 1
             took_s = before_s - deadline.left_s
         return float(self._levels[low])
 
-    def can_hold(self, pattern: Pattern, threshold: float) -> bool:
+    def can_hold(self, pattern: Pattern, threshold: float, *, with_factors: bool = True) -> bool:
         """Whether nothing here forbids the pattern within the threshold.
 
         Pairs that no edge of the pattern can be mapped to are taken out until no such pair is left;
-        then degrees, components, cuts, and k-factors (for a regular pattern).
+        then degrees, components, cuts, and `with_factors` k-factors (for a regular pattern).
         """
         graph = self._distance <= threshold
         np.fill_diagonal(graph, False)
@@ -110,7 +115,11 @@ class ShortPairs:
         return (
             _components_fit(graph, pattern)
             and self._clusters_fit(graph, pattern)
-            and (not pattern.is_regular or _has_factor(graph, int(pattern.degrees[0])))
+            and (
+                not with_factors
+                or not pattern.is_regular
+                or _has_factor(graph, int(pattern.degrees[0]))
+            )
         )
 
     def _degrees_threshold(self, pattern: Pattern) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -38,6 +39,70 @@ class RoundsForm:
 
     ranks: int
     rounds: Sequence[WeightedRound]
+
+    @cached_property
+    def joined(self) -> JoinedRounds:
+        """All rounds that have edges, in one piece."""
+        kept = [step for step in self.rounds if len(step.edges) > 0]
+        edges = [np.asarray(step.edges, dtype=np.intp).reshape(-1, 2) for step in kept]
+        return JoinedRounds(
+            np.concatenate([np.zeros((0, 2), dtype=np.intp), *edges]),
+            np.cumsum([0, *map(len, edges)], dtype=np.intp)[:-1],
+            np.array([step.weight for step in kept], dtype=np.float64),
+        )
+
+
+@dataclass(frozen=True)
+class JoinedRounds:
+    """Rounds one after the other.
+
+    Args:
+        edges: (E, 2) pairs of ranks.
+        starts: (K,) where the edges of each round begin.
+        weights: (K,) of the rounds.
+    """
+
+    edges: npt.NDArray[np.intp]
+    starts: npt.NDArray[np.intp]
+    weights: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MeshLine:
+    """What each group of one dimension of a mesh exchanges.
+
+    Args:
+        size: ranks in a group, at least 2.
+        weight: of all its pairs together.
+        most_per_joint: j ranks of a group have pairs of at most j - 1 times this weight.
+    """
+
+    size: int
+    weight: float
+    most_per_joint: float
+
+
+@dataclass(frozen=True)
+class MeshForm(RoundsForm):
+    """Rounds of the groups of a mesh, over ranks or over places with several ranks each.
+
+    Args:
+        lines: the dimensions of more than one rank.
+        sequences: (N,) each: the ranks in an order in which those that exchange much stand
+            together, of which some is good wherever near hosts stand together.
+        blocks: of ranks that belong together, level by level; those of a level are of one size.
+        ranks_per_place: how many ranks of the mesh each of `ranks` stands for at most.
+    """
+
+    lines: Sequence[MeshLine] = ()
+    sequences: Sequence[npt.NDArray[np.intp]] = ()
+    blocks: Sequence[Sequence[Sequence[int]]] = ()
+    ranks_per_place: int = 1
+
+    @property
+    def mesh_ranks(self) -> int:
+        """How many ranks the mesh has."""
+        return int(np.prod([line.size for line in self.lines], dtype=np.int64))
 
 
 @dataclass(frozen=True)

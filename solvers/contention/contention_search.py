@@ -20,7 +20,7 @@ from solvers.contention.time import Clock
 from solvers.distances import checked
 from solvers.limits.deadline import Deadline
 
-EndedBy = Literal["exact", "bound", "chains", "time", "interrupt"]
+EndedBy = Literal["exact", "bound", "chains", "steps", "time", "interrupt"]
 Order = list[int]
 
 # All 720 orders of so many hosts are tried.
@@ -63,8 +63,8 @@ class ContentionSolution:
         time_s: of the collective (`solvers.contention.time`).
         lower_bound_s: no order takes less.
         ended_by: `exact` (every order was tried), `bound` (the time meets the bound, and no
-            distance can be saved), `chains` (so many in a row found nothing better), `time`, or
-            `interrupt`.
+            distance can be saved), `chains` (so many in a row found nothing better), `steps` (as
+            many as asked for), `time`, or `interrupt`.
         steps: swaps that were tried.
     """
 
@@ -94,6 +94,7 @@ def search_by_contention(
     time_limit_s: float = 2.0,
     tie_break_distance: npt.ArrayLike | None = None,
     clock: Clock | None = None,
+    steps: int | None = None,
     on_progress: Callable[[ContentionProgress], None] | None = None,
 ) -> ContentionSolution:
     """The quickest order found within a time limit, never slower than any start.
@@ -114,6 +115,7 @@ def search_by_contention(
         tie_break_distance: (N, N) symmetric, zero diagonal: among orders that are equally quick,
             one whose flows' distances sum up to less is better. None for the latencies.
         clock: of these, if there is one.
+        steps: no chain begins after so many swaps; None for as many as the time allows.
         on_progress: called some twenty times a second.
 
     Raises:
@@ -140,6 +142,7 @@ def search_by_contention(
         positions,
         seed=seed,
         deadline=deadline,
+        most_steps=steps,
         on_progress=on_progress,
     )
     return run.solution(starts)
@@ -169,6 +172,7 @@ class _ContentionSearch:
         *,
         seed: int,
         deadline: Deadline,
+        most_steps: int | None,
         on_progress: Callable[[ContentionProgress], None] | None,
     ) -> None:
         self._deadline = deadline
@@ -181,6 +185,7 @@ class _ContentionSearch:
         self._clock = clock
         self._bound_s = 0.0
         self._steps = 0
+        self._most_steps = most_steps
         self._best: tuple[float, float, Order] = (np.inf, np.inf, [])
 
     def solution(self, starts: Sequence[Order]) -> ContentionSolution:
@@ -196,14 +201,7 @@ class _ContentionSearch:
 
     def _climb(self, starts: Sequence[Order]) -> EndedBy:
         if self._network.hosts <= _MOST_TRIED_HOSTS:
-            until = Deadline(_NO_LIMIT_S) if self._is_small() else self._deadline
-            for permutation in itertools.permutations(range(self._network.hosts)):
-                self._take(list(permutation))
-                if until.is_over:
-                    self._bound_s = self._proven_s()
-                    return "time"
-            self._bound_s = self._best[0]
-            return "exact"
+            return self._try_all()
         for order in starts:
             self._take(in_sequence(order, self._network.group_of))
         ring = ring_by_groups(
@@ -228,6 +226,8 @@ class _ContentionSearch:
         while idle_chains < _IDLE_CHAINS:
             if self._deadline.is_over:
                 return "time"
+            if self._most_steps is not None and self._steps >= self._most_steps:
+                return "steps"
             is_warm = number % 2 == 1
             start = self._best[2] if is_warm else self._shuffled()
             is_better = self._chain(problem, start, steps, _WARM if is_warm else _HOT)
@@ -236,6 +236,17 @@ class _ContentionSearch:
             if number % 2 == 0:
                 steps = min(2 * steps, _MOST_STEPS)
         return "chains"
+
+    def _try_all(self) -> EndedBy:
+        """All orders of few hosts, in any case where that takes no time."""
+        until = Deadline(_NO_LIMIT_S) if self._is_small() else self._deadline
+        for permutation in itertools.permutations(range(self._network.hosts)):
+            self._take(list(permutation))
+            if until.is_over:
+                self._bound_s = self._proven_s()
+                return "time"
+        self._bound_s = self._best[0]
+        return "exact"
 
     def _chain(
         self, problem: _native.ContentionProblem, start: Order, steps: int, heat: float

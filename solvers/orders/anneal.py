@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.annealing.courses import Course, course, spread
-from solvers.collectives.form import RoundsForm, TreesForm
+from solvers.collectives.form import MeshForm, RoundsForm, TreesForm
 from solvers.limits.deadline import Deadline
 from solvers.orders.clusters import clustered
 from solvers.orders.pricing import Prices
@@ -67,7 +67,8 @@ def anneal(
     ended_by: EndedBy = "time"
     try:
         price = Prices(form, distance).of
-        start = min(clustered(distance, clock.deadline.part(_START_SHARE)), start, key=price)
+        leaves = clustered(distance, clock.deadline.part(_START_SHARE))
+        start = min([*_near_together(form, leaves), start], key=price)
         unit = spread(distance)
         for child in np.random.SeedSequence(seed).generate_state(threads, np.uint64):
             made = course(form, distance, start, unit, seed=int(child), deadline=clock.deadline)
@@ -82,6 +83,17 @@ def anneal(
         return start, 0, ended_by
     best = min(runs, key=lambda run: run.course.best_cost).course.best
     return best, sum(run.tried for run in runs), ended_by
+
+
+def _near_together(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[int]]:
+    """Orders of hosts of which near ones stand together, for ranks of which some belong together.
+
+    Elsewhere than in a mesh, these have numbers that are near.
+    """
+    if not isinstance(form, MeshForm):
+        return [hosts]
+    inverse = (np.argsort(sequence) for sequence in form.sequences)
+    return [np.array(hosts)[places].tolist() for places in inverse]
 
 
 class _CourseThread:

@@ -65,6 +65,7 @@ def search_by_latency(
     if form.ranks < 1:
         raise ValueError(f"the form has {form.ranks} ranks, expected at least 1")
     deadline = Deadline(time_limit_s)
+    given_s = deadline.left_s
     proof = Deadline(time_limit_s + (proof_limit_s or _PROOF_SHARE * time_limit_s))
     matrix = checked(distance, form.ranks)
     order = list(range(form.ranks)) if given is None else [int(host) for host in given]
@@ -107,7 +108,7 @@ def search_by_latency(
     if ended_by == "interrupt":
         return OrderSolution(found, cost, 0.0, ended_by, tried)
     if proof_limit_s is None:
-        proof_limit_s = _PROOF_SHARE * (time_limit_s - deadline.left_s)
+        proof_limit_s = _PROOF_SHARE * (given_s - deadline.left_s)
     bound = 0.0
     if proof_limit_s > 0.0:
         bound = min(cost, _proven(form, matrix, proof.within(proof_limit_s)))

@@ -34,12 +34,12 @@ def cost(form: Form, distance: Matrix, order: Sequence[int]) -> float:
 
 def rounds_cost(form: RoundsForm, distance: Matrix, order: Sequence[int]) -> float:
     """The sum over rounds of weight times the greatest distance."""
+    joined = form.joined
+    if not len(joined.weights):
+        return 0.0
     hosts = np.asarray(order, dtype=np.intp)
-    return math.fsum(
-        step.weight * float(distance[hosts[step.edges[:, 0]], hosts[step.edges[:, 1]]].max())
-        for step in form.rounds
-        if len(step.edges) > 0
-    )
+    hops = distance[hosts[joined.edges[:, 0]], hosts[joined.edges[:, 1]]]
+    return math.fsum((np.maximum.reduceat(hops, joined.starts) * joined.weights).tolist())
 
 
 def trees_cost(form: TreesForm, distance: Matrix, order: Sequence[int]) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from solvers.collectives.form import RoundsForm, TreesForm, WeightedRound, merged
+from solvers.collectives.form import MeshForm, RoundsForm, TreesForm, WeightedRound, merged
 
 Ranks = npt.NDArray[np.intp]
 
@@ -97,11 +97,35 @@ def condensed(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
         places: how many there are.
     """
     rounds = [WeightedRound(place_of[step.edges], step.weight) for step in form.rounds]
-    return merged(RoundsForm(places, rounds))
+    found = merged(RoundsForm(places, rounds))
+    return _condensed_mesh(form, found, place_of) if isinstance(form, MeshForm) else found
+
+
+def _condensed_mesh(form: MeshForm, over_places: RoundsForm, place_of: Ranks) -> MeshForm:
+    """The rounds as those of a mesh; a block of ranks is one of places where it fills them."""
+    places = over_places.ranks
+    sequences = [_places_of(place_of[sequence], places) for sequence in form.sequences]
+    blocks = []
+    for level in form.blocks:
+        of_places = [list(dict.fromkeys(place_of[np.array(block)].tolist())) for block in level]
+        named = [place for block in of_places for place in block]
+        is_whole = len(set(named)) == len(named) and len(set(map(len, of_places))) == 1
+        if is_whole and len(of_places[0]) > 1:
+            blocks.append(of_places)
+    most = int(np.bincount(place_of).max())
+    return MeshForm(places, over_places.rounds, form.lines, sequences, blocks, most)
+
+
+def _places_of(in_sequence: Ranks, places: int) -> Ranks:
+    """All places by first appearance, and then those that do not appear."""
+    return np.array(list(dict.fromkeys([*in_sequence.tolist(), *range(places)])), dtype=np.intp)
 
 
 def padded(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesForm:
     """The same form over more places, of which those beyond its ranks are idle."""
+    if isinstance(form, MeshForm):
+        sequences = [_places_of(sequence, places) for sequence in form.sequences]
+        return replace(form, ranks=places, sequences=sequences)
     if isinstance(form, RoundsForm):
         return RoundsForm(places, form.rounds)
     idle = np.full(places - form.ranks, IDLE, dtype=np.intp)

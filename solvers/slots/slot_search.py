@@ -69,6 +69,7 @@ def search_with_slots(
     seed: int = 0,
     time_limit_s: float = 2.0,
     threads: int = 1,
+    steps: int | None = None,
     proof_limit_s: float = 0.0,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> OrderSolution:
@@ -87,6 +88,7 @@ def search_with_slots(
         seed: decides every choice by chance; 0 to 2^63 - 1.
         time_limit_s: for the search. An interrupt (Ctrl-C) ends it earlier, with the best so far.
         threads: searches at the same time, where all hosts take as many ranks.
+        steps: of a search over hosts, as `search_by_latency`.
         proof_limit_s: for the lower bound, after the search; left out with 0. A ring's is free.
         on_progress: called some twenty times a second.
 
@@ -109,6 +111,7 @@ def search_with_slots(
             seed=seed,
             time_limit_s=max(deadline.left_s - proof_limit_s, _LEAST_S),
             threads=threads,
+            steps=steps,
             proof_limit_s=proof_limit_s,
             on_progress=on_progress,
         )

@@ -16,7 +16,9 @@ from autotune.deciding import Switching
 from engine.forests import stars
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.server import Served, Server
+from plink.autotune.protocol.encryption import context_of
 from plink.files.plan import Plan, PlanRank
+from plink.transport.tls import Tls
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 HOST = "127.0.0.1"
@@ -39,12 +41,14 @@ def serving(
     said: list[str],
     port: int = 0,
     begin: Callable[[Server], object] = lambda _: None,
+    tls: Tls | None = None,
 ) -> Iterator[int]:
     """The port of a daemon with these jobs; `begin` is given the server first."""
+    context = context_of(tls, is_daemon=True) if tls is not None else None
     ready: Future[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def serve() -> None:
-        server = Server(jobs, said.append)
+        server = Server(jobs, said.append, context)
         begun = begin(server)
         over = asyncio.Event()
         listening = await server.listen(HOST, port)

@@ -118,7 +118,12 @@ def test_windows_that_lack_a_rank_are_given_up() -> None:
     assert job.status.windows_incomplete > 20
 
 
-class FullDisk:
+class FullFor:
+    """A journal on a disk that is full for some windows."""
+
+    def __init__(self, windows: int) -> None:
+        self.windows = windows
+
     def begun(self, plan: Plan, decider: object) -> None:
         pass
 
@@ -126,14 +131,24 @@ class FullDisk:
         pass
 
     def decided(self, now_s: float, window: Window, decision: Decision) -> None:
-        raise PlinkError("no space left")
+        self.windows -= 1
+        if self.windows >= 0:
+            raise PlinkError("no space left")
 
 
-def test_a_log_that_cannot_be_written_does_not_stop_the_tuning() -> None:
-    job = Job("job", plan_of(RANKS), Switching, FullDisk())
+def test_a_log_that_cannot_be_written_is_told_of_and_tried_again() -> None:
+    job = Job("job", plan_of(RANKS), Switching, FullFor(1))
+    told: list[str] = []
+    job.tell = told.append
     old = first(job.plan.forest)
     all_report(job, old)
-    assert issued(all_report(job, old, 10)).identity.number == 1
+    plan = issued(all_report(job, old, 10))
+    assert plan.identity.number == 1
+    assert told == ["job job: nothing is logged until that is possible again: no space left"]
+    assert job.status.windows_unlogged == 1
+    all_report(job, plan.identity, 20)
+    assert told[1:] == ["job job: logged again; 1 window could not be, so far"]
+    assert job.status.windows_unlogged == 1
     assert any("no space left" in event.text for event in job.status.latest)
 
 

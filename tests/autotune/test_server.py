@@ -25,6 +25,7 @@ from plink.autotune.protocol.identity import Identity
 from plink.autotune.protocol.messages import Ask, Join, NewPlan, to_json
 from plink.autotune.ranks.client import Client
 from plink.autotune.ranks.settings import Settings
+from plink.transport.tls import Tls
 
 RANKS = 2
 FIRST = first(plan_of(RANKS).forest)
@@ -34,7 +35,14 @@ NONCE = b"n" * NONCE_BYTES
 class Rank:
     """A rank without an engine: it reports when told, and takes what it is given."""
 
-    def __init__(self, rank: int, port: int, job: str = "job", secret: bytes = SECRET) -> None:
+    def __init__(
+        self,
+        rank: int,
+        port: int,
+        job: str = "job",
+        secret: bytes = SECRET,
+        tls: Tls | None = None,
+    ) -> None:
         self.rank = rank
         self.plan = FIRST
         self.held: queue.Queue[NewPlan] = queue.Queue()
@@ -48,6 +56,7 @@ class Rank:
             join=self._join,
             held=self.held.put,
             find=self._find,
+            tls=tls,
         )
         self._client.start()
 
@@ -76,11 +85,13 @@ class Rank:
 
 
 @contextlib.contextmanager
-def ranks(port: int, job: str = "job", secret: bytes = SECRET) -> Iterator[list[Rank]]:
+def ranks(
+    port: int, job: str = "job", secret: bytes = SECRET, tls: Tls | None = None
+) -> Iterator[list[Rank]]:
     with contextlib.ExitStack() as stack:
         them = []
         for rank in range(RANKS):
-            them.append(Rank(rank, port, job, secret))
+            them.append(Rank(rank, port, job, secret, tls))
             stack.callback(them[-1].close)
         for one in them:
             one.joins.get(timeout=TIMEOUT_S)

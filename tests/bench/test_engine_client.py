@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
+from engine.certificates import job
 from plans.strategies import two_by_two
 from plink import __version__
 from plink.bench.clients.client import Launch, Workload
@@ -30,8 +31,10 @@ TWO = make_forest([1.0, 1.0], [[-1, 0], [1, -1]], [[-1, 0], [1, -1]])
 
 
 @contextmanager
-def client(hosts: Sequence[RemoteHost], python: str = sys.executable) -> Iterator[EngineClient]:
-    engine = EngineClient(hosts, python, 60.0)
+def client(
+    hosts: Sequence[RemoteHost], python: str = sys.executable, tls: str | None = None
+) -> Iterator[EngineClient]:
+    engine = EngineClient(hosts, python, 60.0, tls=tls)
     try:
         yield engine
     finally:
@@ -65,6 +68,17 @@ def test_launch_after_launch_a_killed_worker_and_no_other_is_blamed() -> None:
         with pytest.raises(HostError, match="the engine worker ended") as caught:
             engine.launch(Launch([3, 0, 4, 1], workload(4), two_by_two()))
         assert caught.value.host == "h0"
+
+
+def test_engines_may_encrypt(tmp_path: Path) -> None:
+    hosts = local_remote_hosts(2)
+    with client(hosts, tls=f"{job(tmp_path / 'job')}/host") as engine:
+        engine.start()
+        assert len(engine.launch(Launch([0, 1], workload(4000), TWO)).seconds) == 3
+    with client(hosts, tls=f"{tmp_path}/nowhere") as engine:
+        engine.start()
+        with pytest.raises(HostError, match=r"nowhere/certificate\.pem: No such file"):
+            engine.launch(Launch([0, 1], workload(4000), TWO))
 
 
 def other_python(folder: Path, script: str) -> str:

@@ -92,7 +92,9 @@ def test_a_note_about_the_diagonal(matrix: Path, capsys: pytest.CaptureFixture[s
         (CSV.replace("50", "fast"), [], "row 2 ('a'), column 4 ('c'): 'fast' is not a number"),
         (CSV, ["-o", "absent/c.json"], "absent/c.json: there is no folder"),
         ("", [], "matrix.csv: is empty"),
-        ('{"format": "plink.cluster"}', [], "matrix.csv: is JSON, not CSV"),
+        ('{"format": "plink.order"}', [], "matrix.csv: is JSON, not CSV"),
+        ('{"format": "plink.cluster"}', [], "matrix.csv: version None of plink.cluster"),
+        ('{"format": "plink.cluster"}', ["--unit", "us"], "is a cluster file, which is taken as"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_writes_nothing(

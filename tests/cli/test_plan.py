@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from planning.clusters import rack_cluster
 from plink.cli import run
@@ -121,3 +123,53 @@ def test_a_hierarchy_without_groups_is_refused_with_a_hint(
     said = capsys.readouterr().err
     assert "there is no plan of kind 2lha: no groups of near hosts are known" in said
     assert "the method linkage can cut balanced ones" in said
+
+
+def alternatives(path: str) -> list[str]:
+    certificate = x509.load_pem_x509_certificate(Path(path).read_bytes())
+    extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    return [str(name.value) for name in extension.value]
+
+
+def test_certificates_are_made_for_each_host_and_the_daemon(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["plan", "c.json", "--ranks-per-host", "2", "--certificates", "tls"]
+    assert run([*asked, "--valid-days", "3"]) == 0
+    assert "copy the folder of each host to its host alone, as plink-tls" in capsys.readouterr().err
+    assert len(list(Path("tls").iterdir())) == 17
+    assert alternatives("tls/n02/certificate.pem") == ["n02", "10.0.0.3"]
+    assert alternatives("tls/autotune/certificate.pem") == ["localhost"]
+    files = {path.name: path.stat().st_mode & 0o777 for path in Path("tls/n02").iterdir()}
+    assert files == dict.fromkeys(["authority.pem", "certificate.pem", "key.pem"], 0o600)
+    assert {path.stat().st_mode & 0o777 for path in (Path("tls"), Path("tls/n02"))} == {0o700}
+    authorities = {path.read_bytes() for path in Path("tls").glob("*/authority.pem")}
+    assert len(authorities) == 1
+    certificate = x509.load_pem_x509_certificate(Path("tls/n02/certificate.pem").read_bytes())
+    authority = x509.load_pem_x509_certificate(authorities.pop())
+    certificate.verify_directly_issued_by(authority)
+    lasts = certificate.not_valid_after_utc - certificate.not_valid_before_utc
+    assert lasts == timedelta(days=3, hours=1)
+
+
+def test_certificates_may_be_for_ranks(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan", "c.json", "--ranks-per-host", "2", "--certificates", "tls"]
+    assert run([*asked, "--certificate-for", "rank"]) == 0
+    assert alternatives("tls/5/certificate.pem") == ["n02", "10.0.0.3", "plink:rank:5"]
+    assert len(list(Path("tls").iterdir())) == 33
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--valid-days", "3"], "--valid-days needs --certificates"),
+        (["--certificate-for", "rank"], "--certificate-for needs --certificates"),
+        (["--certificates", "."], ".: exists, and certificates are not overwritten"),
+        (["--certificates", "no/where"], "no/where: No such file or directory"),
+    ],
+)
+def test_certificates_that_cannot_be(
+    options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", "c.json", *options]) != 0
+    assert sentence in capsys.readouterr().err

@@ -13,15 +13,9 @@ from plink.files import cluster, document, matrix_csv
 from plink.files.measurement import Matrix
 from plink.files.rtt import MAX_RTT_US
 from plink.measure.importing.csv_files import import_matrix
+from support.host_names import HOST_NAMES
 
-NAMES = st.lists(
-    st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=8).filter(
-        lambda name: not name.startswith("-")
-    ),
-    min_size=1,
-    max_size=6,
-    unique=True,
-)
+NAMES = st.lists(HOST_NAMES, min_size=1, max_size=6, unique=True)
 UNITS = st.sampled_from(sorted(matrix_csv.UNITS))
 
 
@@ -55,7 +49,7 @@ def test_export_and_import_give_the_same_to_the_last_bit(
 def test_import_export_import_is_the_identity(named: tuple[list[str], Matrix], unit: str) -> None:
     text = matrix_csv.render(*named, unit)
     first = import_matrix(text, "m.csv", unit=None, percentile=10.0)
-    stored = cluster.parse(document.dump(cluster.to_json(first)), "c.json")
+    stored = cluster.parse(document.dump(cluster.to_data(first)), "c.json")
     assert stored.rtt is not None
     assert matrix_csv.render(stored.names, stored.rtt.readings_us, unit) == text
 
@@ -129,9 +123,9 @@ def test_where_the_unit_stays_unknown(corner: str, option: str | None, reason: s
         ("us\n", "row 1 names no hosts"),
         ("us;a;b\na;0;1\nb;1;0\n", "row 1 names no hosts"),
         ("us,a,a\n", "row 1, column 3: host 'a' is also in column 2"),
-        ("us,a,\n", "row 1, column 3: '' is not a word"),
-        ("us,a,b c\n", "row 1, column 3: 'b c' is not a word"),
-        ("us,a,-b\n", "row 1, column 3: '-b' is not a word"),
+        ("us,a,\n", "row 1, column 3: '' is not a host name"),
+        ("us,a,b c\n", "row 1, column 3: 'b c' is not a host name"),
+        ("us,a,-b\n", "row 1, column 3: '-b' begins with a dash"),
         ("us,a,b\na,0,1\n", "expected 2 rows below row 1, one per host, found 1"),
         ("us,a\na,0\nb,0\n", "expected 1 rows below row 1, one per host, found 2"),
         ("us,a,b\nb,0,1\na,1,0\n", "row 2, column 1 is 'b', expected 'a'"),

@@ -103,7 +103,7 @@ bool must_fail(const std::string& bytes) {
 }
 
 void check_supervisor(const std::string (&words)[2]) {
-    std::vector<Descriptor> ours(kRanks);
+    std::vector<Stream> ours(kRanks);
     Descriptor theirs[2];
     for (int peer = 0; peer < 2; ++peer) {
         int pair[2];

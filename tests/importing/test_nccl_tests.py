@@ -128,7 +128,7 @@ def test_a_run_without_a_result_is_left_out_and_named(lost: str) -> None:
     line = SENDRECV.count("\n") + 2
     why = "has no result" if lost is STILLBORN else "did not come to its end"
     assert failure.reason == f"nccl.log:{line}: this run {why}"
-    content = document.dump(cluster_file.to_json(found))
+    content = document.dump(cluster_file.to_data(found))
     again = bandwidth_of(cluster_file.parse(content, "c.json"))
     assert again.failures == [failure]
     assert again.message_bytes is not None

@@ -106,7 +106,7 @@ def test_the_best_of_several_runs_counts() -> None:
             "osu.log:2: this run has no result",
         ),
         ("# pair: a a\n# OSU MPI Latency Test v5\n1 2.0\n", "osu.log:1: both hosts are a"),
-        ("# pair: a -b\n# OSU MPI Latency Test v5\n1 2.0\n", "osu.log:1: '-b' is not a word"),
+        ("# pair: a -b\n# OSU MPI Latency Test v5\n1 2.0\n", "osu.log:1: '-b' begins with a dash"),
         ("# pair: a b\n# OSU MPI Latency Test v5\n1\n", "osu.log:3: the line is cut short"),
         ("# pair: a b\n# OSU MPI Latency Test v5\n1 x\n", "osu.log:3: 'x' is not a number"),
         ("# pair: a b\n# OSU MPI Latency Test v5\n1 9e9\n", "osu.log: 1.8e+10 µs is more than"),

@@ -110,8 +110,9 @@ def test_one_host_needs_no_measurement():
 def test_both_directions_are_two_measurements():
     found = both_directions(cluster_of(np.array([[0, 10, 7], [12, 0, 4], [8, 5, 0]])))
     assert found is not None
-    assert found[0].tolist() == [[0, 10, 7], [10, 0, 4], [7, 4, 0]]
-    assert found[1].tolist() == [[0, 12, 8], [12, 0, 5], [8, 5, 0]]
+    first, second = found
+    assert first.tolist() == [[0, 10, 7], [10, 0, 4], [7, 4, 0]]
+    assert second.tolist() == [[0, 12, 8], [12, 0, 5], [8, 5, 0]]
 
 
 @pytest.mark.parametrize(

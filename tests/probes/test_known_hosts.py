@@ -8,7 +8,7 @@ import pytest
 
 from probes.hosts.host import ListedHost
 from probes.ssh.config import SshConfig, Target
-from probes.ssh.known_hosts import KnownHosts
+from probes.ssh.known_hosts import KnownHosts, UnfitNameError
 from probes.ssh.options import SshOptions
 
 KEY = paramiko.ECDSAKey.generate()
@@ -104,6 +104,25 @@ def test_a_key_is_remembered_on_a_line_of_its_own(file: Path, before: str) -> No
     assert knows(file, "gpu1", OTHER)
     assert knows(file, "gpu2", OTHER)
     assert knows(file, "a") is before.startswith("a ")
+
+
+@pytest.mark.parametrize(
+    "name", ["*", "gpu?", "!gpu1", "a,b", "|1|x|y", "@revoked", "#gpu1", "a b", "a\tb", "a\nb", ""]
+)
+def test_a_name_that_means_other_hosts_is_not_remembered(file: Path, name: str) -> None:
+    known = KnownHosts()
+    with pytest.raises(UnfitNameError):
+        known.remember(name, KEY, str(file))
+    assert not file.exists()
+    assert not known.of("gpu1", [str(file)]).trusted
+
+
+@pytest.mark.parametrize(
+    "name", ["gpu_1.example.com", "[10.0.0.1]:2222", "2001:db8::1", "[fe80::1%eth0]:22", "gpu1."]
+)
+def test_other_names_are_remembered(file: Path, name: str) -> None:
+    KnownHosts().remember(name, KEY, str(file))
+    assert knows(file, name)
 
 
 def _target(tmp_path: Path, text: str) -> Target:

@@ -224,6 +224,19 @@ def bytes_sent(say: Any, rank: int) -> dict[int, bool]:
     return {peer.peer: peer.bytes_sent > 10_000 for peer in world.statistics().peers}
 
 
+def ciphers(say: Any, rank: int) -> list[set[str]]:
+    """What encrypts the connections of the whole group, and of one that numbers ranks anew."""
+    last_two = dist.new_group([1, 2])
+    groups: list[Any] = [dist.group.WORLD, *([last_two] if rank > 0 else [])]
+    found = []
+    for group in groups:
+        tensor = torch.ones(100_000)
+        dist.all_reduce(tensor, group=group)
+        assert tensor[0] == group.size()
+        found.append({one.cipher for one in group.statistics().connections})
+    return found
+
+
 def launched() -> None:
     """What a launcher's own environment starts."""
     import plink.torch  # noqa: F401

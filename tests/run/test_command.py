@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import ast
+import shutil
 import subprocess
+import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.deploy.run import rank_command, rank_environments
+from plink.cli.run_ import _variables
+from plink.deploy.run import rank_command, rank_environments, rank_settings
 from plink.files.cluster import Host
 
+SHELLS = [shell for shell in (["dash"], ["bash"], ["busybox", "sh"]) if shutil.which(shell[0])]
 
-def start(folder: Path | str, environment: dict[str, str], *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        ["sh", "-c", rank_command(str(folder), environment, words)],
+
+def start(
+    folder: Path | str, environment: dict[str, str], *words: str, shell: Sequence[str] = ("sh",)
+) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [*shell, "-c", rank_command(str(folder), words)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+    assert process.stdin is not None
+    process.stdin.write(rank_settings(environment))
+    process.stdin.flush()
+    return process
 
 
 def is_there(process: int) -> bool:
@@ -38,8 +51,10 @@ def wait_until_gone(process: int) -> None:
 
 
 def test_a_required_folder_that_is_missing_fails_the_rank(tmp_path: Path) -> None:
-    command = rank_command(f"{tmp_path}/none", {}, ["echo", "ran"], is_required=True)
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    command = rank_command(f"{tmp_path}/none", ["echo", "ran"], is_required=True)
+    done = subprocess.run(
+        ["sh", "-c", command], input=rank_settings({}), capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (1, f"there is no folder {tmp_path}/none\n")
 
 
@@ -80,6 +95,58 @@ def test_what_the_leader_leaves_behind_ends(tmp_path: Path) -> None:
         child = int(process.stdout.readline())
         assert process.wait(10) == 0
     wait_until_gone(child)
+
+
+VALUES = {
+    "TOKEN": "s3cret-word",
+    "ODD": 'it\'s $(id) `id` \\ "x" *\n\n\tend\n',
+    "EMPTY": "",
+    "PATH": "/usr/bin:/bin:/own",
+    "plain": "é=1;2&",
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_every_shell_hands_the_environment_on(tmp_path: Path, shell: Sequence[str]) -> None:
+    words = (sys.executable, "-c", "import os; print(repr(dict(os.environ)))")
+    with start(tmp_path, VALUES, *words, shell=shell) as process:
+        assert process.stdout is not None
+        found = ast.literal_eval(process.stdout.read())
+        assert process.wait(10) == 0
+    assert {name: found[name] for name in VALUES} == VALUES
+    assert not {"newline", "settings", "line", "env"} & set(found)
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_no_command_line_on_the_host_shows_the_environment(
+    tmp_path: Path, shell: Sequence[str]
+) -> None:
+    # The program looks at everything that runs, its own parents among them, as anybody could.
+    look = "echo up; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; echo; echo $TOKEN"
+    with start(tmp_path, VALUES, "sh", "-c", look, shell=shell) as process:
+        assert process.stdout is not None
+        *seen, token = process.stdout.read().rstrip("\n").split("\n")
+        assert process.wait(10) == 0
+    assert token == VALUES["TOKEN"]
+    assert "echo $TOKEN" in "\n".join(seen)
+    assert not [line for line in seen if VALUES["TOKEN"] in line]
+
+
+def test_nothing_runs_before_the_whole_environment_is_there(tmp_path: Path) -> None:
+    command = rank_command(str(tmp_path), ["touch", "ran"])
+    cut = rank_settings(VALUES).rstrip("\n") + "\n"
+    done = subprocess.run(["sh", "-c", command], input=cut, text=True, check=False)
+    assert done.returncode == 1
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_variable_may_be_taken_from_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "a=b c")
+    assert _variables(["TOKEN", "B=", "C=x=y"]) == {"TOKEN": "a=b c", "B": "", "C": "x=y"}
+    with pytest.raises(WrongUseError, match="--env NOWHERE: there is no such variable here"):
+        _variables(["NOWHERE"])
+    with pytest.raises(WrongUseError, match="--env '1' is not the name of a variable"):
+        _variables(["1=s3cret"])
 
 
 def test_environments() -> None:

@@ -52,6 +52,23 @@ def test_every_rank_runs_where_the_order_says(
     ]
 
 
+def test_no_process_on_the_hosts_or_here_shows_a_secret(
+    arguments: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTHER_TOKEN", "also-s3cret")
+    # The hosts of the lab share this machine's processes, plink's own among them.
+    look = (
+        "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c -e 's[3]cret'; "
+        'echo "$TOKEN $OTHER_TOKEN"'
+    )
+    more = ["--env", "TOKEN=s3cret", "--env", "OTHER_TOKEN", "--", "sh", "-c", look]
+    assert run([*arguments, *more]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert sorted(lines) == sorted(
+        f"[{rank}] {text}" for rank in range(3) for text in ("0", "s3cret also-s3cret")
+    )
+
+
 def test_ranks_of_a_host_may_be_apart_and_hosts_without_ranks_are_left_alone(
     lab: Lab, names: list[str], arguments: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,4 +120,4 @@ def test_ctrl_c_ends_every_rank(arguments: list[str], tmp_path: Path) -> None:
 
 def test_wrong_variables(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*arguments, "--env", "1=2", "--", "true"]) == 2
-    assert "--env '1=2' is not NAME=VALUE" in capsys.readouterr().err
+    assert "--env '1' is not the name of a variable" in capsys.readouterr().err

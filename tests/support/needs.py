@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-GROUPS = {"lab", "mpi", "slurm", "browser", "redis"}
+GROUPS = {"lab", "mpi", "slurm", "browser", "redis", "dask", "ray"}
 
 _running: set[str] = set()
 

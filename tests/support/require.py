@@ -66,6 +66,13 @@ def require_scapy() -> None:
         pytest.skip("needs scapy")
 
 
+def require_engine(name: str) -> None:
+    """Skip unless this Python has `dask` with its clusters, or `ray`."""
+    declared(name)
+    if importlib.util.find_spec({"dask": "distributed"}.get(name, name)) is None:
+        pytest.skip(f"needs {name}")
+
+
 def require_fuzzer() -> None:
     """Skip unless a clang with libFuzzer is installed."""
     empty = 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }'

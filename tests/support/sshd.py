@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,8 +60,10 @@ def make_key(file: Path, kind: str = "ed25519") -> Path:
 
 
 @contextmanager
-def running_sshd(folder: Path) -> Iterator[Sshd]:
-    """An sshd that runs until the block is left."""
+def running_sshd(folder: Path, more: Callable[[Path], str] = lambda _: "") -> Iterator[Sshd]:
+    """An sshd that runs until the block is left; `more` makes lines of its configuration of the
+    file of its host key.
+    """
     assert SSHD is not None
     host_key, key = make_key(folder / "host_key"), make_key(folder / "key")
     (folder / "authorized").write_text((folder / "key.pub").read_text())
@@ -70,7 +72,7 @@ def running_sshd(folder: Path) -> Iterator[Sshd]:
     (folder / "sshd_config").write_text(
         f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {host_key}\nUsePAM no\n"
         f"PidFile none\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n"
-        f"AuthorizedKeysFile {folder}/authorized\nMaxStartups 100\n"
+        f"AuthorizedKeysFile {folder}/authorized\nMaxStartups 100\n{more(host_key)}"
     )
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from plink.autotune.protocol.encryption import encrypted
+from plink.autotune.protocol.encryption import received as received_from
 from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
 from plink.autotune.protocol.handshake import authenticated
 from plink.autotune.protocol.messages import Watch, to_json
 from plink.autotune.protocol.status import JobStatus, from_json
 from plink.base.errors import PlinkError
+from plink.transport.tls import Tls
 
 _TIMEOUT_S = 10.0
 _RECEIVED_BYTES = 1 << 16
@@ -39,7 +43,7 @@ class Viewer:
             self._connection.sendall(self._channel.pack(payload_of(to_json(Watch()))))
             messages: list[dict[str, Any]] = []
             while not messages:
-                received = self._connection.recv(_RECEIVED_BYTES)
+                received = received_from(self._connection, _RECEIVED_BYTES)
                 if not received:
                     raise PlinkError(
                         "the daemon has closed the connection",
@@ -54,8 +58,10 @@ class Viewer:
 
 
 @contextmanager
-def attached(host: str, port: int, secret: bytes, job: str) -> Iterator[Viewer]:
-    """Attach to the daemon there.
+def attached(
+    host: str, port: int, secret: bytes, job: str, tls: Tls | None = None
+) -> Iterator[Viewer]:
+    """Attach to the daemon there, by TLS if files are given.
 
     Raises:
         PlinkError: nobody answers, or not one that knows this job and its secret.
@@ -67,8 +73,10 @@ def attached(host: str, port: int, secret: bytes, job: str) -> Iterator[Viewer]:
             f"no daemon answers at {host}:{port}: {_reason(error)}",
             "plink autotune serve PLAN --listen HOST:PORT starts one",
         ) from None
-    with connection:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(connection)
         try:
+            connection = stack.enter_context(encrypted(connection, tls))
             channel = authenticated(connection, secret, job)
         except OSError as error:
             raise PlinkError(f"{host}:{port}: {_reason(error)}") from None

@@ -32,6 +32,7 @@ from plink.autotune.protocol.messages import (
 from plink.autotune.protocol.status import Event, JobStatus
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError
+from plink.base.text import counted
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
 
@@ -84,6 +85,8 @@ class Job:
         make_decider: for what the job turns out to run on.
         journal: None for none.
         resume: where an earlier daemon's log ends; None to begin anew.
+
+    `tell` is told what the user should know at once.
     """
 
     def __init__(
@@ -112,6 +115,8 @@ class Job:
         self._largest = 0
         self._there: set[int] = set()
         self.barrier = PauseBarrier(self.ranks)
+        self._is_log_stuck = False
+        self.tell: Callable[[str], None] = lambda _text: None
         self.when_asked: Callable[[float, Sequence[str]], None] = lambda _now_s, _hosts: None
 
     def joined(self, now_s: float, join: Join) -> Outgoing:
@@ -263,7 +268,7 @@ class Job:
     def _decide(self, now_s: float, decider: Decider, window: Window) -> Outgoing:
         decision = decider.decide(now_s, window)
         self.status.decisions[decision.action.value] += 1
-        self._write(now_s, lambda journal: journal.decided(now_s, window, decision))
+        self._write(now_s, lambda journal: journal.decided(now_s, window, decision), windows=1)
         if decision.action is Action.REPROBE:
             self.status.reprobe_hosts = [self.status.hosts[host] for host in decision.hosts]
         if decision.action is not Action.WAIT:
@@ -285,15 +290,26 @@ class Job:
         self.status.plan = plan.identity.number
         return [(None, plan)]
 
-    def _write(self, now_s: float, write: Callable[[Journal], None]) -> None:
-        """Record; if that is no longer possible, say so and go on without."""
+    def _write(self, now_s: float, write: Callable[[Journal], None], windows: int = 0) -> None:
+        """Record; where that is not possible, say so once, and when it is possible again."""
         if self._journal is None:
             return
         try:
             write(self._journal)
         except PlinkError as error:
-            self._journal = None
-            self.say(now_s, "log", f"nothing is logged from now on: {error}")
+            self.status.windows_unlogged += windows
+            if not self._is_log_stuck:
+                self._tell_of_log(now_s, f"nothing is logged until that is possible again: {error}")
+            self._is_log_stuck = True
+        else:
+            if self._is_log_stuck:
+                lacked = counted(self.status.windows_unlogged, "window")
+                self._tell_of_log(now_s, f"logged again; {lacked} could not be, so far")
+            self._is_log_stuck = False
+
+    def _tell_of_log(self, now_s: float, text: str) -> None:
+        self.say(now_s, "log", text)
+        self.tell(f"job {self.status.name}: {text}")
 
     def _remember(self, plan: NewPlan) -> None:
         self._known[plan.identity] = plan.forest

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.autotune.log.records import Entry, Start
-from plink.autotune.log.replay import tuner_of
+from plink.autotune.log.replay import tuner_after, tuner_of
 from plink.autotune.tuner.bandwidth import hosts_bytes_s
 from plink.autotune.tuner.interface import Action, TunerOptions
 from plink.autotune.tuner.snapshot import restore
@@ -196,6 +196,7 @@ class _Believed:
     """What a tuner that decides again believes that hosts carry."""
 
     def __init__(self, start: Start) -> None:
+        self._start = start
         self._tuner = tuner_of(start.plan, start.options)
         if start.state is not None:
             restore(self._tuner, dict(start.state))
@@ -203,8 +204,10 @@ class _Believed:
 
     def after(self, entry: Entry) -> Floats:
         """(H,) of each host; NaN where nothing is believed."""
+        if entry.unlogged:
+            self._tuner = tuner_after(self._start, entry)
         tuner = self._tuner
-        if self.is_same:
+        if self.is_same and not entry.unlogged:
             decision = tuner.decide(entry.now_s, entry.window)
             self.is_same = (decision.action, decision.plan) == (entry.action, entry.plan)
         unknown = np.full(tuner.layout.hosts, np.nan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from plink.autotune.log.records import LogWriter, Start
 from plink.autotune.log.replay import ResumeState
@@ -28,8 +29,10 @@ class LogJournal:
         self._path = path
         self._plan: Plan | None = None
         self._tuner: Tuner | None = None
-        self._writer: LogWriter | None = None
+        self._writer = LogWriter(path, None)
         self._since_state = 0
+        self._unlogged = 0
+        self._is_to_restart = False
 
     def begun(self, plan: Plan, decider: object) -> None:
         """Begin a log; only decisions of `Tuner` are logged.
@@ -40,12 +43,8 @@ class LogJournal:
         if not isinstance(decider, Tuner):
             return
         self._plan, self._tuner = plan, decider
-        start = Start(plan, decider.options)
-        if self._writer is None:
-            self._writer = LogWriter(self._path, start)
-        else:
-            self._writer.restart(start)
-        self._since_state = 0
+        self._unlogged, self._is_to_restart = 0, True
+        self._restart(Start(plan, decider.options))
 
     def resumed(self, state: ResumeState) -> None:
         """Go on with the log that stands there, without a last line that was cut.
@@ -53,26 +52,39 @@ class LogJournal:
         Raises:
             PlinkError: it cannot be written.
         """
+        self._plan, self._tuner = state.plan, state.tuner
+        self._since_state = _WINDOWS_A_STATE
         try:
             os.truncate(self._path, state.whole_bytes)
         except OSError as error:
+            self._is_to_restart = True
             raise PlinkError(f"{self._path}: cannot be written: {error.strerror}") from None
-        self._plan, self._tuner = state.plan, state.tuner
-        self._writer = LogWriter(self._path, None)
-        self._since_state = _WINDOWS_A_STATE
 
     def decided(self, now_s: float, window: Window, decision: Decision) -> None:
-        """Add an entry.
+        """Add an entry; where some before it could not be added, with how many those were.
 
         Raises:
-            PlinkError: it cannot be written.
+            PlinkError: it cannot be written. The next one may be, when there is room again.
         """
-        if self._writer is None or self._tuner is None or self._plan is None:
+        if self._tuner is None or self._plan is None:
+            return
+        if self._is_to_restart:
+            self._restart(Start(self._plan, self._tuner.options, to_json(self._tuner)))
             return
         self._since_state += 1
-        state = to_json(self._tuner) if self._since_state >= _WINDOWS_A_STATE else None
+        is_due = self._since_state >= _WINDOWS_A_STATE or self._unlogged
+        state = to_json(self._tuner) if is_due else None
+        self._unlogged += 1
+        is_full = self._writer.write(now_s, window, decision, state, self._unlogged - 1)
+        self._unlogged = 0
         if state is not None:
             self._since_state = 0
-        if self._writer.write(now_s, window, decision, state):
-            self._writer.restart(Start(self._plan, self._tuner.options, to_json(self._tuner)))
-            self._since_state = 0
+        if is_full:
+            # If there is no room for a new log, the old one goes on.
+            with suppress(PlinkError):
+                self._restart(Start(self._plan, self._tuner.options, to_json(self._tuner)))
+
+    def _restart(self, start: Start) -> None:
+        self._writer.restart(start)
+        self._since_state = self._unlogged = 0
+        self._is_to_restart = False

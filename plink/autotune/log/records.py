@@ -53,6 +53,8 @@ class Entry:
         window: what was measured.
         action, reason, plan: of the decision.
         state: that the tuner had then; None where the log does not say.
+        unlogged: windows before this one that the log lacks, because the disk was full; where
+            there are some, there is a state.
     """
 
     now_s: float
@@ -61,6 +63,7 @@ class Entry:
     reason: str
     plan: int
     state: Mapping[str, Any] | None = None
+    unlogged: int = 0
 
 
 class LogWriter:
@@ -90,14 +93,16 @@ class LogWriter:
         window: Window,
         decision: Decision,
         state: Mapping[str, Any] | None = None,
+        unlogged: int = 0,
     ) -> bool:
-        """Add an entry; whether the log is full, so that `restart` is to follow.
+        """Add an entry, whole or not at all; whether the log is full, and `restart` to follow.
 
         Args:
             now_s: when.
             window: what was measured.
             decision: that followed.
             state: of the tuner after it; now and then, so that not all has to be decided again.
+            unlogged: windows before it that could not be added.
 
         Raises:
             PlinkError: the log cannot be written.
@@ -113,10 +118,10 @@ class LogWriter:
         line = {"now_s": now_s, "window": window_to_json(window), "decision": decided}
         if state is not None:
             line["state"] = state
+        if unlogged:
+            line["unlogged"] = unlogged
         try:
-            with self._path.open("ab") as stream:
-                stream.write(_line(line))
-                return stream.tell() > self._max_bytes // 2
+            return _append(self._path, _line(line)) > self._max_bytes // 2
         except OSError as error:
             raise PlinkError(f"{self._path}: cannot be written: {error.strerror}") from None
 
@@ -126,12 +131,33 @@ class LogWriter:
         Raises:
             PlinkError: the log cannot be written.
         """
+        # Where there is no room for the new log, the old one goes on.
+        new = f"{self._path}.new"
+        document.write_bytes(new, _line(_start_to_json(start)))
         try:
             if self._path.exists():
                 self._path.replace(f"{self._path}.1")
+            Path(new).replace(self._path)
         except OSError as error:
             raise PlinkError(f"{self._path}: cannot be renamed: {error.strerror}") from None
-        document.write_bytes(str(self._path), _line(_start_to_json(start)))
+
+
+def _append(path: Path, line: bytes) -> int:
+    """Add a line, and return the file's size. A part of a line is taken back.
+
+    Raises:
+        OSError: there is no room for it.
+    """
+    with path.open("ab", buffering=0) as stream:
+        before = stream.tell()
+        written = 0
+        try:
+            while written < len(line):
+                written += stream.write(line[written:])
+        finally:
+            if written < len(line):
+                stream.truncate(before)
+        return before + written
 
 
 def read(path: str) -> tuple[Start, Iterator[Entry]]:
@@ -194,6 +220,9 @@ def _parse_entry(entry: Fields, hosts: int) -> Entry:
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise WrongUseError(f"{window.place}: not a window of {hosts} hosts ({error})") from None
     state = entry.optional_object("state")
+    unlogged = entry.integer("unlogged", 0, 1 << 53, 0)
+    if unlogged and state is None:
+        raise entry.error("state", f"an object, after {unlogged} windows that are not there")
     return Entry(
         entry.number("now_s", 0.0, _MAX_NUMBER),
         measured,
@@ -201,6 +230,7 @@ def _parse_entry(entry: Fields, hosts: int) -> Entry:
         decision.text("reason"),
         decision.integer("plan", 0, 1 << 53),
         None if state is None else state.values,
+        unlogged,
     )
 
 

@@ -55,7 +55,7 @@ def tuner_of(plan: Plan, options: TunerOptions) -> Tuner:
 
 
 def replay(start: Start, entries: Iterable[Entry]) -> Iterator[Replayed]:
-    """Decide again, entry by entry.
+    """Decide again, entry by entry; not those that follow on windows that the log lacks.
 
     Raises:
         NoMastersError: the plan is neither flat nor of two levels.
@@ -65,7 +65,21 @@ def replay(start: Start, entries: Iterable[Entry]) -> Iterator[Replayed]:
     if start.state is not None:
         restore(tuner, dict(start.state))
     for entry in entries:
-        yield Replayed(entry, tuner.decide(entry.now_s, entry.window))
+        if entry.unlogged:
+            tuner = tuner_after(start, entry)
+        else:
+            yield Replayed(entry, tuner.decide(entry.now_s, entry.window))
+
+
+def tuner_after(start: Start, entry: Entry) -> Tuner:
+    """The tuner as it was after an entry that has its state.
+
+    Raises:
+        ValueError: the state is not valid.
+    """
+    tuner = tuner_of(start.plan, start.options)
+    restore(tuner, dict(entry.state or {}))
+    return tuner
 
 
 class UnusableLogError(Exception):

@@ -25,7 +25,8 @@ VERSION = 1
 
 _EVENTS_SHOWN = 20
 
-_MOST = float(1 << 62)
+# Figures of all connections of a host, of which each has a limit of its own in a report.
+_MOST = 1e30
 _MOST_SECONDS = 1e12
 _MOST_COUNT = (1 << 53) - 1
 _MOST_EVENTS = 1000
@@ -33,7 +34,7 @@ _LONGEST = 4096
 
 _HOST_FIGURES = ("sent_bytes", "busy_s", "retransmissions", "rtt_s", "rate_bytes_s", "waited_s")
 # Figures for metrics alone, which a viewer is not sent.
-_NOT_SENT = ("rtt_s", "rate_bytes_s", "waited_s")
+_NOT_SENT = ("rtt_s", "rate_bytes_s", "waited_s", "windows_unlogged")
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class JobStatus:
         rtt_s: (H,) the longest round trip of each host; not sent to viewers, nor are the others.
         rate_bytes_s: (H,) the fastest delivery that the kernel saw on a connection of each host.
         waited_s: (H,) the longest that a connection of it had no room at the receiver.
+        windows_unlogged: how many could not be written to the log.
     """
 
     name: str
@@ -98,6 +100,7 @@ class JobStatus:
     rtt_s: Floats = field(default_factory=lambda: np.empty(0))
     rate_bytes_s: Floats = field(default_factory=lambda: np.empty(0))
     waited_s: Floats = field(default_factory=lambda: np.empty(0))
+    windows_unlogged: int = 0
 
     def __post_init__(self) -> None:
         for name in _HOST_FIGURES:

@@ -13,6 +13,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from plink.autotune.protocol.encryption import encrypted
+from plink.autotune.protocol.encryption import received as received_from
 from plink.autotune.protocol.frames import Channel, payload_of
 from plink.autotune.protocol.handshake import authenticated
 from plink.autotune.protocol.messages import (
@@ -28,6 +30,7 @@ from plink.autotune.protocol.messages import (
 )
 from plink.autotune.ranks.settings import Settings
 from plink.base.errors import PlinkError
+from plink.transport.tls import Tls
 
 _LOG = logging.getLogger("plink.autotune")
 
@@ -53,6 +56,7 @@ class Client:
         held: is given each plan that comes, in the thread.
         find: a plan that the daemon asks for, or None.
         released: called when the daemon no longer needs ranks to pause, or is gone.
+        tls: this rank's certificate; None to talk in the clear.
     """
 
     def __init__(
@@ -65,9 +69,11 @@ class Client:
         held: Callable[[NewPlan], None],
         find: Callable[[Ask], NewPlan | None],
         released: Callable[[], None] = lambda: None,
+        tls: Tls | None = None,
     ) -> None:
         self._settings = settings
         self._secret = secret
+        self._tls = tls
         self._ranks = ranks
         self._join, self._held, self._find = join, held, find
         self._released = released
@@ -127,9 +133,12 @@ class Client:
 
     def _converse(self) -> None:
         address = (self._settings.host, self._settings.port)
-        with socket.create_connection(address, _CONNECT_TIMEOUT_S) as connection:
+        with contextlib.ExitStack() as stack:
+            connection = socket.create_connection(address, _CONNECT_TIMEOUT_S)
+            stack.enter_context(connection)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = stack.enter_context(encrypted(connection, self._tls))
             channel = authenticated(connection, self._secret, self._settings.job)
             _send(connection, channel, self._join())
             while not self._is_over.is_set():
@@ -138,7 +147,7 @@ class Client:
                     for report in self._run_tasks():
                         _send(connection, channel, report)
                 if connection.fileno() in readable:
-                    received = connection.recv(_RECEIVED_BYTES)
+                    received = received_from(connection, _RECEIVED_BYTES)
                     if not received:
                         raise ConnectionResetError("the autotuner has closed the connection")
                     for message in channel.feed(received):

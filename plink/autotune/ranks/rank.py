@@ -31,6 +31,7 @@ from plink.training.iterations import (
     iteration_seconds,
     period_of,
 )
+from plink.transport.tls import Tls
 
 # A window is looked through for its period each time it has so many times more collectives.
 _GROWTH = 1.25
@@ -105,6 +106,7 @@ class TunedRank:
         settings: the same on all ranks.
         secret: of the job; None where this rank lacks it, so that it reports nothing, and no rank
             takes a plan.
+        tls: this rank's certificate; None to talk to the daemon in the clear.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class TunedRank:
         placing: Placing,
         settings: Settings,
         secret: bytes | None,
+        tls: Tls | None = None,
     ) -> None:
         self._engine = engine
         self._rank, self._placing, self._settings = rank, placing, settings
@@ -145,6 +148,7 @@ class TunedRank:
                 held=self._take,
                 find=self._find,
                 released=self._pause.release,
+                tls=tls,
             )
             self._client.start()
 

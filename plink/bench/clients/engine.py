@@ -28,13 +28,20 @@ class EngineClient:
         python: the remote interpreter; None takes this one's path where the host has it, else
             `python3`.
         idle_limit_s: the longest that the workers may wait for a launch.
+        tls: the folder of certificates there; None to talk in the clear.
     """
 
     def __init__(
-        self, hosts: Sequence[RemoteHost], python: str | None, idle_limit_s: float
+        self,
+        hosts: Sequence[RemoteHost],
+        python: str | None,
+        idle_limit_s: float,
+        *,
+        tls: str | None = None,
     ) -> None:
         self._hosts = hosts
         self._python = python
+        self._tls = tls
         self._idle_limit_s = idle_limit_s
         self._workers = Workers(hosts, "engine", "plink", explain)
 
@@ -63,6 +70,7 @@ class EngineClient:
             "do": "join",
             "world_size": len(order),
             "timeout_s": timeout_s,
+            "tls": self._tls,
             "weights": forest.weights.tolist(),
             "reduce": forest.reduce_parents.tolist(),
             "broadcast": forest.broadcast_parents.tolist(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -14,11 +13,9 @@ from pathlib import Path
 from plink.base.errors import PlinkError
 from probes.errors import HostError
 from probes.ssh.session import Session, posix_command
-from probes.ssh.upload import Program, upload
+from probes.ssh.upload import Program, start_words, upload
 
 _COMPILE_LIMIT_S = 120.0
-
-_CACHE = '"${XDG_CACHE_HOME:-$HOME/.cache}/plink"'
 
 _PREFIX = "plink-bench "
 
@@ -49,10 +46,8 @@ class MpiProgram:
     folder: str | None
 
     def command(self, arguments: Sequence[str]) -> list[str]:
-        """The command that runs it on a host; the shell there knows where the cache is."""
-        place = _CACHE if self.folder is None else shlex.quote(self.folder)
-        script = f'f={place}/$1; shift; exec "$f" "$@"'
-        return ["sh", "-c", script, "sh", self.executable.file_name, *arguments]
+        """The command that runs it on a host, if it is what was put there."""
+        return start_words(self.executable, self.folder, arguments)
 
 
 def find_tool(asked: str | None, candidates: Sequence[str], title: str, packages: str) -> str:

@@ -83,6 +83,7 @@ class Rank:
             "setup_timeout_s": timeout_s,
             "silence_timeout_s": min(SILENCE_S, timeout_s),
             "stall_timeout_s": timeout_s,
+            "tls": command["tls"],
         }
         plan = make_forest(command["weights"], command["reduce"], command["broadcast"])
         self.engines = []

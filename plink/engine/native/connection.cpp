@@ -22,7 +22,8 @@ constexpr std::size_t kMostBytesAtOnce = std::size_t{512} << 10;
 }  // namespace
 
 Connection::Connection(Line line, int its_peer) : peer(its_peer), line_(std::move(line)) {
-    is_readable = is_writable = is_shared_memory();
+    // What came with the last of a hand-shake of TLS raises no event.
+    is_readable = is_writable = is_shared_memory() || line_.socket.tls() != nullptr;
 }
 
 std::uint32_t Connection::watched() const {
@@ -82,7 +83,8 @@ std::size_t Connection::received(ssize_t count) {
         return static_cast<std::size_t>(count);
     }
     if (count == 0) throw ConnectionLost("it closed the connection");
-    if (errno != EAGAIN && errno != EINTR) throw ConnectionLost(text_of(errno));
+    const int error = errno;
+    if (error != EAGAIN && error != EINTR) throw ConnectionLost(line_.socket.failure(error));
     return 0;
 }
 
@@ -115,7 +117,7 @@ void Connection::read_socket(Staging& staging, const Flight& flight) {
         arrival_->bytes_left >= kDirectBytes) {
         iovec pieces[] = {{arrival_->into, arrival_->bytes_left}, {room, kFrameBytes}};
         asked = arrival_->bytes_left + kFrameBytes;
-        got = received(::readv(fd(), pieces, 2));
+        got = received(line_.socket.receive(pieces, 2));
         const std::size_t direct = std::min(got, arrival_->bytes_left);
         arrival_->into += direct;
         arrival_->bytes_left -= direct;
@@ -126,13 +128,13 @@ void Connection::read_socket(Staging& staging, const Flight& flight) {
         std::copy(rest_.begin(), rest_.end(), room);
         asked = std::max(arrival_ ? arrival_->bytes_left + kFrameBytes : 0, kSpeculativeBytes);
         asked = std::min(asked, Staging::kBytes - kept);
-        got = received(::recv(fd(), room + kept, asked, 0));
+        got = received(line_.socket.receive(room + kept, asked));
         const std::size_t used = feed(room, kept + got, flight);
         rest_.assign(room + used, room + kept + got);
     }
     // Less than asked for is all there was; the next byte raises a new event. A peer that
     // has hung up raises no more events, so the end must be read.
-    if (got < asked && !is_hung_up) is_readable = false;
+    if (line_.socket.is_drained(got, asked) && !is_hung_up) is_readable = false;
 }
 
 /// Returns how many of the bytes were used.
@@ -229,17 +231,14 @@ std::size_t Connection::sent(const iovec* pieces, std::size_t count, std::size_t
         is_writable = taken == asked || !line_.memory->is_full();
         return taken;
     }
-    msghdr message{};
-    message.msg_iov = const_cast<iovec*>(pieces);
-    message.msg_iovlen = count;
-    const ssize_t taken = ::sendmsg(fd(), &message, MSG_NOSIGNAL);
+    const ssize_t taken = line_.socket.send(pieces, count);
     if (taken < 0) {
         is_writable = errno == EINTR;
         // What the peer sent before it went can still be read, and then its end.
         if (errno != EAGAIN && errno != EINTR) is_hung_up = is_readable = true;
         return 0;
     }
-    is_writable = static_cast<std::size_t>(taken) == asked;
+    is_writable = !line_.socket.is_full(static_cast<std::size_t>(taken), asked);
     return static_cast<std::size_t>(taken);
 }
 

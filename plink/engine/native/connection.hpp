@@ -63,6 +63,8 @@ class Connection {
     bool is_lost = false;
     int fd() const { return line_.socket.get(); }
     bool is_shared_memory() const { return line_.memory != nullptr; }
+    /// None where its bytes go in the clear.
+    const Tls* tls() const { return line_.socket.tls(); }
     std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
     std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
 

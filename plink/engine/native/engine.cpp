@@ -61,7 +61,7 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
     const auto plan =
         std::make_shared<Plan>(std::move(forest), rank, workers, options_.chunk_bytes);
     plans_[0] = plan;
-    std::vector<Descriptor> controls;
+    std::vector<Stream> controls;
     for (Line& line : lines.back()) {
         if (line.socket.is_open()) limit_silence(line.socket.get(), options_.silence_s);
         controls.push_back(std::move(line.socket));
@@ -241,6 +241,10 @@ std::vector<ConnectionFigures> Engine::figures() const {
             figures.bytes_received = connection->bytes_received();
             figures.is_shared_memory = connection->is_shared_memory();
             if (!figures.is_shared_memory) set_figures(connection->fd(), figures);
+            if (const Tls* const tls = connection->tls()) {
+                figures.cipher = tls->cipher();
+                figures.is_encrypted_by_kernel = tls->is_in_kernel();
+            }
             all.push_back(figures);
         }
     }

@@ -48,6 +48,8 @@ struct ConnectionFigures {
     std::uint64_t busy_us;            ///< with data to send
     std::uint64_t receiver_limited_us;
     std::uint64_t buffer_limited_us;
+    std::string cipher;           ///< of TLS; empty where bytes go in the clear
+    bool is_encrypted_by_kernel;  ///< what is sent
 };
 
 /// One rank: workers that carry data, and a supervisor.

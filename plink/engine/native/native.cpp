@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -52,7 +53,8 @@ std::unique_ptr<Mesh> mesh_of(int rank, int ranks, int workers, const nb::bytes&
                               std::uint64_t plan, const std::vector<int>& listeners,
                               int local_listener,
                               const std::vector<std::vector<std::pair<std::string, int>>>& where,
-                              const std::string& congestion, std::size_t memory_bytes) {
+                              const std::string& congestion, std::size_t memory_bytes,
+                              std::shared_ptr<TlsContext> tls) {
     Listeners owned;
     for (const int listener : listeners)
         owned.tcp.emplace_back(::fcntl(listener, F_DUPFD_CLOEXEC, 0));
@@ -65,7 +67,7 @@ std::unique_ptr<Mesh> mesh_of(int rank, int ranks, int workers, const nb::bytes&
         }
     }
     return std::make_unique<Mesh>(hello_of(rank, ranks, workers, job, plan), std::move(owned),
-                                  std::move(endpoints), congestion, memory_bytes);
+                                  std::move(endpoints), congestion, memory_bytes, std::move(tls));
 }
 
 /// Whether it was done; none where it has not ended within `seconds`.
@@ -103,7 +105,9 @@ void register_figures(nb::module_& module) {
         .def_ro("congestion_window", &ConnectionFigures::congestion_window)
         .def_ro("busy_us", &ConnectionFigures::busy_us)
         .def_ro("receiver_limited_us", &ConnectionFigures::receiver_limited_us)
-        .def_ro("buffer_limited_us", &ConnectionFigures::buffer_limited_us);
+        .def_ro("buffer_limited_us", &ConnectionFigures::buffer_limited_us)
+        .def_ro("cipher", &ConnectionFigures::cipher)
+        .def_ro("is_encrypted_by_kernel", &ConnectionFigures::is_encrypted_by_kernel);
 }
 
 void register_setting_up(nb::module_& module) {
@@ -119,9 +123,22 @@ void register_setting_up(nb::module_& module) {
         "forest"_a, "chunk_bytes"_a, "in_order"_a);
     nb::class_<Mesh>(module, "Mesh")
         .def(nb::new_(&mesh_of), "rank"_a, "ranks"_a, "workers"_a, "job"_a, "plan"_a, "listeners"_a,
-             "local_listener"_a, "endpoints"_a, "congestion"_a, "memory_bytes"_a)
+             "local_listener"_a, "endpoints"_a, "congestion"_a, "memory_bytes"_a, "tls"_a.none())
         .def("step", &Mesh::step, "milliseconds"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("missing", &Mesh::missing);
+        .def("missing", &Mesh::missing)
+        .def("dropped", &Mesh::dropped)
+        .def("observed", &Mesh::observed);
+    module.attr("HAS_TLS") = has_tls();
+    nb::class_<TlsContext>(module, "TlsContext")
+        .def(nb::new_([](std::string certificate, std::string key, std::string authority,
+                         std::vector<int> names, std::uint64_t records_per_key,
+                         bool is_record_by_record) {
+                 return std::make_shared<TlsContext>(
+                     TlsOptions{std::move(certificate), std::move(key), std::move(authority),
+                                std::move(names), records_per_key, is_record_by_record});
+             }),
+             "certificate"_a, "key"_a, "authority"_a, "names"_a, "records_per_key"_a,
+             "is_record_by_record"_a);
     module.def(
         "deal",
         [](const Forest& forest, std::size_t items, std::size_t item_bytes, std::size_t chunk_bytes,

@@ -31,6 +31,8 @@ from plink.measure.importing.pairs import (
 )
 
 TOOL = "import"
+# A heading that names columns is shorter.
+_MAX_HEADING = 1 << 16
 _ONE_WAY = (("source", "destination"),)
 _BOTH_WAYS = (("node_a", "node_b"), ("host_a", "host_b"))
 _SIZES = ("bytes", "size_bytes", "message_bytes")
@@ -59,7 +61,7 @@ def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: 
     Raises:
         WrongUseError: the text is not such a matrix.
     """
-    if content.lstrip().startswith(b"{"):
+    if content[:4096].lstrip().startswith(b"{"):
         hint = "plink show and plink order take plink's own files as they are"
         raise WrongUseError(f"{source}: is JSON, not CSV", hint)
     given = None if unit is None else matrix_csv.unit_named(unit)
@@ -70,8 +72,8 @@ def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: 
         rtt=RttMeasurement(
             rtt_us={percentile: matrix.rtt_us},
             reading=percentile,
-            samples=np.isfinite(matrix.rtt_us).astype(np.int64),
-            losses=np.zeros(matrix.rtt_us.shape, dtype=np.int64),
+            samples=np.isfinite(matrix.rtt_us).view(np.int8),
+            losses=np.zeros(matrix.rtt_us.shape, dtype=np.int8),
             tool="import",
             options={"unit": matrix.unit},
             notes=matrix.notes,
@@ -82,7 +84,7 @@ def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: 
 
 def is_pair_list(content: bytes) -> bool:
     """Whether a file is such a list: its first line names what it takes."""
-    first = content.lstrip().split(b"\n", 1)[0].decode("utf-8-sig", errors="replace")
+    first = content[:_MAX_HEADING].lstrip().split(b"\n", 1)[0].decode("utf-8-sig", errors="replace")
     return _columns(first.strip().split(",")) is not None
 
 

@@ -13,9 +13,9 @@ from plink.base.errors import WrongUseError
 from plink.files.bandwidth import MAX_GBIT_S, BandwidthMeasurement
 from plink.files.cluster import Cluster, Host
 from plink.files.document import brief
-from plink.files.fields import WORD, is_word
 from plink.files.measurement import Failure, Matrix
 from plink.files.rtt import MAX_RTT_US, RttMeasurement
+from probes.hosts.names import HINT_NAME, fault_of_name
 
 # The time of a larger message is mostly that of its bytes: these take 3.3 µs at 10 Gbit/s, about
 # what a message costs however short it is, and any round trip measures that.
@@ -158,10 +158,11 @@ def checked_name(name: str, place: str) -> str:
     """A host's name.
 
     Raises:
-        WrongUseError: it is not valid; `place` says where it stands.
+        WrongUseError: no host list could have it; `place` says where it stands.
     """
-    if not is_word(name):
-        raise WrongUseError(f"{place}: {brief(name)} is not {WORD}")
+    fault = fault_of_name(name)
+    if fault is not None:
+        raise WrongUseError(f"{place}: {brief(name)} {fault}", HINT_NAME)
     return name
 
 
@@ -173,7 +174,10 @@ def number(text: str, place: str) -> float:
     """
     if not _NUMBER.fullmatch(text):
         raise WrongUseError(f"{place}: {brief(text)} is not a number")
-    return float(text)
+    found = float(text)
+    if not math.isfinite(found):
+        raise WrongUseError(f"{place}: {brief(text)} is too large a number")
+    return found
 
 
 def text_of(content: bytes, source: str) -> str:

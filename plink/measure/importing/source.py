@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from plink.base.errors import WrongUseError
 from plink.files import document
-from plink.files.cluster import Cluster
+from plink.files.arrays import Content
+from plink.files.cluster import Cluster, is_cluster, parse
 from plink.measure.importing.csv_files import import_matrix, import_pair_list, is_pair_list
 from plink.measure.importing.mpigraph import import_mpigraph, is_mpigraph
 from plink.measure.importing.nccl_tests import import_nccl_tests, is_nccl_tests
@@ -21,9 +22,9 @@ _LOGS = (
 
 
 def import_measurement(
-    content: bytes, source: str, *, unit: str | None, percentile: float, size: int | None = None
+    content: Content, source: str, *, unit: str | None, percentile: float, size: int | None = None
 ) -> Cluster:
-    """The cluster in the output of mpiGraph, OSU's benchmarks or nccl-tests, or in CSV.
+    """The cluster in the output of mpiGraph, OSU's benchmarks or nccl-tests, in CSV or as it is.
 
     Args:
         content: of the file.
@@ -35,6 +36,13 @@ def import_measurement(
     Raises:
         WrongUseError: it is not one of these.
     """
+    if not isinstance(content, bytes) or is_cluster(content):
+        if unit is not None or size is not None:
+            raise WrongUseError(
+                f"{source}: is a cluster file, which is taken as it is",
+                "unit and size are for measurements of other programs",
+            )
+        return parse(content, source)
     for is_log, read in _LOGS:
         if is_log(content):
             if unit is not None:

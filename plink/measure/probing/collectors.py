@@ -220,7 +220,7 @@ class RouteCollector(Collector[RouteReading]):
             self._route_of = np.full((size, size), NO_ROUTE, dtype=np.int64)
         else:
             self._hops = kept.hops.copy()
-            self._route_of = kept.route_of.copy()
+            self._route_of = kept.route_of.astype(np.int64)
             self._routes = {route: index for index, route in enumerate(kept.routes)}
 
     def _readings(self) -> Matrix:

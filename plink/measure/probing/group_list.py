@@ -35,7 +35,7 @@ def read_groups(path: str, hosts: Collection[str], listed_in: str) -> list[Group
             listed.
     """
     source = document.label(path)
-    content = document.read_bytes(path)
+    content = document.read_bytes(path, document.MOST_LIST_BYTES)
     if content.lstrip().startswith(b"{"):
         return _of_cluster(content, source, hosts, listed_in)
     try:

@@ -15,6 +15,7 @@ from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from probes.hosts.address import is_address
 from probes.hosts.host import ListedHost
+from probes.hosts.names import is_host_name
 from probes.reach import Reached, ReachedHost
 
 
@@ -49,10 +50,12 @@ def resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
 
 def _to_host(reached: ReachedHost) -> Host:
     """A host as a cluster file has it."""
+    hostname = reached.target.hostname
     return Host(
         name=reached.name,
         address=reached.address,
-        ssh_address=reached.target.hostname,
+        # The SSH configuration may call it what is no address but to its proxy command.
+        ssh_address=hostname if is_host_name(hostname) else None,
         user=reached.listed.user,
         port=reached.listed.port,
         slots=reached.listed.slots,

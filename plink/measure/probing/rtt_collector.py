@@ -51,13 +51,13 @@ class RttCollector(Collector[RttReading]):
         kept = self._cluster.rtt
         if kept is None:
             self._rtt_us = {p: self._unknown() for p in self._percentiles}
-            self._samples = np.zeros(self._unknown().shape, dtype=np.int64)
+            self._samples: Counts = np.zeros(self._unknown().shape, dtype=np.int64)
             self._losses, self._passes = self._samples.copy(), self._samples.copy()
             self._halves_us = self._unknown(), self._unknown()
         else:
             self._rtt_us = {p: kept.rtt_us[p].copy() for p in self._percentiles}
-            self._samples = kept.samples.copy()
-            self._losses = kept.losses.copy()
+            self._samples = kept.samples.astype(np.int64)
+            self._losses = kept.losses.astype(np.int64)
             self._passes, self._halves_us = _passes_of(kept)
         # What earlier runs recorded for pairs without a second pass.
         self._precision_percent = self._kept(None if kept is None else kept.precision_percent)
@@ -138,7 +138,7 @@ def _passes_of(kept: RttMeasurement) -> tuple[Counts, tuple[Matrix, Matrix]]:
     known = kept.with_passes()
     if known.passes is None or known.halves_us is None:
         raise RuntimeError("a measurement with passes has none")
-    return known.passes.copy(), (known.halves_us[0].copy(), known.halves_us[1].copy())
+    return known.passes.astype(np.int64), (known.halves_us[0].copy(), known.halves_us[1].copy())
 
 
 def _known(matrix: Matrix) -> Matrix | None:

@@ -14,6 +14,7 @@ from plink.files.cluster import Cluster, Host
 from plink.files.measurement import Matrix
 from plink.files.order import Order, OrderBandwidth, Solver
 from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
+from plink.optimize.orders.mesh import algorithm_asked
 from plink.optimize.orders.random_orders import Orders, median_of_random
 from plink.optimize.orders.request import (
     AFTER_INTERRUPT_S,
@@ -22,7 +23,7 @@ from plink.optimize.orders.request import (
     OnProgress,
     OrderRequest,
 )
-from plink.optimize.orders.slots import algorithm_for, peers_of, placed_on, refuse_too_many
+from plink.optimize.orders.slots import peers_of, placed_on, refuse_too_many
 from solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
 from solvers.bottleneck.used import Used
 from solvers.collectives.form import Form, RingForm
@@ -75,7 +76,7 @@ def order_by_bandwidth(
     start = time.monotonic()
     _refuse(request)
     found = filled_bandwidth_distances(cluster)
-    algorithm = algorithm_for(request.algorithm, layout)
+    algorithm = algorithm_asked(request, layout)
     peers = peers_of(algorithm, layout)
     refuse_too_many(algorithm, peers.ranks, by_table=False)
     form = algorithm.form(peers.ranks)
@@ -120,6 +121,7 @@ def order_by_bandwidth(
         made_from=cluster.file_hash,
         groups=tuple(cluster.groups),
         bandwidth=bandwidth,
+        mesh=request.mesh,
         **bandwidth.times(),
     )
 
@@ -183,6 +185,11 @@ def _refuse(request: OrderRequest) -> None:
             "an exact engine cannot prove an order by bandwidth",
             "its search proves a bound by itself; "
             f"prove_s={request.prove_s:g} takes objective=latency",
+        )
+    if request.executor is not None:
+        raise WrongUseError(
+            "an order by bandwidth goes by time, and an executor runs searches counted in steps",
+            f"executor={request.executor} takes objective=latency or objective=contention",
         )
     if request.is_interleaved:
         raise WrongUseError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from plink.files.measurement import Matrix
 from plink.model.distance import Limits
 from plink.model.gaps import Range, time_bound_us, time_range_s, without_bound
-from plink.optimize.orders.latency import FoundOrder, LatencyObjective
+from plink.optimize.orders.latency import FOREVER_S, FoundOrder, LatencyObjective
 from plink.optimize.orders.request import OnProgress
 from solvers.collectives.form import RingForm
 from solvers.collectives.table import PeerTable
@@ -136,6 +136,44 @@ class ContentionObjective:
             found.steps,
             found.ended_by,
         )
+
+    @property
+    def goes_by_steps(self) -> bool:
+        """Whether a search can be counted in steps, so that it is the same on any machine."""
+        return self._position_of is not None and self.by_latency.goes_by_steps
+
+    def in_one_thread(self) -> ContentionObjective:
+        """The same objective, searched by one thread."""
+        return replace(self, by_latency=self.by_latency.in_one_thread())
+
+    def restart(self, given: Sequence[int], *, seed: int, steps: int) -> FoundOrder:
+        """The quickest order found in so many steps, or a little more: a chain is ended."""
+        near = self.by_latency.restart(given, seed=seed, steps=steps)
+        position_of = self._position_of
+        found = search_by_contention(
+            self.table,
+            self.network,
+            [list(given), list(near.order)],
+            position_of=position_of,
+            seed=seed,
+            time_limit_s=FOREVER_S,
+            tie_break_distance=self.by_latency.matrix_us,
+            steps=steps,
+        )
+        if found.ended_by == "interrupt" or position_of is None:
+            raise KeyboardInterrupt
+        return FoundOrder(
+            found.order,
+            self.cost_us(found.order),
+            self._bound_us(found, position_of, Deadline(FOREVER_S)),
+            _SEARCH,
+            near.steps + found.steps,
+            found.ended_by,
+        )
+
+    def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:  # noqa: ARG002
+        """Nothing beyond what each search proves."""
+        return 0.0
 
     def _bound_us(
         self, found: ContentionSolution, position_of: npt.NDArray[np.intp], deadline: Deadline

@@ -33,6 +33,8 @@ _PROOF_SHARE = 0.2
 
 # A search has some time at least, in which it looks at the given order and a quick one.
 _LEAST_S = 1e-3
+# Searches that are counted in steps end long before.
+FOREVER_S = 1e9
 
 # Costs that differ by no more than this share are equal for every purpose.
 _RELATIVE_TOLERANCE = 1e-9
@@ -125,6 +127,38 @@ class LatencyObjective:
             found.steps,
             found.ended_by,
         )
+
+    @property
+    def goes_by_steps(self) -> bool:
+        """Whether a search can be counted in steps, so that it is the same on any machine."""
+        is_ring = isinstance(self.form, RingForm) and self.layout.is_even
+        return is_ring or over_hosts(self.form, self.layout) is not None
+
+    def in_one_thread(self) -> LatencyObjective:
+        """The same objective, searched by one thread."""
+        return replace(self, threads=1)
+
+    def restart(self, given: Sequence[int], *, seed: int, steps: int) -> FoundOrder:
+        """The cheapest order found in so many steps; a ring's search ends by itself."""
+        found = search_with_slots(
+            self.form,
+            self.matrix_us,
+            self.layout,
+            given,
+            seed=seed,
+            time_limit_s=FOREVER_S,
+            steps=steps,
+        )
+        if found.ended_by == "interrupt":
+            raise KeyboardInterrupt
+        bound = found.lower_bound if self.limits is None else 0.0
+        solver = self._solver(found.ended_by)
+        return FoundOrder(found.order, found.cost, bound, solver, found.steps, found.ended_by)
+
+    def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:
+        """What no order costs less than; `order` is one to begin with."""
+        matrix_us = self.matrix_us if self.limits is None else self.limits.lowest_us
+        return least_cost(self.form, matrix_us, self.layout, order, _PROOF_SHARE * time_limit_s)
 
     def _solve_with_gaps(
         self,

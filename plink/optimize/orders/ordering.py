@@ -18,6 +18,7 @@ from plink.optimize.orders.by_bandwidth import is_by_bandwidth, order_by_bandwid
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.interleave import apart, check_size
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
+from plink.optimize.orders.mesh import algorithm_asked, for_mesh
 from plink.optimize.orders.random_orders import median_of_random
 from plink.optimize.orders.request import (
     AFTER_INTERRUPT_S,
@@ -27,8 +28,8 @@ from plink.optimize.orders.request import (
     OnProgress,
     OrderRequest,
 )
+from plink.optimize.orders.restarts import by_restarts
 from plink.optimize.orders.slots import (
-    algorithm_for,
     layout_of,
     peers_of,
     placed_on,
@@ -41,6 +42,9 @@ from solvers.slots.layout import RankLayout
 
 # The most that the shortest ways may take, where pairs were not measured.
 _WAYS_SHARE = 0.1
+
+# And in any case: few hosts take no longer.
+_LEAST_WAYS_S = 0.05
 
 # The share of the time limit for the check that the gain is not noise.
 _CHECK_SHARE = 0.1
@@ -81,6 +85,7 @@ def find_order(
     """
     start = time.monotonic()
     deadline = deadline or Deadline(request.time_limit_s)
+    request = for_mesh(request)
     hosts = with_slots(cluster.hosts, request.slots)
     layout = layout_of(hosts, request.ranks)
     if len(hosts) == 1:
@@ -91,8 +96,8 @@ def find_order(
         )
     cluster = _at_percentile(cluster, request.percentile)
     known = distances(cluster)
-    algorithm = algorithm_for(request.algorithm, layout)
-    limits = known.limits_until(deadline.part(_WAYS_SHARE))
+    algorithm = algorithm_asked(request, layout)
+    limits = known.limits_until(Deadline(max(_WAYS_SHARE * deadline.left_s, _LEAST_WAYS_S)))
     objective = _objective(cluster, request, algorithm, known, layout)
     objective = replace(objective, limits=limits)
     if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
@@ -141,7 +146,7 @@ def find_order(
         lower_bound_us=best.lower_bound_us,
         solver=Solver(
             name=best.solver,
-            options={"time_limit_s": request.time_limit_s, **_reading(cluster)},
+            options={**_effort(request), **_reading(cluster)},
             seed=request.seed,
             steps=best.steps,
             ended_by=best.ended_by,
@@ -153,6 +158,7 @@ def find_order(
         made_from=cluster.file_hash,
         proof=answer.proof,
         groups=tuple(cluster.groups),
+        mesh=request.mesh,
     )
 
 
@@ -188,12 +194,18 @@ def _searched(
     search = deadline.part(1.0 - _CHECK_SHARE)
     # Where an algorithm's peers are hosts, its ranks are adjacent.
     is_interleaved = request.is_interleaved and objective.layout is layout
-    best = objective.solve(
-        range(layout.hosts),
-        seed=request.seed,
-        deadline=search.part(0.5) if is_interleaved else search,
-        on_progress=on_progress,
-    )
+    if request.executor is not None:
+        left_s = deadline.left_s
+        best = by_restarts(objective, request)
+        # Restarts have as many steps as they were given, whatever time that takes.
+        deadline = Deadline(left_s)
+    else:
+        best = objective.solve(
+            range(layout.hosts),
+            seed=request.seed,
+            deadline=search.part(0.5) if is_interleaved else search,
+            on_progress=on_progress,
+        )
     confirmed, proof = None, None
     placement: list[int] = layout.placement(best.order).tolist()
     rest = deadline
@@ -246,19 +258,18 @@ def _confirmed_gain(
     deadline: Deadline,
 ) -> float | None:
     """What an order found on one direction's readings saves on the other's, if that can be told."""
-    if deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
+    if deadline.is_over or deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
         return None
-    readings = both_directions(cluster)
-    if readings is None or objective.name != "latency":
+    readings = both_directions(cluster) if objective.name == "latency" else None
+    if readings is None:
         return None
     peers = objective.layout
     form = algorithm.form(peers.ranks)
-    first, second = (
-        LatencyObjective(form, matrix_us, peers, request.threads) for matrix_us in readings
-    )
+    first = LatencyObjective(form, next(readings), peers, request.threads)
     found = first.solve(range(peers.hosts), seed=request.seed, deadline=deadline.part(_FIND_SHARE))
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
+    second = LatencyObjective(form, next(readings), peers, request.threads)
     random_us, _ = median_of_random(second.costs_us, peers.hosts, request.seed, deadline)
     return 1.0 - second.cost_us(found.order) / float(random_us) if random_us else None
 
@@ -278,6 +289,7 @@ def _of_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:
         seconds=0.0,
         made_from=cluster.file_hash,
         groups=tuple(cluster.groups),
+        mesh=request.mesh,
     )
 
 
@@ -288,6 +300,13 @@ def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
     if not np.isfinite(readings_us).any():
         raise nothing_measured(cluster.source)
     return replace(cluster, rtt=replace(rtt, reading=chosen))
+
+
+def _effort(request: OrderRequest) -> dict[str, float]:
+    """How long, or how much, was searched."""
+    if request.executor is None:
+        return {"time_limit_s": request.time_limit_s}
+    return {"restarts": request.restarts, "steps": request.steps}
 
 
 def _reading(cluster: Cluster) -> dict[str, str]:

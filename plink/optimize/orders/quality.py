@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from plink.base.text import counted
 from plink.files.order import Order
+from plink.optimize.orders.mesh import inner_advice
 
 # An order found on one direction's readings must save on the other's at least this share of what
 # the order itself saves. Among pairs that are all alike, the search picks those whose readings
@@ -43,6 +44,10 @@ def notes_on(order: Order) -> Iterator[str]:
     doubtful = doubt(order)
     if doubtful:
         yield doubtful
+    if order.mesh is not None and order.host_of_rank is None:
+        advice = inner_advice(order.mesh, max(host.slots for host in order.hosts))
+        if advice is not None:
+            yield advice
     if order.filled_pairs and order.bandwidth is not None:
         yield (
             f"{counted(order.filled_pairs, 'pair')} without a measurement: assumed to be as slow "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from plink.files.mesh import Mesh
 from solvers.exact.prove import Engine
 from solvers.orders.solution import Progress
 
@@ -42,6 +43,11 @@ class OrderRequest:
         engine: which one.
         threads: searches at the same time.
         seed: decides every choice by chance; 0 to 2^63 - 1.
+        mesh: of the ranks, whose dimensions run in place of one algorithm.
+        executor: what runs `restarts` searches of `steps` each, whatever time they take: `local`,
+            `dask://HOST:PORT` or `ray://HOST:PORT`; None for searches that end with the time limit.
+        restarts: how many, each from a seed of its own.
+        steps: moves that each tries; a ring's search ends by itself.
     """
 
     algorithm: str = "ring"
@@ -56,3 +62,7 @@ class OrderRequest:
     engine: Engine = "cp-sat"
     threads: int = 1
     seed: int = 0
+    mesh: Mesh | None = None
+    executor: str | None = None
+    restarts: int = 8
+    steps: int = 1_000_000

@@ -22,7 +22,14 @@ from plink.show.page.parts import (
     rounded,
 )
 from plink.show.page.subject import NamedOrder, Subject
-from plink.show.terminal.order import has_bound, hosts_text, no_cheaper, savings_text, unproven
+from plink.show.terminal.order import (
+    has_bound,
+    hosts_text,
+    no_cheaper,
+    savings_text,
+    unproven,
+    what_for,
+)
 
 # For the texts behind the bars.
 _ROOM = 1.35
@@ -124,7 +131,7 @@ def _said(named: NamedOrder) -> str:
     against = f"{share_text(order.cost_us / order.cost_random_us)} of a random order's cost"
     share = against if order.cost_random_us else "as much as any"
     return (
-        f"{named.source}: {order.algorithm} on {hosts_text(order)}; cost is {cost}. "
+        f"{named.source}: {what_for(order)} on {hosts_text(order)}; cost is {cost}. "
         f"plink's order costs {share}{_between(order)}; {gap}. Gain found again on other "
         f"readings: {confirmation(order)}."
     )

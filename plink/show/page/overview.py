@@ -14,7 +14,7 @@ from plink.show.page.parts import Paragraph, Part, Section, Steps, Table
 from plink.show.page.subject import NamedOrder, Subject
 from plink.show.terminal.facts import how
 from plink.show.terminal.next_steps import next_steps
-from plink.show.terminal.order import has_bound
+from plink.show.terminal.order import has_bound, what_for
 
 
 def overview_section(subject: Subject) -> Section:
@@ -86,7 +86,7 @@ def _gained(named: NamedOrder) -> str:
     bound = f"lower bound {least}" if has_bound(order) else "no lower bound known"
     if order.cost_range_us is not None:
         bound = f"{bound}; the cost is {range_text(*order.cost_range_us)}"
-    return f"{named.source}: {order.algorithm}, {cost} of a random order's predicted cost, {bound}"
+    return f"{named.source}: {what_for(order)}, {cost} of a random order's predicted cost, {bound}"
 
 
 def _found_by(named: NamedOrder) -> str:

@@ -14,6 +14,7 @@ from plink.autotune.log.history import History, history_of
 from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document, order_file
+from plink.files.arrays import Content
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.order import Order
@@ -131,8 +132,12 @@ def read_inputs(paths: Sequence[str]) -> Subject | History:
     """
     if paths.count(document.STANDARD_STREAM) > 1:
         raise WrongUseError("standard input can be one file only")
-    contents = [(document.label(path), document.read_bytes(path)) for path in paths]
-    logs = [each for each in contents if records.is_log(each[1])]
+    contents = [(document.label(path), document.read_content(path)) for path in paths]
+    logs = [
+        (source, content)
+        for source, content in contents
+        if isinstance(content, bytes) and records.is_log(content)
+    ]
     if not logs:
         return _subject(contents)
     if len(logs) < len(contents):
@@ -163,7 +168,7 @@ def _history(logs: Sequence[tuple[str, bytes]]) -> History:
         raise WrongUseError(f"{first_source}: {error}") from None
 
 
-def _subject(contents: Sequence[tuple[str, bytes]]) -> Subject:
+def _subject(contents: Sequence[tuple[str, Content]]) -> Subject:
     clusters: list[Cluster] = []
     orders: list[NamedOrder] = []
     for source, content in contents:
@@ -194,16 +199,16 @@ def _subject(contents: Sequence[tuple[str, bytes]]) -> Subject:
 
 
 def _check_made_from(named: NamedOrder, cluster: Cluster) -> None:
-    is_same = named.order.made_from == cluster.file_hash
-    if is_same and sorted(named.order.given) == sorted(cluster.names):
+    is_same = sorted(named.order.given) == sorted(cluster.names)
+    if is_same and cluster_file.is_made_from(named.order.made_from, cluster):
         return
     file = document.argument(cluster.source)
-    algorithm = named.order.algorithm
+    mesh = named.order.mesh
+    wanted = f"--algo {named.order.algorithm}" if mesh is None else f"--mesh {mesh.text}"
     ranks = f" --ranks {named.order.ranks}" if named.order.unused else ""
     raise WrongUseError(
         f"{named.source} was not made from {cluster.source} as it is now",
-        f"plink order {file} --algo {algorithm}{ranks} -o {document.argument(named.source)} "
-        "makes it again",
+        f"plink order {file} {wanted}{ranks} -o {document.argument(named.source)} makes it again",
     )
 
 

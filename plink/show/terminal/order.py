@@ -30,7 +30,7 @@ _EQUAL = 1e-6
 
 def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
     """Print what an order costs, and `with_hosts` its hosts in rank order, in a few lines."""
-    console.print(Text(f"{printable(order.algorithm)} order of {hosts_text(order)}", style="bold"))
+    console.print(Text(f"{what_for(order)} order of {hosts_text(order)}", style="bold"))
     if len(order.hosts) == 1:
         return
     console.print(Text(_what(order), style="dim"))
@@ -42,6 +42,12 @@ def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> N
         console.print(_costs(order, console.width))
     console.print()
     console.print(facts.table(_facts(order, with_hosts=with_hosts)))
+
+
+def what_for(order: Order) -> str:
+    """The algorithm or the mesh that an order is for."""
+    mesh = "" if order.mesh is None else f" {order.mesh.text}"
+    return printable(f"{order.algorithm}{mesh}")
 
 
 def hosts_text(order: Order) -> str:
@@ -57,6 +63,11 @@ def _what(order: Order) -> str:
     """What the costs below are."""
     if order.bandwidth is not None:
         return WHAT
+    if order.mesh is not None:
+        cost = (
+            "latencies by share of traffic" if order.size_bytes is None else "time of an iteration"
+        )
+        return f"cost: {cost}: {order.mesh.traffic}"
     if order.size_bytes is None:
         return "cost: a sum of latencies"
     return f"cost: the time predicted for {format_size(order.size_bytes)} where flows share links"

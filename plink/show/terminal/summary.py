@@ -174,7 +174,7 @@ def _asymmetry(names: Sequence[str], matrix: Matrix) -> Asymmetry | None:
 
 
 def _losses(names: Sequence[str], rtt: RttMeasurement) -> list[Loss]:
-    sent = rtt.samples + rtt.losses
+    sent = rtt.samples.astype(np.int64) + rtt.losses
     share = np.where(sent > 0, rtt.losses / np.maximum(sent, 1), 0.0)
     worst = _largest(share)
     return [

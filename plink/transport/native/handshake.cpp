@@ -33,6 +33,8 @@ std::string encode(const Hello& hello) {
     return std::string(reinterpret_cast<const char*>(bytes), kHelloBytes);
 }
 
+bool is_begun_hello(char first) { return first == kMagic[0]; }
+
 std::optional<Hello> parse_hello(const std::uint8_t* bytes) {
     if (!has_magic(bytes)) return std::nullopt;
     Hello hello;

@@ -25,6 +25,8 @@ struct Hello {
 };
 
 std::string encode(const Hello& hello);
+/// Whether a hello may begin so.
+bool is_begun_hello(char first);
 /// From `kHelloBytes` bytes; nothing where they say something else.
 std::optional<Hello> parse_hello(const std::uint8_t* bytes);
 

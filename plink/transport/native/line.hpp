@@ -3,14 +3,14 @@
 #include <memory>
 
 #include "shared_memory.hpp"
-#include "socket.hpp"
+#include "stream.hpp"
 
 namespace plink::transport {
 
 /// What connects two ranks: a socket, and where their data go through shared memory, that. The
 /// socket is then the memory's bell.
 struct Line {
-    Descriptor socket;
+    Stream socket;
     std::unique_ptr<SharedMemory> memory;
 };
 

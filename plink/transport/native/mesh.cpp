@@ -1,11 +1,9 @@
 #include "mesh.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
 
 #include "local_socket.hpp"
 #include "text.hpp"
@@ -20,22 +18,27 @@ using namespace std::chrono_literals;
 constexpr auto kExplaining = 2s;
 // A caller that says nothing is no rank.
 constexpr auto kSayHello = 5s;
-// Callers that have not said who they are, beyond the expected ones.
-constexpr std::size_t kMostStrangers = 64;
+// Who breaks off the hand-shake of TLS so often has not too many callers, but does not use TLS.
+constexpr int kMostTlsTries = 5;
 
-std::string text_of(const Endpoint& endpoint) {
-    return endpoint.host + " port " + std::to_string(endpoint.port);
+/// Whether a call failed because the other side closed the connection.
+bool is_drop(int error) { return error == ECONNRESET || error == EPIPE; }
+
+// A hand-shake's record, of any version (RFC 8446, §5.1).
+bool is_begun_tls(const std::string& words) {
+    return words.size() > 1 && words[0] == 0x16 && words[1] == 0x03;
 }
 
 }  // namespace
 
 Mesh::Mesh(const Hello& us, Listeners listeners, std::vector<std::vector<Endpoint>> endpoints,
-           std::string congestion, std::size_t memory_bytes)
+           std::string congestion, std::size_t memory_bytes, std::shared_ptr<const TlsContext> tls)
     : us_(us),
       listeners_(std::move(listeners)),
       endpoints_(std::move(endpoints)),
       congestion_(std::move(congestion)),
       memory_bytes_(memory_bytes),
+      tls_(std::move(tls)),
       lines_(us.workers + 1U) {
     for (auto& channel : lines_) channel.resize(us_.ranks);
     for (std::uint32_t rank = 0; rank < us_.rank; ++rank) {
@@ -69,78 +72,22 @@ void Mesh::judge_lost() const {
     if (!may_be_explained || Clock::now() > lost_at_ + kExplaining) throw *lost_;
 }
 
-void Mesh::call(int rank, int channel) {
-    if (!call_locally(rank, channel)) call_remotely(rank, channel);
-}
-
-/// Returns whether the rank is of this host and can be asked to share memory.
-bool Mesh::call_locally(int rank, int channel) {
-    if (!listeners_.local.is_open() || channel >= us_.workers) return false;
-    const Endpoint& endpoint = endpoints_[rank].front();
-    Descriptor socket = call_on_this_host(endpoint);
-    if (!socket.is_open()) return false;
-    Pending pending{std::move(socket), rank, channel, endpoint, false, "", Clock::now(), true};
-    try {
-        pending.memory = SharedMemory::made(memory_bytes_, pending.socket.get());
-    } catch (const std::runtime_error&) {
-        return false;
-    }
-    pending.handle = pending.memory->handle();
-    pending_.push_back(std::move(pending));
-    return true;
-}
-
-void Mesh::call_remotely(int rank, int channel) {
-    const auto& endpoints = endpoints_[rank];
-    const auto place = static_cast<std::size_t>(channel) % endpoints.size();
-    Pending pending{{}, rank, channel, endpoints[place], false, "", Clock::now()};
-    sockaddr_storage address;
-    const socklen_t size = socket_address(pending.endpoint, address);
-    pending.socket =
-        Descriptor(::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!pending.socket.is_open()) fail(pending, "cannot be called: " + text_of(errno));
-    set_up(pending.socket.get(), congestion_);
-    const auto& own = endpoints_[us_.rank];
-    if (own.size() > 1) {
-        const std::string& source = own[static_cast<std::size_t>(channel) % own.size()].host;
-        send_from(pending.socket.get(), address.ss_family, source);
-    }
-    if (::connect(pending.socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 &&
-        errno != EINPROGRESS) {
-        fail(pending, "cannot be reached: " + text_of(errno));
-    }
-    pending_.push_back(std::move(pending));
-}
-
-void Mesh::admit(int listener, bool is_local) {
-    for (;;) {
-        Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (!socket.is_open()) return;
-        const auto strangers = static_cast<std::size_t>(std::count_if(
-            pending_.begin(), pending_.end(), [](const Pending& p) { return p.rank < 0; }));
-        if (strangers > kMostStrangers + us_.ranks * (us_.workers + 1U)) continue;
-        if (is_local && !is_of_this_user(socket.get())) continue;
-        if (!is_local) set_up(socket.get(), congestion_);
-        pending_.push_back({std::move(socket), -1, -1, {}, true, "", Clock::now(), is_local});
-    }
-}
-
 bool Mesh::step(int milliseconds) {
     const std::size_t wanted = (us_.ranks - 1U) * (us_.workers + 1U);
     if (established_ == wanted) return true;
     std::vector<pollfd> polled;
     for (const Pending& pending : pending_) {
-        const short events = pending.is_connected ? POLLIN : POLLOUT;
+        const short events = pending.is_connected && !pending.must_write ? POLLIN : POLLOUT;
         polled.push_back({pending.socket.get(), events, 0});
     }
     for (const Descriptor& listener : listeners_.tcp) polled.push_back({listener.get(), POLLIN, 0});
     // poll(2) passes over what is negative.
     polled.push_back({listeners_.local.get(), POLLIN, 0});
-    ::poll(polled.data(), polled.size(), milliseconds);
+    ::poll(polled.data(), polled.size(), until_next_call_ms(milliseconds));
     std::vector<Pending> unfinished;
     for (std::size_t i = 0; i < pending_.size(); ++i) {
         Pending& pending = pending_[i];
-        if (polled[i].revents == 0 || proceed(pending, polled[i].revents)) {
+        if (polled[i].revents == 0 || proceed(pending)) {
             const bool is_mute = pending.rank < 0 && Clock::now() - pending.since > kSayHello;
             if (pending.socket.is_open() && !is_mute) unfinished.push_back(std::move(pending));
         }
@@ -148,41 +95,92 @@ bool Mesh::step(int milliseconds) {
     const std::size_t before = pending_.size();
     pending_ = std::move(unfinished);
     judge_lost();
-    for (const auto& [rank, channel] : std::exchange(refused_, {})) call_remotely(rank, channel);
+    call_again_when_due();
     for (std::size_t i = before; i < polled.size(); ++i) {
         if (polled[i].revents != 0) admit(polled[i].fd, polled[i].fd == listeners_.local.get());
     }
-    return established_ == wanted;
+    if (established_ < wanted) return false;
+    // What is made next needs descriptors.
+    pending_.clear();
+    return true;
 }
 
 /// Returns whether the hand-shake goes on.
-bool Mesh::proceed(Pending& pending, short) {
+bool Mesh::proceed(Pending& pending) {
     if (!pending.is_connected) {
         int error = 0;
         socklen_t size = sizeof(error);
         ::getsockopt(pending.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+        if (is_drop(error)) return call_again(pending);
         if (error != 0) {
-            lose(pending, "cannot be reached: " + text_of(error));
-            return false;
-        }
-        Hello hello = us_;
-        hello.channel = static_cast<std::uint16_t>(pending.channel);
-        const std::string words = encode(hello);
-        // A new connection has room for so little.
-        const int fd = pending.socket.get();
-        const ssize_t sent = pending.is_local
-                                 ? send_with(fd, words.data(), words.size(), pending.handle)
-                                 : ::send(fd, words.data(), words.size(), MSG_NOSIGNAL);
-        pending.handle.reset();
-        if (sent != static_cast<ssize_t>(words.size())) {
-            if (pending.is_local) return share_no_memory(pending);
-            lose(pending, "cannot be reached: " + text_of(errno));
+            lose(pending, unreachable(pending, error));
             return false;
         }
         pending.is_connected = true;
-        return true;
+        if (!tls_ || pending.is_local) return introduce(pending);
+        pending.is_encrypting = true;
+        pending.socket.encrypt(tls_, pending.rank);
+    }
+    if (pending.is_encrypting) {
+        if (!encrypt(pending)) return false;
+        if (pending.is_encrypting) return true;
+        if (pending.rank >= 0) return introduce(pending);
     }
     return pending.rank < 0 ? greet(pending) : listen_to_answer(pending);
+}
+
+/// Returns whether the hand-shake of TLS goes on, or is over: then `is_encrypting` is false.
+bool Mesh::encrypt(Pending& pending) {
+    try {
+        if (pending.socket.tls() == nullptr) {
+            char first = 0;
+            if (::recv(pending.socket.get(), &first, 1, MSG_PEEK) < 0) return errno == EAGAIN;
+            // Who begins as an engine does is told why it is refused.
+            pending.is_encrypting = !is_begun_hello(first);
+            if (!pending.is_encrypting) return true;
+            pending.socket.encrypt(tls_, std::nullopt);
+        }
+        const Tls::Step step = pending.socket.tls()->shake_hands();
+        pending.is_encrypting = step != Tls::Step::kDone;
+        pending.must_write = step == Tls::Step::kMustWrite;
+        return true;
+    } catch (const TlsError& error) {
+        if (pending.rank < 0) {
+            // Of one rank's connections only the first says why, when it closes all.
+            if (!error.is_lost || observed_.empty()) {
+                observe(pending, error.is_lost ? "broke off the hand-shake of TLS" : error.what());
+            }
+        } else if (error.is_lost && pending.tries < kMostTlsTries) {
+            call_again(pending);
+        } else if (error.is_lost) {
+            lose(pending, "broke off the hand-shake of TLS: does it use TLS, too?");
+        } else {
+            fail(pending, error.what());
+        }
+        return false;
+    }
+}
+
+/// Says who we are.
+bool Mesh::introduce(Pending& pending) {
+    Hello hello = us_;
+    hello.channel = static_cast<std::uint16_t>(pending.channel);
+    const std::string words = encode(hello);
+    // A new connection has room for so little.
+    const ssize_t sent = pending.is_local ? send_with(pending.socket.get(), words.data(),
+                                                      words.size(), pending.handle)
+                                          : pending.socket.send(words.data(), words.size());
+    pending.handle.reset();
+    if (sent == static_cast<ssize_t>(words.size())) return true;
+    if (pending.is_local) return share_no_memory(pending);
+    if (is_drop(errno)) return call_again(pending);
+    lose(pending, unreachable(pending, errno));
+    return false;
+}
+
+/// What a caller did that has not said who it is: it may be a rank that will be missing.
+void Mesh::observe(const Pending& pending, const std::string& what) {
+    observed_ = "a caller from " + pending.endpoint.host + " " + what;
 }
 
 /// Reads until `bytes` have been heard; false where the peer will not say so much.
@@ -192,7 +190,7 @@ bool Mesh::hear(Pending& pending, std::size_t bytes) {
         const std::size_t missing = std::min(sizeof(buffer), bytes - pending.heard.size());
         const int fd = pending.socket.get();
         const ssize_t got = pending.is_local ? receive_with(fd, buffer, missing, pending.handle)
-                                             : ::recv(fd, buffer, missing, 0);
+                                             : pending.socket.receive(buffer, missing);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
         if (got <= 0) return false;
         pending.heard.append(buffer, static_cast<std::size_t>(got));
@@ -201,19 +199,25 @@ bool Mesh::hear(Pending& pending, std::size_t bytes) {
 }
 
 bool Mesh::greet(Pending& pending) {
-    if (!hear(pending, kHelloBytes)) return false;
+    if (!hear(pending, kHelloBytes)) {
+        const auto* const tls = pending.socket.tls();
+        if (tls != nullptr && !tls->failure().empty()) observe(pending, tls->failure());
+        return false;
+    }
     if (pending.heard.size() < kHelloBytes) return true;
     const auto hello = parse_hello(reinterpret_cast<const std::uint8_t*>(pending.heard.data()));
-    if (!hello) return false;
-    const std::string reason = refusal(*hello, us_);
+    if (!hello) {
+        if (is_begun_tls(pending.heard)) observe(pending, "speaks TLS, which this rank does not");
+        return false;
+    }
+    const std::string reason = refusal_of(pending, *hello);
     const bool is_welcome = reason.empty();
     if (is_welcome && (lines_[hello->channel][hello->rank].socket.is_open() ||
                        (pending.is_local && !join(pending, hello->channel)))) {
         return false;
     }
     const std::string answer = encode_answer(reason);
-    [[maybe_unused]] const auto sent =
-        ::send(pending.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    [[maybe_unused]] const auto sent = pending.socket.send(answer.data(), answer.size());
     if (is_welcome) {
         establish(pending, static_cast<int>(hello->rank), hello->channel);
         return false;
@@ -226,10 +230,21 @@ bool Mesh::greet(Pending& pending) {
     return false;
 }
 
+std::string Mesh::refusal_of(const Pending& pending, const Hello& hello) const {
+    const std::string reason = refusal(hello, us_);
+    if (!reason.empty() || !tls_ || pending.is_local) return reason;
+    const auto* const tls = pending.socket.tls();
+    if (tls == nullptr) return "it does not use TLS, as this rank does";
+    return tls->refusal(static_cast<int>(hello.rank));
+}
+
 bool Mesh::listen_to_answer(Pending& pending) {
     if (!hear(pending, kAnswerBytes)) {
         if (pending.is_local) return share_no_memory(pending);
-        lose(pending, "closed the connection at once");
+        const auto* const tls = pending.socket.tls();
+        if (tls != nullptr && !tls->failure().empty()) fail(pending, tls->failure());
+        if (pending.heard.empty()) return call_again(pending);
+        lose(pending, "closed the connection within its answer");
         return false;
     }
     if (pending.heard.size() < kAnswerBytes) return true;
@@ -257,7 +272,7 @@ bool Mesh::join(Pending& pending, int channel) const {
 }
 
 bool Mesh::share_no_memory(const Pending& pending) {
-    refused_.emplace_back(pending.rank, pending.channel);
+    again_.push_back({pending.rank, pending.channel, 0, Clock::now()});
     return false;
 }
 

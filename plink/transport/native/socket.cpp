@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <linux/sockios.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -44,6 +45,10 @@ void Alarm::ring() const {
 void Alarm::silence() const {
     std::uint64_t count;
     [[maybe_unused]] const auto read = ::read(event_.get(), &count, sizeof(count));
+}
+
+std::string text_of(const Endpoint& endpoint) {
+    return endpoint.host + " port " + std::to_string(endpoint.port);
 }
 
 socklen_t socket_address(const Endpoint& endpoint, sockaddr_storage& address) {
@@ -116,6 +121,18 @@ bool is_near(int fd) {
     return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt <= kNear_us;
 }
 
+std::string peer_host(int fd) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof(address);
+    char text[NI_MAXHOST] = "";
+    auto* const its = reinterpret_cast<sockaddr*>(&address);
+    if (::getpeername(fd, its, &size) != 0 ||
+        ::getnameinfo(its, size, text, sizeof(text), nullptr, 0, NI_NUMERICHOST) != 0) {
+        return "an unknown address";
+    }
+    return text;
+}
+
 int segment_bytes(int fd) {
     int bytes = 0;
     socklen_t size = sizeof(bytes);
@@ -132,6 +149,8 @@ void wait_until_sent(int fd, std::chrono::steady_clock::time_point until) {
         if (::poll(&polled, 1, 1) > 0 && (polled.revents & (POLLERR | POLLHUP))) return;
     }
 }
+
+bool is_out_of_descriptors() { return errno == EMFILE || errno == ENFILE; }
 
 std::string text_of(int error) { return std::generic_category().message(error); }
 

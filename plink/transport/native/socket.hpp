@@ -49,6 +49,9 @@ struct Endpoint {
     std::uint16_t port;
 };
 
+/// For people.
+std::string text_of(const Endpoint& endpoint);
+
 /// Throws std::runtime_error where `host` is no numeric address.
 socklen_t socket_address(const Endpoint& endpoint, sockaddr_storage& address);
 
@@ -75,11 +78,17 @@ void bound_send_buffer(int fd, int bytes);
 /// Whether the round trip of a new connection's hand-shake says that the peer's host is near.
 bool is_near(int fd);
 
+/// The address at the other end, as people write it.
+std::string peer_host(int fd);
+
 /// The most bytes that one segment of a connection carries; 0 where that is not known.
 int segment_bytes(int fd);
 
 /// Waits until the peer's host has all that was sent, the connection broke, or `until`.
 void wait_until_sent(int fd, std::chrono::steady_clock::time_point until);
+
+/// Whether the last call of the system failed because no more descriptors may be open.
+bool is_out_of_descriptors();
 
 /// Says what `error` (of errno) means.
 std::string text_of(int error);

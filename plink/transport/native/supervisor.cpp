@@ -39,7 +39,7 @@ std::string seconds_text(double seconds) {
 
 }  // namespace
 
-Supervisor::Supervisor(int rank, std::vector<Descriptor> sockets, std::vector<std::string> names,
+Supervisor::Supervisor(int rank, std::vector<Stream> sockets, std::vector<std::string> names,
                        SupervisorOptions options, Supervised& supervised)
     : rank_(rank),
       peers_(sockets.size()),
@@ -84,6 +84,10 @@ void Supervisor::run() {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+        // What came with the last of the hand-shake wakes nobody.
+        if (peers_[rank].is_open && peers_[rank].socket.tls()) hear(static_cast<int>(rank));
+    }
     for (;;) {
         Clock::time_point until = next_beat_;
         if (!reports_.empty() && !has_settled_) until = std::min(until, settled_by_);
@@ -127,17 +131,24 @@ void Supervisor::wait(Clock::time_point until) {
 void Supervisor::hear(int rank) {
     Peer& peer = peers_[rank];
     char bytes[4096];
-    const ssize_t got = ::recv(peer.socket.get(), bytes, sizeof(bytes), MSG_DONTWAIT);
-    if (got == 0) return close(rank, "it closed its connections");
-    if (got < 0) {
-        if (errno != EAGAIN && errno != EINTR) close(rank, text_of(errno));
-        return;
-    }
-    peer.heard_at = Clock::now();
-    try {
-        for (const Message& message : peer.reader.feed(bytes, static_cast<std::size_t>(got))) {
-            obey(rank, message);
+    do {
+        const ssize_t got = peer.socket.receive(bytes, sizeof(bytes));
+        if (got == 0) return close(rank, "it closed its connections");
+        if (got < 0) {
+            const int error = errno;
+            if (error != EAGAIN && error != EINTR) close(rank, peer.socket.failure(error));
+            return;
         }
+        peer.heard_at = Clock::now();
+        read_messages(rank, bytes, static_cast<std::size_t>(got));
+        // What TLS has received and not handed over yet wakes nobody.
+    } while (peer.is_open && peer.socket.tls() != nullptr && !peer.socket.tls()->is_drained());
+}
+
+void Supervisor::read_messages(int rank, const char* bytes, std::size_t size) {
+    Peer& peer = peers_[rank];
+    try {
+        for (const Message& message : peer.reader.feed(bytes, size)) obey(rank, message);
     } catch (const std::runtime_error& error) {
         report(Cause::kProtocol, rank, name(rank) + " broke the protocol: " + error.what());
         peer.is_open = false;
@@ -190,8 +201,8 @@ void Supervisor::say_to_all(const Message& message) {
 }
 
 void Supervisor::flush(Peer& peer) {
-    const ssize_t sent = ::send(peer.socket.get(), peer.unsent.data(), peer.unsent.size(),
-                                MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (peer.unsent.empty()) return;
+    const ssize_t sent = peer.socket.send(peer.unsent.data(), peer.unsent.size());
     // What went wrong shows when it is next read from.
     if (sent > 0) peer.unsent.erase(0, static_cast<std::size_t>(sent));
 }

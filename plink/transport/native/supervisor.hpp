@@ -10,6 +10,7 @@
 
 #include "control.hpp"
 #include "socket.hpp"
+#include "stream.hpp"
 
 namespace plink::transport {
 
@@ -51,7 +52,7 @@ class Supervisor final : public Complaints {
 
     /// `sockets`: by rank, connected and non-blocking; none for this rank. `names`: by rank, for
     /// people.
-    Supervisor(int rank, std::vector<Descriptor> sockets, std::vector<std::string> names,
+    Supervisor(int rank, std::vector<Stream> sockets, std::vector<std::string> names,
                SupervisorOptions options, Supervised& supervised);
     ~Supervisor();
 
@@ -67,7 +68,7 @@ class Supervisor final : public Complaints {
 
   private:
     struct Peer {
-        Descriptor socket;
+        Stream socket;
         MessageReader reader;
         std::string unsent;
         Clock::time_point heard_at;
@@ -87,6 +88,7 @@ class Supervisor final : public Complaints {
     void run();
     void wait(Clock::time_point until);
     void hear(int rank);
+    void read_messages(int rank, const char* bytes, std::size_t size);
     void obey(int rank, const Message& message);
     void hear_beat(int rank, std::uint64_t value);
     void say(int rank, const Message& message);

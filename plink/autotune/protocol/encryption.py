@@ -1,0 +1,112 @@
+"""TLS between ranks and daemon, where it is asked for: 1.3, and both ends show certificates.
+
+It goes around the proofs of the job's secret, which stay: a certificate says who may knock.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+from plink.autotune.protocol.frames import ProtocolError
+from plink.base.errors import WrongUseError
+from plink.transport.tls import Tls
+
+# How records begin (RFC 8446, §5.1): a hand-shake's, and an alert's.
+HANDSHAKE = b"\x16\x03"
+ALERT = b"\x15\x03"
+
+_REFUSALS = {
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "it has expired",
+    "TLSV1_ALERT_UNKNOWN_CA": "its authority did not sign it",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "there was none",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "it is broken",
+}
+
+
+def context_of(tls: Tls, *, is_daemon: bool) -> ssl.SSLContext:
+    """For one end.
+
+    Args:
+        tls: the files, each of which can be read.
+        is_daemon: which end it is.
+
+    Raises:
+        WrongUseError: a file does not hold what it should.
+    """
+    protocol = ssl.PROTOCOL_TLS_SERVER if is_daemon else ssl.PROTOCOL_TLS_CLIENT
+    context = ssl.SSLContext(protocol)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    # Who is there is decided by the job's own authority, whatever its address.
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED
+    if is_daemon:
+        # A rank that reads what is no message would wait for one.
+        context.num_tickets = 0
+    try:
+        context.load_cert_chain(tls.certificate, tls.key, password=_no_pass_phrase)
+    except (ssl.SSLError, ValueError) as error:
+        raise WrongUseError(
+            f"{tls.certificate} and {tls.key} are no certificate and its key: {_reason(error)}"
+        ) from None
+    try:
+        context.load_verify_locations(tls.authority)
+    except ssl.SSLError as error:
+        raise WrongUseError(f"{tls.authority} is no authority: {_reason(error)}") from None
+    return context
+
+
+def encrypted(connection: socket.socket, tls: Tls | None) -> socket.socket:
+    """The connection to a daemon, by TLS if that is asked for; it replaces the one given.
+
+    Raises:
+        ProtocolError: the daemon does not speak TLS, or shows another job's certificate.
+        OSError: the connection is lost.
+    """
+    if tls is None:
+        return connection
+    try:
+        return context_of(tls, is_daemon=False).wrap_socket(connection)
+    except (ssl.SSLError, ConnectionResetError) as error:
+        raise ProtocolError(f"the autotuner {said_of(error)}") from None
+
+
+def received(connection: socket.socket, most_bytes: int) -> bytes:
+    """What is there; nothing at the end.
+
+    Raises:
+        ProtocolError: the daemon refused this end's certificate.
+        OSError: the connection is lost.
+    """
+    try:
+        data = connection.recv(most_bytes)
+        # What is decrypted wakes nobody who waits for the socket.
+        while isinstance(connection, ssl.SSLSocket) and connection.pending():
+            data += connection.recv(most_bytes)
+    except ssl.SSLError as error:
+        raise ProtocolError(f"the autotuner {said_of(error)}") from None
+    return data
+
+
+def said_of(error: OSError) -> str:
+    """What the other end did that TLS failed."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"has a certificate that cannot be believed: {error.verify_message}"
+    reason = getattr(error, "reason", None) or ""
+    if reason in _REFUSALS:
+        return f"refused this end's certificate: {_REFUSALS[reason]}"
+    if reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
+        return "has no certificate"
+    if reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST"):
+        return "does not speak TLS"
+    if isinstance(error, (ssl.SSLEOFError, ConnectionResetError)):
+        return "broke off the hand-shake of TLS: does it use TLS, too?"
+    return f"broke off TLS: {_reason(error)}"
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "reason", None) or str(error)
+
+
+def _no_pass_phrase() -> str:
+    raise ValueError("the key has a pass phrase")

@@ -1,0 +1,85 @@
+"""`plink plan --certificates`: what for whom, and what to do with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from plink.base.errors import WrongUseError
+from plink.cli.options import given_options
+from plink.files.plan import Plan
+from plink.transport.certificates import Holder, check_folder, write_certificates
+
+# The folder of the one for `plink autotune serve`.
+DAEMON = "autotune"
+
+
+@dataclass(frozen=True)
+class AskedCertificates:
+    """What the options of the command say.
+
+    Args:
+        folder: where certificates go.
+        for_ranks: each is for one rank alone.
+        days: for which they are valid.
+    """
+
+    folder: str
+    for_ranks: bool
+    days: int
+
+    def write(self, plan: Plan) -> str:
+        """Make them; a sentence about what to do with them.
+
+        Raises:
+            WrongUseError: a host's name cannot be that of a folder.
+            PlinkError: they cannot be written.
+        """
+        holders = holders_of(plan, for_ranks=self.for_ranks)
+        until = write_certificates(self.folder, holders, self.days)
+        whose, there = ("rank", "plink-tls/{rank}") if self.for_ranks else ("host", "plink-tls")
+        return (
+            f"{self.folder}: certificates until {until:%Y-%m-%d %H:%M} UTC; copy the folder of "
+            f"each {whose} to its host alone, as {there}, and start all with PLINK_TLS={there}"
+        )
+
+
+def asked_certificates(context: click.Context, options: dict[str, Any]) -> AskedCertificates | None:
+    """What is asked for; None if nothing is. Takes its options out of `options`.
+
+    Raises:
+        WrongUseError: options without a folder, or one that holds something.
+    """
+    folder = options.pop("certificates")
+    asked_for, days = options.pop("certificate_for"), options.pop("valid_days")
+    if folder is not None:
+        check_folder(folder)
+        return AskedCertificates(folder, asked_for == "rank", days)
+    given = given_options(context)
+    for name in ("certificate_for", "valid_days"):
+        if name in given:
+            raise WrongUseError(f"{given[name]} needs --certificates", "--certificates DIR")
+    return None
+
+
+def holders_of(plan: Plan, *, for_ranks: bool) -> dict[str, Holder]:
+    """By the name of its folder: every host or rank of the plan, and the daemon.
+
+    Raises:
+        WrongUseError: a host has the daemon's folder's name.
+    """
+    if for_ranks:
+        holders = {
+            str(number): Holder([rank.host, rank.address], number)
+            for number, rank in enumerate(plan.ranks)
+        }
+    else:
+        holders = {rank.host: Holder([rank.host, rank.address]) for rank in plan.ranks}
+    if DAEMON in holders:
+        raise WrongUseError(
+            f"a host is called {DAEMON}, as the folder for the daemon is",
+            "--certificate-for rank names folders by rank",
+        )
+    return {**holders, DAEMON: Holder(["localhost"])}

@@ -1,0 +1,180 @@
+"""Reading the binary form (`plink.files.arrays`), which is hostile until parsed."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import mmap
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from plink.base.errors import WrongUseError
+from plink.files.arrays import (
+    BLOCK,
+    EXTENSION,
+    JSON_MEMBER,
+    MAGIC,
+    NUMBERS,
+    SUFFIX,
+    WHOLE,
+    Content,
+    Stored,
+)
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
+
+# What NumPy writes before a matrix; nothing else is looked at, least of all evaluated.
+_HEADING = re.compile(
+    rb"\{'descr': '([<|][fi][1248])', 'fortran_order': False, "
+    rb"'shape': \(([0-9]{1,7}), ([0-9]{1,7})\), \} *\n"
+)
+_MAX_DIRECTORY = 1 << 20
+_MAX_JSON = 1 << 28
+_LOCAL = struct.Struct("<4s22xHH")
+
+
+def read(
+    content: Content, source: str, parse: Callable[[bytes, str], dict[str, Any]]
+) -> tuple[dict[str, Any], str]:
+    """The object in a file of this form, with a `Stored` for every matrix, and the file's hash.
+
+    Args:
+        content: of the file.
+        source: what errors call it.
+        parse: makes an object of JSON text.
+
+    Raises:
+        WrongUseError: it is damaged or packed, or holds what is no matrix.
+    """
+    entries = {entry.filename: entry for entry in _entries(content, source)}
+    found = hashlib.sha256()
+    if JSON_MEMBER not in entries or entries[JSON_MEMBER].file_size > _MAX_JSON:
+        raise WrongUseError(
+            f"{source}: holds no {JSON_MEMBER}", f"a cluster file in NumPy's form has it; {_hint()}"
+        )
+    data: dict[str, Any] = {}
+    for name in (JSON_MEMBER, *sorted(set(entries) - {JSON_MEMBER})):
+        start, end = _place(entries[name], content, source)
+        found.update(name.encode() + b"\0")
+        if _passed(content, start, end, found) != entries[name].CRC:
+            raise WrongUseError(f"{source}: {name[:80]} is damaged: its checksum is wrong")
+        if name == JSON_MEMBER:
+            data = parse(content[start:end], f"{source}: {JSON_MEMBER}")
+        else:
+            _put(data, name, _matrix(content, start, end, f"{source}: {name}"), source)
+    return data, f"sha256:{found.hexdigest()}"
+
+
+class _Directory:
+    """An archive as `zipfile` reads its table of contents: a little at a time, never a lot."""
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+        self._place = 0
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        start = (0, self._place, len(self._content))[whence]
+        if start + offset < 0:
+            raise zipfile.BadZipFile("cut short")
+        self._place = start + offset
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def read(self, size: int = -1) -> bytes:
+        end = len(self._content) if size < 0 else self._place + size
+        if min(end, len(self._content)) - self._place > _MAX_DIRECTORY:
+            raise zipfile.BadZipFile("too many members")
+        piece = self._content[self._place : end]
+        self._place += len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Nothing to close: the content belongs to the caller."""
+
+
+def _entries(content: Content, source: str) -> list[zipfile.ZipInfo]:
+    try:
+        with zipfile.ZipFile(cast("IO[bytes]", _Directory(content))) as archive:
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
+        raise WrongUseError(f"{source}: not a whole {EXTENSION} file ({error})") from None
+    names = [entry.filename for entry in entries]
+    if len(set(names)) < len(names):
+        raise WrongUseError(f"{source}: a member is there twice")
+    return entries
+
+
+def _place(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, int]:
+    """From where to where a member's bytes lie."""
+    is_encrypted = entry.flag_bits & 1
+    if entry.compress_type != zipfile.ZIP_STORED or is_encrypted:
+        what = "encrypted" if is_encrypted else "packed"
+        raise WrongUseError(f"{source}: its members are {what}", _hint())
+    before = bytes(content[entry.header_offset : entry.header_offset + _LOCAL.size])
+    if entry.header_offset >= 0 and len(before) == _LOCAL.size:
+        magic, name_length, extra_length = _LOCAL.unpack(before)
+        start = entry.header_offset + _LOCAL.size + name_length + extra_length
+        end = start + entry.file_size
+        if magic == MAGIC and entry.compress_size == entry.file_size and end <= len(content):
+            return start, end
+    raise WrongUseError(f"{source}: not a whole {EXTENSION} file (it is cut short)")
+
+
+def _passed(content: Content, start: int, end: int, found: Hash) -> int:
+    """Go through a member's bytes once, for the hash of the file; their checksum."""
+    total = 0
+    with memoryview(content) as view:
+        for block in range(start, end, BLOCK):
+            with view[block : min(block + BLOCK, end)] as piece:
+                found.update(piece)
+                total = zlib.crc32(piece, total)
+            _release(content)
+    return total
+
+
+def _matrix(content: Content, start: int, end: int, place: str) -> Stored:
+    head = bytes(content[start : min(end, start + 10)])
+    length = int.from_bytes(head[8:10], "little")
+    heading = _HEADING.fullmatch(bytes(content[start + 10 : min(end, start + 10 + length)]))
+    if head[:8] != b"\x93NUMPY\x01\x00" or heading is None:
+        raise WrongUseError(f"{place}: is not a matrix of numbers in rows", _hint())
+    kind = np.dtype(heading[1].decode()).newbyteorder("<")
+    shape = int(heading[2]), int(heading[3])
+    size = math.prod(shape)
+    if kind not in (*WHOLE, NUMBERS):
+        raise WrongUseError(f"{place}: holds {kind.name}, expected float64, or int64 or shorter")
+    if start + 10 + length + size * kind.itemsize != end:
+        raise WrongUseError(f"{place}: is cut short: {shape[0]} x {shape[1]} numbers do not fit")
+    values = np.frombuffer(content, kind, size, start + 10 + length).reshape(shape)
+    values.flags.writeable = False
+    return Stored(values, lambda: _release(content))
+
+
+def _put(data: dict[str, Any], name: str, matrix: Stored, source: str) -> None:
+    """Put a matrix where its name says that it belongs."""
+    *way, last = name.removesuffix(SUFFIX).split("/")
+    inside: Any = data
+    for step in way:
+        inside = inside.get(step) if isinstance(inside, dict) else None
+    if not isinstance(inside, dict) or last in inside or not name.endswith(SUFFIX):
+        raise WrongUseError(f"{source}: holds {name[:80]!r}, which belongs nowhere", _hint())
+    inside[last] = matrix
+
+
+def _release(content: Content) -> None:
+    """Let go of the pages that were looked at: they are the file's, and come back when used."""
+    if isinstance(content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        content.madvise(mmap.MADV_DONTNEED)
+
+
+def _hint() -> str:
+    return "plink import FILE -o cluster.npz writes one"

@@ -1,0 +1,65 @@
+"""The JSON text of plink's files: one line per top-level item and per matrix row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from plink.base.text import json_text
+from plink.files.arrays import Array
+
+
+def pieces(data: Mapping[str, Any]) -> Iterator[str]:
+    """The JSON text of `data`, a piece at a time.
+
+    Matrices are lists of rows, or arrays: NaN is null, and so is a whole number below 0.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    yield from _value(data, 0)
+    yield "\n"
+
+
+def _value(value: Any, depth: int) -> Iterator[str]:
+    margin, end = " " * (depth + 1), " " * depth
+    if isinstance(value, np.ndarray):
+        yield from _lines((_row(row) for row in value), margin, end)
+    elif isinstance(value, Mapping) and value:
+        before = "{\n"
+        for key, item in value.items():
+            yield f"{before}{margin}{_plain(str(key))}: "
+            yield from _value(item, depth + 1)
+            before = ",\n"
+        yield f"\n{end}}}"
+    elif isinstance(value, list) and any(isinstance(item, (list, Mapping)) for item in value):
+        yield from _lines((_plain(item) for item in value), margin, end)
+    else:
+        yield _plain(value)
+
+
+def _lines(rows: Iterator[str], margin: str, end: str) -> Iterator[str]:
+    before = "[\n"
+    for row in rows:
+        yield f"{before}{margin}{row}"
+        before = ",\n"
+    yield f"\n{end}]"
+
+
+def _row(row: Array) -> str:
+    if np.isinf(row).any():
+        raise ValueError("a matrix holds a number that is not finite")
+    # Only numbers stand in it, so that the word is one of them.
+    text = json.dumps(row.tolist())
+    if row.dtype.kind == "f":
+        return text.replace("NaN", "null")
+    if (row < 0).any():
+        return json.dumps([None if value < 0 else value for value in row.tolist()])
+    return text
+
+
+def _plain(value: Any) -> str:
+    return json_text(value, allow_nan=False)

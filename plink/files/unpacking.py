@@ -1,0 +1,89 @@
+"""The content of a file or of standard input, packed or not, within limits.
+
+A packed file of a few hundred KB can hold gigabytes. Measurements pack to a third of their size,
+those of a few pairs of many hosts to a hundredth or two; what is packed far better than that is
+refused as soon as it shows, and can still be unpacked by who trusts it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from typing import BinaryIO
+
+from plink.base.errors import WrongUseError
+from plink.base.opening import open_input
+
+MOST_BYTES = 1 << 30
+_MOST_TIMES = 256
+_BYTES_OF_ANY_ARCHIVE = 16 << 20
+_PIECE_BYTES = 1 << 20
+_MAGIC = b"\x1f\x8b"
+
+
+def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:
+    """The content of a file, unpacked if its name ends in `.gz`.
+
+    Raises:
+        WrongUseError: the file is not there, not readable, too large, packed too well, or a
+            damaged archive.
+    """
+    try:
+        with open_input(path, most_bytes) as stream:
+            if path.endswith(".gz"):
+                packed_bytes = stream.seek(0, os.SEEK_END)
+                stream.seek(0)
+                return _unpacked(stream, packed_bytes, path, most_bytes)
+            return _within(stream.read(most_bytes + 1), path, most_bytes)
+    except OSError as error:
+        raise WrongUseError(f"{path or repr(path)}: {error.strerror or error}") from None
+
+
+def read_standard_input(source: str, most_bytes: int = MOST_BYTES) -> bytes:
+    """The content of standard input, unpacked if it begins as an archive does.
+
+    Raises:
+        WrongUseError: closed, not readable, too large, packed too well, or a damaged archive.
+    """
+    if sys.stdin is None:
+        raise WrongUseError(f"{source}: is closed")
+    try:
+        content = _within(sys.stdin.buffer.read(most_bytes + 1), source, most_bytes)
+    except OSError as error:
+        raise WrongUseError(f"{source}: {error.strerror or error}") from None
+    if not content.startswith(_MAGIC):
+        return content
+    return _unpacked(io.BytesIO(content), len(content), source, most_bytes)
+
+
+def _unpacked(packed: BinaryIO, packed_bytes: int, source: str, most_bytes: int) -> bytes:
+    pieces: list[bytes] = []
+    size_bytes = 0
+    try:
+        with gzip.open(packed) as stream:
+            while piece := stream.read(_PIECE_BYTES):
+                pieces.append(piece)
+                size_bytes += len(piece)
+                if size_bytes > most_bytes:
+                    raise _too_large(source, most_bytes)
+                if size_bytes > max(_BYTES_OF_ANY_ARCHIVE, _MOST_TIMES * packed_bytes):
+                    raise WrongUseError(
+                        f"{source}: unpacks to more than {_MOST_TIMES} times its size",
+                        "if you trust it, unpack it with gunzip first",
+                    )
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise WrongUseError(f"{source}: not a whole gzip file ({error})") from None
+    return b"".join(pieces)
+
+
+def _within(content: bytes, source: str, most_bytes: int) -> bytes:
+    if len(content) > most_bytes:
+        raise _too_large(source, most_bytes)
+    return content
+
+
+def _too_large(source: str, most_bytes: int) -> WrongUseError:
+    return WrongUseError(f"{source}: holds more than {most_bytes >> 20} MiB")

@@ -1,0 +1,1 @@
+"""Engines that run independent searches: this machine's cores, a Dask cluster, a Ray cluster."""

@@ -1,0 +1,115 @@
+"""A mesh as an algorithm: what its dimensions run together, for searches and predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from plink.base.errors import WrongUseError
+from plink.base.text import counted
+from plink.files.mesh import MESH, Mesh, MeshDimension
+from plink.optimize.orders.request import OrderRequest
+from plink.optimize.orders.slots import algorithm_for
+from solvers.collectives.algorithm import Algorithm, define
+from solvers.collectives.mesh import Dimension, find_pattern, mesh_form, mesh_table
+from solvers.slots.layout import RankLayout
+
+
+def for_mesh(request: OrderRequest) -> OrderRequest:
+    """The request with what follows from its mesh, if it has one.
+
+    Raises:
+        WrongUseError: another number of ranks is asked for than the mesh has.
+    """
+    mesh = request.mesh
+    if mesh is None:
+        return request
+    if request.ranks not in (None, mesh.ranks):
+        raise WrongUseError(
+            f"the mesh {mesh.text} has {counted(mesh.ranks, 'rank')}, not {request.ranks}",
+            f"leave out ranks={request.ranks}",
+        )
+    return replace(request, algorithm=MESH, ranks=mesh.ranks, size_bytes=mesh.size_bytes)
+
+
+def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
+    """What the order is for: an algorithm of that name, or a mesh.
+
+    Raises:
+        WrongUseError: it is unknown, or not run with so many ranks.
+    """
+    if request.mesh is None:
+        return algorithm_for(request.algorithm, layout)
+    return mesh_algorithm(request.mesh)
+
+
+def mesh_algorithm(mesh: Mesh, name: str = MESH) -> Algorithm:
+    """The iteration of a mesh, whatever buffer it is asked for.
+
+    Raises:
+        WrongUseError: what a dimension runs is unknown, or not run with so many ranks.
+    """
+    dimensions = [_dimension(one) for one in mesh.dimensions]
+
+    def refusal(ranks: int) -> str | None:
+        if ranks == mesh.ranks:
+            return None
+        return f"the mesh {mesh.text} has {counted(mesh.ranks, 'rank')}, not {ranks}"
+
+    return define(
+        name,
+        f"the groups of {mesh.text}: {mesh.traffic}",
+        lambda _ranks, _size_bytes: mesh_table(dimensions),
+        lambda _ranks: mesh_form(dimensions),
+        refusal,
+    )
+
+
+def _dimension(one: MeshDimension) -> Dimension:
+    try:
+        pattern = find_pattern(one.algorithm)
+    except ValueError as error:
+        raise WrongUseError(
+            f"dimension {one.name}: {error}",
+            "a dimension runs chain, ring, all-to-all, or another algorithm in rounds",
+        ) from None
+    if one.size == 1 or not one.size_bytes:
+        return Dimension(one.size, None, 0)
+    reason = pattern.refusal(one.size)
+    if reason is not None:
+        raise WrongUseError(f"dimension {one.name}: {reason}")
+    return Dimension(one.size, pattern, one.size_bytes)
+
+
+def by_dimension(mesh: Mesh) -> Sequence[Algorithm]:
+    """The whole mesh, then each dimension that carries something, as if it were alone.
+
+    Raises:
+        WrongUseError: as `mesh_algorithm`.
+    """
+    carrying = [one for one in mesh.dimensions if one.size > 1 and one.size_bytes]
+    alone = [
+        Mesh([other if other is one else replace(other, size_bytes=0) for other in mesh.dimensions])
+        for one in carrying
+    ]
+    names = [f"{MESH}: {one.name}" for one in carrying]
+    return [mesh_algorithm(mesh), *map(mesh_algorithm, alone, names)]
+
+
+def inner_advice(mesh: Mesh, slots: int) -> str | None:
+    """Which dimension to name last, where it exchanges most and hosts have several ranks.
+
+    Args:
+        mesh: of an order in which the ranks of a host are neighbours.
+        slots: ranks of the host with most.
+    """
+    carrying = [one for one in mesh.dimensions if one.size > 1]
+    heaviest = max(carrying, key=lambda one: one.size_bytes)
+    if slots < 2 or heaviest.size_bytes == carrying[-1].size_bytes:
+        return None
+    others = [one for one in mesh.dimensions if one is not heaviest]
+    better = ",".join(f"{one.name}={one.size}" for one in (*others, heaviest))
+    return (
+        f"the ranks of a host are neighbours in {carrying[-1].name}, the mesh's last dimension, "
+        f"though {heaviest.name} carries more: a mesh of {better} would keep that inside hosts"
+    )

@@ -1,0 +1,62 @@
+"""Independent searches from seeds of their own: the same answer wherever they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from plink.base.errors import WrongUseError
+from plink.optimize.executors.executor import executor_at
+from plink.optimize.orders.contention import ContentionObjective
+from plink.optimize.orders.latency import FoundOrder, LatencyObjective
+from plink.optimize.orders.request import OrderRequest
+
+# As many seeds are drawn as there are restarts, in a range that every search takes.
+_SEEDS = 1 << 63
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What every restart is given."""
+
+    objective: LatencyObjective | ContentionObjective
+    given: Sequence[int]
+    steps: int
+
+
+def by_restarts(
+    objective: LatencyObjective | ContentionObjective, request: OrderRequest
+) -> FoundOrder:
+    """The cheapest order of all restarts; of several, the first one's.
+
+    Raises:
+        WrongUseError: such a search goes by time alone, or there is no such engine.
+        PlinkError: the engine failed.
+    """
+    if request.is_interleaved or not objective.goes_by_steps:
+        raise WrongUseError(
+            "an executor runs searches that are counted in steps, and this one goes by time: ranks "
+            "apart, or hosts with different numbers of slots",
+            f"leave out executor={request.executor}",
+        )
+    seeds = np.random.SeedSequence(request.seed).generate_state(request.restarts, np.uint64)
+    engine = executor_at(request.executor or "local", request.threads)
+    hosts = range(objective.layout.hosts)
+    alone = objective.in_one_thread()
+    problem = _Problem(alone, list(hosts), request.steps)
+    found = engine.map(_restart, problem, [int(seed) % _SEEDS for seed in seeds])
+    best = min(found, key=lambda one: one.cost_us)
+    bound_us = max([one.lower_bound_us for one in found])
+    bound_us = max(bound_us, alone.bound_us(best.order, request.time_limit_s))
+    return replace(
+        best,
+        lower_bound_us=min(best.cost_us, bound_us),
+        steps=sum(one.steps for one in found),
+    )
+
+
+def _restart(problem: _Problem, seed: int) -> FoundOrder:
+    """One search, on whichever machine."""
+    return problem.objective.restart(problem.given, seed=seed, steps=problem.steps)

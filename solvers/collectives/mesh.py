@@ -1,0 +1,203 @@
+"""Meshes of ranks, in which each dimension's groups run a collective of their own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.collectives.algorithm import Algorithm, define
+from solvers.collectives.form import (
+    MeshForm,
+    MeshLine,
+    RingForm,
+    RoundsForm,
+    TreesForm,
+    WeightedRound,
+    merged,
+    rounds_form,
+)
+from solvers.collectives.registry import find
+from solvers.collectives.steps import send, together
+from solvers.collectives.table import PeerTable, Ranks, Round
+
+# Of a line with more ranks, not every set of ranks is looked at.
+_MOST_SETS_OF = 10
+
+# With more dimensions than this, not every nesting of them is a start.
+_MOST_NESTED = 4
+
+
+def _chain_rounds(ranks: int, size_bytes: int) -> list[Round]:
+    """Every rank but the last sends to the next, then every one but the first to the one before."""
+    low = np.arange(ranks - 1)
+    return [send(low, low + 1, size_bytes), send(low + 1, low, size_bytes)]
+
+
+CHAIN = define(
+    "chain",
+    "point to point: every rank sends to the next, and back, as the stages of a pipeline do",
+    lambda ranks, size_bytes: PeerTable(ranks, _chain_rounds(ranks, size_bytes)),
+    lambda ranks: rounds_form(ranks, _hops(ranks)),
+)
+
+
+def _hops(ranks: int) -> list[Round]:
+    """A round for each hop of a chain: they are summed up."""
+    return [send(np.array([low]), np.array([low + 1]), 1.0) for low in range(ranks - 1)]
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A dimension of a mesh.
+
+    Args:
+        size: how many ranks each of its groups has.
+        algorithm: what these run; None where they exchange nothing.
+        size_bytes: of the buffer of each rank.
+    """
+
+    size: int
+    algorithm: Algorithm | None
+    size_bytes: int
+
+
+def find_pattern(name: str) -> Algorithm:
+    """What the groups of a dimension may run: the algorithm called `name`.
+
+    Raises:
+        ValueError: there is no such algorithm, or its latencies are no sum over rounds of ranks.
+    """
+    found = CHAIN if name == CHAIN.name else find(name)
+    if found.is_over_hosts or isinstance(_form_of(found), TreesForm):
+        raise ValueError(f"{name} sums up no rounds of ranks, which a dimension of a mesh must")
+    return found
+
+
+def _form_of(algorithm: Algorithm) -> RingForm | RoundsForm | TreesForm:
+    """Its form for some number of ranks that it takes."""
+    ranks = next(number for number in range(2, 1 << 20) if algorithm.refusal(number) is None)
+    return algorithm.form(ranks)
+
+
+def groups_of(sizes: Sequence[int], dimension: int) -> Ranks:
+    """(G, K) the ranks of each group of one dimension; row-major, the last dimension fastest."""
+    ranks = np.arange(int(np.prod(sizes, dtype=np.int64))).reshape(sizes)
+    return np.moveaxis(ranks, dimension, -1).reshape(-1, sizes[dimension])
+
+
+def mesh_table(dimensions: Sequence[Dimension]) -> PeerTable:
+    """An iteration: each dimension's collective after the other, in all its groups at once.
+
+    The rounds of a pipelined algorithm are one round, in which all of its flows are under way.
+    """
+    sizes = [one.size for one in dimensions]
+    rounds: list[Round] = []
+    for number, one in enumerate(dimensions):
+        if one.algorithm is None or one.size == 1:
+            continue
+        table = one.algorithm.table(one.size, one.size_bytes)
+        of_one = [together(table.rounds)] if table.is_pipelined else table.rounds
+        groups = groups_of(sizes, number)
+        made: dict[int, Round] = {}
+        for step in of_one:
+            if id(step) not in made:
+                made[id(step)] = together(
+                    [
+                        Round(group[step.sources], group[step.destinations], step.sizes_bytes)
+                        for group in groups
+                    ]
+                )
+            rounds.append(made[id(step)])
+    return PeerTable(int(np.prod(sizes, dtype=np.int64)), rounds)
+
+
+def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
+    """The sum over dimensions and their groups of what each waits for.
+
+    Each dimension's latencies weigh as much as its bytes have a share of those of all.
+    """
+    sizes = [one.size for one in dimensions]
+    total = sum(one.size_bytes for one in dimensions if one.algorithm is not None)
+    ranks = int(np.prod(sizes, dtype=np.int64))
+    rounds: list[WeightedRound] = []
+    lines, traffic = [], []
+    for number, one in enumerate(dimensions):
+        line: list[WeightedRound] = []
+        if one.algorithm is not None and one.size > 1:
+            line = _line_rounds(one.algorithm, one.size, one.size_bytes / total)
+        for group in groups_of(sizes, number) if line else ():
+            rounds += [WeightedRound(group[step.edges], step.weight) for step in line]
+        if one.size > 1:
+            lines.append(_line(line, one.size))
+        traffic.append(lines[-1].weight / one.size if one.size > 1 else 0.0)
+    sequences, blocks = _nested(sizes, traffic)
+    return MeshForm(ranks, rounds, lines, sequences, blocks)
+
+
+def _line_rounds(algorithm: Algorithm, ranks: int, weight: float) -> list[WeightedRound]:
+    """The rounds of one group; a ring's hops are a round each."""
+    form = algorithm.form(ranks)
+    if isinstance(form, RingForm):
+        hops = np.stack([np.arange(ranks), np.roll(np.arange(ranks), -1)], axis=1)
+        form = RoundsForm(ranks, [WeightedRound(hop[None, :]) for hop in hops])
+    if isinstance(form, TreesForm):
+        raise TypeError(f"{algorithm.name} is of trees")
+    return [WeightedRound(step.edges, weight * step.weight) for step in merged(form).rounds]
+
+
+def _line(rounds: Sequence[WeightedRound], size: int) -> MeshLine:
+    weights = np.zeros((size, size))
+    for step in rounds:
+        # The greatest distance of a round is no less than the mean.
+        np.add.at(weights, (step.edges[:, 0], step.edges[:, 1]), step.weight / len(step.edges))
+    weights += weights.T
+    return MeshLine(size, float(weights.sum()) / 2.0, _most_per_joint(weights))
+
+
+def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
+    """The most that j ranks have inside, over j - 1: exact for few ranks and rings, else a bound.
+
+    Any part of a ring or a chain is chains, of one hop less than ranks.
+    """
+    size = len(weights)
+    total = float(weights.sum()) / 2.0
+    if size <= _MOST_SETS_OF:
+        sets = (np.arange(1 << size)[:, None] >> np.arange(size) & 1).astype(np.float64)
+        inside = np.einsum("si,ij,sj->s", sets, weights, sets) / 2.0
+        members = sets.sum(axis=1)
+        return float((inside[members > 1] / (members[members > 1] - 1.0)).max())
+    degree = np.count_nonzero(weights, axis=1)
+    is_one_path = np.count_nonzero(weights) // 2 >= size - 1 and degree.max() <= 2
+    if is_one_path and (np.diagonal(weights, 1) > 0.0).all():
+        return max(float(weights.max()), total / (size - 1))
+    most = np.cumsum(np.sort(weights, axis=1)[:, ::-1], axis=1).max(axis=0)[: size - 1]
+    joints = np.arange(1, size)
+    return float((np.minimum(0.5 * (joints + 1) * most, total) / joints).max())
+
+
+def _nested(
+    sizes: Sequence[int], traffic: Sequence[float]
+) -> tuple[list[Ranks], list[list[list[int]]]]:
+    """Ranks with one dimension inside the other, in every way, the one that exchanges most first.
+
+    The blocks are those of the first way.
+    """
+    ranks = np.arange(int(np.prod(sizes, dtype=np.int64))).reshape(sizes)
+    # The last axis is the innermost.
+    heaviest = sorted(range(len(sizes)), key=lambda axis: (traffic[axis], axis))
+    ways = [tuple(heaviest), tuple(range(len(sizes)))]
+    if sum(size > 1 for size in sizes) <= _MOST_NESTED:
+        fixed = [axis for axis in heaviest if sizes[axis] == 1]
+        moved = [axis for axis in heaviest if sizes[axis] > 1]
+        ways += [(*fixed, *way) for way in itertools.permutations(moved)]
+    sequences = [ranks.transpose(way).ravel() for way in dict.fromkeys(ways)]
+    blocks, together_ranks = [], 1
+    for axis in reversed(heaviest[1:]):
+        together_ranks *= sizes[axis]
+        if 1 < together_ranks < ranks.size and sizes[axis] > 1:
+            blocks.append(sequences[0].reshape(-1, together_ranks).tolist())
+    return sequences, blocks

@@ -1,0 +1,96 @@
+"""Somebody on the path between two ranks, who reads what they send and may change it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Iterator
+
+from plink.engine import DirectoryStore
+
+_PIECE_BYTES = 1 << 16
+
+
+class Between:
+    """Passes everything on.
+
+    Args:
+        flip_at: of the first connection that carries so many bytes towards rank 0, the byte that
+            is changed; None for none.
+    """
+
+    def __init__(self, flip_at: int | None = None) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.target = ("127.0.0.1", 0)
+        self._flip_at = flip_at
+        self._lock = threading.Lock()
+        self._pieces: list[bytes] = []
+        self._sockets: list[socket.socket] = []
+
+    @property
+    def seen(self) -> bytes:
+        """All that went either way, connection by connection in no order."""
+        return b"".join(self._pieces)
+
+    def serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                caller, _ = self._listener.accept()
+                called = socket.create_connection(self.target)
+                self._sockets += [caller, called]
+                for ends in ((caller, called), (called, caller)):
+                    threading.Thread(target=self._pass_on, args=(*ends, ends[0] is caller)).start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket, may_change: bool) -> None:
+        passed = 0
+        with contextlib.suppress(OSError):
+            while piece := bytearray(source.recv(_PIECE_BYTES)):
+                with self._lock:
+                    self._pieces.append(bytes(piece))
+                    at = self._flip_at
+                    if may_change and at is not None and passed <= at < passed + len(piece):
+                        piece[at - passed] ^= 1
+                        self._flip_at = None
+                passed += len(piece)
+                sink.sendall(piece)
+            sink.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for each in self._sockets:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+
+class MisleadingStore(DirectoryStore):
+    """Sends whoever reads the table to somebody who stands before rank 0."""
+
+    between: Between
+
+    def get(self, key: str, timeout_s: float) -> bytes:
+        value = super().get(key, timeout_s)
+        if not key.endswith("/table"):
+            return value
+        table = json.loads(value)
+        host, port = table["endpoints"][0][0]
+        self.between.target = (host, port)
+        table["endpoints"][0] = [[host, self.between.port]]
+        return json.dumps(table).encode()
+
+
+@contextlib.contextmanager
+def between(flip_at: int | None = None) -> Iterator[Between]:
+    """Somebody on the path, until the context ends."""
+    somebody = Between(flip_at)
+    thread = threading.Thread(target=somebody.serve)
+    thread.start()
+    try:
+        yield somebody
+    finally:
+        somebody.close()
+        thread.join()

@@ -1,0 +1,104 @@
+"""Small real clusters of this machine's own, for the tests of executors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# Starting takes a second when quiet; a busy machine needs more.
+_START_S = 60.0
+
+
+def _free_port() -> int:
+    """One below those that the system gives to clients, of which an engine takes many."""
+    for port in random.sample(range(11000, 20000), 100):
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
+
+
+@contextmanager
+def dask_cluster() -> Iterator[str]:
+    """The address of a scheduler with a worker process of its own."""
+    port = _free_port()
+    place = f"127.0.0.1:{port}"
+    python = [sys.executable, "-m"]
+    plain = ["--no-dashboard"]
+    with tempfile.TemporaryDirectory() as folder:
+        scheduler = [*python, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", *plain]
+        worker = [*python, "distributed.cli.dask_worker", f"tcp://{place}", *plain, "--no-nanny"]
+        commands = [
+            [*scheduler, "--port", str(port)],
+            [*worker, "--nthreads", "2", "--local-directory", folder],
+        ]
+        # Their lines are many; what is wrong with a cluster is told by the client.
+        processes = [
+            subprocess.Popen(
+                command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            for command in commands
+        ]
+        try:
+            _wait_for(port)
+            yield f"dask://{place}"
+        finally:
+            for process in reversed(processes):
+                process.kill()
+                process.wait()
+
+
+@contextmanager
+def ray_cluster() -> Iterator[str]:
+    """The address of the client server of a Ray head with two processors' worth of work."""
+    port = _free_port()
+    with tempfile.TemporaryDirectory(prefix="ray") as folder:
+        # On a busy machine a node takes longer than Ray's own limit.
+        environment = {**os.environ, "RAY_raylet_start_wait_time_s": str(int(_START_S))}
+        program = [sys.executable, "-m", "ray.scripts.scripts"]
+        command = [*program, "start", "--head", "--block", "--num-cpus=2"]
+        options = [
+            "--node-ip-address=127.0.0.1",
+            f"--port={_free_port()}",
+            f"--ray-client-server-port={port}",
+            f"--temp-dir={folder}",
+            "--include-dashboard=false",
+            "--object-store-memory=100000000",
+            "--disable-usage-stats",
+        ]
+        process = subprocess.Popen(
+            [*command, *options],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            _wait_for(port)
+            yield f"ray://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + _START_S
+    while time.monotonic() < until:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise TimeoutError(f"nothing listens on port {port}")

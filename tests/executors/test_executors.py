@@ -1,0 +1,128 @@
+"""Restarts give the same order in this process, on a real Dask cluster and on a real Ray one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from executors.clusters import dask_cluster, ray_cluster
+from mesh import meshes
+from mesh.test_command import with_uplinks
+from ordering.clusters import cluster_of
+from plink.cli import run
+from plink.files import cluster
+from support.require import require_engine
+
+LITTLE = ["--restarts", "3", "--steps", "3000", "--seed", "7", "--json"]
+CASES = {
+    "mesh": ["c.json", "--mesh", "dp=4,tp=4", "--traffic", "tp=9MB,dp=1MB"],
+    "rounds": ["c.json", "--algo", "halving-doubling"],
+    "ring": ["c.json", "--algo", "ring"],
+    "contention": ["u.json", "--mesh", "dp=4,tp=4", "--traffic", "tp=9MB,dp=1MB"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    known = cluster_of(meshes.racks([4, 4, 4, 4], 2))
+    cluster.write("c.json", known)
+    cluster.write("u.json", with_uplinks(known))
+    return tmp_path
+
+
+def found_by(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert run(["order", *options, *LITTLE]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(one[name] == other[name] for name in ("order", "cost_us", "solver"))
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_threads_and_turns_make_no_difference(folder, capsys, case):
+    alone = found_by(capsys, *CASES[case], "--executor", "local")
+    beside = found_by(capsys, *CASES[case], "--executor", "local", "--threads", "3")
+    assert same(alone, beside)
+    assert alone["solver"]["options"]["restarts"] == 3
+    assert alone["lower_bound_us"] > 0.0
+
+
+@pytest.mark.needs("dask")
+def test_a_dask_cluster_gives_the_same(folder, capsys):
+    require_engine("dask")
+    on_a_cluster(folder, capsys, dask_cluster)
+
+
+@pytest.mark.needs("ray")
+def test_a_ray_cluster_gives_the_same(folder, capsys):
+    require_engine("ray")
+    on_a_cluster(folder, capsys, ray_cluster)
+
+
+def on_a_cluster(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    started: Callable[[], AbstractContextManager[str]],
+) -> None:
+    with started() as address:
+        for case in ("mesh", "contention"):
+            # In a process of its own: an engine's threads outlive its client.
+            command = [sys.executable, "-m", "plink", "order", *CASES[case], *LITTLE]
+            done = subprocess.run(
+                [*command, "--executor", address],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=100,
+            )
+            assert done.returncode == 0, done.stderr
+            there = json.loads(done.stdout)
+            assert same(there, found_by(capsys, *CASES[case], "--executor", "local"))
+
+
+@pytest.mark.needs("dask")
+def test_a_cluster_that_is_not_there_is_one_sentence(folder, capsys, monkeypatch):
+    require_engine("dask")
+    from plink.optimize.executors import dask_executor
+
+    monkeypatch.setattr(dask_executor, "_CONNECT_S", 1)
+    assert run(["order", "c.json", "--executor", "dask://127.0.0.1:9"]) == 1
+    shown = capsys.readouterr().err
+    assert "error: the Dask cluster at 127.0.0.1:9 failed" in shown
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--executor", "foo"], "is no executor"),
+        (["--executor", "dask://host"], "is no executor"),
+        (["--executor", "ray://:1"], "is no executor"),
+        (["--executor", "local", "--time-limit", "3"], "exclude each other"),
+        (["--restarts", "3"], "no use without --executor"),
+        (["--executor", "local", "--interleave", "--slots", "2"], "goes by time"),
+    ],
+)
+def test_what_cannot_be_is_refused(folder, capsys, options, told):
+    assert run(["order", "c.json", *options]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_an_engine_that_is_not_installed_is_named(folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "plink.optimize.executors.ray_executor", raising=False)
+    assert run(["order", "c.json", "--executor", "ray://127.0.0.1:9"]) == 2
+    shown = capsys.readouterr().err
+    assert "ray, which is not installed" in shown
+    assert "plink-collectives[ray]" in shown
