@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from plink.base.text import json_text
 from plink.files.arrays import Array
 
 # From and up to where numbers are written without an exponent.
@@ -72,4 +73,4 @@ def _has_exponents(row: Array) -> bool:
 
 
 def _plain(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, ensure_ascii=False)
+    return json_text(value, allow_nan=False)
