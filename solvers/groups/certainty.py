@@ -16,7 +16,7 @@ _DEVIATIONS = 2.0
 _MOST_DEVIATIONS = 6.0
 # Of more groups so many are compared with each other, and a host is weighed for the nearest only.
 _MOST_COMPARED = 512
-_NEAREST = 4
+_NEAREST = 6
 _MOST_HOSTS_WEIGHED = 512
 _ROWS = 256
 # Readings share hosts and moments, so that they say less than so many independent ones.
@@ -112,8 +112,8 @@ def _likely_of_nearest(
 ) -> Matrix:
     """(N, k) the logarithmic likelihood of each host in its own group and those most like it.
 
-    Of all others minus infinity: no outlier makes them likelier than those. Which are most like it
-    is told by the squares of all that its readings are off by.
+    Of all others minus infinity. Which are most like it is told by the squares of all that its
+    readings are off by, without a limit for outliers.
 
     Args:
         logs, is_measured: as above.
