@@ -35,7 +35,7 @@ CATALOGUE = (
     Benchmark("passes", "what several passes over all pairs are worth", _LAB, "2 min"),
     Benchmark("interference", "what other work on the machine does to a probe", _LAB, "4 min"),
     Benchmark("faults", "what hosts that fail cost a probe", _LAB, "5 min"),
-    Benchmark("large", "files, orders and groups of 1,024 to 8,192 hosts", "", "20 min"),
+    Benchmark("large", "every verb with 1,024 to 8,192 hosts", "", "30 min"),
     Benchmark("scale", "time and memory of a probe of many hosts", _LAB, "6 min"),
     Benchmark("uplinks", "how right the measured uplinks are", f"{_LAB}, iperf3", "5 min"),
     Benchmark("rounds", "ring orders from a sample of rounds, simulated", "", "2 min"),

@@ -14,6 +14,7 @@ from plink.cli import run
 from plink.files import cluster
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.optimize.groups import finding
 from solvers.datacenters import uniform
 
 CENTRE = uniform(64, 1)
@@ -204,3 +205,24 @@ def test_show_prints_the_groups(capsys):
     shown = capsys.readouterr().out
     assert "found by levels on the raw distances" in shown
     assert shown.index("farthest") < shown.index("g1 ")
+
+
+def test_too_many_hosts_are_refused_before_they_take_the_memory(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(racks([4, 4])[0])
+    monkeypatch.setattr(finding, "_MOST_HOSTS", 7)
+    assert run(["group", "c.json"]) == 2
+    assert "8 hosts are too many to be grouped, at most 7" in capsys.readouterr().err
+
+
+def test_of_many_hosts_halves_are_not_compared(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(racks([8, 8, 8])[0])
+    monkeypatch.setattr(finding, "_MOST_CONFIRMED", 23)
+    assert run(["group", "c.json"]) == 0
+    found = cluster.read("c.json")
+    assert len(found.groups) == 3
+    assert found.grouping is not None
+    assert found.grouping.confirmed is None

@@ -21,6 +21,10 @@ from solvers.groups.linkage import balanced_linkage
 
 METHODS = ("auto", "levels", "linkage", "kmeans")
 _DEFAULT_ELASTICITY = 2.0
+# More hosts would take the better part of an hour, and more memory than most machines have.
+_MOST_HOSTS = 8192
+# Of more hosts each half of the readings is not grouped by itself, which takes twice the time more.
+_MOST_CONFIRMED = 2048
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,12 @@ def find_groups(
         )
     if cluster.bandwidth is None:
         measured_rtt(cluster)
+    if len(cluster.hosts) > _MOST_HOSTS:
+        raise UngroupableError(
+            f"{cluster.source}: {len(cluster.hosts):,} hosts are too many to be grouped, at most "
+            f"{_MOST_HOSTS:,}",
+            "plink order needs no groups, and plink probe takes groups that you name (--groups)",
+        )
     hosts = measured_hosts(cluster)
     if len(hosts) < 2:
         raise UngroupableError(
@@ -209,6 +219,8 @@ def _confirmed(
     cluster: Cluster, denoised: Denoised, request: GroupRequest, method: str
 ) -> float | None:
     """How well the groups that either half of the readings shows alone agree with each other."""
+    if len(denoised.hosts) > _MOST_CONFIRMED:
+        return None
     halves = half_clusters(cluster)
     if halves is None or method == "kmeans" or denoised.filled_pairs:
         return None
