@@ -102,5 +102,5 @@ def _check_readable(path: str) -> None:
     except OSError as error:
         raise WrongUseError(
             f"{os.fspath(path)}: {error.strerror or error}",
-            "plink plan --certificates makes certificates",
+            "plink plan makes certificates",
         ) from None
