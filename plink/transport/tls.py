@@ -19,6 +19,8 @@ AUTHORITY_FILE = "authority.pem"
 
 # Among a certificate's alternative names; the native engine looks for the same.
 RANK_URI = "plink:rank:"
+# In a number's place: a certificate that speaks for no rank.
+NO_RANK = "none"
 
 
 @dataclass(frozen=True)
