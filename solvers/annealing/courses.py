@@ -71,8 +71,14 @@ _TREES = _Race(
     falling=_Falling((0.5, 1 / 50), (0.3, 1 / 400)),
     polish=_Falling((1 / 50, 1 / 200), (1 / 400, 1 / 4000)),
 )
-# Few ranks have few good orders, each hard to leave, however hot.
-_TREES_OF_FEW = replace(_TREES, heats=(1.0,), trial=0.23, courses=(0.23, 0.23, 0.23))
+# Few ranks have few good orders, each hard to leave: nothing falls as far.
+_TREES_OF_FEW = replace(
+    _TREES,
+    heats=(1.0,),
+    trial=0.225,
+    courses=(0.225, 0.225, 0.225),
+    falling=_Falling((1 / 2, 1 / 10), (0.3, 1 / 20)),
+)
 
 # The same for a mesh: temperatures, from the mean weight of all that a rank exchanges, and to the
 # weight of the round that has least, in spreads of the distances.

@@ -51,7 +51,7 @@ def test_the_peer_finds_what_brute_force_does(peer, name):
 
 @pytest.mark.parametrize(
     "draw",
-    [lambda n: datacenters.unequal(n, 5).distance, lambda n: _noise(n, 5),
+    [lambda n: datacenters.unequal(n, 5).distance, lambda n: _noise(n, 6),
      lambda n: _with_outliers(n, 5)],
     ids=["racks", "noise", "outliers"],
 )  # fmt: skip
