@@ -19,7 +19,8 @@ from solvers.collectives.table import PeerTable, Round
 from solvers.contention import reference
 from solvers.contention.network import make_network
 from solvers.contention.rounds import distinct_rounds
-from solvers.contention.time import time_s
+from solvers.contention.time import Clock, time_s
+from solvers.limits.deadline import Deadline
 
 
 @given(st.data(), st.integers(1, 6))
@@ -30,6 +31,18 @@ def test_the_fast_evaluator_equals_its_twin(data, ranks):
     order = data.draw(st.lists(st.integers(0, hosts - 1), min_size=ranks, max_size=ranks))
     plain_s = reference.time_s(table, network, order)
     assert time_s(table, network, order) == pytest.approx(plain_s, rel=1e-9, abs=1e-12)
+
+
+def test_many_orders_take_what_each_takes_and_the_first_is_priced_in_any_case():
+    table, network = halving_doubling_table(16, 64e6), racks_network(4, 4, shuffled=1)
+    clock = Clock(table, network)
+    orders = np.array([np.random.default_rng(seed).permutation(16) for seed in range(50)])
+    times = clock.times_s(orders, Deadline(60.0))
+    assert times.tolist() == [clock.time_s(order) for order in orders]
+    assert len(set(times.tolist())) > 1
+    assert clock.times_s(orders, Deadline(0.0)).tolist() == times[:1].tolist()
+    with pytest.raises(ValueError, match="others than hosts 0 to 15"):
+        clock.times_s(orders + 1, Deadline(60.0))
 
 
 def crossing_order(crossing: int) -> list[int]:
