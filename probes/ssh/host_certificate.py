@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 import paramiko
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -136,6 +136,6 @@ def _date(seconds: int) -> str:
     if seconds >= _FOREVER:
         return "the end of time"
     try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M} UTC"
     except (OverflowError, ValueError, OSError):
         return f"second {seconds}"

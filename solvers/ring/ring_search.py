@@ -42,23 +42,28 @@ _ROUNDING = 1e-12
 _BY_ALPHA = 5
 _BY_DISTANCE = 3
 
-# A round: so many chains of kicks, each from the best ring shaken in one place per so many hosts,
-# and then the merging of their rings. Many short chains that are merged end cheaper than a few
-# long ones, which stop to find anything.
+# A round: so many chains, each from the best ring shaken in one place for so many hosts, with a
+# kick for so many hosts. Many short chains that are merged end cheaper than a few long ones, which
+# soon find nothing any more.
 _CHAINS = 24
 _HOSTS_PER_SHAKE = 10
-_LEAST_KICKS = 200
+_HOSTS_PER_KICK = 2
+_LEAST_KICKS = 50
+
+# The merging has this share of the time, so many times the kicks of a chain, and at least so many
+# rings.
 _MERGING_SHARE = 0.2
+_MERGING_FACTOR = 10
 _LEAST_MERGED = 3
-_MERGING_KICKS_PER_HOST = 5
 
 # The longest chain of exchanges, and the share of a hop by which a ring may become dearer. Among
 # the few edges of a merging, deep chains cost little.
 _DEPTH, _TEMPERATURE = 5, 0.3
 _MERGING_DEPTH, _MERGING_TEMPERATURE = 10, 0.1
 
-# The search ends when so many rounds in a row found nothing better.
-_IDLE_ROUNDS = 2
+# After a round that found nothing better, chains are twice as long; after so many in a row, the
+# search ends.
+_IDLE_ROUNDS = 3
 
 # Rings within this share of the bound are optimal for every purpose.
 _RELATIVE_TOLERANCE = 1e-9
@@ -167,22 +172,26 @@ class _RingSearch:
         self._bound = self._by_two_nearest(near)
         self._improve(first, near, self._deadline.part(_QUICK_SHARE))
         candidates = self._prove(near)
+        kicks = max(_LEAST_KICKS, len(self._matrix) // _HOSTS_PER_KICK)
         idle_rounds = 0
         while idle_rounds < _IDLE_ROUNDS:
             before = self._best[0]
-            self._round(candidates)
+            self._round(candidates, kicks)
             if self._is_optimal():
                 return "bound"
             if self._deadline.is_over:
                 return "time"
-            idle_rounds = 0 if self._best[0] < before else idle_rounds + 1
+            if self._best[0] < before:
+                idle_rounds = 0
+            else:
+                idle_rounds += 1
+                kicks *= 2
         return "kicks"
 
-    def _round(self, candidates: list[list[int]]) -> None:
+    def _round(self, candidates: list[list[int]], kicks: int) -> None:
         """Chains of kicks, and what comes of merging their rings."""
         size = len(self._matrix)
         deadline = self._deadline.part(1.0 - _MERGING_SHARE)
-        kicks = max(_LEAST_KICKS, size)
         rings = [self._best[1]]
         for chain in range(_CHAINS):
             search = self._search(self._best[1], candidates, _DEPTH, _TEMPERATURE)
@@ -195,7 +204,7 @@ class _RingSearch:
         if len(rings) >= _LEAST_MERGED:
             candidates = edges_of_rings(self._matrix, rings)
         merging = self._search(self._best[1], candidates, _MERGING_DEPTH, _MERGING_TEMPERATURE)
-        self._run(merging, kicks * _MERGING_KICKS_PER_HOST, self._deadline)
+        self._run(merging, _MERGING_FACTOR * kicks, self._deadline)
 
     def solution(self, ended_by: EndedBy) -> RingSolution:
         """The best so far."""

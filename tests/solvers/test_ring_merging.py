@@ -1,8 +1,9 @@
-"""Rings that are merged: the edges that any of them has, and nothing dearer than the best."""
+"""Rings that are merged: the edges that any of them has, and what is cheaper than each."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,18 +28,19 @@ def test_a_host_is_given_its_neighbours_in_any_ring_nearest_first(distance, data
         assert [distance[host, j] for j in others] == sorted(distance[host, j] for j in others)
 
 
-def test_a_merged_ring_is_at_most_as_dear_as_the_best_and_has_only_their_edges():
-    rng = np.random.default_rng(4)
-    points = rng.random((80, 2))
+@pytest.mark.parametrize("seed", [4, 5, 6])
+def test_what_is_merged_is_cheaper_than_each_of_its_rings(seed):
+    rng = np.random.default_rng(seed)
+    points = rng.random((200, 2))
     distance = np.sqrt(((points[:, None] - points[None]) ** 2).sum(-1))
-    near = np.argsort(distance + 1e9 * np.eye(80), axis=1)[:, :6].tolist()
+    near = np.argsort(distance + 1e9 * np.eye(200), axis=1)[:, :6].tolist()
     rings = []
-    for seed in range(5):
-        search = _native.Search(distance, near, rng.permutation(80).tolist(), seed, 0.0, 3, 0.3)
-        search.run(20, 60.0)
+    for start in range(5):
+        search = _native.Search(distance, near, rng.permutation(200).tolist(), start, 0.0, 3, 0.3)
+        search.run(0, 60.0)
         rings.append(search.best)
     best = min(rings, key=lambda ring: reference.ring_cost(distance, ring))
     edges = edges_of_rings(distance, rings)
     merged = _native.Search(distance, edges, best, 1, 0.0, 10, 0.1)
     merged.run(400, 60.0)
-    assert merged.best_cost < reference.ring_cost(distance, best)
+    assert merged.best_cost < 0.995 * reference.ring_cost(distance, best)
