@@ -247,9 +247,7 @@ def _say_of_uplinks(
         )
 
 
-def _latency_s(
-    cluster: Cluster, found: Distances | None, assumptions: list[str]
-) -> Vector | None:
+def _latency_s(cluster: Cluster, found: Distances | None, assumptions: list[str]) -> Vector | None:
     try:
         found = found or distances(cluster)
     except WrongUseError:  # nothing was measured

@@ -151,7 +151,15 @@ void register_contention(nb::module_& module) {
             "starts"_a, "sources"_a, "destinations"_a, "counts"_a, "goes_round"_a, "ranks"_a);
 
     nb::class_<Clock>(module, "ContentionClock")
-        .def(nb::init<Problem, int>(), "problem"_a, "ranks"_a)
+        .def(
+            "__init__",
+            [](Clock* self, const Problem& problem, int ranks) {
+                require(ranks >= 1, "there are no ranks");
+                require_stages(problem.loads, ranks);
+                require_stages(problem.waits, ranks);
+                new (self) Clock(problem, ranks);
+            },
+            "problem"_a, "ranks"_a)
         .def("times_s", &times_s, "placements"_a, "least"_a, "deadline"_a);
 
     nb::class_<Search>(module, "ContentionSearch")

@@ -44,9 +44,7 @@ def most_ranks(form: Form) -> int:
     return _MOST_RANKS_OF_RING if isinstance(form, RingForm) else _MOST_RANKS
 
 
-def look_below(
-    form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline
-) -> Stage:
+def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> Stage:
     """Search for the cheapest of the orders that cost less than so many units.
 
     Args:
@@ -109,9 +107,7 @@ def _parts(form: Form) -> int:
     return sum(2 * form.ranks**3 for _ in form.parents)
 
 
-def _written(
-    form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline
-) -> _Model:
+def _written(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> _Model:
     model = cp_model.CpModel()
     if isinstance(form, RingForm):
         arcs = add_ring(model, whole.terms_of[0])
@@ -122,7 +118,7 @@ def _written(
         if isinstance(form, RoundsForm):
             cost = add_rounds(model, form, whole, places, deadline)
         else:
-            cost = add_trees(model, form, whole, places, below - 1, deadline)
+            cost = add_trees(model, form, whole, places, most=below - 1, deadline=deadline)
         reader = lambda is_true: read_places(places, is_true)  # noqa: E731
     model.add(cost >= least)
     model.add(cost <= below - 1)

@@ -19,6 +19,7 @@ def add_trees(
     form: TreesForm,
     whole: WholeTerms,
     places: Places,
+    *,
     most: int,
     deadline: Deadline,
 ) -> cp_model.LinearExprT:

@@ -26,9 +26,7 @@ def most_ranks(form: Form) -> int:  # noqa: ARG001
     return _MOST_RANKS
 
 
-def look_below(
-    form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline
-) -> Stage:
+def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> Stage:
     """Ask for an order that costs less than so many units, and then less than that one, and so on.
 
     Args:

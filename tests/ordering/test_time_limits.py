@@ -91,13 +91,6 @@ def test_a_thousand_hosts_keep_to_the_limit(algorithm, objective):
     check(Case(algorithm, objective, 1024), 0.5)
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "tree", "halving-doubling"])
-def test_all_random_orders_are_priced_under_contention(algorithm):
-    found = run(Case(algorithm, "contention", 512), 4.0)
-    assert found.order is not None
-    assert found.order.random_orders == RANDOM_ORDERS
-
-
 def test_more_messages_than_can_be_looked_at_are_refused():
     refused = run(Case("all-to-all", "latency", 8, slots=4096), LIMIT_S)
     assert refused.order is None
