@@ -29,7 +29,6 @@ from probes.ssh.patterns import fits
 SUFFIX = "-cert-v01@openssh.com"
 _FOREVER = (1 << 64) - 1
 
-
 # OpenSSH takes no SHA-1 from authorities either (ssh_config(5), CASignatureAlgorithms).
 _RSA_SIGNATURES = tuple(
     len(kind).to_bytes(4, "big") + kind for kind in (b"rsa-sha2-256", b"rsa-sha2-512")
