@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from solvers import _native
+
 Matrix = npt.NDArray[np.float64]
 
 
@@ -21,8 +23,7 @@ def checked(distance: Matrix, ranks: int) -> Matrix:
     matrix = np.ascontiguousarray(distance, dtype=np.float64)
     if matrix.shape != (ranks, ranks):
         raise ValueError(f"distance has shape {matrix.shape}, expected ({ranks}, {ranks})")
-    if not np.isfinite(matrix).all() or (matrix < 0.0).any():
-        raise ValueError("distance holds values that are negative or not finite")
-    if np.diagonal(matrix).any() or (matrix != matrix.T).any():
-        raise ValueError("distance is not symmetric with a zero diagonal")
+    fault: str | None = _native.fault_of(matrix)
+    if fault is not None:
+        raise ValueError(fault)
     return matrix

@@ -24,6 +24,7 @@ from plink.optimize.orders.quality import notes_on
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import MAX_SLOTS
 from solvers.collectives.registry import ALGORITHMS
+from solvers.limits.deadline import Deadline
 
 Objective = Literal["latency", "contention", "bandwidth"]
 Engine = Literal["cp-sat", "z3"]
@@ -158,7 +159,8 @@ def order(
         slots: ranks on every host; None for the cluster's own.
         interleave: let the ranks of a host be apart where that is cheaper.
         percentile: of the round-trip times, which one stands for a pair; None for the cluster's.
-        time_limit_s: seconds to search.
+        time_limit_s: seconds in all, but for `prove_s`: the search, its bound, and what stands
+            beside the order.
         prove_s: seconds for an exact engine to find something strictly better, or to prove that
             there is nothing.
         engine: which one: `cp-sat` or `z3`.
@@ -176,13 +178,14 @@ def order(
             take so many ranks.
     """
     known = checked_cluster(cluster, "order")
+    number("time_limit_s", time_limit_s, 1e-3, _MAX_SECONDS)
+    deadline = Deadline(time_limit_s)
     whole("ranks", ranks, 1, _MAX_RANKS)
     whole("slots", slots, 1, MAX_SLOTS)
     whole("threads", threads, 1, _MAX_THREADS)
     whole("seed", seed, 0, MAX_SEED)
     whole("restarts", restarts, 1, 1 << 20)
     whole("steps", steps, 1, 1 << 40)
-    number("time_limit_s", time_limit_s, 1e-3, _MAX_SECONDS)
     number("prove_s", prove_s, 0.0, _MAX_SECONDS)
     number("percentile", percentile, 0.0, 100.0)
     chosen("engine", engine, get_args(Engine))
@@ -215,7 +218,7 @@ def order(
         if mesh is None
         else parse_mesh(_pairs_text(mesh), _pairs_text(traffic), size_bytes(size)),
     )
-    found = find_order(known.hashed, request, search(progress, time_limit_s))
+    found = find_order(known.hashed, request, search(progress, time_limit_s), deadline=deadline)
     result = upgraded(Order, found, cluster=known)
     for failure in known.unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")

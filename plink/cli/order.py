@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -114,7 +115,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     type=FiniteRange(0, 86_400, min_open=True),
     default=2.0,
     show_default=True,
-    help="Seconds to search.",
+    help="Seconds for everything but reading the file.",
 )
 @with_seed_option()
 @click.option(
@@ -176,6 +177,7 @@ def command(
     Reads a cluster file, or an order file made before (nothing is searched then); `-` is standard
     input or output. Ctrl-C ends the search and keeps the best order so far.
     """
+    start_s = time.monotonic()
     # numpy and rich would slow `--help`.
     from plink.files import order_file  # noqa: PLC0415
     from plink.optimize.orders.quality import notes_on  # noqa: PLC0415
@@ -186,7 +188,8 @@ def command(
     has_data_on_stdout = _check(file, output, format_name, as_json=as_json)
     _check_executor(wanted["executor"])
     mesh = _mesh(mesh_text, traffic, wanted["size_bytes"])
-    order, unreachable = _order(file, OrderRequest(**wanted, mesh=mesh), format_name)
+    request = OrderRequest(**wanted, mesh=mesh)
+    order, unreachable = _order(file, request, format_name, start_s)
     _write(order, output, format_name)
     if as_json:
         text = json.dumps(order_file.summary(order), ensure_ascii=False)
@@ -258,18 +261,24 @@ def _mesh(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None
 
 
 def _order(
-    file: str, request: OrderRequest, format_name: str | None
+    file: str, request: OrderRequest, format_name: str | None, start_s: float
 ) -> tuple[Order, Sequence[Failure]]:
-    """The order, and the hosts that it lacks."""
+    """The order, and the hosts that it lacks.
+
+    The time limit counts from `start_s` on, by the monotonic clock, but for reading the file.
+    """
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import order_file  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415
+    from solvers.limits.deadline import Deadline  # noqa: PLC0415
 
+    spent_s = time.monotonic() - start_s
     found = document.read(file)
     if found.format == order_file.FORMAT:
         order = order_file.from_json(found.data, found.source)
         return _made_before(order, request, found.source), ()
     cluster = cluster_file.from_document(found)
+    deadline = Deadline(request.time_limit_s - spent_s)
     if format_name is not None and request.ranks is None and request.mesh is None:
         from plink.deploy import launchers  # noqa: PLC0415
         from plink.optimize.orders.slots import with_slots  # noqa: PLC0415
@@ -280,7 +289,7 @@ def _order(
     stderr = console()
     with stderr.status("") as status:
         on_progress = _show_on(status.update) if stderr.is_terminal else None
-        return find_order(cluster, request, on_progress), cluster.unreachable
+        return find_order(cluster, request, on_progress, deadline=deadline), cluster.unreachable
 
 
 def _made_before(order: Order, request: OrderRequest, source: str) -> Order:

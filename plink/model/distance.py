@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
 from plink.files.measurement import Matrix
+from solvers.limits.deadline import Deadline
 
 Mask = npt.NDArray[np.bool_]
 
 _LEAST_IN_BOTH = 0.9
 
+_NO_LIMIT_S = 1e8
 # So many third hosts' rows are looked at in one go.
 _AT_ONCE = 256
 
@@ -68,25 +70,28 @@ class Distances:
     @cached_property
     def limits(self) -> Limits | None:
         """Between what the distances lie; None where every pair was measured."""
+        return self.limits_until(Deadline(_NO_LIMIT_S))
+
+    def limits_until(self, deadline: Deadline) -> Limits | None:
+        """The same, where no way is known that there was no time for."""
         if not self.filled_pairs:
             return None
         return Limits(
             lowest_us=np.where(self.is_filled, 0.0, self.matrix_us),
-            highest_us=np.where(self.is_filled, self._ways_us(), self.matrix_us),
+            highest_us=np.where(self.is_filled, self._ways_us(deadline), self.matrix_us),
             measured_us=np.where(self.is_filled, np.inf, self.matrix_us),
         )
 
-    def _ways_us(self) -> Matrix:
-        """The shortest ways over measured pairs, never less than what was filled in."""
-        from scipy.sparse.csgraph import (  # noqa: PLC0415  only files with gaps pay for it
-            csgraph_from_dense,
-            shortest_path,
-        )
+    def _ways_us(self, deadline: Deadline) -> Matrix:
+        """The shortest ways over measured pairs, never less than what was filled in.
 
-        known = np.where(self.is_filled, np.inf, self.matrix_us)
-        np.fill_diagonal(known, np.inf)
-        graph = csgraph_from_dense(known, null_value=np.inf)
-        ways: Matrix = shortest_path(graph, directed=False)
+        By all hosts as third ones in turn (Floyd 1962).
+        """
+        ways: Matrix = np.where(self.is_filled, np.inf, self.matrix_us)
+        for host in range(len(ways)):
+            if deadline.is_over:
+                return np.full_like(ways, np.inf)
+            np.minimum(ways, ways[:, host, None] + ways[None, host], out=ways)
         measured_us = self.matrix_us[~self.is_filled].sum()
         if measured_us > _MOST_STRETCH * ways[~self.is_filled].sum():
             return np.full_like(ways, np.inf)

@@ -19,6 +19,7 @@ from solvers.collectives.table import PeerTable
 from solvers.contention.bound import lower_bound_s
 from solvers.contention.network import Network
 from solvers.contention.time import Clock
+from solvers.limits.deadline import Deadline
 from solvers.orders.reference import cost
 from solvers.orders.solution import Progress
 
@@ -52,11 +53,16 @@ def time_range_s(table: PeerTable, network: Network, limits: Limits, placement: 
 
 
 def time_bound_us(
-    table: PeerTable, network: Network, limits: Limits, position_of: npt.NDArray[np.intp]
+    table: PeerTable,
+    network: Network,
+    limits: Limits,
+    position_of: npt.NDArray[np.intp],
+    deadline: Deadline,
 ) -> float:
     """What the time of no order is less than, in µs; 0 where an interrupt (Ctrl-C) ends that."""
     try:
-        return lower_bound_s(table, with_latency(network, limits.lowest_us), position_of) * 1e6
+        at_best = with_latency(network, limits.lowest_us)
+        return lower_bound_s(table, at_best, position_of, deadline) * 1e6
     except KeyboardInterrupt:
         return 0.0
 

@@ -44,6 +44,7 @@ CATALOGUE = (
     Benchmark("groups", "embeddings and groups of generated data centres", "", "30 min"),
     Benchmark("ring", "rings against TSPLIB, bounds and fast-tsp", "data, fast-tsp", "5 min"),
     Benchmark("search", "orders against random ones, bounds and the paper's", "", "30 min"),
+    Benchmark("limits", "whether orders keep their time limit, at every size", "", "10 min"),
     Benchmark("exact", "what exact engines prove, and how near bounds are", "ortools, z3", "1 h"),
     Benchmark("orders", "a real client in plink's order and in random ones", _TORCH, "5 min"),
     Benchmark("mesh", "iterations of several dimensions in plink's orders", _TORCH, "4 min"),

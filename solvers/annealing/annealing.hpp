@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "annealing/placement.hpp"
+#include "limits/deadline.hpp"
 #include "ring/matrix.hpp"
+#include "ring/nearest.hpp"
 #include "ring/random.hpp"
 
 namespace plink::annealing {
@@ -31,12 +32,13 @@ class Annealing {
   public:
     using Heat = typename Cost::Heat;
 
-    Annealing(Cost cost, std::vector<int> order, std::uint64_t seed)
+    /// Throws `limits::TimeOver`.
+    Annealing(Cost cost, std::vector<int> order, std::uint64_t seed, limits::Watch& watch)
         : cost_(std::move(cost)),
           random_(seed),
           placement_(std::move(order)),
           near_count_(std::min(kNearest, placement_.ranks() - 1)),
-          near_(nearest(cost_.distance(), near_count_)),
+          near_(nearest(cost_.distance(), near_count_, watch)),
           best_(placement_.order()) {
         cost_.place(placement_);
         best_cost_ = cost_.exact(best_);
@@ -51,8 +53,9 @@ class Annealing {
         cost_.place(placement_);
     }
 
-    /// Try so many moves. What is found depends on the calls, not on the time.
-    void run(long moves, const Heat& heat) {
+    /// Try so many moves, or as many as the time suffices for; returns how many. What is found
+    /// depends on the calls, and not on the time unless that is over.
+    long run(long moves, const Heat& heat, limits::Watch& watch) {
         cost_.heat(heat);
         const auto accepts = [this, &heat](double change) {
             return change <= 0.0 || change < heat.temperature * random_.exponential();
@@ -61,8 +64,11 @@ class Annealing {
         for (long move = 1; move <= moves; ++move) {
             const Swap swap = propose();
             if (swap.a != swap.b) cost_.attempt(swap, placement_, accepts);
-            if (move % look == 0 || move == moves) keep_best();
+            const bool is_over = move % kMovesBetweenLooks == 0 && watch.is_over();
+            if (move % look == 0 || move == moves || is_over) keep_best();
+            if (is_over) return move;
         }
+        return moves;
     }
 
     const std::vector<int>& best() const { return best_; }
@@ -72,19 +78,15 @@ class Annealing {
 
   private:
     static constexpr int kNearest = 16;
+    static constexpr long kMovesBetweenLooks = 64;
 
     /// By host, the `count` nearest others.
-    static std::vector<int> nearest(const ring::Matrix& distance, int count) {
+    static std::vector<int> nearest(const ring::Matrix& distance, int count, limits::Watch& watch) {
         std::vector<int> near;
-        std::vector<int> hosts;
+        near.reserve(static_cast<std::size_t>(count) * distance.size());
         for (int host = 0; host < distance.size(); ++host) {
-            hosts.resize(distance.size());
-            std::iota(hosts.begin(), hosts.end(), 0);
-            hosts.erase(hosts.begin() + host);
-            const double* row = distance.row(host);
-            std::partial_sort(hosts.begin(), hosts.begin() + count, hosts.end(),
-                              [row](int x, int y) { return row[x] < row[y]; });
-            near.insert(near.end(), hosts.begin(), hosts.begin() + count);
+            watch.throw_if_over();
+            ring::append_nearest(distance, host, count, near);
         }
         return near;
     }

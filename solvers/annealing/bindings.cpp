@@ -1,7 +1,6 @@
 #include "annealing/bindings.hpp"
 
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "annealing/local_rounds_cost.hpp"
 #include "annealing/rounds_cost.hpp"
 #include "annealing/trees_cost.hpp"
+#include "limits/deadline.hpp"
 #include "orders/checks.hpp"
 
 namespace nb = nanobind;
@@ -24,6 +24,20 @@ namespace plink::annealing {
 namespace {
 
 using orders::require;
+
+using EdgeArray = nb::ndarray<const std::int64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+
+std::vector<RoundsForm::Edges> edges_of(const std::vector<EdgeArray>& arrays) {
+    std::vector<RoundsForm::Edges> rounds;
+    for (const EdgeArray& array : arrays) {
+        RoundsForm::Edges& edges = rounds.emplace_back();
+        edges.reserve(array.shape(0));
+        for (std::size_t edge = 0; edge < array.shape(0); ++edge) {
+            edges.emplace_back(static_cast<int>(array(edge, 0)), static_cast<int>(array(edge, 1)));
+        }
+    }
+    return rounds;
+}
 
 RoundsForm checked_rounds(int ranks, std::vector<RoundsForm::Edges> rounds,
                           std::vector<double> weights) {
@@ -98,25 +112,29 @@ void register_rounds(nb::module_& module) {
     register_of<RoundsCost>(module, "RoundsAnnealing")
         .def(
             "__init__",
-            [](Self* self, const orders::Array& distance, std::vector<RoundsForm::Edges> rounds,
-               std::vector<double> weights, std::vector<int> order, std::uint64_t seed) {
+            [](Self* self, const orders::Array& distance, const std::vector<EdgeArray>& rounds,
+               std::vector<double> weights, std::vector<int> order, std::uint64_t seed,
+               const limits::Deadline* deadline) {
                 ring::Matrix values = orders::matrix(distance);
                 orders::require_order(order, values.size());
                 RoundsForm form =
-                    checked_rounds(values.size(), std::move(rounds), std::move(weights));
+                    checked_rounds(values.size(), edges_of(rounds), std::move(weights));
                 const nb::gil_scoped_release release;
-                new (self)
-                    Self(RoundsCost(std::move(values), std::move(form)), std::move(order), seed);
+                limits::Watch watch(deadline);
+                new (self) Self(RoundsCost(std::move(values), std::move(form), watch),
+                                std::move(order), seed, watch);
             },
-            "distance"_a, "rounds"_a, "weights"_a, "order"_a, "seed"_a)
+            "distance"_a, "rounds"_a, "weights"_a, "order"_a, "seed"_a, "deadline"_a = nb::none())
         .def(
             "run",
-            [](Self& self, long moves, double softness, double temperature) {
+            [](Self& self, long moves, double softness, double temperature,
+               const limits::Deadline* deadline) {
                 require(softness > 0.0 && temperature > 0.0, "heat must be above 0");
                 const nb::gil_scoped_release release;
-                self.run(moves, {temperature, softness});
+                limits::Watch watch(deadline);
+                return self.run(moves, {temperature, softness}, watch);
             },
-            "moves"_a, "softness"_a, "temperature"_a);
+            "moves"_a, "softness"_a, "temperature"_a, "deadline"_a = nb::none());
 }
 
 void register_local_rounds(nb::module_& module) {
@@ -124,28 +142,31 @@ void register_local_rounds(nb::module_& module) {
     register_of<LocalRoundsCost>(module, "LocalRoundsAnnealing")
         .def(
             "__init__",
-            [](Self* self, const orders::Array& distance, std::vector<RoundsForm::Edges> rounds,
+            [](Self* self, const orders::Array& distance, const std::vector<EdgeArray>& rounds,
                std::vector<double> weights, std::vector<LocalRoundsCost::Blocks> levels,
-               std::vector<int> order, std::uint64_t seed) {
+               std::vector<int> order, std::uint64_t seed, const limits::Deadline* deadline) {
                 ring::Matrix values = orders::matrix(distance);
                 orders::require_order(order, values.size());
                 RoundsForm form =
-                    checked_rounds(values.size(), std::move(rounds), std::move(weights));
+                    checked_rounds(values.size(), edges_of(rounds), std::move(weights));
                 levels = checked_blocks(values.size(), std::move(levels));
                 const nb::gil_scoped_release release;
+                limits::Watch watch(deadline);
                 new (self)
                     Self(LocalRoundsCost(std::move(values), std::move(form), std::move(levels)),
-                         std::move(order), seed);
+                         std::move(order), seed, watch);
             },
-            "distance"_a, "rounds"_a, "weights"_a, "levels"_a, "order"_a, "seed"_a)
+            "distance"_a, "rounds"_a, "weights"_a, "levels"_a, "order"_a, "seed"_a,
+            "deadline"_a = nb::none())
         .def(
             "run",
-            [](Self& self, long moves, double temperature) {
+            [](Self& self, long moves, double temperature, const limits::Deadline* deadline) {
                 require(temperature > 0.0, "the temperature must be above 0");
                 const nb::gil_scoped_release release;
-                self.run(moves, {temperature});
+                limits::Watch watch(deadline);
+                return self.run(moves, {temperature}, watch);
             },
-            "moves"_a, "temperature"_a);
+            "moves"_a, "temperature"_a, "deadline"_a = nb::none());
 }
 
 void register_trees(nb::module_& module) {
@@ -155,23 +176,25 @@ void register_trees(nb::module_& module) {
             "__init__",
             [](Self* self, const orders::Array& distance,
                const std::vector<std::vector<int>>& parents, std::vector<int> order,
-               std::uint64_t seed) {
+               std::uint64_t seed, const limits::Deadline* deadline) {
                 ring::Matrix values = orders::matrix(distance);
                 orders::require_order(order, values.size());
                 std::vector<Tree> trees = checked_trees(values.size(), parents);
                 const nb::gil_scoped_release release;
-                new (self)
-                    Self(TreesCost(std::move(values), std::move(trees)), std::move(order), seed);
+                limits::Watch watch(deadline);
+                new (self) Self(TreesCost(std::move(values), std::move(trees)), std::move(order),
+                                seed, watch);
             },
-            "distance"_a, "parents"_a, "order"_a, "seed"_a)
+            "distance"_a, "parents"_a, "order"_a, "seed"_a, "deadline"_a = nb::none())
         .def(
             "run",
-            [](Self& self, long moves, double temperature) {
+            [](Self& self, long moves, double temperature, const limits::Deadline* deadline) {
                 require(temperature > 0.0, "the temperature must be above 0");
                 const nb::gil_scoped_release release;
-                self.run(moves, {temperature});
+                limits::Watch watch(deadline);
+                return self.run(moves, {temperature}, watch);
             },
-            "moves"_a, "temperature"_a);
+            "moves"_a, "temperature"_a, "deadline"_a = nb::none());
 }
 
 }  // namespace

@@ -10,9 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers import _native
-from solvers.collectives.form import MeshForm, RoundsForm, TreesForm, merged
+from solvers.collectives.form import MeshForm, RoundsForm, TreesForm, distinct_pairs, merged
+from solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
+
+# Of more hosts, the spread of distances is told from so many pairs of each.
+_MOST_WITH_ALL_PAIRS = 1024
+_PAIRS_A_HOST = 64
 
 # Moves of one step: so many for each rank, but fewer for many ranks.
 _ROUNDS_MOVES_PER_RANK, _ROUNDS_MOST_MOVES = 128, 8192
@@ -69,16 +74,23 @@ class Course(Protocol):
     def best_cost(self) -> float:
         """Its cost."""
 
-    def step(self, progress: float) -> int:
+    def step(self, progress: float, deadline: Deadline) -> int:
         """Try some moves; returns how many.
 
         Args:
             progress: of the course, from 0 to 1.
+            deadline: none is tried beyond it.
         """
 
 
 def course(
-    form: RoundsForm | TreesForm, distance: Matrix, order: Sequence[int], spread: float, seed: int
+    form: RoundsForm | TreesForm,
+    distance: Matrix,
+    order: Sequence[int],
+    spread: float,
+    *,
+    seed: int,
+    deadline: Deadline,
 ) -> Course:
     """A course for a form.
 
@@ -88,22 +100,34 @@ def course(
         order: where it starts.
         spread: the distances', the unit of heat.
         seed: decides every choice by chance.
+        deadline: for making it ready.
+
+    Raises:
+        TimeoutError: the time did not suffice.
     """
     if isinstance(form, MeshForm):
-        return _MeshCourse(form, distance, order, spread, seed)
+        return _MeshCourse(form, distance, order, spread, seed=seed, deadline=deadline)
     if isinstance(form, RoundsForm):
-        return _RoundsCourse(form, distance, order, spread, seed)
-    return _TreesCourse(form, distance, order, spread, seed)
+        return _RoundsCourse(form, distance, order, spread, seed=seed, deadline=deadline)
+    return _TreesCourse(form, distance, order, spread, seed=seed, deadline=deadline)
 
 
 class _RoundsCourse:
     def __init__(
-        self, form: RoundsForm, distance: Matrix, order: Sequence[int], spread: float, seed: int
+        self,
+        form: RoundsForm,
+        distance: Matrix,
+        order: Sequence[int],
+        spread: float,
+        *,
+        seed: int,
+        deadline: Deadline,
     ) -> None:
         rounds = [step for step in form.rounds if len(step.edges) > 0 and step.weight > 0.0]
-        edges = [list(map(tuple, _distinct(step.edges).tolist())) for step in rounds]
+        edges = [_distinct(step.edges) for step in rounds]
+        weights = [step.weight for step in rounds]
         self._native = _native.RoundsAnnealing(
-            distance, edges, [step.weight for step in rounds], list(order), seed
+            distance, edges, weights, list(order), seed, deadline.native
         )
         self._spread = spread
         self._edges = sum(map(len, edges)) / len(edges)
@@ -119,7 +143,7 @@ class _RoundsCourse:
     def best_cost(self) -> float:
         return self._native.best_cost
 
-    def step(self, progress: float) -> int:
+    def step(self, progress: float, deadline: Deadline) -> int:
         number, within = _leg_at(progress, [leg.share for leg in _ROUNDS_COURSE])
         leg = _ROUNDS_COURSE[number]
         if number != self._leg:
@@ -128,16 +152,23 @@ class _RoundsCourse:
         softness = _between(*leg.softness, within) * self._spread
         first, last = leg.temperature
         temperature = _between(self._hotter * first / self._edges, last, within) * self._spread
-        self._native.run(self._moves, softness, temperature)
-        return self._moves
+        tried: int = self._native.run(self._moves, softness, temperature, deadline.native)
+        return tried
 
 
 class _MeshCourse:
     def __init__(
-        self, form: MeshForm, distance: Matrix, order: Sequence[int], spread: float, seed: int
+        self,
+        form: MeshForm,
+        distance: Matrix,
+        order: Sequence[int],
+        spread: float,
+        *,
+        seed: int,
+        deadline: Deadline,
     ) -> None:
         rounds = merged(form).rounds
-        edges = [list(map(tuple, step.edges.tolist())) for step in rounds]
+        edges = [np.ascontiguousarray(step.edges, dtype=np.int64) for step in rounds]
         weights = [step.weight for step in rounds]
         self._native = _native.LocalRoundsAnnealing(
             distance,
@@ -146,6 +177,7 @@ class _MeshCourse:
             [list(map(list, level)) for level in form.blocks],
             list(order),
             seed,
+            deadline.native,
         )
         self._moves = min(_MESH_MOST_MOVES, _MESH_MOVES_PER_RANK * form.ranks)
         self._hot = 2.0 * sum(weights) / form.ranks * spread
@@ -160,23 +192,31 @@ class _MeshCourse:
     def best_cost(self) -> float:
         return self._native.best_cost
 
-    def step(self, progress: float) -> int:
+    def step(self, progress: float, deadline: Deadline) -> int:
         number, within = _leg_at(progress, [share for share, _, _ in _MESH_COURSE])
         if number != self._leg:
             self._leg = number
             self._native.restart(self.best)
         _, first, last = _MESH_COURSE[number]
         hot = max(first * self._hot, last * self._cold)
-        self._native.run(self._moves, _between(hot, last * self._cold, within))
-        return self._moves
+        temperature = _between(hot, last * self._cold, within)
+        tried: int = self._native.run(self._moves, temperature, deadline.native)
+        return tried
 
 
 class _TreesCourse:
     def __init__(
-        self, form: TreesForm, distance: Matrix, order: Sequence[int], spread: float, seed: int
+        self,
+        form: TreesForm,
+        distance: Matrix,
+        order: Sequence[int],
+        spread: float,
+        *,
+        seed: int,
+        deadline: Deadline,
     ) -> None:
         parents = [tree.tolist() for tree in form.parents]
-        self._native = _native.TreesAnnealing(distance, parents, list(order), seed)
+        self._native = _native.TreesAnnealing(distance, parents, list(order), seed, deadline.native)
         self._spread = spread
         self._moves = min(_TREES_MOST_MOVES, _TREES_MOVES_PER_RANK * form.ranks)
         of_many = (_TREES_FIRST * (1.0 + _FEW_RANKS / form.ranks), _TREES_LAST)
@@ -192,14 +232,15 @@ class _TreesCourse:
     def best_cost(self) -> float:
         return self._native.best_cost
 
-    def step(self, progress: float) -> int:
-        self._native.run(self._moves, _between(*self._temperature, progress) * self._spread)
-        return self._moves
+    def step(self, progress: float, deadline: Deadline) -> int:
+        temperature = _between(*self._temperature, progress) * self._spread
+        tried: int = self._native.run(self._moves, temperature, deadline.native)
+        return tried
 
 
-def _distinct(edges: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _distinct(edges: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
     """Each pair of ranks once."""
-    return np.unique(np.sort(edges, axis=1), axis=0)
+    return np.ascontiguousarray(distinct_pairs(edges, int(edges.max()) + 1), dtype=np.int64)
 
 
 def _leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
@@ -220,10 +261,22 @@ def spread(distance: npt.NDArray[np.float64]) -> float:
     """Half of what lies between the 10th and the 90th percentile of (N, N) distances.
 
     For normally distributed ones it is 1.28 standard deviations; outliers do not move it. Where so
-    many are equal that it would be 0, half of the whole range; where all are, 1.
+    many are equal that it would be 0, half of the whole range; where all are, 1. Of very many
+    distances it is that of a sample.
     """
-    values = distance[np.triu_indices(len(distance), 1)]
+    values = _sampled(distance)
     low, high = np.percentile(values, [10.0, 90.0])
     if high <= low:
         low, high = values.min(), values.max()
     return float(high - low) / 2.0 if high > low else 1.0
+
+
+def _sampled(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The distances of all pairs, or of some of each host where there are very many."""
+    size = len(distance)
+    if size <= _MOST_WITH_ALL_PAIRS:
+        return distance[np.triu_indices(size, 1)]
+    hosts = np.arange(size)[:, None]
+    steps = np.linspace(1, size // 2, _PAIRS_A_HOST).astype(np.intp)
+    sample: npt.NDArray[np.float64] = distance[hosts, (hosts + steps) % size].ravel()
+    return sample

@@ -10,17 +10,29 @@ namespace {
 constexpr int kMost = 4096;
 constexpr int kFine = 3072;
 
+// More pairs are not sorted, but a sample of them.
+constexpr std::size_t kMostSorted = 1 << 21;
+
+constexpr int kGuide = 8192;
+
 // Of the pairs, those above the fine steps: an outlier must not make all steps coarse.
 constexpr double kCoarseShare = 0.02;
 
 }  // namespace
 
-Levels::Levels(const ring::Matrix& distance)
+Levels::Levels(const ring::Matrix& distance, limits::Watch& watch)
     : size_(distance.size()), level_(static_cast<std::size_t>(distance.size()) * distance.size()) {
     std::vector<double> sorted;
-    sorted.reserve(level_.size() / 2);
+    const std::size_t pairs = level_.size() / 2;
+    const auto step = static_cast<int>(1 + pairs / kMostSorted);
+    sorted.reserve(pairs / step + size_);
     for (int i = 0; i < size_; ++i) {
-        sorted.insert(sorted.end(), distance.row(i) + i + 1, distance.row(i) + size_);
+        const double* row = distance.row(i);
+        // Another first one in each row, so that no pattern of the hosts' numbers meets the step.
+        for (int j = i + 1 + (step > 1 ? i * 7 % step : 0); j < size_; j += step) {
+            sorted.push_back(row[j]);
+        }
+        watch.throw_if_over();
     }
     std::sort(sorted.begin(), sorted.end());
     const auto cap =
@@ -37,17 +49,36 @@ Levels::Levels(const ring::Matrix& distance)
             value_.push_back(fine + (greatest - fine) * (i - kFine) / (kMost - 1 - kFine));
         }
     }
+    set_guide();
     for (int i = 0; i < size_; ++i) {
-        for (int j = i + 1; j < size_; ++j) {
-            const std::uint16_t level = below(distance(i, j));
-            level_[static_cast<std::size_t>(i) * size_ + j] = level;
-            level_[static_cast<std::size_t>(j) * size_ + i] = level;
-        }
+        watch.throw_if_over();
+        const double* row = distance.row(i);
+        std::uint16_t* levels = level_.data() + static_cast<std::size_t>(i) * size_;
+        for (int j = 0; j < size_; ++j) levels[j] = below(row[j]);
+        levels[i] = 0;
+    }
+}
+
+void Levels::set_guide() {
+    const double range = value_.back() - value_.front();
+    parts_per_unit_ = range > 0.0 ? (kGuide - 1) / range : 0.0;
+    guide_.resize(kGuide);
+    std::uint16_t level = 0;
+    for (int part = 0; part < kGuide; ++part) {
+        const double begin =
+            value_.front() + (parts_per_unit_ > 0.0 ? part / parts_per_unit_ : 0.0);
+        while (level + 1 < count() && value_[level + 1] < begin) ++level;
+        // Rounding may have put the begin a little too far.
+        guide_[part] = level > 0 ? level - 1 : 0;
     }
 }
 
 std::uint16_t Levels::below(double distance) const {
-    const auto above = std::upper_bound(value_.begin(), value_.end(), distance);
+    const double part = (distance - value_.front()) * parts_per_unit_;
+    const int begin = part <= 0.0 ? 0 : static_cast<int>(std::min(part, kGuide - 1.0));
+    const int end = begin + 1 < kGuide ? std::min(count(), guide_[begin + 1] + 3) : count();
+    const auto above =
+        std::upper_bound(value_.begin() + guide_[begin], value_.begin() + end, distance);
     return static_cast<std::uint16_t>(std::max<std::ptrdiff_t>(above - value_.begin() - 1, 0));
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "limits/deadline.hpp"
 #include "ring/matrix.hpp"
 
 namespace plink::annealing {
@@ -14,7 +15,8 @@ namespace plink::annealing {
 /// pairs stay below, and coarse above.
 class Levels {
   public:
-    explicit Levels(const ring::Matrix& distance);
+    /// Of very many pairs, some thousands tell the steps. Throws `limits::TimeOver`.
+    Levels(const ring::Matrix& distance, limits::Watch& watch);
 
     int size() const { return size_; }
     int count() const { return static_cast<int>(value_.size()); }
@@ -27,8 +29,13 @@ class Levels {
     std::uint16_t below(double distance) const;
 
   private:
+    void set_guide();
+
     int size_;
     std::vector<double> value_;
+    // By even part of what lies between the least value and the greatest, the level of its begin.
+    std::vector<std::uint16_t> guide_;
+    double parts_per_unit_ = 0.0;
     std::vector<std::uint16_t> level_;
 };
 

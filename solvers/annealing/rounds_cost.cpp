@@ -46,10 +46,10 @@ int worst_among(const std::vector<std::uint16_t>& levels, ring::Random& random) 
 
 template class Annealing<RoundsCost>;
 
-RoundsCost::RoundsCost(ring::Matrix distance, RoundsForm form)
+RoundsCost::RoundsCost(ring::Matrix distance, RoundsForm form, limits::Watch& watch)
     : distance_(std::move(distance)),
       form_(std::move(form)),
-      levels_(distance_),
+      levels_(distance_, watch),
       edge_level_(form_.size()),
       share_(levels_.count()),
       sum_(form_.size()),

@@ -26,7 +26,8 @@ class RoundsCost {
         double temperature, softness;
     };
 
-    RoundsCost(ring::Matrix distance, RoundsForm form);
+    /// Throws `limits::TimeOver`.
+    RoundsCost(ring::Matrix distance, RoundsForm form, limits::Watch& watch);
 
     const ring::Matrix& distance() const { return distance_; }
     void place(const Placement& placement);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from solvers.bottleneck.bound import farthest_bound
 from solvers.bottleneck.used import Used
 from solvers.collectives.form import Form, RoundsForm
 from solvers.distances import Matrix, checked
+from solvers.limits.deadline import Deadline
 from solvers.orders.latency_search import require_order
 from solvers.orders.solution import EndedBy, OrderSolution, Progress
 from solvers.slots.layout import RankLayout
@@ -26,6 +26,13 @@ _FARTHEST_SHARE = 0.5
 
 # The share of the time of each search for a bound of what it searches.
 _PROOF_SHARE = 0.2
+
+# The most of the time for the farthest that goes into the bound that comes first.
+_BOUND_SHARE = 0.3
+
+# Of more hosts, levels come from so many pairs of each.
+_MOST_WITH_ALL_LEVELS = 1024
+_PAIRS_A_HOST = 32
 
 # The share of the time for the farthest that goes into a cheap order to begin with.
 _START_SHARE = 0.3
@@ -94,6 +101,7 @@ def search_by_bottleneck(
     Raises:
         ValueError: as `solvers.slots.slot_search.search_with_slots`.
     """
+    deadline = Deadline(time_limit_s)
     matrix = checked(distance, layout.hosts)
     require_order(given, layout.hosts)
     known = matrix if is_guess is None else np.where(is_guess, 0.0, matrix)
@@ -105,15 +113,14 @@ def search_by_bottleneck(
         threads=threads,
         is_all_known=bool((known == matrix).all()),
         on_progress=on_progress,
-        until=time.monotonic() + _FARTHEST_SHARE * time_limit_s,
+        deadline=deadline,
     )
     search.begin(list(given), known)
     if not search.is_interrupted:
         search.bisect()
     if search.is_interrupted:
         return search.solution(search.order, 0.0, "interrupt")
-    left_s = max(0.0, search.until - time.monotonic())
-    return search.cheapest(slack, (1.0 - _FARTHEST_SHARE) * time_limit_s + left_s)
+    return search.cheapest(slack, deadline)
 
 
 class _BottleneckSearch:
@@ -129,9 +136,11 @@ class _BottleneckSearch:
         threads: int,
         is_all_known: bool,
         on_progress: OnProgress | None,
-        until: float,
+        deadline: Deadline,
     ) -> None:
-        self.until = until
+        self._limit_s = deadline.left_s
+        self._whole = deadline
+        self._deadline = deadline.part(_FARTHEST_SHARE)
         self.is_interrupted = False
         self._form = form
         self._matrix = matrix
@@ -140,7 +149,6 @@ class _BottleneckSearch:
         self._threads = threads
         self._is_all_known = is_all_known
         self._on_progress = on_progress
-        self._start = time.monotonic()
         self._used = Used(form, layout)
         self._steps = 0
 
@@ -148,17 +156,26 @@ class _BottleneckSearch:
         """With the given order, or the cheapest by a quick search where its farthest are nearer."""
         self.order, self._farthest = given, self._reach(given)
         self._cheap = [given]
-        levels = np.unique(known)
-        self._bound = float(levels[farthest_bound(self._used, known, levels)])
-        self._bound = min(self._bound, self._farthest)
+        self._bound = self._proven_at_once(known)
         if self._farthest > self._bound:
             # What is cheap in all has near neighbours mostly.
             self._cheap.append(list(self._run(self._matrix, _START_SHARE).order))
             self._keep(self._cheap[-1])
 
+    def _proven_at_once(self, known: Matrix) -> float:
+        """What the graphs of near hosts prove, and how near others are to every host."""
+        at_once = self._used.nearest_needed(known)
+        levels = _levels(known)
+        place = farthest_bound(self._used, known, levels, self._deadline.part(_BOUND_SHARE))
+        if place == 0:
+            return min(max(at_once, float(levels[0])), self._farthest)
+        # Some distance beyond the last level that is too near, which may lie between two levels.
+        beyond = known[known > levels[place - 1]]
+        return min(max(at_once, float(beyond.min())), self._farthest)
+
     def bisect(self) -> None:
         """Halve the levels between the bound and the best order, until time is over."""
-        levels = np.unique(self._matrix)
+        levels = _levels(self._matrix)
         # An order keeps to the level `high`; no order was found at `low` or below it.
         high = int(np.searchsorted(levels, self._farthest))
         low = int(np.searchsorted(levels, self._bound)) - 1
@@ -178,9 +195,10 @@ class _BottleneckSearch:
                     proven = middle
             middle = (low + high) // 2
         if proven + 1 < len(levels):
-            self._bound = min(max(self._bound, float(levels[proven + 1])), self._farthest)
+            beyond = self._matrix[self._matrix > levels[proven]] if proven >= 0 else levels
+            self._bound = min(max(self._bound, float(beyond.min())), self._farthest)
 
-    def cheapest(self, slack: float, time_limit_s: float) -> BottleneckSolution:
+    def cheapest(self, slack: float, deadline: Deadline) -> BottleneckSolution:
         """The cheapest order found whose farthest are about as near as those of the best so far."""
         limit = self._farthest * (1.0 + slack)
         near = [one for one in (*self._cheap, self.order) if self._reach(one) <= limit]
@@ -189,7 +207,7 @@ class _BottleneckSearch:
         cost = self._cost(self.order)
         # One step beyond makes any order dearer than the one there is.
         dear = cost / _least_weight(self._form)
-        self.until = time.monotonic() + time_limit_s
+        self._deadline = deadline
         found = self._run(np.where(self._matrix > limit, self._matrix + dear, self._matrix), 1.0)
         is_better = self._reach(found.order) <= limit and self._cost(found.order) < cost
         order = found.order if is_better else self.order
@@ -244,11 +262,11 @@ class _BottleneckSearch:
 
     def _tell(self, _: Progress) -> None:
         if self._on_progress is not None:
-            seconds = time.monotonic() - self._start
+            seconds = self._limit_s - self._whole.left_s
             self._on_progress(Progress(seconds, self._farthest, self._bound))
 
     def _left_s(self) -> float:
-        return self.until - time.monotonic()
+        return self._deadline.left_s
 
 
 def _least_weight(form: Form) -> float:
@@ -256,3 +274,14 @@ def _least_weight(form: Form) -> float:
     if not isinstance(form, RoundsForm):
         return 1.0
     return min((step.weight for step in form.rounds if len(step.edges)), default=1.0)
+
+
+def _levels(matrix: Matrix) -> npt.NDArray[np.float64]:
+    """(L,) ascending distances, the least and the greatest among them; of very many a sample."""
+    size = len(matrix)
+    if size <= _MOST_WITH_ALL_LEVELS:
+        return np.unique(matrix)
+    hosts = np.arange(size)[:, None]
+    steps = np.linspace(1, size // 2, _PAIRS_A_HOST).astype(np.intp)
+    sample = matrix[hosts, (hosts + steps) % size].ravel()
+    return np.unique(np.append(sample, [0.0, matrix.max()]))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from solvers.bottleneck.used import Used
 from solvers.collectives.form import RingForm
+from solvers.components import breadth_first, component_sizes
 from solvers.distances import Matrix
+from solvers.limits.deadline import Deadline
 
 Graph = npt.NDArray[np.bool_]
 
 # A ring of fewer hosts is an edge there and back.
 _LEAST_RING = 3
+
+# What looking at a graph once takes, for each pair of hosts.
+_S_PER_PAIR = 2e-8
 
 
 def largest_component(graph: Graph) -> int:
@@ -23,8 +26,7 @@ def largest_component(graph: Graph) -> int:
     Args:
         graph: (N, N) symmetric; the diagonal is not looked at.
     """
-    _, part_of = connected_components(coo_array(graph), directed=False)
-    return int(np.bincount(part_of).max())
+    return max(component_sizes(graph))
 
 
 def largest_block(graph: Graph) -> int:
@@ -41,30 +43,13 @@ def largest_block(graph: Graph) -> int:
     np.fill_diagonal(left, val=False)
     neighbours: list[list[int]] = [[] for _ in graph]
     for _ in range(2):
-        parents = _forest(left)
+        parents = breadth_first(left)
         for vertex in np.flatnonzero(parents >= 0).tolist():
             parent = int(parents[vertex])
             neighbours[vertex].append(parent)
             neighbours[parent].append(vertex)
             left[vertex, parent] = left[parent, vertex] = False
     return _largest_block(neighbours)
-
-
-def _forest(graph: Graph) -> npt.NDArray[np.intp]:
-    """(N,) the parent of each vertex in breadth-first trees of all parts, -1 for their roots."""
-    parents = np.full(len(graph), -1)
-    is_new = np.ones(len(graph), dtype=bool)
-    for root in range(len(graph)):
-        if not is_new[root]:
-            continue
-        is_new[root] = False
-        waiting = [root]
-        for vertex in waiting:
-            found = np.flatnonzero(graph[vertex] & is_new)
-            parents[found] = vertex
-            is_new[found] = False
-            waiting.extend(found.tolist())
-    return parents
 
 
 def _largest_block(neighbours: list[list[int]]) -> int:
@@ -100,7 +85,9 @@ def _largest_block(neighbours: list[list[int]]) -> int:
     return largest
 
 
-def farthest_bound(used: Used, distance: Matrix, levels: npt.NDArray[np.float64]) -> int:
+def farthest_bound(
+    used: Used, distance: Matrix, levels: npt.NDArray[np.float64], deadline: Deadline
+) -> int:
     """The first level within which the hosts could be near enough for an order, by what it needs.
 
     A ring needs a biconnected part with as many hosts as it goes through, anything else a connected
@@ -111,17 +98,21 @@ def farthest_bound(used: Used, distance: Matrix, levels: npt.NDArray[np.float64]
         used: the pairs of ranks that exchange data.
         distance: (H, H), symmetric.
         levels: (L,) ascending distances; the last one is the greatest of all.
+        deadline: no question is asked that it does not suffice for.
 
     Returns:
-        an index into `levels`.
+        an index into `levels`: within none before it could they be near enough.
     """
     low, high = 0, len(levels) - 1
-    while low < high:
+    took_s = _S_PER_PAIR * len(distance) ** 2
+    while low < high and took_s < deadline.left_s:
+        before_s = deadline.left_s
         middle = (low + high) // 2
         if _may_hold(used, distance <= levels[middle]):
             high = middle
         else:
             low = middle + 1
+        took_s = before_s - deadline.left_s
     return low
 
 

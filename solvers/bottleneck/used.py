@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from solvers.collectives.form import Form, RingForm, RoundsForm
+from solvers.bounds.nearest import degrees_threshold, nearest_distances
+from solvers.collectives.form import Form, RingForm, RoundsForm, distinct_pairs
+from solvers.components import components
 from solvers.distances import Matrix
 from solvers.slots.layout import RankLayout
 
@@ -43,22 +43,26 @@ class Used:
         ranks = self.form.ranks
         if isinstance(self.form, RingForm):
             return np.full(ranks, min(2, ranks - 1))
-        linked = np.zeros((ranks, ranks), dtype=bool)
-        linked[self._edges[:, 0], self._edges[:, 1]] = True
-        degrees: npt.NDArray[np.intp] = (linked | linked.T).sum(axis=1)
-        return degrees
+        return np.bincount(self._edges.ravel(), minlength=ranks)
+
+    def nearest_needed(self, distance: Matrix) -> float:
+        """How far the farthest are apart at least, by how near others are to every host."""
+        degrees = self.degrees
+        if degrees is None:
+            # Every host that takes a rank has another one beside it, where there is one.
+            degrees = np.full(self.layout.fewest_hosts, int(self.is_connected))
+        if len(distance) < 2 or len(degrees) < 2 or not degrees.any():
+            return 0.0
+        nearest = nearest_distances(np.ascontiguousarray(distance))
+        return degrees_threshold(degrees, np.sort(nearest, axis=0))
 
     @cached_property
     def is_connected(self) -> bool:
         """Whether what the ranks exchange links all of them, so that hosts must be linked, too."""
         if isinstance(self.form, RingForm):
             return True
-        ranks = self.form.ranks
-        is_linked = coo_array(
-            (np.ones(len(self._edges)), (self._edges[:, 0], self._edges[:, 1])), (ranks, ranks)
-        )
-        parts, _ = connected_components(is_linked, directed=False)
-        return bool(parts == 1)
+        part_of = components(self.form.ranks, self._edges[:, 0], self._edges[:, 1])
+        return not part_of.any()
 
     @cached_property
     def _edges(self) -> Edges:
@@ -70,7 +74,7 @@ class Used:
         else:
             pairs = [_tree(parents) for parents in self.form.parents]
         every = np.concatenate([np.zeros((0, 2), dtype=np.intp), *pairs])
-        return np.unique(np.sort(every, axis=1), axis=0)
+        return distinct_pairs(every, self.form.ranks)
 
     def _hosts(self, order: Sequence[int]) -> Edges:
         """Where a form's ranks are: of a ring the hosts in turn, else the host of every rank."""

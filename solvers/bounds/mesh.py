@@ -16,14 +16,13 @@ are assigned to hosts so that all pay least (Gilmore 1962, Lawler 1963).
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import cophenet, linkage
-from scipy.spatial.distance import squareform
 
 from solvers.collectives.form import MeshForm
+from solvers.limits.deadline import Deadline
+from solvers.linkages import linkage
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,28 +34,48 @@ _PAYMENTS, _LESS = 60, 0.93
 
 _HALVINGS = 60
 
+# What splitting the distances takes, for each pair of hosts.
+_S_PER_PAIR = 1e-7
 
-def mesh_bound(form: MeshForm, distance: Floats, until: float) -> float:
+
+def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
     """A value that no order's cost is below.
 
     Args:
         form: of at least two ranks.
         distance: (N, N), symmetric, zero diagonal, not negative.
-        until: when to stop, by the monotonic clock.
+        deadline: when to stop; 0 where there is no time for anything.
     """
     if not len(form.joined.weights):
         return 0.0
-    merges = linkage(squareform(distance, checks=False), "single")
+    try:
+        merges = linkage(distance, "single", deadline)
+    except TimeoutError:
+        return 0.0
     cut = _cut_bound(form, merges)
     best = cut
-    ultrametric = squareform(cophenet(merges))
+    if deadline.left_s < _S_PER_PAIR * len(distance) ** 2:
+        return best
+    ultrametric = _cophenetic(merges)
     weights = _heaviest_first(form)
     for share in _SHARES:
-        if time.monotonic() >= until:
+        if deadline.is_over:
             break
         rest = np.maximum(distance - share * ultrametric, 0.0)
         best = max(best, share * cut + _assigned(weights, rest))
     return best
+
+
+def _cophenetic(merges: Floats) -> Floats:
+    """(N, N) the height at which two hosts come into the same cluster."""
+    size = len(merges) + 1
+    members = [np.array([host]) for host in range(size)]
+    heights = np.zeros((size, size))
+    for left, right, height, _ in merges.tolist():
+        one, other = members[int(left)], members[int(right)]
+        heights[np.ix_(one, other)] = heights[np.ix_(other, one)] = height
+        members.append(np.concatenate([one, other]))
+    return heights
 
 
 def _cut_bound(form: MeshForm, merges: Floats) -> float:

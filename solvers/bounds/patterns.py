@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+
+from solvers.components import component_sizes
 
 Adjacency = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.intp]
@@ -79,8 +79,7 @@ class Pattern:
         self.ranks = len(union)
         degree = union.sum(axis=1)
         self.degrees: Counts = np.sort(degree)[::-1]
-        _, label = connected_components(coo_array(union), directed=False)
-        self.component_sizes: Counts = np.sort(np.bincount(label))
+        self.component_sizes: Counts = np.sort(component_sizes(union))
         self._union = union
 
     @cached_property

@@ -9,7 +9,6 @@ sequences of rounds is a lower bound; it is found by dynamic programming over se
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,30 +17,39 @@ import numpy.typing as npt
 from solvers.bounds.patterns import Pattern, adjacency, digit_of, kind_of
 from solvers.bounds.short_pairs import ShortPairs
 from solvers.collectives.form import RoundsForm, merged
+from solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
+
+# What sorting distances and clustering hosts takes, for each pair.
+_S_PER_PAIR = 1e-6
 
 # With more different rounds than this, not every set is looked at.
 _MOST_SETS_OF = 10
 
 
-def rounds_bound(form: RoundsForm, distance: Matrix, until: float) -> float:
+def rounds_bound(form: RoundsForm, distance: Matrix, deadline: Deadline) -> float:
     """A value that no order's cost is below.
 
     Args:
         form: with at least two ranks; weights not negative.
         distance: (N, N).
-        until: when to stop, by the monotonic clock.
+        deadline: when to stop; 0 where so many hosts take longer from the start.
     """
     rounds = merged(form).rounds
     edges = [step.edges for step in rounds]
     weights = [step.weight for step in rounds]
     if not edges:
         return 0.0
-    hosts = ShortPairs(distance)
+    if deadline.left_s < _S_PER_PAIR * len(distance) ** 2:
+        return 0.0
+    try:
+        hosts = ShortPairs(distance, deadline)
+    except TimeoutError:
+        return 0.0
     if len(edges) > _MOST_SETS_OF:
-        return _one_by_one(form.ranks, edges, weights, hosts, until)
-    return _by_sets(form.ranks, edges, weights, hosts, until)
+        return _one_by_one(form.ranks, edges, weights, hosts, deadline)
+    return _by_sets(form.ranks, edges, weights, hosts, deadline)
 
 
 def _one_by_one(
@@ -49,7 +57,7 @@ def _one_by_one(
     edges: Sequence[npt.NDArray[np.intp]],
     weights: Sequence[float],
     hosts: ShortPairs,
-    until: float,
+    deadline: Deadline,
 ) -> float:
     """The greater of two sums: of every round's own threshold, and of those that degrees ask for.
 
@@ -61,7 +69,7 @@ def _one_by_one(
     own = 0.0
     for ends, weight in zip(edges, weights, strict=True):
         threshold = hosts.least_distance
-        if time.monotonic() < until:
+        if not deadline.is_over:
             pattern = Pattern([adjacency(ends, ranks)], [None])
             key = (pattern.degrees.tobytes(), pattern.component_sizes.tobytes())
             if key not in known:
@@ -81,7 +89,7 @@ def _by_sets(
     edges: Sequence[npt.NDArray[np.intp]],
     weights: Sequence[float],
     hosts: ShortPairs,
-    until: float,
+    deadline: Deadline,
 ) -> float:
     rounds = [adjacency(ends, ranks) for ends in edges]
     digits = [digit_of(one) for one in rounds]
@@ -92,24 +100,24 @@ def _by_sets(
         of_members = [digits[i] for i in members]
         key_of[chosen] = kind_of(of_members) or (chosen,)
         if key_of[chosen] not in patterns:
-            if len(members) > 1 and time.monotonic() >= until:
+            if len(members) > 1 and deadline.is_over:
                 break
             patterns[key_of[chosen]] = Pattern([rounds[i] for i in members], of_members)
     threshold = {key: hosts.quick_threshold(pattern) for key, pattern in patterns.items()}
     for improve in (_by_cuts, _by_holding):
         for key, pattern in patterns.items():
-            if time.monotonic() < until:
-                threshold[key] = improve(hosts, pattern, threshold[key], until)
+            if not deadline.is_over:
+                threshold[key] = improve(hosts, pattern, threshold[key], deadline)
     known = {chosen: threshold[key] for chosen, key in key_of.items() if key in threshold}
     return _cheapest_sequence(weights, known)
 
 
-def _by_cuts(hosts: ShortPairs, pattern: Pattern, least: float, until: float) -> float:
-    return max(least, hosts.cut_threshold(pattern, until))
+def _by_cuts(hosts: ShortPairs, pattern: Pattern, least: float, deadline: Deadline) -> float:
+    return max(least, hosts.cut_threshold(pattern, deadline))
 
 
-def _by_holding(hosts: ShortPairs, pattern: Pattern, least: float, until: float) -> float:
-    return hosts.holding_threshold(pattern, least, until)
+def _by_holding(hosts: ShortPairs, pattern: Pattern, least: float, deadline: Deadline) -> float:
+    return hosts.holding_threshold(pattern, least, deadline)
 
 
 def _turn(chosen: int, rounds: int) -> tuple[bool, int]:

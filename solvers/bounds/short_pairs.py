@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import itertools
-import time
+import sys
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import linkage
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching, maximum_flow
-from scipy.spatial.distance import squareform
 
 from solvers.bounds.patterns import Adjacency, Pattern, common_and_continued
+from solvers.components import component_sizes
+from solvers.limits.deadline import Deadline
+from solvers.linkages import linkage
 
 Matrix = npt.NDArray[np.float64]
+
+
+_NO_LIMIT_S = 1e8
+
+# What looking at a graph once takes at least, for each triple of hosts.
+_S_PER_CUBE = 1e-10
+
+# Where SciPy finds factors, and what importing that takes.
+_FACTORS, _IMPORT_S = "scipy.sparse.csgraph", 0.5
 
 
 class ShortPairs:
@@ -25,14 +33,15 @@ class ShortPairs:
     within a threshold at which a condition fails, nor within a lesser one.
     """
 
-    def __init__(self, distance: Matrix) -> None:
+    def __init__(self, distance: Matrix, deadline: Deadline | None = None) -> None:
         self._distance = distance
         size = len(distance)
         self._levels = np.unique(distance[np.triu_indices(size, 1)])
         self._nearest = np.sort(distance + np.diag(np.full(size, np.inf)), axis=1)[:, :-1]
-        condensed = squareform(distance, checks=False)
-        self._merges = linkage(condensed, "single")
-        self._clusters = _clusters(self._merges, linkage(condensed, "average"))
+        matrix = np.ascontiguousarray(distance, dtype=np.float64)
+        until = deadline or Deadline(_NO_LIMIT_S)
+        self._merges = linkage(matrix, "single", until)
+        self._clusters = _clusters(self._merges, linkage(matrix, "average", until))
 
     @property
     def least_distance(self) -> float:
@@ -51,7 +60,7 @@ class ShortPairs:
             self._component_threshold(pattern),
         )
 
-    def cut_threshold(self, pattern: Pattern, until: float) -> float:
+    def cut_threshold(self, pattern: Pattern, deadline: Deadline) -> float:
         """The least threshold at which every cluster has enough pairs with the other hosts.
 
         No more pairs of a host count than the pattern's greatest degree.
@@ -69,27 +78,31 @@ class ShortPairs:
                     if needed <= len(usable):
                         least = float(np.partition(usable, needed - 1)[needed - 1])
                         threshold = max(threshold, least)
-            if time.monotonic() >= until:
+            if deadline.is_over:
                 break
         return threshold
 
-    def holding_threshold(self, pattern: Pattern, least: float, until: float) -> float:
+    def holding_threshold(self, pattern: Pattern, least: float, deadline: Deadline) -> float:
         """The least threshold from `least` on at which `can_hold`; lower if time runs out."""
         low = int(np.searchsorted(self._levels, least))
         high = len(self._levels) - 1
-        while low < high and time.monotonic() < until:
+        with_factors = _FACTORS in sys.modules or deadline.left_s > _IMPORT_S
+        took_s = _S_PER_CUBE * len(self._distance) ** 3
+        while low < high and took_s < deadline.left_s:
             middle = (low + high) // 2
-            if self.can_hold(pattern, float(self._levels[middle])):
+            before_s = deadline.left_s
+            if self.can_hold(pattern, float(self._levels[middle]), with_factors=with_factors):
                 high = middle
             else:
                 low = middle + 1
+            took_s = before_s - deadline.left_s
         return float(self._levels[low])
 
-    def can_hold(self, pattern: Pattern, threshold: float) -> bool:
+    def can_hold(self, pattern: Pattern, threshold: float, *, with_factors: bool = True) -> bool:
         """Whether nothing here forbids the pattern within the threshold.
 
         Pairs that no edge of the pattern can be mapped to are taken out until no such pair is left;
-        then degrees, components, cuts, and k-factors (for a regular pattern).
+        then degrees, components, cuts, and `with_factors` k-factors (for a regular pattern).
         """
         graph = self._distance <= threshold
         np.fill_diagonal(graph, False)
@@ -102,7 +115,11 @@ class ShortPairs:
         return (
             _components_fit(graph, pattern)
             and self._clusters_fit(graph, pattern)
-            and (not pattern.is_regular or _has_factor(graph, int(pattern.degrees[0])))
+            and (
+                not with_factors
+                or not pattern.is_regular
+                or _has_factor(graph, int(pattern.degrees[0]))
+            )
         )
 
     def _degrees_threshold(self, pattern: Pattern) -> float:
@@ -160,9 +177,8 @@ def _sums(pattern: Pattern) -> int:
 
 
 def _components_fit(graph: Adjacency, pattern: Pattern) -> bool:
-    _, label = connected_components(coo_array(graph), directed=False)
     fits = _sums(pattern)
-    return all(fits >> int(size) & 1 for size in np.bincount(label))
+    return all(fits >> size & 1 for size in component_sizes(graph))
 
 
 def _with_surroundings(graph: Adjacency, pattern: Pattern) -> Adjacency:
@@ -181,6 +197,12 @@ def _has_factor(graph: Adjacency, degree: int) -> bool:
 
     Every k-regular subgraph on all hosts does so. The other way round does not follow.
     """
+    from scipy.sparse import csr_array  # noqa: PLC0415  a third of a second, which few pay for
+    from scipy.sparse.csgraph import (  # noqa: PLC0415
+        maximum_bipartite_matching,
+        maximum_flow,
+    )
+
     size = len(graph)
     if degree == 1:
         matched = maximum_bipartite_matching(csr_array(graph), perm_type="column")

@@ -17,17 +17,16 @@ near each other have their prices in common.
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 
 from solvers.bounds.shapes import Shape, shapes_of
 from solvers.collectives.form import TreesForm
+from solvers.limits.deadline import Deadline
+from solvers.linkages import linkage
 
 Matrix = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -46,26 +45,33 @@ _LEAST_SHARE = 0.05
 _SHORTER = 0.7
 _SHORTEST = 1e-3
 
+# What clustering the hosts and pricing a tree takes at least, for each pair of hosts, and what
+# telling the shapes of its subtrees takes for each rank.
+_S_PER_PAIR = 1e-7
+_S_PER_RANK = 1e-5
+
 # What a step's direction keeps of the last one's (Volgenant and Jonker 1982).
 _MOMENTUM = 0.4
 
 
-def trees_bound(form: TreesForm, distance: Matrix, until: float) -> float:
+def trees_bound(form: TreesForm, distance: Matrix, deadline: Deadline) -> float:
     """A value that no order's cost is below.
 
     Args:
         form: with at least two ranks.
         distance: (N, N).
-        until: when to stop, by the monotonic clock. Every tree gets its share of the time.
+        deadline: when to stop. Every tree gets its share of the time; 0 where that does not
+            suffice.
     """
+    if deadline.left_s < _S_PER_PAIR * len(distance) ** 2 + _S_PER_RANK * form.ranks:
+        return 0.0
     different: dict[tuple[Shape, ...], list[Shape]] = {}
     for parents in form.parents:
         shapes = shapes_of(parents.tolist(), _EMPHASIS)
         different.setdefault(tuple(shapes), shapes)
     best = 0.0
     for left, shapes in zip(range(len(different), 0, -1), different.values(), strict=True):
-        now = time.monotonic()
-        best = max(best, _tree_bound(PricedTree(shapes, distance), now + (until - now) / left))
+        best = max(best, _tree_bound(PricedTree(shapes, distance), deadline.part(1.0 / left)))
     return best
 
 
@@ -94,15 +100,20 @@ class PricedTree:
         self._apart = distance + np.diag(np.full(len(distance), np.inf))
         self._share = [shape.share for shape in shapes]
 
-    def cheapest(self, prices: Matrix, roots: Indices) -> Relaxed:
+    def cheapest(self, prices: Matrix, roots: Indices, deadline: Deadline | None = None) -> Relaxed:
         """The cheapest relaxed tree whose root is one of some hosts.
 
         Children of the same shape and parent are on different hosts, other than their parent's.
+
+        Raises:
+            TimeoutError: the time did not suffice.
         """
         size = len(prices)
         cost: list[Matrix] = []
         chosen: list[list[Indices]] = []
         for shape in self._shapes:
+            if deadline is not None and deadline.is_over:
+                raise TimeoutError
             own, picks = prices.copy(), []
             for child, count in shape.children:
                 each = self._share[child] * self._apart + cost[child]
@@ -153,12 +164,14 @@ def _rounding(prices: Matrix, distance: Matrix) -> float:
 class _Branch:
     """The ascent of one set of roots."""
 
-    def __init__(self, tree: PricedTree, roots: Indices, start: _Branch | None = None) -> None:
+    def __init__(
+        self, tree: PricedTree, roots: Indices, deadline: Deadline, start: _Branch | None = None
+    ) -> None:
         self.roots = roots
         self._tree = tree
         if start is None:
             self.prices = np.zeros(len(roots))
-            self.bound = tree.cheapest(self.prices, roots).value
+            self.bound = tree.cheapest(self.prices, roots, deadline).value
             self._rise = _FIRST_RISE * self.bound
         else:
             self.prices, self.bound, self._rise = start.prices, start.bound, start._rise
@@ -168,19 +181,23 @@ class _Branch:
         """Whether no more is to be gained: the host of the root is known, and steps are short."""
         return len(self.roots) == 1 and self._rise <= _SHORTEST * self.bound
 
-    def ascend(self, until: float) -> bool:
-        """Some iterations more; whether they were worth it."""
+    def ascend(self, deadline: Deadline) -> bool:
+        """Some iterations more; whether they were worth it.
+
+        Raises:
+            TimeoutError: the time did not suffice.
+        """
         before = self.bound
         prices = self.prices
         direction: Matrix | None = None
         for _ in range(_TURN):
-            found = self._tree.cheapest(prices, self.roots)
+            found = self._tree.cheapest(prices, self.roots, deadline)
             if found.value > self.bound:
                 self.bound, self.prices = found.value, prices
             away = (found.uses - found.paid).astype(np.float64)
             direction = away if direction is None else away + _MOMENTUM * (direction - away)
             length = float(direction @ direction)
-            if length == 0.0 or time.monotonic() >= until:
+            if length == 0.0 or deadline.is_over:
                 break
             prices = prices + (self.bound + self._rise - found.value) / length * direction
         is_worth_it = self.bound - before >= _LEAST_SHARE * self._rise
@@ -189,25 +206,32 @@ class _Branch:
         return is_worth_it
 
 
-def _tree_bound(tree: PricedTree, until: float) -> float:
+def _tree_bound(tree: PricedTree, deadline: Deadline) -> float:
     """The least over all hosts as the root; the set of roots with the lowest bound has its turn."""
-    merges = linkage(squareform(tree.distance, checks=False), "average")
+    try:
+        merges = linkage(tree.distance, "average", deadline)
+        top = _Branch(tree, np.arange(len(tree.distance)), deadline)
+    except TimeoutError:
+        return 0.0
     size = len(tree.distance)
     members = [np.array([host]) for host in range(size)]
     for left, right, _, _ in merges:
         members.append(np.concatenate([members[int(left)], members[int(right)]]))
-    top = len(members) - 1
-    waiting = [(0.0, top, _Branch(tree, members[top]))]
+    waiting = [(0.0, len(members) - 1, top)]
     for _ in range(_MOST_TURNS):
         _, node, branch = waiting[0]
-        if not branch.ascend(until) and node >= size:
+        try:
+            is_worth_it = branch.ascend(deadline)
+        except TimeoutError:
+            break
+        if not is_worth_it and node >= size:
             left, right = (int(part) for part in merges[node - size][:2])
             heapq.heappop(waiting)
             for part in (left, right):
-                half = _Branch(tree, members[part], branch)
+                half = _Branch(tree, members[part], deadline, branch)
                 heapq.heappush(waiting, (half.bound, part, half))
         else:
             heapq.heapreplace(waiting, (branch.bound, node, branch))
-        if time.monotonic() >= until or waiting[0][2].is_done:
+        if deadline.is_over or waiting[0][2].is_done:
             break
     return min(branch.bound for _, _, branch in waiting)

@@ -8,6 +8,19 @@ from dataclasses import dataclass
 from solvers.collectives.form import Form
 from solvers.collectives.table import PeerTable
 
+# Rounds that name every pair of ranks take as long to look at as there are pairs.
+MOST_MESSAGES = 1 << 22
+
+
+def ring_messages(ranks: int) -> int:  # noqa: ARG001
+    """Of a ring, whose form names none."""
+    return 0
+
+
+def few_messages(ranks: int) -> int:
+    """Of an algorithm of about log N rounds in which ranks have a peer or two: both ways."""
+    return 2 * ranks * max(1, ranks.bit_length())
+
 
 @dataclass(frozen=True)
 class Algorithm:
@@ -20,6 +33,7 @@ class Algorithm:
         table: of ranks and bytes: who sends how much to whom.
         form: of ranks: what the latency form of its cost sums.
         is_over_hosts: its ranks are hosts, however many processes run on each.
+        messages: of ranks: about how many pairs of ranks its form and its table name.
     """
 
     name: str
@@ -28,6 +42,7 @@ class Algorithm:
     table: Callable[[int, int], PeerTable]
     form: Callable[[int], Form]
     is_over_hosts: bool = False
+    messages: Callable[[int], int] = few_messages
 
 
 def any_number(ranks: int) -> str | None:  # noqa: ARG001
@@ -43,6 +58,7 @@ def define(
     refusal: Callable[[int], str | None] = any_number,
     *,
     is_over_hosts: bool = False,
+    messages: Callable[[int], int] = few_messages,
 ) -> Algorithm:
     """An algorithm of at least two ranks.
 
@@ -56,6 +72,7 @@ def define(
         form: of two ranks or more that are not refused.
         refusal: of two ranks or more.
         is_over_hosts: as in `Algorithm`.
+        messages: as in `Algorithm`.
     """
 
     def refused(ranks: int) -> str | None:
@@ -78,4 +95,4 @@ def define(
         check(ranks)
         return form(ranks)
 
-    return Algorithm(name, about, refused, checked_table, checked_form, is_over_hosts)
+    return Algorithm(name, about, refused, checked_table, checked_form, is_over_hosts, messages)

@@ -46,6 +46,11 @@ def scatter_in_groups(ranks: int, groups: Sequence[int], size_bytes: float) -> l
     return rounds
 
 
+def messages_in_groups(ranks: int, groups: Sequence[int]) -> int:
+    """How many messages `scatter_in_groups` has."""
+    return ranks * sum(group - 1 for group in groups)
+
+
 def folded(ranks: int) -> tuple[Ranks, Ranks]:
     """The first pairs of neighbours, of which one rank drops out so that 2^k are left.
 

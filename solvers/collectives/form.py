@@ -130,8 +130,9 @@ def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
     for step in rounds:
         low = np.minimum(step.sources, step.destinations)
         high = np.maximum(step.sources, step.destinations)
-        edges = np.unique(low * ranks + high).astype(np.intp)
-        times[edges.tobytes()] = times.get(edges.tobytes(), 0) + 1
+        edges = np.sort(low * ranks + high)
+        key = edges[np.diff(edges, prepend=-1) > 0].astype(np.intp).tobytes()
+        times[key] = times.get(key, 0) + 1
     weighted = []
     for key, weight in times.items():
         edges = np.frombuffer(key, dtype=np.intp)
@@ -148,12 +149,31 @@ def merged(form: RoundsForm) -> RoundsForm:
     weight_of: dict[bytes, float] = {}
     edges_of: dict[bytes, npt.NDArray[np.intp]] = {}
     for step in form.rounds:
-        edges = np.sort(np.asarray(step.edges, dtype=np.intp).reshape(-1, 2), axis=1)
-        edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
-        if len(edges) > 0 and step.weight > 0.0:
-            key = edges.tobytes()
-            edges_of[key] = edges
+        pairs = distinct_pairs(np.asarray(step.edges, dtype=np.intp).reshape(-1, 2), form.ranks)
+        if len(pairs) > 0 and step.weight > 0.0:
+            key = pairs.tobytes()
+            edges_of[key] = pairs
             weight_of[key] = weight_of.get(key, 0.0) + step.weight
     return RoundsForm(
         form.ranks, [WeightedRound(edges, weight_of[key]) for key, edges in edges_of.items()]
     )
+
+
+def distinct_pairs(edges: npt.NDArray[np.intp], ranks: int) -> npt.NDArray[np.intp]:
+    """(P, 2) each pair of two different ranks once, the lower one first, ascending.
+
+    Args:
+        edges: (E, 2) pairs of ranks.
+        ranks: how many there are.
+    """
+    low, high = np.minimum(*edges.T), np.maximum(*edges.T)
+    numbers = (low * ranks + high)[low != high]
+    if ranks * ranks <= len(numbers):
+        # Sorting very many pairs of few ranks takes longer than looking at all that there could be.
+        is_there = np.zeros(ranks * ranks, dtype=bool)
+        is_there[numbers] = True
+        numbers = np.flatnonzero(is_there)
+    else:
+        numbers = np.sort(numbers)
+        numbers = numbers[np.diff(numbers, prepend=-1) > 0]
+    return np.stack(np.divmod(numbers, ranks), axis=1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.collectives.algorithm import Algorithm, define
-from solvers.collectives.exchanges import group_pairs, scatter_in_groups
+from solvers.collectives.algorithm import Algorithm, define, ring_messages
+from solvers.collectives.exchanges import group_pairs, messages_in_groups, scatter_in_groups
 from solvers.collectives.form import RingForm, RoundsForm, rounds_form
 from solvers.collectives.steps import (
     backwards,
@@ -122,7 +122,14 @@ def legacy_bcube(base: int, name: str = "gloo-bcube") -> Algorithm:
         return rounds_form(ranks, table(ranks, ranks).rounds)
 
     about = f"Gloo's legacy bcube with base {base}: all-to-all in groups of {base} ranks"
-    return define(name, about, table, form, refusal)
+    return define(
+        name,
+        about,
+        table,
+        form,
+        refusal,
+        messages=lambda ranks: messages_in_groups(ranks, legacy_bcube_groups(ranks, base)),
+    )
 
 
 ALL = (
@@ -131,18 +138,21 @@ ALL = (
         "Gloo's allreduce today: every rank sends to the one before it, in segments",
         lambda ranks, size_bytes: ring_table(ranks, size_bytes, step=-1, is_pipelined=True),
         RingForm,
+        messages=ring_messages,
     ),
     define(
         "gloo-ring-legacy",
         "Gloo's legacy allreduce_ring: every rank sends whole buffers to the next",
         _legacy_ring,
         RingForm,
+        messages=ring_messages,
     ),
     define(
         "gloo-ring-chunked",
         "Gloo's legacy allreduce_ring_chunked: every rank sends to the next, two chunks at a time",
         lambda ranks, size_bytes: ring_table(ranks, size_bytes, is_pipelined=True),
         RingForm,
+        messages=ring_messages,
     ),
     define(
         "gloo-halving-doubling",
@@ -156,5 +166,6 @@ ALL = (
         "Gloo's allreduce with algorithm BCUBE: pairs while two divides, then one group",
         lambda ranks, size_bytes: _in_groups(bcube_groups(ranks), ranks, size_bytes),
         lambda ranks: rounds_form(ranks, _in_groups(bcube_groups(ranks), ranks, ranks).rounds),
+        messages=lambda ranks: messages_in_groups(ranks, bcube_groups(ranks)),
     ),
 )

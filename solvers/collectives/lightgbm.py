@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solvers.collectives.algorithm import Algorithm, define
+from solvers.collectives.algorithm import Algorithm, define, few_messages, ring_messages
 from solvers.collectives.exchanges import group_pairs
 from solvers.collectives.form import Form, RingForm, rounds_form
 from solvers.collectives.steps import exchange, power_below, ring_round, send
@@ -117,7 +117,8 @@ def _combined(
             return f"{name} needs {bound} ranks, not {ranks}"
         return None
 
-    return define(name, about, table, form, refusal)
+    messages = ring_messages if halves == (ring, ring) else few_messages
+    return define(name, about, table, form, refusal, messages=messages)
 
 
 ALL = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.collectives.algorithm import define
+from solvers.collectives.algorithm import define, ring_messages
 from solvers.collectives.exchanges import folded, halving, recursive_doubling, staying
 from solvers.collectives.form import RingForm, TreesForm, rounds_form
 from solvers.collectives.steps import backwards, ring_table, send
@@ -64,6 +64,7 @@ ALL = (
         "MPICH's ring (in 4.0 the non-blocking tsp_ring): every rank sends to the next",
         ring_table,
         RingForm,
+        messages=ring_messages,
     ),
     define(
         "mpich-tree",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.collectives.algorithm import define
+from solvers.collectives.algorithm import define, ring_messages
 from solvers.collectives.form import RingForm, TreesForm
 from solvers.collectives.steps import ring_table
 from solvers.collectives.table import Ranks
@@ -38,6 +38,7 @@ ALL = (
         "NCCL's ring: every rank sends to the next",
         lambda ranks, size_bytes: ring_table(ranks, size_bytes, is_pipelined=True),
         RingForm,
+        messages=ring_messages,
     ),
     define(
         "nccl-tree",

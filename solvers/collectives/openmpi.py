@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.collectives.algorithm import define
+from solvers.collectives.algorithm import define, ring_messages
 from solvers.collectives.exchanges import folded, halving, recursive_doubling, staying
 from solvers.collectives.form import RingForm, rounds_form
 from solvers.collectives.steps import (
@@ -79,12 +79,14 @@ ALL = (
         "Open MPI's ring (4): every rank sends to the next",
         _ring,
         RingForm,
+        messages=ring_messages,
     ),
     define(
         "openmpi-segmented-ring",
         "Open MPI's segmented ring (5) with segments of 1 MiB",
         _segmented_ring,
         RingForm,
+        messages=ring_messages,
     ),
     define(
         "openmpi-rabenseifner",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.collectives.algorithm import Algorithm, define
-from solvers.collectives.exchanges import scatter_in_groups
+from solvers.collectives.algorithm import Algorithm, define, ring_messages
+from solvers.collectives.exchanges import messages_in_groups, scatter_in_groups
 from solvers.collectives.form import RingForm, RoundsForm, TreesForm, rounds_form
 from solvers.collectives.steps import backwards, power_below, ring_table
 from solvers.collectives.table import PeerTable, Ranks
@@ -40,7 +40,14 @@ def _powers(base: int, name: str, about: str) -> Algorithm:
         power = "two" if base == 2 else str(base)
         return f"{name} needs a power of {power} of ranks, not {ranks}"
 
-    return define(name, about, table, form, refusal)
+    return define(
+        name,
+        about,
+        table,
+        form,
+        refusal,
+        messages=lambda ranks: messages_in_groups(ranks, groups(ranks)),
+    )
 
 
 def bcube(base: int, name: str = "bcube") -> Algorithm:
@@ -89,6 +96,7 @@ RING = define(
     "ring of Luo 2020: every rank sends to the next",
     ring_table,
     RingForm,
+    messages=ring_messages,
 )
 HALVING_DOUBLING = _powers(
     2, "halving-doubling", "halving-doubling of Luo 2020: pairs at distances 1, 2, 4, ..."

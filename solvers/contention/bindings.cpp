@@ -5,11 +5,12 @@
 
 #include <cmath>
 #include <cstdint>
-#include <stdexcept>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "contention/search.hpp"
+#include "orders/checks.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,18 +19,20 @@ namespace plink::contention {
 
 namespace {
 
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Ints = std::vector<int>;
 using Doubles = std::vector<double>;
 
-void require(bool holds, const char* otherwise) {
-    if (!holds) throw std::invalid_argument(otherwise);
-}
+using orders::require;
 
-Doubles square(const Matrix& array, int hosts) {
-    const auto size = static_cast<std::size_t>(hosts);
-    require(array.shape(0) == size && array.shape(1) == size, "a matrix does not fit the hosts");
-    return Doubles(array.data(), array.data() + size * size);
+ring::Matrix amounts(const orders::Array& array, std::size_t hosts) {
+    require(array.shape(0) == hosts && array.shape(1) == hosts, "a matrix does not fit the hosts");
+    bool are_amounts = true;
+    for (std::size_t i = 0; i < hosts * hosts; ++i) {
+        const double value = array.data()[i];
+        are_amounts &= value >= 0.0 && value <= std::numeric_limits<double>::max();
+    }
+    require(are_amounts, "a number is negative or not finite");
+    return orders::matrix(array);
 }
 
 void require_amounts(const Doubles& values, std::size_t count) {
@@ -57,18 +60,12 @@ void require_stages(const Stages& stages, int ranks) {
     require_amounts(stages.counts, stages.counts.size());
 }
 
-void require_order(const Ints& order, int size) {
-    require(static_cast<int>(order.size()) == size, "the order does not fit the hosts");
-    std::vector<char> seen(size, 0);
-    for (const int host : order) {
-        require(0 <= host && host < size && !seen[host], "the order is not a permutation");
-        seen[host] = 1;
-    }
-}
+using orders::require_order;
 
 Problem make_problem(Ints group_of, Doubles send, Doubles receive, Doubles uplink_send,
-                     Doubles uplink_receive, const Matrix& latency_s, const Matrix& tie_distance) {
-    Problem problem;
+                     Doubles uplink_receive, const orders::Array& latency_s,
+                     const orders::Array& tie_distance) {
+    Problem problem(amounts(latency_s, group_of.size()), amounts(tie_distance, group_of.size()));
     problem.hosts = static_cast<int>(group_of.size());
     problem.groups = static_cast<int>(uplink_send.size());
     require(problem.hosts >= 1, "there are no hosts");
@@ -84,10 +81,6 @@ Problem make_problem(Ints group_of, Doubles send, Doubles receive, Doubles uplin
     problem.receive_s_byte = std::move(receive);
     problem.uplink_send_s_byte = std::move(uplink_send);
     problem.uplink_receive_s_byte = std::move(uplink_receive);
-    problem.latency_s = square(latency_s, problem.hosts);
-    problem.tie_distance = square(tie_distance, problem.hosts);
-    require_amounts(problem.latency_s, problem.latency_s.size());
-    require_amounts(problem.tie_distance, problem.latency_s.size());
     problem.loads.starts = {0};
     problem.waits.starts = {0};
     return problem;
@@ -100,8 +93,8 @@ void register_contention(nb::module_& module) {
         .def(
             "__init__",
             [](Problem* self, Ints group_of, Doubles send_s_byte, Doubles receive_s_byte,
-               Doubles uplink_send_s_byte, Doubles uplink_receive_s_byte, const Matrix& latency_s,
-               const Matrix& tie_distance) {
+               Doubles uplink_send_s_byte, Doubles uplink_receive_s_byte,
+               const orders::Array& latency_s, const orders::Array& tie_distance) {
                 new (self) Problem(
                     make_problem(std::move(group_of), std::move(send_s_byte),
                                  std::move(receive_s_byte), std::move(uplink_send_s_byte),
@@ -144,7 +137,7 @@ void register_contention(nb::module_& module) {
                 require(steps >= 0, "the number of steps is negative");
                 new (self) Search(problem, std::move(order), seed, steps, heat);
             },
-            "problem"_a, "order"_a, "seed"_a, "steps"_a, "heat"_a)
+            nb::keep_alive<1, 2>(), "problem"_a, "order"_a, "seed"_a, "steps"_a, "heat"_a)
         .def("run", &Search::run, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("is_done", &Search::is_done)
         .def_prop_ro("steps", &Search::steps)

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigvalsh
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from solvers.collectives.table import PeerTable
+from solvers.components import components
 from solvers.contention.network import Network
 from solvers.contention.stages import Floats, Loads, Ranks, Waits, over_positions, split
+from solvers.limits.deadline import Deadline
 
 # What rounding may have added.
 _ROUNDING = 1e-9
+
+# What all eigenvalues of a matrix take at most, for each triple of hosts.
+_S_PER_CUBE = 2e-9
+
+_NO_LIMIT_S = 1e8
 
 # The error of an eigenvalue, as a share of the matrix's trace.
 _EIGENVALUE_ERROR = 1e-12
 
 
-def lower_bound_s(table: PeerTable, network: Network, position_of: Ranks | None = None) -> float:
+def lower_bound_s(
+    table: PeerTable,
+    network: Network,
+    position_of: Ranks | None = None,
+    deadline: Deadline | None = None,
+) -> float:
     """A proven lower bound of the time of a table over all orders, and all choices of hosts.
 
     The greater of two sums. Stage by stage: the ranks that send (or receive) most sit on the hosts
@@ -35,25 +44,39 @@ def lower_bound_s(table: PeerTable, network: Network, position_of: Ranks | None 
         network: of the hosts.
         position_of: (R,) which ranks share a host (`solvers.contention.time.Clock`); None for one
             rank a host.
+        deadline: parts that it does not suffice for are left out, which lowers the bound.
 
     Raises:
         ValueError: there are fewer hosts than positions.
     """
-    loads, waits = split(table)
-    positions = table.ranks
-    if position_of is not None:
-        loads, waits = over_positions(loads, waits, position_of)
-        positions = int(position_of.max()) + 1
+    positions = table.ranks if position_of is None else int(position_of.max()) + 1
     if positions > network.hosts:
         kind = "ranks" if position_of is None else "blocks of ranks"
         raise ValueError(f"{positions} {kind} on {network.hosts} hosts")
+    loads, waits = split(table)
+    if position_of is not None:
+        loads, waits = over_positions(loads, waits, position_of)
+    return bound_of_sums_s(loads, waits, positions, network, deadline)
+
+
+def bound_of_sums_s(
+    loads: Loads,
+    waits: Waits,
+    positions: int,
+    network: Network,
+    deadline: Deadline | None = None,
+) -> float:
+    """The same of a table's two sums over positions."""
     if positions == 1:
         return 0.0
-    by_stage_s = sum(
-        float(count) * _stage_bound_s(_stage(loads, number), network)
-        for number, count in enumerate(loads.counts)
-    )
-    together_s = _cut_bound_s(loads, network) if positions == network.hosts else 0.0
+    until = deadline or Deadline(_NO_LIMIT_S)
+    by_stage_s = 0.0
+    for number, count in enumerate(loads.counts):
+        if until.is_over:
+            break
+        by_stage_s += float(count) * _stage_bound_s(_stage(loads, number), network, until)
+    has_time = until.left_s > _S_PER_CUBE * network.hosts**3
+    together_s = _cut_bound_s(loads, network) if positions == network.hosts and has_time else 0.0
     return (max(by_stage_s, together_s) + _wait_bound_s(waits, network)) * (1.0 - _ROUNDING)
 
 
@@ -68,17 +91,20 @@ def _stage(loads: Loads, number: int) -> Loads:
     )
 
 
-def _stage_bound_s(stage: Loads, network: Network) -> float:
+def _stage_bound_s(stage: Loads, network: Network, deadline: Deadline) -> float:
     hosts = network.hosts
     sent, received = (
         np.bincount(ranks, stage.sizes_bytes, hosts).astype(np.float64)
         for ranks in (stage.sources, stage.destinations)
     )
-    return max(
+    matched_s = max(
         _best_match_s(sent, network.send_bytes_s),
         _best_match_s(received, network.receive_bytes_s),
-        _component_bound_s(stage, network, is_balanced=np.allclose(sent, received, rtol=1e-12)),
     )
+    if deadline.is_over or not network.groups:
+        return matched_s
+    is_balanced = np.allclose(sent, received, rtol=1e-12)
+    return max(matched_s, _component_bound_s(stage, network, is_balanced=is_balanced))
 
 
 def _best_match_s(loads_bytes: Floats, rates: Floats) -> float:
@@ -88,10 +114,7 @@ def _best_match_s(loads_bytes: Floats, rates: Floats) -> float:
 def _component_bound_s(stage: Loads, network: Network, *, is_balanced: bool) -> float:
     """The least time of the uplinks of groups that must cut a component of the stage."""
     hosts = network.hosts
-    graph = coo_array(
-        (np.ones(len(stage.sources)), (stage.sources, stage.destinations)), shape=(hosts, hosts)
-    )
-    _, component_of = connected_components(graph, directed=False)
+    component_of = components(hosts, stage.sources, stage.destinations)
     reachable = _sums(np.bincount(component_of))
     least_bytes = float(stage.sizes_bytes.min())
     # A cut message leaves or enters; where all ranks send what they receive, as much does both.
@@ -127,9 +150,7 @@ def _cut_bound_s(loads: Loads, network: Network) -> float:
     is_balanced = np.allclose(between.sum(axis=0), between.sum(axis=1), rtol=1e-12)
     weights = between + between.T
     laplacian = np.diag(weights.sum(axis=1)) - weights
-    second = float(eigvalsh(laplacian, subset_by_index=[1, 1])[0]) - _EIGENVALUE_ERROR * float(
-        weights.sum()
-    )
+    second = float(np.linalg.eigvalsh(laplacian)[1]) - _EIGENVALUE_ERROR * float(weights.sum())
     second = max(0.0, second)
     bound_s = 0.0
     for members, send, receive in _groups(network):
@@ -154,5 +175,7 @@ def _groups(network: Network) -> list[tuple[int, float, float]]:
 
 def _wait_bound_s(waits: Waits, network: Network) -> float:
     hosts = network.hosts
-    least_s = float(network.latency_s[~np.eye(hosts, dtype=np.bool_)].min())
+    # A host is at no distance from itself.
+    rows = (np.delete(network.latency_s[host], host).min() for host in range(hosts))
+    least_s = float(min(rows))
     return least_s * float(waits.counts.sum())

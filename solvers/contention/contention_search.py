@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,11 +12,13 @@ import numpy.typing as npt
 
 from solvers import _native
 from solvers.collectives.table import PeerTable
-from solvers.contention.bound import lower_bound_s
+from solvers.contention.bound import bound_of_sums_s
 from solvers.contention.network import Floats, Network
 from solvers.contention.stages import Ranks
 from solvers.contention.starts import in_sequence, ring_by_groups
 from solvers.contention.time import Clock
+from solvers.distances import checked
+from solvers.limits.deadline import Deadline
 
 EndedBy = Literal["exact", "bound", "chains", "steps", "time", "interrupt"]
 Order = list[int]
@@ -40,6 +41,16 @@ _HOT, _WARM = 0.5, 0.05
 _IDLE_CHAINS = 8
 
 _RELATIVE_TOLERANCE = 1e-9
+
+# The most that a start for a ring may take, and the bound of what is then left.
+_RING_SHARE, _BOUND_SHARE = 0.25, 0.2
+
+# What the bound may take in any case, which mostly is enough.
+_LEAST_BOUND_S = 0.1
+
+# All orders of few hosts are tried in any case where so few messages make that a tenth of a second.
+_FEW_MESSAGES = 2000
+_NO_LIMIT_S = 1e8
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,7 @@ def search_by_contention(
     seed: int = 0,
     time_limit_s: float = 2.0,
     tie_break_distance: npt.ArrayLike | None = None,
+    clock: Clock | None = None,
     steps: int | None = None,
     on_progress: Callable[[ContentionProgress], None] | None = None,
 ) -> ContentionSolution:
@@ -102,12 +114,14 @@ def search_by_contention(
         time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
         tie_break_distance: (N, N) symmetric, zero diagonal: among orders that are equally quick,
             one whose flows' distances sum up to less is better. None for the latencies.
+        clock: of these, if there is one.
         steps: no chain begins after so many swaps; None for as many as the time allows.
         on_progress: called some twenty times a second.
 
     Raises:
         ValueError: a table or an order that does not fit, or a seed or time limit out of range.
     """
+    deadline = Deadline(time_limit_s)
     hosts = network.hosts
     positions = table.ranks if position_of is None else int(position_of.max()) + 1
     if positions > hosts:
@@ -122,13 +136,12 @@ def search_by_contention(
         raise ValueError(f"time_limit_s is {time_limit_s}, expected more than 0")
     distance = _distance(tie_break_distance, network)
     run = _ContentionSearch(
-        Clock(table, network, position_of),
+        clock or Clock(table, network, position_of),
         network,
         distance,
         positions,
-        lambda: lower_bound_s(table, network, position_of),
         seed=seed,
-        time_limit_s=time_limit_s,
+        deadline=deadline,
         most_steps=steps,
         on_progress=on_progress,
     )
@@ -139,11 +152,12 @@ def _distance(given: npt.ArrayLike | None, network: Network) -> Floats:
     if given is None:
         return np.maximum(network.latency_s, network.latency_s.T)
     distance = np.ascontiguousarray(given, dtype=np.float64)
-    if distance.shape != network.latency_s.shape or not np.isfinite(distance).all():
+    if distance.shape != network.latency_s.shape:
         raise ValueError(f"tie_break_distance is not (N, N) finite numbers, N = {network.hosts}")
-    if (distance < 0.0).any() or np.diagonal(distance).any() or (distance != distance.T).any():
-        raise ValueError("tie_break_distance is not symmetric with a zero diagonal")
-    return distance
+    try:
+        return checked(distance, network.hosts)
+    except ValueError as error:
+        raise ValueError(f"tie_break_distance: {error}") from None
 
 
 class _ContentionSearch:
@@ -155,19 +169,17 @@ class _ContentionSearch:
         network: Network,
         distance: Floats,
         positions: int,
-        prove: Callable[[], float],
         *,
         seed: int,
-        time_limit_s: float,
+        deadline: Deadline,
         most_steps: int | None,
         on_progress: Callable[[ContentionProgress], None] | None,
     ) -> None:
-        self._start = time.monotonic()
-        self._limit_s = time_limit_s
+        self._deadline = deadline
+        self._limit_s = deadline.left_s
         self._network = network
         self._distance = distance
         self._positions = positions
-        self._prove = prove
         self._rng = np.random.default_rng(seed)
         self._on_progress = on_progress
         self._clock = clock
@@ -189,10 +201,7 @@ class _ContentionSearch:
 
     def _climb(self, starts: Sequence[Order]) -> EndedBy:
         if self._network.hosts <= _MOST_TRIED_HOSTS:
-            for permutation in itertools.permutations(range(self._network.hosts)):
-                self._take(list(permutation))
-            self._bound_s = self._best[0]
-            return "exact"
+            return self._try_all()
         for order in starts:
             self._take(in_sequence(order, self._network.group_of))
         ring = ring_by_groups(
@@ -200,20 +209,22 @@ class _ContentionSearch:
             self._network,
             self._distance,
             int(self._rng.integers(1 << 63)),
-            self._limit_s / 4.0,
+            self._deadline.part(_RING_SHARE),
         )
         if ring is not None:
             self._take(ring)
+        self._bound_s = self._proven_s()
+        if self._deadline.is_over:
+            return "time"
         problem = self._problem()
         self._chain(problem, self._best[2], steps=0, heat=0.0)
-        self._bound_s = self._prove()
         if self._best[0] <= self._bound_s * (1.0 + _RELATIVE_TOLERANCE) and not self._best[1]:
             return "bound"
         steps = _STEPS_PER_HOST * self._network.hosts
         idle_chains = 0
         number = 0
         while idle_chains < _IDLE_CHAINS:
-            if self._left_s() <= 0.0:
+            if self._deadline.is_over:
                 return "time"
             if self._most_steps is not None and self._steps >= self._most_steps:
                 return "steps"
@@ -226,6 +237,17 @@ class _ContentionSearch:
                 steps = min(2 * steps, _MOST_STEPS)
         return "chains"
 
+    def _try_all(self) -> EndedBy:
+        """All orders of few hosts, in any case where that takes no time."""
+        until = Deadline(_NO_LIMIT_S) if self._is_small() else self._deadline
+        for permutation in itertools.permutations(range(self._network.hosts)):
+            self._take(list(permutation))
+            if until.is_over:
+                self._bound_s = self._proven_s()
+                return "time"
+        self._bound_s = self._best[0]
+        return "exact"
+
     def _chain(
         self, problem: _native.ContentionProblem, start: Order, steps: int, heat: float
     ) -> bool:
@@ -235,8 +257,8 @@ class _ContentionSearch:
         )
         before = self._steps
         try:
-            while not chain.is_done and self._left_s() > 0.0:
-                chain.run(min(_SLICE_S, self._left_s()))
+            while not chain.is_done and not self._deadline.is_over:
+                chain.run(min(_SLICE_S, self._deadline.left_s))
                 self._steps = before + chain.steps
                 self._tell()
         except KeyboardInterrupt:
@@ -270,7 +292,7 @@ class _ContentionSearch:
             receive_s_byte=(1.0 / network.receive_bytes_s).tolist(),
             uplink_send_s_byte=(1.0 / network.uplink_send_bytes_s).tolist(),
             uplink_receive_s_byte=(1.0 / network.uplink_receive_bytes_s).tolist(),
-            latency_s=network.latency_s,
+            latency_s=np.ascontiguousarray(network.latency_s),
             tie_distance=self._distance,
         )
         problem.set_loads(
@@ -289,10 +311,20 @@ class _ContentionSearch:
         )
         return problem
 
-    def _left_s(self) -> float:
-        return self._start + self._limit_s - time.monotonic()
+    def _is_small(self) -> bool:
+        return len(self._clock.loads.sources) + len(self._clock.waits.sources) <= _FEW_MESSAGES
+
+    def _proven_s(self) -> float:
+        """What no order takes less than."""
+        return bound_of_sums_s(
+            self._clock.loads,
+            self._clock.waits,
+            self._positions,
+            self._network,
+            Deadline(max(_BOUND_SHARE * self._deadline.left_s, _LEAST_BOUND_S)),
+        )
 
     def _tell(self) -> None:
         if self._on_progress is not None:
-            seconds = time.monotonic() - self._start
+            seconds = self._limit_s - self._deadline.left_s
             self._on_progress(ContentionProgress(seconds, self._best[0], self._bound_s))

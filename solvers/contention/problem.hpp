@@ -1,7 +1,9 @@
 #pragma once
 
-#include <cstddef>
+#include <utility>
 #include <vector>
+
+#include "ring/matrix.hpp"
 
 namespace plink::contention {
 
@@ -25,19 +27,19 @@ struct Problem {
     std::vector<double> receive_s_byte;
     std::vector<double> uplink_send_s_byte;
     std::vector<double> uplink_receive_s_byte;
-    std::vector<double> latency_s;
-    std::vector<double> tie_distance;
+    ring::Matrix latency_s;  // not symmetric, perhaps
+    ring::Matrix tie_distance;
 
     Stages loads;
     std::vector<double> sizes_bytes;  // of the flows in `loads`
     Stages waits;
     std::vector<char> goes_round;  // by stage of `waits`: its mean latency counts
 
-    double latency(int from, int to) const { return latency_s[at(from, to)]; }
-    double tie(int from, int to) const { return tie_distance[at(from, to)]; }
+    Problem(ring::Matrix latency, ring::Matrix tie)
+        : latency_s(std::move(latency)), tie_distance(std::move(tie)) {}
 
-  private:
-    std::size_t at(int from, int to) const { return static_cast<std::size_t>(from) * hosts + to; }
+    double latency(int from, int to) const { return latency_s(from, to); }
+    double tie(int from, int to) const { return tie_distance(from, to); }
 };
 
 /// The flows of some stages that each rank sends or receives, and the stage of every flow.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,10 +54,10 @@ class _SameEdges:
     most_in_a_row: int = 0
     last_place: int = -2
 
-    def pass_at(self, place: int) -> None:
-        self.in_a_row = self.in_a_row + 1 if place == self.last_place + 1 else 1
+    def pass_at(self, place: int, times: int) -> None:
+        self.in_a_row = self.in_a_row + times if place == self.last_place + 1 else times
         self.most_in_a_row = max(self.most_in_a_row, self.in_a_row)
-        self.last_place = place
+        self.last_place = place + times - 1
 
 
 def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
@@ -66,21 +67,30 @@ def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
     """
     by_edges: dict[bytes, _SameEdges] = {}
     found: list[tuple[_Alike, _SameEdges]] = []
-    for place, given in enumerate(table.rounds):
-        step = _sorted(given)
+    place = 0
+    # The same object many times in a row is looked at once.
+    for _, repeated in itertools.groupby(table.rounds, key=id):
+        step, times = _repeated(repeated)
+        begin, place = place, place + times
         if not len(step.sources):
             continue
         key = step.sources.tobytes() + step.destinations.tobytes()
         same = by_edges.setdefault(key, _SameEdges())
-        same.pass_at(place)
+        same.pass_at(begin, times)
         alike = next((known for known in same.alike if _is_alike(known.first, step)), None)
         if alike is None:
             alike = _Alike(step, np.zeros(len(step.sources)))
             same.alike.append(alike)
             found.append((alike, same))
-        alike.total_bytes += step.sizes_bytes
-        alike.count += 1
+        alike.total_bytes += step.sizes_bytes * times
+        alike.count += times
     return [_distinct(alike, same.most_in_a_row, table.ranks) for alike, same in found]
+
+
+def _repeated(rounds: Iterator[Round]) -> tuple[Round, int]:
+    """One of equal rounds, sorted, and how many there are."""
+    first = next(rounds)
+    return _sorted(first), 1 + sum(1 for _ in rounds)
 
 
 def _sorted(step: Round) -> Round:

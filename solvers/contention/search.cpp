@@ -19,8 +19,7 @@ constexpr double kTolerance = 1e-9;
 
 /// No order's distances sum up to more.
 double greatest_tie(const Problem& problem) {
-    double greatest = 0.0;
-    for (const double distance : problem.tie_distance) greatest = std::max(greatest, distance);
+    const double greatest = problem.tie_distance.greatest();
     double messages = 0.0;
     for (int stage = 0; stage < problem.waits.size(); ++stage) {
         const int flows = problem.waits.starts[stage + 1] - problem.waits.starts[stage];
@@ -31,8 +30,9 @@ double greatest_tie(const Problem& problem) {
 
 }  // namespace
 
-Search::Search(Problem problem, std::vector<int> order, std::uint64_t seed, long steps, double heat)
-    : problem_(std::move(problem)),
+Search::Search(const Problem& problem, std::vector<int> order, std::uint64_t seed, long steps,
+               double heat)
+    : problem_(problem),
       random_(seed),
       state_(problem_, order),
       steps_(steps),

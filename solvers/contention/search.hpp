@@ -15,7 +15,8 @@ class Search {
   public:
     /// `steps` swaps are tried at temperatures that fall from `heat` times the mean change of time
     /// by a random swap to a thousandth of that.
-    Search(Problem problem, std::vector<int> order, std::uint64_t seed, long steps, double heat);
+    Search(const Problem& problem, std::vector<int> order, std::uint64_t seed, long steps,
+           double heat);
     Search(const Search&) = delete;
     Search& operator=(const Search&) = delete;
 
@@ -39,7 +40,7 @@ class Search {
     void polish_step();
     bool is_better(const Cost& now) const;
 
-    Problem problem_;
+    const Problem& problem_;  // outlives the search
     ring::Random random_;
     State state_;
     long steps_;

@@ -103,12 +103,31 @@ def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Load
         position_of: (R,) the position of every rank.
     """
     sources, destinations, starts, kept = _between(loads, position_of)
-    on_load = Loads(starts, sources, destinations, loads.sizes_bytes[kept], loads.counts)
+    on_load = _summed(Loads(starts, sources, destinations, loads.sizes_bytes[kept], loads.counts))
     messages = np.diff(waits.starts)
     sources, destinations, starts, _ = _between(waits, position_of)
     share = np.where(waits.goes_round, np.diff(starts) / messages, 1.0)
     on_wait = Waits(starts, sources, destinations, waits.counts * share, waits.goes_round)
     return _without_empty_loads(on_load), _without_empty_waits(on_wait)
+
+
+def _summed(loads: Loads) -> Loads:
+    """Each pair of positions once a stage, with all that it sends in it."""
+    if not len(loads.sources):
+        return loads
+    positions = int(max(loads.sources.max(), loads.destinations.max())) + 1
+    stages = len(loads.counts)
+    stage = np.repeat(np.arange(stages), np.diff(loads.starts))
+    flows = (stage * positions + loads.sources) * positions + loads.destinations
+    distinct, place_of = np.unique(flows, return_inverse=True)
+    stage, pair = np.divmod(distinct, positions * positions)
+    return Loads(
+        starts=np.searchsorted(stage, np.arange(stages + 1)),
+        sources=pair // positions,
+        destinations=pair % positions,
+        sizes_bytes=np.bincount(place_of, loads.sizes_bytes, len(distinct)).astype(np.float64),
+        counts=loads.counts,
+    )
 
 
 def _between(

@@ -10,8 +10,12 @@ import numpy.typing as npt
 from solvers.collectives.form import RingForm
 from solvers.contention.network import Floats, Network
 from solvers.contention.stages import Waits
+from solvers.limits.deadline import Deadline
 from solvers.slots.layout import RankLayout
 from solvers.slots.slot_search import search_with_slots
+
+# A search has some time at least.
+_LEAST_S = 1e-3
 
 
 def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[int]:
@@ -29,7 +33,7 @@ def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[in
 
 
 def ring_by_groups(
-    waits: Waits, network: Network, distance: Floats, seed: int, time_limit_s: float
+    waits: Waits, network: Network, distance: Floats, seed: int, deadline: Deadline
 ) -> list[int] | None:
     """For a table that is one ring: an order that leaves as few groups as can be, then the nearest.
 
@@ -38,7 +42,7 @@ def ring_by_groups(
         network: the hosts and their groups.
         distance: (N, N), symmetric.
         seed: of the search for the nearest ring.
-        time_limit_s: of that search.
+        deadline: of that search.
 
     Returns:
         position p is on host `order[p]`, and the hosts that are left follow; None where the table
@@ -49,18 +53,20 @@ def ring_by_groups(
     """
     if len(waits.counts) != 1 or not waits.goes_round[0]:
         return None
+    if deadline.is_over:
+        return None
     group_of = network.group_of
-    crosses = (group_of[:, None] != group_of[None, :]).astype(np.float64)
+    crosses = group_of[:, None] != group_of[None, :]
     # One crossing more is dearer than all that distances can save.
     penalty = max(1.0, float(distance.max())) * network.hosts
     ring = len(waits.sources)
     found = search_with_slots(
         RingForm(ring),
-        distance + penalty * crosses,
+        np.where(crosses, distance + penalty, distance),
         RankLayout([1] * network.hosts, ring),
         range(network.hosts),
         seed=seed,
-        time_limit_s=time_limit_s,
+        time_limit_s=max(deadline.left_s, _LEAST_S),
     )
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt

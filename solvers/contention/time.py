@@ -40,6 +40,11 @@ class Clock:
             self.loads, self.waits = over_positions(self.loads, self.waits, position_of)
         self._stage = np.repeat(np.arange(len(self.loads.counts)), np.diff(self.loads.starts))
 
+    @property
+    def ranks(self) -> int:
+        """How many hosts an order has: one for each rank, or position."""
+        return self._ranks
+
     def time_s(self, order: Sequence[int] | npt.NDArray[np.intp]) -> float:
         """The time with rank r on host `order[r]`; ranks of the same host exchange data for free.
 

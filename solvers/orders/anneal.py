@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
@@ -12,26 +10,29 @@ import numpy.typing as npt
 
 from solvers.annealing.courses import Course, course, spread
 from solvers.collectives.form import MeshForm, RoundsForm, TreesForm
-from solvers.orders import reference
+from solvers.limits.deadline import Deadline
 from solvers.orders.clusters import clustered
+from solvers.orders.pricing import Prices
 from solvers.orders.solution import EndedBy, Progress
 
 Matrix = npt.NDArray[np.float64]
 
 _TELL_S = 0.05
 
+# The share of the time for an order to begin with.
+_START_SHARE = 0.25
+
 
 class _Clock:
     """How far a search is: by steps if so many were asked for, else by time."""
 
-    def __init__(self, time_limit_s: float, steps: int | None) -> None:
-        self._begin = time.monotonic()
-        self._limit_s = time_limit_s
+    def __init__(self, deadline: Deadline, steps: int | None) -> None:
+        self.deadline = deadline
+        self._limit_s = max(deadline.left_s, 1e-6)
         self._steps = steps
-        self.is_stopped = threading.Event()
 
     def seconds(self) -> float:
-        return time.monotonic() - self._begin
+        return self._limit_s - self.deadline.left_s
 
     def progress(self, tried: int) -> float:
         if self._steps is not None:
@@ -41,9 +42,7 @@ class _Clock:
     def ended_by(self, tried: int) -> EndedBy | None:
         if self._steps is not None and tried >= self._steps:
             return "steps"
-        if self.seconds() >= self._limit_s:
-            return "time"
-        return "interrupt" if self.is_stopped.is_set() else None
+        return "time" if self.deadline.is_over else None
 
 
 def anneal(
@@ -52,7 +51,7 @@ def anneal(
     given: Sequence[int],
     *,
     seed: int,
-    time_limit_s: float,
+    deadline: Deadline,
     threads: int,
     steps: int | None,
     on_progress: Callable[[Progress], None] | None,
@@ -61,20 +60,27 @@ def anneal(
 
     Arguments as those of `solvers.orders.latency_search.search_by_latency`, checked.
     """
-    clock = _Clock(time_limit_s, steps)
+    # An interrupt stops the threads, but not what comes after them.
+    clock = _Clock(Deadline(deadline.left_s), steps)
+    start = list(given)
     runs: list[_CourseThread] = []
+    ended_by: EndedBy = "time"
     try:
-        starts = [*_near_together(form, clustered(distance)), list(given)]
-        start = min(starts, key=lambda order: reference.cost(form, distance, order))
+        price = Prices(form, distance).of
+        leaves = clustered(distance, clock.deadline.part(_START_SHARE))
+        start = min([*_near_together(form, leaves), start], key=price)
         unit = spread(distance)
         for child in np.random.SeedSequence(seed).generate_state(threads, np.uint64):
-            runs.append(_CourseThread(course(form, distance, start, unit, int(child)), clock))
+            made = course(form, distance, start, unit, seed=int(child), deadline=clock.deadline)
+            runs.append(_CourseThread(made, clock))
         ended_by = _run_all(runs, clock, on_progress)
+    except TimeoutError:
+        ended_by = _run_all(runs, clock, on_progress) if runs else "time"
     except KeyboardInterrupt:
-        clock.is_stopped.set()
+        clock.deadline.stop()
         ended_by = "interrupt"
     if not runs:
-        return list(given), 0, ended_by
+        return start, 0, ended_by
     best = min(runs, key=lambda run: run.course.best_cost).course.best
     return best, sum(run.tried for run in runs), ended_by
 
@@ -100,7 +106,7 @@ class _CourseThread:
 
     def until_the_end(self, after_step: Callable[[], None]) -> EndedBy:
         while True:
-            self.tried += self.course.step(self._clock.progress(self.tried))
+            self.tried += self.course.step(self._clock.progress(self.tried), self._clock.deadline)
             after_step()
             ended_by = self._clock.ended_by(self.tried)
             if ended_by is not None:
@@ -131,5 +137,5 @@ def _run_all(
             return ends[0].result()
         except BaseException:
             # The pool waits for its threads before it lets an interrupt pass.
-            clock.is_stopped.set()
+            clock.deadline.stop()
             raise

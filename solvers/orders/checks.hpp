@@ -2,6 +2,7 @@
 
 #include <nanobind/ndarray.h>
 
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -18,7 +19,8 @@ inline void require(bool holds, const char* otherwise) {
 
 inline ring::Matrix matrix(const Array& array) {
     require(array.shape(0) == array.shape(1), "the matrix is not square");
-    return ring::Matrix(array.data(), static_cast<int>(array.shape(0)));
+    return ring::Matrix(std::make_shared<Array>(array), array.data(),
+                        static_cast<int>(array.shape(0)));
 }
 
 inline void require_order(const std::vector<int>& order, int size) {

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
-import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from solvers.bounds.lower_bound import lower_bound
+from solvers.bounds.lower_bound import lower_bound_of_checked
 from solvers.collectives.form import Form, RingForm
 from solvers.distances import Matrix, checked
+from solvers.limits.deadline import Deadline
 from solvers.orders import reference
 from solvers.orders.anneal import anneal
 from solvers.orders.brute_force import brute_force
 from solvers.orders.solution import EndedBy, OrderSolution, Progress
 from solvers.ring import solution as rings
-from solvers.ring.ring_search import search_ring
+from solvers.ring.ring_search import search_checked_ring
 
 # All 40,320 orders of so many ranks are tried.
 _MAX_TRIED_RANKS = 8
@@ -25,6 +23,9 @@ _MAX_TRIED_RANKS = 8
 _RELATIVE_TOLERANCE = 1e-9
 
 _PROOF_SHARE = 0.2
+
+# Orders of so few ranks are tried for so long in any case, which is mostly enough.
+_LEAST_TRIED_S = 0.1
 
 _SEEDS = 1 << 63
 
@@ -63,6 +64,9 @@ def search_by_latency(
     """
     if form.ranks < 1:
         raise ValueError(f"the form has {form.ranks} ranks, expected at least 1")
+    deadline = Deadline(time_limit_s)
+    given_s = deadline.left_s
+    proof = Deadline(time_limit_s + (proof_limit_s or _PROOF_SHARE * time_limit_s))
     matrix = checked(distance, form.ranks)
     order = list(range(form.ranks)) if given is None else [int(host) for host in given]
     _require_options(
@@ -73,7 +77,7 @@ def search_by_latency(
             matrix,
             order,
             seed=seed,
-            time_limit_s=time_limit_s,
+            deadline=deadline,
             threads=threads,
             on_progress=on_progress,
         )
@@ -81,18 +85,19 @@ def search_by_latency(
     if given_cost == 0.0:
         return OrderSolution(order, given_cost, given_cost, "exact", 0)
     if form.ranks <= _MAX_TRIED_RANKS:
-        cheapest = brute_force(form, matrix, order, math.inf).order or order
+        stage = brute_force(form, matrix, order, max(deadline.left_s, _LEAST_TRIED_S))
+        cheapest = stage.order or order
         cost = reference.cost(form, matrix, cheapest)
         if given_cost <= cost * (1.0 + _RELATIVE_TOLERANCE):
             cheapest, cost = order, given_cost
-        return OrderSolution(cheapest, cost, cost, "exact", 0)
-    begin = time.monotonic()
+        bound = cost if stage.is_final else _proven(form, matrix, proof)
+        return OrderSolution(cheapest, cost, bound, "exact" if stage.is_final else "time", 0)
     found, tried, ended_by = anneal(
         form,
         matrix,
         order,
         seed=seed,
-        time_limit_s=time_limit_s,
+        deadline=deadline,
         threads=threads,
         steps=steps,
         on_progress=on_progress,
@@ -103,8 +108,10 @@ def search_by_latency(
     if ended_by == "interrupt":
         return OrderSolution(found, cost, 0.0, ended_by, tried)
     if proof_limit_s is None:
-        proof_limit_s = _PROOF_SHARE * (time.monotonic() - begin)
-    bound = min(cost, _proven(form, matrix, proof_limit_s))
+        proof_limit_s = _PROOF_SHARE * (given_s - deadline.left_s)
+    bound = 0.0
+    if proof_limit_s > 0.0:
+        bound = min(cost, _proven(form, matrix, proof.within(proof_limit_s)))
     if cost <= bound * (1.0 + _RELATIVE_TOLERANCE):
         ended_by = "bound"
     return OrderSolution(found, cost, bound, ended_by, tried)
@@ -115,7 +122,7 @@ def _search_rings(
     given: list[int],
     *,
     seed: int,
-    time_limit_s: float,
+    deadline: Deadline,
     threads: int,
     on_progress: Callable[[Progress], None] | None,
 ) -> OrderSolution:
@@ -125,26 +132,24 @@ def _search_rings(
         if on_progress is not None:
             on_progress(Progress(progress.seconds, progress.cost, progress.lower_bound))
 
-    is_over = threading.Event()
-
-    def heed(_: rings.Progress) -> None:
-        # What ends a search early, from inside of it, with the best so far.
-        if is_over.is_set():
-            raise KeyboardInterrupt
+    # What ends the first search ends the others.
+    shared = Deadline(deadline.left_s)
 
     def run(number: int) -> rings.RingSolution:
-        return search_ring(
+        return search_checked_ring(
             matrix,
             given,
             seed=(seed + number) % _SEEDS,
-            time_limit_s=time_limit_s,
-            on_progress=tell if number == 0 else heed,
+            deadline=shared,
+            on_progress=tell if number == 0 else None,
         )
 
     with ThreadPoolExecutor(max(1, threads - 1)) as pool:
         others = [pool.submit(run, number) for number in range(1, threads)]
-        first = run(0)
-        is_over.set()
+        try:
+            first = run(0)
+        finally:
+            shared.stop()
         found = [first, *(other.result() for other in others)]
     best = min(found, key=lambda one: one.cost)
     bound = min(best.cost, max(one.lower_bound for one in found))
@@ -152,11 +157,9 @@ def _search_rings(
     return OrderSolution(best.order, best.cost, bound, ended_by, sum(one.kicks for one in found))
 
 
-def _proven(form: Form, matrix: Matrix, limit_s: float) -> float:
-    if limit_s <= 0.0:
-        return 0.0
+def _proven(form: Form, matrix: Matrix, deadline: Deadline) -> float:
     try:
-        return lower_bound(form, matrix, limit_s).value
+        return lower_bound_of_checked(form, matrix, deadline).value
     except KeyboardInterrupt:
         # The order is there; only how good it is remains unknown.
         return 0.0

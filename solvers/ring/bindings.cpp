@@ -4,11 +4,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <stdexcept>
 #include <vector>
 
+#include "limits/deadline.hpp"
+#include "orders/checks.hpp"
 #include "ring/exact.hpp"
 #include "ring/matrix.hpp"
+#include "ring/nearest.hpp"
 #include "ring/one_tree.hpp"
 #include "ring/search.hpp"
 #include "ring/subset.hpp"
@@ -20,28 +22,13 @@ namespace plink::ring {
 
 namespace {
 
-using Array = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using orders::Array;
 using Lists = std::vector<std::vector<int>>;
 
 constexpr int kLeastSearchCities = 8;
-
-void require(bool holds, const char* otherwise) {
-    if (!holds) throw std::invalid_argument(otherwise);
-}
-
-Matrix matrix(const Array& array) {
-    require(array.shape(0) == array.shape(1), "the matrix is not square");
-    return Matrix(array.data(), static_cast<int>(array.shape(0)));
-}
-
-void require_order(const std::vector<int>& order, int size) {
-    require(static_cast<int>(order.size()) == size, "the order does not fit the matrix");
-    std::vector<char> seen(size, 0);
-    for (const int city : order) {
-        require(0 <= city && city < size && !seen[city], "the order is not a permutation");
-        seen[city] = 1;
-    }
-}
+using orders::matrix;
+using orders::require;
+using orders::require_order;
 
 void require_candidates(const Lists& candidates, int size) {
     require(static_cast<int>(candidates.size()) == size, "the candidates do not fit the matrix");
@@ -56,6 +43,28 @@ void require_candidates(const Lists& candidates, int size) {
 
 void register_ring(nb::module_& module) {
     const nb::call_guard<nb::gil_scoped_release> unlocked;
+
+    module.def(
+        "nearest_lists",
+        [](const Array& distance, int count, const limits::Deadline& deadline) {
+            const Matrix values = matrix(distance);
+            require(count >= 1, "the count is not above 0");
+            const nb::gil_scoped_release release;
+            limits::Watch watch(deadline);
+            return nearest_lists(values, count, watch);
+        },
+        "distance"_a, "count"_a, "deadline"_a);
+
+    module.def(
+        "nearest_neighbour_ring",
+        [](const Array& distance, int first, const limits::Deadline& deadline) {
+            const Matrix values = matrix(distance);
+            require(0 <= first && first < values.size(), "there is no such city");
+            const nb::gil_scoped_release release;
+            limits::Watch watch(deadline);
+            return nearest_neighbour_ring(values, first, watch);
+        },
+        "distance"_a, "first"_a, "deadline"_a);
 
     module.def(
         "cheapest_ring",
@@ -82,7 +91,7 @@ void register_ring(nb::module_& module) {
         .def(
             "__init__",
             [](SubsetAnnealing* self, const Array& distance, const std::vector<int>& ring,
-               std::uint64_t seed) {
+               std::uint64_t seed, const limits::Deadline* deadline) {
                 Matrix values = matrix(distance);
                 std::vector<char> seen(values.size(), 0);
                 for (const int city : ring) {
@@ -93,17 +102,20 @@ void register_ring(nb::module_& module) {
                 require(ring.size() >= 4 && ring.size() < seen.size(),
                         "the ring does not fit the matrix");
                 const nb::gil_scoped_release release;
-                new (self) SubsetAnnealing(std::move(values), ring, seed);
+                limits::Watch watch(deadline);
+                new (self) SubsetAnnealing(std::move(values), ring, seed, watch);
             },
-            "distance"_a, "ring"_a, "seed"_a)
+            "distance"_a, "ring"_a, "seed"_a, "deadline"_a = nb::none())
         .def(
             "run",
-            [](SubsetAnnealing& self, long moves, double temperature) {
+            [](SubsetAnnealing& self, long moves, double temperature,
+               const limits::Deadline* deadline) {
                 require(temperature > 0.0, "the temperature must be above 0");
                 const nb::gil_scoped_release release;
-                self.run(moves, temperature);
+                limits::Watch watch(deadline);
+                return self.run(moves, temperature, watch);
             },
-            "moves"_a, "temperature"_a)
+            "moves"_a, "temperature"_a, "deadline"_a = nb::none())
         .def_prop_ro("ring", &SubsetAnnealing::ring)
         .def_prop_ro("cost", &SubsetAnnealing::cost);
 
@@ -115,7 +127,8 @@ void register_ring(nb::module_& module) {
             require(static_cast<int>(penalty.size()) == values.size(),
                     "the penalties do not fit the matrix");
             const nb::gil_scoped_release release;
-            return minimum_one_tree(values, penalty).length;
+            limits::Watch watch(nullptr);
+            return minimum_one_tree(values, penalty, watch).length;
         },
         "distance"_a, "penalty"_a);
 
@@ -128,8 +141,21 @@ void register_ring(nb::module_& module) {
                 new (self) Ascent(std::move(values), upper);
             },
             "distance"_a, "upper"_a)
-        .def("run", &Ascent::run, "iterations"_a, unlocked)
-        .def("candidates", &Ascent::candidates, "by_alpha"_a, "by_distance"_a, unlocked)
+        .def(
+            "run",
+            [](Ascent& self, int iterations, const limits::Deadline* deadline) {
+                limits::Watch watch(deadline);
+                return self.run(iterations, watch);
+            },
+            "iterations"_a, "deadline"_a = nb::none(), unlocked)
+        .def(
+            "candidates",
+            [](const Ascent& self, int by_alpha, int by_distance,
+               const limits::Deadline* deadline) {
+                limits::Watch watch(deadline);
+                return self.candidates(by_alpha, by_distance, watch);
+            },
+            "by_alpha"_a, "by_distance"_a, "deadline"_a = nb::none(), unlocked)
         .def_prop_ro("bound", &Ascent::bound)
         .def_prop_ro("penalty", &Ascent::penalty);
 

@@ -2,27 +2,45 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 namespace plink::ring {
 
-/// A symmetric distance matrix with a zero diagonal, row after row.
+/// A symmetric distance matrix with a zero diagonal, row after row. Copies share the values, which
+/// nobody changes.
 class Matrix {
   public:
-    Matrix(const double* values, int size)
-        : size_(size), values_(values, values + static_cast<std::size_t>(size) * size) {
-        for (const double value : values_) greatest_ = std::max(greatest_, value);
-    }
+    /// `owner` keeps the values alive.
+    Matrix(std::shared_ptr<const void> owner, const double* values, int size)
+        : size_(size), values_(values), shared_(std::make_shared<Shared>(std::move(owner))) {}
 
     int size() const { return size_; }
-    const double* row(int i) const { return values_.data() + static_cast<std::size_t>(i) * size_; }
-    double greatest() const { return greatest_; }
+    const double* row(int i) const { return values_ + static_cast<std::size_t>(i) * size_; }
+    /// Looked for when it is first asked.
+    double greatest() const {
+        std::call_once(shared_->is_looked_for, [this] {
+            const std::size_t count = static_cast<std::size_t>(size_) * size_;
+            shared_->greatest = std::max(0.0, *std::max_element(values_, values_ + count));
+        });
+        return shared_->greatest;
+    }
     double operator()(int i, int j) const { return row(i)[j]; }
 
   private:
+    struct Shared {
+        explicit Shared(std::shared_ptr<const void> of) : owner(std::move(of)) {}
+
+        std::shared_ptr<const void> owner;
+        std::once_flag is_looked_for;
+        double greatest = 0.0;
+    };
+
     int size_;
-    double greatest_ = 0.0;
-    std::vector<double> values_;
+    const double* values_;
+    std::shared_ptr<Shared> shared_;
 };
 
 /// Sum of hops around the ring, wrap-around included (Luo 2020, §5.2.1).

@@ -36,6 +36,9 @@ constexpr double kAim = 1.05;
 // Volgenant and Jonker 1982: some of the last direction damps the zigzag.
 constexpr double kMomentum = 0.3;
 
+// Cities that join a tree between two looks at the clock.
+constexpr int kBetweenLooks = 64;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// City `last` joined the tree: its edges to cities outside may be lighter than those known.
@@ -76,7 +79,8 @@ double rounding(const Matrix& distance, const std::vector<double>& penalty, cons
 
 }  // namespace
 
-OneTree minimum_one_tree(const Matrix& distance, const std::vector<double>& penalty) {
+OneTree minimum_one_tree(const Matrix& distance, const std::vector<double>& penalty,
+                         limits::Watch& watch) {
     const int n = distance.size();
     OneTree tree;
     tree.parent.assign(n, -1);
@@ -94,6 +98,7 @@ OneTree minimum_one_tree(const Matrix& distance, const std::vector<double>& pena
     int last = 1;
     tree.order.push_back(1);
     for (int left = n - 2; left > 0; --left) {
+        if (left % kBetweenLooks == 0) watch.throw_if_over();
         relax(n, distance.row(last), penalty[last], last, fee.data(), key.data(), from.data());
         const double least = smallest(n, key.data());
         last = static_cast<int>(std::find(key.begin(), key.end(), least) - key.begin());
@@ -138,9 +143,14 @@ Ascent::Ascent(Matrix distance, double upper)
       penalty_(distance_.size(), 0.0),
       best_(distance_.size(), 0.0) {}
 
-bool Ascent::run(int iterations) {
-    for (; iterations > 0 && !done_; --iterations) {
-        const OneTree tree = minimum_one_tree(distance_, penalty_);
+bool Ascent::run(int iterations, limits::Watch& watch) {
+    for (; iterations > 0 && !done_ && !watch.is_over(); --iterations) {
+        OneTree tree;
+        try {
+            tree = minimum_one_tree(distance_, penalty_, watch);
+        } catch (const limits::TimeOver&) {
+            break;
+        }
         const bool is_progress = tree.length > bound_ + kLeastProgress * upper_;
         if (tree.length > bound_) {
             bound_ = tree.length;
@@ -172,15 +182,21 @@ void Ascent::step(const OneTree& tree) {
     previous_ = tree.degree;
 }
 
-std::vector<std::vector<int>> Ascent::candidates(int by_alpha, int by_distance) const {
+std::vector<std::vector<int>> Ascent::candidates(int by_alpha, int by_distance,
+                                                 limits::Watch& watch) const {
     const int n = distance_.size();
-    const OneTree tree = minimum_one_tree(distance_, best_);
     std::vector<std::vector<int>> lists(n);
+    OneTree tree;
+    try {
+        tree = minimum_one_tree(distance_, best_, watch);
+    } catch (const limits::TimeOver&) {
+        return lists;
+    }
     std::vector<double> heaviest(n);
     std::vector<int> marked_by(n, -1);
     std::vector<int> others(n - 1);
     std::vector<double> alpha(n);
-    for (int i = 0; i < n; ++i) {
+    for (int i = 0; i < n && !watch.is_over(); ++i) {
         const auto weight = [&](int j) { return distance_(i, j) + best_[i] + best_[j]; };
         if (i == 0) {
             for (int j = 1; j < n; ++j) alpha[j] = std::max(0.0, weight(j) - tree.weight[0]);

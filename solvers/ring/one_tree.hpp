@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "limits/deadline.hpp"
 #include "ring/matrix.hpp"
 
 namespace plink::ring {
@@ -19,8 +20,9 @@ struct OneTree {
 };
 
 /// For at least 3 cities. Rounding is subtracted, so that `length` is a bound also in floating
-/// point.
-OneTree minimum_one_tree(const Matrix& distance, const std::vector<double>& penalty);
+/// point. Throws `limits::TimeOver`.
+OneTree minimum_one_tree(const Matrix& distance, const std::vector<double>& penalty,
+                         limits::Watch& watch);
 
 /// Subgradient ascent on the penalties (Held, Wolfe, Crowder 1974), in slices.
 class Ascent {
@@ -28,16 +30,19 @@ class Ascent {
     /// `upper` is the cost of a ring that is known.
     Ascent(Matrix distance, double upper);
 
-    /// At most `iterations` more; returns whether there is nothing more to do.
-    bool run(int iterations);
+    /// At most `iterations` more, and none that the time does not suffice for; returns whether
+    /// there is nothing more to do.
+    bool run(int iterations, limits::Watch& watch);
 
     double bound() const { return bound_; }
     const std::vector<double>& penalty() const { return best_; }
 
     /// By city, the `by_alpha` cities of least alpha-nearness (Helsgaun 2000, §4.1: by how much
     /// the 1-tree grows when it must hold the edge) and the `by_distance` nearest, nearest first;
-    /// always the parent in the 1-tree, so that no cluster is cut off from the others.
-    std::vector<std::vector<int>> candidates(int by_alpha, int by_distance) const;
+    /// always the parent in the 1-tree, so that no cluster is cut off from the others. Cities for
+    /// which the time does not suffice have none.
+    std::vector<std::vector<int>> candidates(int by_alpha, int by_distance,
+                                             limits::Watch& watch) const;
 
   private:
     void step(const OneTree& tree);

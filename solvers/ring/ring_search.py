@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from solvers import _native
+from solvers.distances import checked
+from solvers.limits.deadline import Deadline
 from solvers.ring import reference
 from solvers.ring.solution import EndedBy, Progress, RingSolution
 
@@ -22,6 +24,18 @@ _SLICE_WEIGHTS = 20_000_000
 
 # The bound may use this share of the time. The search needs the candidates that come from it.
 _BOUND_SHARE = 0.3
+
+# Of the time that is then left, in turn: the most that the lists of near hosts may take, the quick
+# improvement of the first ring, and the candidates. All of that is soon over but among thousands.
+_NEAR_SHARE = 0.3
+_QUICK_SHARE = 0.3
+_CANDIDATES_SHARE = 0.4
+
+# A ring by nearest neighbours is there in any case: thousands of hosts take no longer.
+_LEAST_S = 0.1
+
+# Sums of floats may differ in their last digits from one order of adding to another.
+_ROUNDING = 1e-12
 
 # Candidates for new edges per host, by alpha-nearness and by distance.
 _BY_ALPHA = 5
@@ -59,7 +73,10 @@ def search_ring(
     Raises:
         ValueError: a matrix or an order that is invalid, or a seed or time limit out of range.
     """
-    matrix = _checked(distance)
+    deadline = Deadline(time_limit_s)
+    matrix = checked(distance, len(distance))
+    if len(matrix) == 0:
+        raise ValueError(f"distance has shape {matrix.shape}, expected (N, N), N at least 1")
     size = len(matrix)
     order = list(range(size)) if given is None else [int(city) for city in given]
     if sorted(order) != list(range(size)):
@@ -68,25 +85,26 @@ def search_ring(
         raise ValueError(f"seed is {seed}, expected 0 to 2^63 - 1")
     if not time_limit_s > 0.0:
         raise ValueError(f"time_limit_s is {time_limit_s}, expected more than 0")
-    if size <= MAX_EXACT_SIZE:
-        return _exact(matrix, order)
-    climb = _RingSearch(matrix, order, seed, time_limit_s, on_progress)
+    return search_checked_ring(matrix, order, seed=seed, deadline=deadline, on_progress=on_progress)
+
+
+def search_checked_ring(
+    matrix: Matrix,
+    given: list[int],
+    *,
+    seed: int,
+    deadline: Deadline,
+    on_progress: Callable[[Progress], None] | None,
+) -> RingSolution:
+    """As `search_ring`, of arguments that were checked, until a deadline."""
+    if len(matrix) <= MAX_EXACT_SIZE:
+        return _exact(matrix, given)
+    climb = _RingSearch(matrix, given, seed, deadline, on_progress)
     try:
         ended_by = climb.run()
     except KeyboardInterrupt:
         ended_by = "interrupt"
     return climb.solution(ended_by)
-
-
-def _checked(distance: Matrix) -> Matrix:
-    matrix = np.ascontiguousarray(distance, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise ValueError(f"distance has shape {matrix.shape}, expected (N, N)")
-    if not np.isfinite(matrix).all() or (matrix < 0.0).any():
-        raise ValueError("distance holds values that are negative or not finite")
-    if np.diagonal(matrix).any() or (matrix != matrix.T).any():
-        raise ValueError("distance is not symmetric with a zero diagonal")
-    return matrix
 
 
 def _exact(matrix: Matrix, given: list[int]) -> RingSolution:
@@ -104,27 +122,6 @@ def _from_first(order: Sequence[int], first: int) -> list[int]:
     return [*order[start:], *order[:start]]
 
 
-def _nearest_neighbour_ring(matrix: Matrix, first: int) -> list[int]:
-    order = [first]
-    left = np.ones(len(matrix), dtype=bool)
-    left[first] = False
-    while left.any():
-        order.append(int(np.where(left, matrix[order[-1]], np.inf).argmin()))
-        left[order[-1]] = False
-    return order
-
-
-def _nearest(matrix: Matrix, count: int) -> list[list[int]]:
-    """By host, the nearest others; ties go by the place after it, so that hosts share them out."""
-    size = len(matrix)
-    nearest: list[list[int]] = []
-    for host in range(size):
-        after = (host + np.arange(1, size)) % size
-        places = np.argsort(matrix[host, after], kind="stable")[:count]
-        nearest.append(after[places].tolist())
-    return nearest
-
-
 class _RingSearch:
     """One run: a quick ring, the bound and the candidates that come from it, then the search."""
 
@@ -133,15 +130,15 @@ class _RingSearch:
         matrix: Matrix,
         given: list[int],
         seed: int,
-        time_limit_s: float,
+        deadline: Deadline,
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
         self._matrix = matrix
         self._given = given
         self._rng = np.random.default_rng(seed)
         self._on_progress = on_progress
-        self._start = time.monotonic()
-        self._limit_s = time_limit_s
+        self._deadline = deadline
+        self._limit_s = deadline.left_s
         self._best = (reference.ring_cost(matrix, given), given)
         self._bound = 0.0
         self._kicks = 0
@@ -149,22 +146,27 @@ class _RingSearch:
     def run(self) -> EndedBy:
         """Search until something ends it."""
         size = len(self._matrix)
-        quick = _nearest_neighbour_ring(self._matrix, self._given[0])
-        first = min(self._given, quick, key=lambda ring: reference.ring_cost(self._matrix, ring))
-        self._chain(first, _nearest(self._matrix, _BY_ALPHA + _BY_DISTANCE), most_idle_kicks=0)
-        candidates = self._prove()
+        first = min(self._given, self._quick_ring(self._given[0]), key=self._cost)
+        self._keep(first)
+        near_s = max(_NEAR_SHARE * self._deadline.left_s, _LEAST_S)
+        near: list[list[int]] = _native.nearest_lists(
+            self._matrix, _BY_ALPHA + _BY_DISTANCE, Deadline(near_s).native
+        )
+        self._bound = self._by_two_nearest(near)
+        self._chain(first, near, most_idle_kicks=0, deadline=self._deadline.part(_QUICK_SHARE))
+        candidates = self._prove(near)
         most_idle_kicks = max(_LEAST_KICKS, _KICKS_PER_HOST * size)
         start = self._best[1]
         idle_chains = -1
         while idle_chains < _IDLE_CHAINS:
             before = self._best[0]
-            self._chain(start, candidates, most_idle_kicks)
+            self._chain(start, candidates, most_idle_kicks, self._deadline)
             if self._is_optimal():
                 return "bound"
-            if self._left_s() <= 0.0:
+            if self._deadline.is_over:
                 return "time"
             idle_chains = 0 if self._best[0] < before else idle_chains + 1
-            start = _nearest_neighbour_ring(self._matrix, int(self._rng.integers(size)))
+            start = self._quick_ring(int(self._rng.integers(size)))
         return "kicks"
 
     def solution(self, ended_by: EndedBy) -> RingSolution:
@@ -178,43 +180,69 @@ class _RingSearch:
             kicks=self._kicks,
         )
 
-    def _prove(self) -> list[list[int]]:
-        """Raise the lower bound; the candidates that its 1-tree suggests."""
+    def _quick_ring(self, first: int) -> list[int]:
+        """The ring that goes to the nearest host left, each time: found in any case."""
+        deadline = Deadline(max(self._deadline.left_s, _LEAST_S))
+        ring: list[int] = _native.nearest_neighbour_ring(self._matrix, first, deadline.native)
+        return ring
+
+    def _by_two_nearest(self, near: list[list[int]]) -> float:
+        """A bound: half of what leads from every host to its two nearest ones, where known."""
+        ends = [(host, *others[:2]) for host, others in enumerate(near) if others]
+        hosts = np.array(ends, dtype=np.intp).reshape(-1, 3)
+        sums = self._matrix[hosts[:, 0], hosts[:, 1]] + self._matrix[hosts[:, 0], hosts[:, 2]]
+        return math.fsum(sums.tolist()) / 2.0 * (1.0 - _ROUNDING)
+
+    def _prove(self, near: list[list[int]]) -> list[list[int]]:
+        """Raise the lower bound; the candidates that its 1-tree suggests, else near ones."""
         ascent = _native.Ascent(self._matrix, self._best[0])
-        until_s = self._limit_s * (1.0 - _BOUND_SHARE)
+        deadline = self._deadline.part(_BOUND_SHARE)
         iterations = max(1, _SLICE_WEIGHTS // len(self._matrix) ** 2)
         is_final = False
-        while not is_final and self._left_s() > until_s:
-            is_final = ascent.run(iterations)
-            self._bound = ascent.bound
+        while not is_final and not deadline.is_over:
+            is_final = ascent.run(iterations, deadline.native)
+            self._bound = max(self._bound, ascent.bound)
             self._tell()
-        return ascent.candidates(_BY_ALPHA, _BY_DISTANCE)
+        deadline = self._deadline.part(_CANDIDATES_SHARE)
+        found = ascent.candidates(_BY_ALPHA, _BY_DISTANCE, deadline.native)
+        return [own or others for own, others in zip(found, near, strict=True)]
 
-    def _chain(self, start: list[int], candidates: list[list[int]], most_idle_kicks: int) -> None:
+    def _chain(
+        self,
+        start: list[int],
+        candidates: list[list[int]],
+        most_idle_kicks: int,
+        deadline: Deadline,
+    ) -> None:
         """Improve a ring, then kick it until so many kicks in a row found nothing better."""
         seed = int(self._rng.integers(1 << 63))
         enough = self._bound * (1.0 + _RELATIVE_TOLERANCE)
         search = _native.Search(self._matrix, candidates, start, seed, enough)
         before = self._kicks
         while True:
-            search.run(most_idle_kicks - search.idle_kicks, min(_SLICE_S, self._left_s()))
+            search.run(most_idle_kicks - search.idle_kicks, min(_SLICE_S, deadline.left_s))
             self._kicks = before + search.kicks
             if search.best_cost < self._best[0] * (1.0 - _RELATIVE_TOLERANCE):
-                self._best = (reference.ring_cost(self._matrix, search.best), search.best)
+                self._keep(search.best)
             self._tell()
             is_done = search.is_settled and (
                 search.is_enough or search.idle_kicks >= most_idle_kicks
             )
-            if is_done or self._left_s() <= 0.0:
+            if is_done or deadline.is_over:
                 return
 
     def _is_optimal(self) -> bool:
         return self._best[0] <= self._bound * (1.0 + _RELATIVE_TOLERANCE)
 
-    def _left_s(self) -> float:
-        return self._start + self._limit_s - time.monotonic()
+    def _cost(self, ring: list[int]) -> float:
+        return reference.ring_cost(self._matrix, ring)
+
+    def _keep(self, ring: list[int]) -> None:
+        cost = self._cost(ring)
+        if cost < self._best[0]:
+            self._best = (cost, ring)
 
     def _tell(self) -> None:
         if self._on_progress is not None:
-            seconds = time.monotonic() - self._start
+            seconds = self._limit_s - self._deadline.left_s
             self._on_progress(Progress(seconds, self._best[0], self._bound))

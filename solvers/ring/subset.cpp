@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <utility>
+
+#include "ring/nearest.hpp"
 
 namespace plink::ring {
 
 namespace {
 
 constexpr int kNearest = 8;
+constexpr long kMovesBetweenLooks = 256;
 
 }  // namespace
 
@@ -65,7 +67,8 @@ std::vector<int> cheapest_subset_ring(const Matrix& distance, int count) {
     return ring;
 }
 
-SubsetAnnealing::SubsetAnnealing(Matrix distance, const std::vector<int>& ring, std::uint64_t seed)
+SubsetAnnealing::SubsetAnnealing(Matrix distance, const std::vector<int>& ring, std::uint64_t seed,
+                                 limits::Watch& watch)
     : distance_(std::move(distance)),
       random_(seed),
       next_(distance_.size(), -1),
@@ -85,21 +88,16 @@ SubsetAnnealing::SubsetAnnealing(Matrix distance, const std::vector<int>& ring, 
         if (!is_used(city)) city_.push_back(city);
     }
     for (int i = 0; i < n; ++i) place_[city_[i]] = i;
-    std::vector<int> others;
     for (int city = 0; city < n; ++city) {
-        others.resize(n);
-        std::iota(others.begin(), others.end(), 0);
-        others.erase(others.begin() + city);
-        const double* row = distance_.row(city);
-        std::partial_sort(others.begin(), others.begin() + near_count_, others.end(),
-                          [row](int x, int y) { return row[x] < row[y]; });
-        near_.insert(near_.end(), others.begin(), others.begin() + near_count_);
+        watch.throw_if_over();
+        append_nearest(distance_, city, near_count_, near_);
     }
 }
 
-void SubsetAnnealing::run(long moves, double temperature) {
+long SubsetAnnealing::run(long moves, double temperature, limits::Watch& watch) {
     const int n = distance_.size();
-    for (; moves > 0; --moves) {
+    for (long tried = 0; tried < moves; ++tried) {
+        if (tried % kMovesBetweenLooks == 0 && watch.is_over()) return tried;
         const int out = city_[random_.below(used_)];
         const int kind = random_.below(4);
         int in = out;
@@ -116,6 +114,7 @@ void SubsetAnnealing::run(long moves, double temperature) {
             apply_move(out, in, after);
         }
     }
+    return moves;
 }
 
 double SubsetAnnealing::replace(int out, int in) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "limits/deadline.hpp"
 #include "ring/matrix.hpp"
 #include "ring/random.hpp"
 
@@ -19,10 +20,13 @@ std::vector<int> cheapest_subset_ring(const Matrix& distance, int count);
 /// takes the place of one of the ring, or one is taken out and put in elsewhere, itself or another.
 class SubsetAnnealing {
   public:
-    SubsetAnnealing(Matrix distance, const std::vector<int>& ring, std::uint64_t seed);
+    /// Throws `limits::TimeOver`.
+    SubsetAnnealing(Matrix distance, const std::vector<int>& ring, std::uint64_t seed,
+                    limits::Watch& watch);
 
-    /// Try so many moves at a temperature above 0, in the distances' unit.
-    void run(long moves, double temperature);
+    /// Try so many moves at a temperature above 0, in the distances' unit, and none beyond the
+    /// time; returns how many.
+    long run(long moves, double temperature, limits::Watch& watch);
 
     /// As it is now, from any of its cities.
     std::vector<int> ring() const;

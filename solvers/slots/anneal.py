@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from solvers.limits.deadline import Deadline
 from solvers.orders.solution import EndedBy, Progress
 
 Order = list[int]
@@ -27,7 +27,7 @@ def anneal_order(
     used: Callable[[Order], int],
     *,
     seed: int,
-    time_limit_s: float,
+    deadline: Deadline,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> tuple[Order, int, EndedBy]:
     """The cheapest order found, how many were looked at, and what ended the search.
@@ -40,12 +40,12 @@ def anneal_order(
         start: at least two; returned where nothing is cheaper.
         used: how many of an order, from its front, matter to its cost.
         seed: decides every choice by chance.
-        time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
+        deadline: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
         on_progress: called some twenty times a second.
     """
     run = _OrderAnnealing(cost, list(start), used, np.random.default_rng(seed), on_progress)
     try:
-        ended_by = run.until(time_limit_s)
+        ended_by = run.until(deadline)
     except KeyboardInterrupt:
         ended_by = "interrupt"
     return run.best, run.tried, ended_by
@@ -68,12 +68,15 @@ class _OrderAnnealing:
         self.best, self._best_cost = start, self._cost
         self.tried = 0
 
-    def until(self, time_limit_s: float) -> EndedBy:
-        begin = time.monotonic()
-        changes = [abs(self._price(self._moved()) - self._cost) for _ in range(_SAMPLES)]
-        unit = float(np.mean(changes))
+    def until(self, deadline: Deadline) -> EndedBy:
+        time_limit_s = deadline.left_s
+        changes: list[float] = []
+        while len(changes) < _SAMPLES and not deadline.is_over:
+            changes.append(abs(self._price(self._moved()) - self._cost))
+        unit = float(np.mean(changes)) if changes else 0.0
         told_s, is_descending = 0.0, False
-        while (seconds := time.monotonic() - begin) < time_limit_s:
+        while not deadline.is_over:
+            seconds = time_limit_s - deadline.left_s
             progress = seconds / time_limit_s / (1.0 - _DESCENT_SHARE)
             if progress >= 1.0 and not is_descending:
                 is_descending = True

@@ -7,16 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 
 from solvers.bounds.lower_bound import lower_bound
+from solvers.bounds.nearest import nearest_distances
 from solvers.collectives.form import Form, RingForm
+from solvers.limits.deadline import Deadline
+from solvers.linkages import linkage
 from solvers.slots.layout import RankLayout, padded
 
 Matrix = npt.NDArray[np.float64]
 
 _ROUNDING = 1e-12
+
+_NO_LIMIT_S = 1e8
 
 # More slots than this, and no bound is looked for: that takes a matrix of them.
 _MOST_BOUND_SLOTS = 1024
@@ -28,7 +31,7 @@ def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: fl
     0 where no bound is found in time. An interrupt (Ctrl-C) ends the proof with that.
     """
     if isinstance(form, RingForm):
-        return subset_ring_bound(matrix, layout)
+        return subset_ring_bound(matrix, layout, Deadline(time_limit_s))
     places = sum(layout.slots)
     if time_limit_s <= 0.0 or places > _MOST_BOUND_SLOTS:
         return 0.0
@@ -45,7 +48,9 @@ def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
     return np.ascontiguousarray(matrix[np.ix_(host_of, host_of)])
 
 
-def subset_ring_bound(distance: Matrix, layout: RankLayout) -> float:
+def subset_ring_bound(
+    distance: Matrix, layout: RankLayout, deadline: Deadline | None = None
+) -> float:
     """What every ring costs that goes through hosts with slots for all ranks.
 
     The greater of two sums. Half of the distances from each host to its two nearest ones, of the
@@ -56,29 +61,34 @@ def subset_ring_bound(distance: Matrix, layout: RankLayout) -> float:
     Args:
         distance: (H, H), symmetric.
         layout: of the H hosts.
+        deadline: for the second sum, of which what is known until then counts.
     """
     if layout.fewest_hosts == 1:
         return 0.0
-    between = distance + np.diag(np.full(len(distance), np.inf))
-    nearest = np.sort(between, axis=1)[:, :2]
+    matrix = np.ascontiguousarray(distance, dtype=np.float64)
+    nearest = nearest_distances(matrix, 2)
     if layout.fewest_hosts == 2:
         # A ring of two goes there and back.
         nearest = nearest[:, :1].repeat(2, axis=1)
     halves = np.sort(nearest.sum(axis=1))[: layout.fewest_hosts] / 2.0
-    bound = max(float(halves.sum()), _by_components(distance, layout))
+    until = deadline or Deadline(_NO_LIMIT_S)
+    bound = max(float(halves.sum()), _by_components(matrix, layout, until))
     return bound * (1.0 - _ROUNDING)
 
 
-def _by_components(distance: Matrix, layout: RankLayout) -> float:
+def _by_components(distance: Matrix, layout: RankLayout, deadline: Deadline) -> float:
     sizes = list(layout.slots)
     is_whole = [True] * len(sizes)
     total, below = 0.0, 0.0
-    merges = linkage(squareform(distance, checks=False), "single").tolist()
+    try:
+        merges = linkage(distance, "single", deadline).tolist()
+    except TimeoutError:
+        return 0.0
     for height, together in itertools.groupby(merges, key=lambda merge: merge[2]):
         needed = _needed(
             [size for size, whole in zip(sizes, is_whole, strict=True) if whole], layout
         )
-        if needed == 1:
+        if needed == 1 or deadline.is_over:
             break
         total += needed * (height - below)
         below = height

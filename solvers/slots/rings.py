@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from solvers import _native
 from solvers.annealing.courses import spread
+from solvers.limits.deadline import Deadline
 from solvers.orders.clusters import clustered
 from solvers.orders.solution import EndedBy, OrderSolution, Progress
 from solvers.ring.reference import ring_cost
@@ -33,6 +33,10 @@ _HOT, _WARM, _COLD = 1.5, 0.3, 1 / 100
 _IDLE_CHAINS = 6
 # The share of the time that is left for the polish of one chain's ring.
 _POLISH_SHARE = 0.3
+
+# The most that the bound may take, and then the order to begin with.
+_BOUND_SHARE, _START_SHARE = 0.2, 0.3
+
 _RELATIVE_TOLERANCE = 1e-9
 
 
@@ -42,7 +46,7 @@ def solve_ring_of_some(
     given: Sequence[int],
     *,
     seed: int,
-    time_limit_s: float,
+    deadline: Deadline,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> OrderSolution:
     """The cheapest ring through as many hosts as are needed, all with as many slots.
@@ -55,7 +59,7 @@ def solve_ring_of_some(
         layout: even; it does not need all hosts.
         given: a permutation of the hosts.
         seed: decides every choice by chance.
-        time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
+        deadline: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
         on_progress: called after each chain.
 
     Returns:
@@ -74,7 +78,7 @@ def solve_ring_of_some(
             ring, exact = first, cost
         return OrderSolution(_with_others(ring, given), exact, exact, "exact", 0)
     climb = _SubsetRingSearch(
-        distance, layout, first, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
+        distance, layout, first, seed=seed, deadline=deadline, on_progress=on_progress
     )
     try:
         ended_by = climb.run()
@@ -112,30 +116,34 @@ class _SubsetRingSearch:
         first: Ring,
         *,
         seed: int,
-        time_limit_s: float,
+        deadline: Deadline,
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
-        self._begin = time.monotonic()
-        self._limit_s = time_limit_s
+        self._deadline = deadline
+        self._limit_s = deadline.left_s
         self._distance = np.ascontiguousarray(distance)
         self._count = len(first)
         self._unit = spread(distance)
         self._rng = np.random.default_rng(seed)
         self._on_progress = on_progress
         self.best = (ring_cost(distance, first), first)
-        self.bound = subset_ring_bound(distance, layout)
+        self._layout = layout
+        self.bound = 0.0
         self.moves = 0
 
     def run(self) -> EndedBy:
         """Chains until something ends them."""
-        leaves = clustered(self._distance)
+        self.bound = subset_ring_bound(
+            self._distance, self._layout, self._deadline.part(_BOUND_SHARE)
+        )
+        leaves = clustered(self._distance, self._deadline.part(_START_SHARE))
         self._polish(_best_window(self._distance, leaves, self._count))
         moves = _MOVES_PER_HOST * self._count
         idle, number = 0, 0
         while idle < _IDLE_CHAINS:
             if self.best[0] <= self.bound * (1.0 + _RELATIVE_TOLERANCE):
                 return "bound"
-            if self._left_s() <= 0.0:
+            if self._deadline.is_over:
                 return "time"
             before = self.best[0]
             is_warm = number % 2 == 1
@@ -154,18 +162,20 @@ class _SubsetRingSearch:
     def _chain(self, start: Ring, moves: int, hot: float) -> Ring:
         """Annealing, some of its moves at every temperature of a falling series."""
         seed = int(self._rng.integers(1 << 63))
-        search = _native.SubsetAnnealing(self._distance, start, seed)
+        try:
+            search = _native.SubsetAnnealing(self._distance, start, seed, self._deadline.native)
+        except TimeoutError:
+            return start
         stage_moves = max(1, moves // _STAGES)
         for temperature in np.geomspace(hot, _COLD, _STAGES) * self._unit:
-            search.run(stage_moves, float(temperature))
-            self.moves += stage_moves
-            if self._left_s() <= 0.0:
+            self.moves += search.run(stage_moves, float(temperature), self._deadline.native)
+            if self._deadline.is_over:
                 break
         return search.ring
 
     def _polish(self, ring: Ring) -> None:
         """The nearest ring through the same hosts; kept if it is the cheapest so far."""
-        left_s = self._left_s()
+        left_s = self._deadline.left_s
         within = self._distance[np.ix_(ring, ring)]
         if left_s > 0.0:
             limit_s = _POLISH_SHARE * left_s
@@ -177,10 +187,8 @@ class _SubsetRingSearch:
         if cost < self.best[0] * (1.0 - _RELATIVE_TOLERANCE):
             self.best = (cost, ring)
         if self._on_progress is not None:
-            self._on_progress(Progress(time.monotonic() - self._begin, self.best[0], self.bound))
-
-    def _left_s(self) -> float:
-        return self._begin + self._limit_s - time.monotonic()
+            seconds = self._limit_s - self._deadline.left_s
+            self._on_progress(Progress(seconds, self.best[0], self.bound))
 
 
 def _best_window(distance: Matrix, leaves: Ring, count: int) -> Ring:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +13,11 @@ import numpy.typing as npt
 from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.distances import checked
+from solvers.limits.deadline import Deadline
 from solvers.orders import reference
 from solvers.orders.clusters import clustered
 from solvers.orders.latency_search import require_order, search_by_latency
+from solvers.orders.pricing import Prices
 from solvers.orders.solution import OrderSolution, Progress
 from solvers.slots.anneal import anneal_order
 from solvers.slots.bound import slots_bound
@@ -35,6 +38,9 @@ _MOST_SEARCHED_HOSTS = 16
 
 _SEARCH_SHARE = 0.5
 
+# A search has some time at least, in which it looks at the given order and a quick one.
+_LEAST_S = 1e-3
+
 
 def cost_with_slots(
     form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int]
@@ -43,6 +49,15 @@ def cost_with_slots(
     if isinstance(form, RingForm):
         return reference.cost(RingForm(layout.hosts), distance, order[: layout.used(order)])
     return reference.cost(form, distance, layout.placement(order).tolist())
+
+
+def prices_with_slots(form: Form, distance: Matrix, layout: RankLayout) -> Prices:
+    """The same of many orders, with rounds between hosts where orders do not change these."""
+    if isinstance(form, RoundsForm) and layout.is_even:
+        places = -(-layout.ranks // layout.slots[0])
+        between = condensed(form, layout.position_of, places)
+        return Prices(between, distance, ranks=places)
+    return Prices(form, distance, layout.slots, layout.ranks)
 
 
 def search_with_slots(
@@ -83,6 +98,7 @@ def search_with_slots(
     Raises:
         ValueError: as `search_by_latency`, or a form of another number of ranks.
     """
+    deadline = Deadline(time_limit_s + proof_limit_s)
     if form.ranks != layout.ranks:
         raise ValueError(f"the form has {form.ranks} ranks, the layout {layout.ranks}")
     matrix = checked(distance, layout.hosts)
@@ -93,7 +109,7 @@ def search_with_slots(
             matrix,
             given,
             seed=seed,
-            time_limit_s=time_limit_s,
+            time_limit_s=max(deadline.left_s - proof_limit_s, _LEAST_S),
             threads=threads,
             steps=steps,
             proof_limit_s=proof_limit_s,
@@ -102,10 +118,10 @@ def search_with_slots(
     require_order(given, layout.hosts)
     if isinstance(form, RingForm) and layout.is_even:
         return solve_ring_of_some(
-            matrix, layout, given, seed=seed, time_limit_s=time_limit_s, on_progress=on_progress
+            matrix, layout, given, seed=seed, deadline=deadline, on_progress=on_progress
         )
     whole = _WholeOrderSearch(form, matrix, layout, list(given))
-    return whole.solve(seed, time_limit_s, proof_limit_s, on_progress)
+    return whole.solve(seed, deadline, proof_limit_s, on_progress)
 
 
 def over_hosts(form: Form, layout: RankLayout) -> Form | None:
@@ -128,13 +144,17 @@ class _WholeOrderSearch:
     layout: RankLayout
     given: list[int]
 
+    @cached_property
+    def _prices(self) -> Prices:
+        return prices_with_slots(self.form, self.matrix, self.layout)
+
     def price(self, order: Sequence[int]) -> float:
-        return cost_with_slots(self.form, self.matrix, self.layout, order)
+        return self._prices.of(order)
 
     def solve(
         self,
         seed: int,
-        time_limit_s: float,
+        deadline: Deadline,
         proof_limit_s: float,
         on_progress: Callable[[Progress], None] | None,
     ) -> OrderSolution:
@@ -144,12 +164,10 @@ class _WholeOrderSearch:
         hosts = self.layout.hosts
         if hosts <= _MOST_TRIED_HOSTS:
             # The given order comes first, and stays where another costs as much.
-            tried = [self.given, *map(list, itertools.permutations(range(hosts)))]
-            cheapest = min(tried, key=self.price)
-            best = self.price(cheapest)
-            return OrderSolution(cheapest, best, best, "exact", len(tried))
+            return self._cheapest_of_all(given_cost, deadline)
+        search = deadline.within(deadline.left_s - proof_limit_s)
         try:
-            start = self._start(seed, time_limit_s)
+            start = self._start(seed, search.part(_START_SHARE))
         except KeyboardInterrupt:
             return OrderSolution(self.given, given_cost, 0.0, "interrupt", 0)
         found, steps, ended_by = anneal_order(
@@ -157,7 +175,7 @@ class _WholeOrderSearch:
             start,
             self.layout.used,
             seed=seed,
-            time_limit_s=(1.0 - _START_SHARE) * time_limit_s,
+            deadline=search,
             on_progress=on_progress,
         )
         best = self.price(found)
@@ -165,12 +183,25 @@ class _WholeOrderSearch:
             found, best = self.given, given_cost
         if ended_by == "interrupt":
             return OrderSolution(found, best, 0.0, ended_by, steps)
-        bound = min(best, slots_bound(self.form, self.matrix, self.layout, proof_limit_s))
+        proof_s = min(proof_limit_s, deadline.left_s)
+        bound = min(best, slots_bound(self.form, self.matrix, self.layout, proof_s))
         return OrderSolution(found, best, bound, ended_by, steps)
 
-    def _start(self, seed: int, time_limit_s: float) -> list[int]:
+    def _cheapest_of_all(self, given_cost: float, deadline: Deadline) -> OrderSolution:
+        """Of so few hosts; the given order stays where another costs as much."""
+        best, cheapest, tried = given_cost, self.given, 1
+        for order in itertools.permutations(range(self.layout.hosts)):
+            if deadline.is_over:
+                return OrderSolution(cheapest, best, 0.0, "time", tried)
+            cost = self.price(order)
+            tried += 1
+            if cost < best:
+                best, cheapest = cost, list(order)
+        return OrderSolution(cheapest, best, best, "exact", tried)
+
+    def _start(self, seed: int, deadline: Deadline) -> list[int]:
         """A cheap order to begin with."""
-        starts = [self.given, clustered(self.matrix)]
+        starts = [self.given, clustered(self.matrix, deadline.part(0.5))]
         form = self.form
         if not isinstance(form, RoundsForm):
             return min(starts, key=self.price)
@@ -182,14 +213,14 @@ class _WholeOrderSearch:
                 self.matrix,
                 start,
                 seed=seed,
-                time_limit_s=_START_SHARE * time_limit_s / TURNS,
+                time_limit_s=max(deadline.left_s / TURNS, _LEAST_S),
                 proof_limit_s=0.0,
             )
             if found.ended_by == "interrupt":
                 raise KeyboardInterrupt
             return found.order
 
-        return by_places(self.layout, starts, self.price, search)
+        return by_places(self.layout, starts, self.price, search, deadline)
 
 
 def least_cost(

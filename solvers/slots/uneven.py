@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from solvers.limits.deadline import Deadline
 from solvers.slots.layout import RankLayout
 
 Order = list[int]
@@ -20,6 +21,7 @@ def by_places(
     starts: Sequence[Order],
     price: Callable[[Sequence[int]], float],
     search: Callable[[npt.NDArray[np.intp], Order], Sequence[int]],
+    deadline: Deadline,
 ) -> Order:
     """The cheapest order of some starts and of what searches make of the cheapest.
 
@@ -32,9 +34,12 @@ def by_places(
         starts: permutations of all hosts.
         price: of an order.
         search: of the place of every rank in a start, and that start: a permutation.
+        deadline: no search begins after it.
     """
     best: Order = min([list(start) for start in starts], key=price)
     for _ in range(TURNS):
+        if deadline.is_over:
+            break
         place_of_rank = np.repeat(np.arange(layout.hosts), [layout.slots[host] for host in best])
         found = list(search(place_of_rank[: layout.ranks], best))
         if price(found) >= price(best):

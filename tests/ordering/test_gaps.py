@@ -22,6 +22,7 @@ from prediction.clusters import rack_cluster
 from solvers.collectives.registry import find
 from solvers.contention.time import Clock
 from solvers.datacenters import FAMILIES
+from solvers.limits.deadline import Deadline
 from solvers.orders.reference import cost
 from solvers.slots.layout import RankLayout
 
@@ -74,7 +75,7 @@ def test_what_is_proven_of_distances_that_were_filled_in_would_be_wrong():
         whole = lognormal(8, seed)
         filled = distances(cluster_of(hidden(whole, 0.5, seed)))
         naive = LatencyObjective(find("ring").form(8), filled.matrix_us, RankLayout([1] * 8, 8))
-        bound_us = naive.solve(range(8), seed=0, time_limit_s=QUICK_S).lower_bound_us
+        bound_us = naive.solve(range(8), seed=0, deadline=Deadline(QUICK_S)).lower_bound_us
         wrong += bound_us > least_cost_us("ring", whole) * SLACK
     assert wrong >= 5
 

@@ -15,14 +15,22 @@ from plink.files.measurement import Matrix
 from plink.files.order import Order, OrderBandwidth, Solver
 from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.optimize.orders.mesh import algorithm_asked
-from plink.optimize.orders.request import RANDOM_ORDERS, OnProgress, OrderRequest
-from plink.optimize.orders.slots import peers_of, placed_on
+from plink.optimize.orders.random_orders import Orders, median_of_random
+from plink.optimize.orders.request import (
+    AFTER_INTERRUPT_S,
+    LEAST_RANDOM_S,
+    RANDOM_SHARE,
+    OnProgress,
+    OrderRequest,
+)
+from plink.optimize.orders.slots import peers_of, placed_on, refuse_too_many
 from solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
 from solvers.bottleneck.used import Used
 from solvers.collectives.form import Form, RingForm
+from solvers.limits.deadline import Deadline
 from solvers.orders.solution import Progress
 from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import cost_with_slots
+from solvers.slots.slot_search import prices_with_slots
 
 NAME = "bandwidth"
 _SOLVER = "threshold"
@@ -32,6 +40,9 @@ _SOLVER = "threshold"
 _SLACK = 0.1
 
 _US_PER_S = 1e6
+
+# A search has some time at least, in which it looks at the given order.
+_LEAST_S = 1e-3
 
 
 def is_by_bandwidth(cluster: Cluster, objective: str | None) -> bool:
@@ -44,6 +55,8 @@ def order_by_bandwidth(
     hosts: Sequence[Host],
     layout: RankLayout,
     request: OrderRequest,
+    deadline: Deadline,
+    *,
     on_progress: OnProgress | None = None,
 ) -> Order:
     """The hosts in an order whose slowest used pair is as fast as can be, then all used pairs.
@@ -52,7 +65,8 @@ def order_by_bandwidth(
         cluster: bandwidths between hosts.
         hosts: the cluster's, with the slots that count.
         layout: how the ranks lie on them.
-        request: for which algorithm, and how long to search.
+        request: for which algorithm.
+        deadline: when to be done.
         on_progress: told of the time in µs that a Gbit takes over the slowest pair.
 
     Raises:
@@ -64,6 +78,7 @@ def order_by_bandwidth(
     found = filled_bandwidth_distances(cluster)
     algorithm = algorithm_asked(request, layout)
     peers = peers_of(algorithm, layout)
+    refuse_too_many(algorithm, peers.ranks, by_table=False)
     form = algorithm.form(peers.ranks)
     given = list(range(len(hosts)))
     best = search_by_bottleneck(
@@ -74,16 +89,19 @@ def order_by_bandwidth(
         is_guess=found.is_filled,
         slack=0.0 if isinstance(form, RingForm) else _SLACK,
         seed=request.seed,
-        time_limit_s=request.time_limit_s,
+        time_limit_s=max(deadline.left_s * (1.0 - RANDOM_SHARE), _LEAST_S),
         threads=request.threads,
         on_progress=None if on_progress is None else _in_us(on_progress),
     )
     placement = layout.placement(best.order).tolist()
     placed = placed_on(hosts, placement)
     used = list(dict.fromkeys(placement))
+    figures, random_orders = _figures(
+        found.s_per_gbit, form, peers, best, seed=request.seed, deadline=deadline
+    )
     bandwidth = OrderBandwidth(
         hops_gbit_s=[_gbit_s(hop) for hop in found.s_per_gbit[used, np.roll(used, -1)].tolist()],
-        **_figures(found.s_per_gbit, form, peers, best, request.seed),
+        **figures,
     )
     names = {host.name for host in placed.hosts}
     return Order(
@@ -93,7 +111,7 @@ def order_by_bandwidth(
         unused=placed.unused,
         host_of_rank=placed.host_of_rank,
         given=cluster.names,
-        random_orders=RANDOM_ORDERS,
+        random_orders=random_orders,
         solver=Solver(
             _SOLVER, {"time_limit_s": request.time_limit_s}, request.seed, best.steps, best.ended_by
         ),
@@ -109,28 +127,49 @@ def order_by_bandwidth(
 
 
 def _figures(
-    matrix: Matrix, form: Form, peers: RankLayout, best: BottleneckSolution, seed: int
-) -> dict[str, Any]:
-    """Bottleneck and sum of the best order, and of others, as `OrderBandwidth` names them."""
+    matrix: Matrix,
+    form: Form,
+    peers: RankLayout,
+    best: BottleneckSolution,
+    *,
+    seed: int,
+    deadline: Deadline,
+) -> tuple[dict[str, Any], int]:
+    """Bottleneck and sum of the best order, and of others, as `OrderBandwidth` names them.
+
+    And how many random orders are among those.
+    """
     used = Used(form, peers)
+    prices = prices_with_slots(form, matrix, peers)
 
-    def figures(order: Sequence[int]) -> tuple[float, float]:
-        return used.farthest(matrix, order), cost_with_slots(form, matrix, peers, order)
+    def figures(orders: Orders, until: Deadline) -> Matrix:
+        sums = prices.of_first(orders, until, least=1)
+        farthest = [used.farthest(matrix, orders[0])]
+        for order in orders[1 : len(sums)]:
+            if until.is_over:
+                break
+            farthest.append(used.farthest(matrix, order))
+        return np.stack([farthest, sums[: len(farthest)]], axis=1)
 
-    rng = np.random.default_rng([seed, RANDOM_ORDERS])
-    orders = (rng.permutation(len(matrix)).tolist() for _ in range(RANDOM_ORDERS))
-    random_farthest, random_sum = np.median([figures(order) for order in orders], axis=0)
-    given_farthest, given_sum = figures(range(len(matrix)))
+    left_s = min(deadline.left_s, AFTER_INTERRUPT_S) if _is_cut(best) else deadline.left_s
+    deadline = Deadline(max(LEAST_RANDOM_S, left_s))
+    (random_farthest, random_sum), count = median_of_random(figures, len(matrix), seed, deadline)
+    given = np.arange(len(matrix))[None, :]
+    given_farthest, given_sum = figures(given, deadline)[0]
     return {
         "bottleneck_gbit_s": _gbit_s(best.farthest),
-        "bottleneck_given_gbit_s": _gbit_s(given_farthest),
+        "bottleneck_given_gbit_s": _gbit_s(float(given_farthest)),
         "bottleneck_random_gbit_s": _gbit_s(float(random_farthest)),
         "bottleneck_bound_gbit_s": _gbit_s(best.farthest_bound) if best.farthest_bound else None,
         "sum_s_per_gbit": best.cost,
-        "sum_given_s_per_gbit": given_sum,
+        "sum_given_s_per_gbit": float(given_sum),
         "sum_random_s_per_gbit": float(random_sum),
         "sum_bound_s_per_gbit": best.cost_bound or None,
-    }
+    }, count
+
+
+def _is_cut(best: BottleneckSolution) -> bool:
+    return best.ended_by == "interrupt"
 
 
 def _refuse(request: OrderRequest) -> None:

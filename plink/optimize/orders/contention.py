@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from plink.files.measurement import Matrix
 from plink.model.distance import Limits
 from plink.model.gaps import Range, time_bound_us, time_range_s, without_bound
 from plink.optimize.orders.latency import FOREVER_S, FoundOrder, LatencyObjective
@@ -23,6 +24,7 @@ from solvers.contention.contention_search import (
 from solvers.contention.network import Network
 from solvers.contention.starts import in_sequence
 from solvers.contention.time import Clock
+from solvers.limits.deadline import Deadline
 from solvers.orders.solution import Progress
 from solvers.slots.anneal import anneal_order
 from solvers.slots.layout import RankLayout
@@ -33,6 +35,9 @@ _LATENCY_SHARE = 0.3
 
 # The share of the rest, where hosts differ in slots, for searches in which places keep their ranks.
 _PLACES_SHARE = 0.5
+
+# A search has some time at least, in which it looks at its starts.
+_LEAST_S = 1e-3
 
 # The name of that search in an order file.
 _SEARCH = "contention-annealing"
@@ -63,9 +68,26 @@ class ContentionObjective:
     def _clock(self) -> Clock:
         return Clock(self.table, self.network)
 
+    @cached_property
+    def _clock_of_positions(self) -> Clock | None:
+        position_of = self._position_of
+        return None if position_of is None else Clock(self.table, self.network, position_of)
+
     def cost_us(self, order: Sequence[int]) -> float:
         """The time in µs."""
-        return self.time_us(self.layout.placement(order))
+        clock = self._clock_of_positions
+        if clock is None:
+            return self.time_us(self.layout.placement(order))
+        return clock.time_s(order[: clock.ranks]) * 1e6
+
+    def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
+        """(K,) the times of the first of (M, H) orders, as many as the limit suffices for."""
+        costs: list[float] = []
+        for order in orders:
+            if costs and deadline.is_over:
+                break
+            costs.append(self.cost_us(order))
+        return np.array(costs)
 
     def time_us(self, placement: npt.NDArray[np.intp]) -> float:
         """The time in µs with rank r on host `placement[r]`."""
@@ -83,34 +105,33 @@ class ContentionObjective:
         given: Sequence[int],
         *,
         seed: int,
-        time_limit_s: float,
+        deadline: Deadline,
         on_progress: OnProgress | None = None,
     ) -> FoundOrder:
         """The quickest order found, among several the one whose latencies sum up to least."""
-        near_s = _LATENCY_SHARE * time_limit_s
-        near = self.by_latency.solve(given, seed=seed, time_limit_s=near_s)
+        near = self.by_latency.solve(given, seed=seed, deadline=deadline.part(_LATENCY_SHARE))
         if near.ended_by == "interrupt":
             order = min(given, near.order, key=self.cost_us)
             return FoundOrder(order, self.cost_us(order), 0.0, _SEARCH, near.steps, near.ended_by)
-        left_s = (1.0 - _LATENCY_SHARE) * time_limit_s
         starts = [list(given), list(near.order)]
-        position_of = self._position_of()
+        position_of = self._position_of
         if position_of is None:
-            return self._by_whole_orders(starts, seed, left_s, on_progress)
+            return self._by_whole_orders(starts, seed, deadline, on_progress)
         found = search_by_contention(
             self.table,
             self.network,
             starts,
             position_of=position_of,
             seed=seed,
-            time_limit_s=left_s,
+            time_limit_s=max(deadline.left_s, _LEAST_S),
             tie_break_distance=self.by_latency.matrix_us,
+            clock=self._clock_of_positions,
             on_progress=None if on_progress is None else _in_us(self._telling(on_progress)),
         )
         return FoundOrder(
             found.order,
             self.cost_us(found.order),
-            self._bound_us(found, position_of),
+            self._bound_us(found, position_of, deadline),
             _SEARCH,
             found.steps,
             found.ended_by,
@@ -119,7 +140,7 @@ class ContentionObjective:
     @property
     def goes_by_steps(self) -> bool:
         """Whether a search can be counted in steps, so that it is the same on any machine."""
-        return self._position_of() is not None and self.by_latency.goes_by_steps
+        return self._position_of is not None and self.by_latency.goes_by_steps
 
     def in_one_thread(self) -> ContentionObjective:
         """The same objective, searched by one thread."""
@@ -128,7 +149,7 @@ class ContentionObjective:
     def restart(self, given: Sequence[int], *, seed: int, steps: int) -> FoundOrder:
         """The quickest order found in so many steps, or a little more: a chain is ended."""
         near = self.by_latency.restart(given, seed=seed, steps=steps)
-        position_of = self._position_of()
+        position_of = self._position_of
         found = search_by_contention(
             self.table,
             self.network,
@@ -144,7 +165,7 @@ class ContentionObjective:
         return FoundOrder(
             found.order,
             self.cost_us(found.order),
-            self._bound_us(found, position_of),
+            self._bound_us(found, position_of, Deadline(FOREVER_S)),
             _SEARCH,
             near.steps + found.steps,
             found.ended_by,
@@ -154,17 +175,20 @@ class ContentionObjective:
         """Nothing beyond what each search proves."""
         return 0.0
 
-    def _bound_us(self, found: ContentionSolution, position_of: npt.NDArray[np.intp]) -> float:
+    def _bound_us(
+        self, found: ContentionSolution, position_of: npt.NDArray[np.intp], deadline: Deadline
+    ) -> float:
         """What the search proved; where pairs were not measured, what holds without them."""
         if self.limits is None:
             return found.lower_bound_s * 1e6
         if found.ended_by == "interrupt":
             return 0.0
-        return time_bound_us(self.table, self.network, self.limits, position_of)
+        return time_bound_us(self.table, self.network, self.limits, position_of, deadline)
 
     def _telling(self, on_progress: OnProgress) -> OnProgress:
         return on_progress if self.limits is None else without_bound(on_progress)
 
+    @cached_property
     def _position_of(self) -> npt.NDArray[np.intp] | None:
         """(R,) the place in an order of each rank's host, where that does not depend on the order.
 
@@ -180,10 +204,12 @@ class ContentionObjective:
         self,
         starts: Sequence[list[int]],
         seed: int,
-        time_limit_s: float,
+        deadline: Deadline,
         on_progress: OnProgress | None,
     ) -> FoundOrder:
         """Annealing in which every order's time is predicted anew; no bound is known."""
+
+        places = deadline.part(_PLACES_SHARE)
 
         def search_places(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
             found = search_by_contention(
@@ -192,7 +218,7 @@ class ContentionObjective:
                 [start],
                 position_of=place_of,
                 seed=seed,
-                time_limit_s=_PLACES_SHARE * time_limit_s / TURNS,
+                time_limit_s=max(places.left_s / TURNS, _LEAST_S),
                 tie_break_distance=self.by_latency.matrix_us,
             )
             if found.ended_by == "interrupt":
@@ -201,7 +227,7 @@ class ContentionObjective:
 
         begins = [*starts, *(in_sequence(start, self.network.group_of) for start in starts)]
         try:
-            start = by_places(self.layout, begins, self.cost_us, search_places)
+            start = by_places(self.layout, begins, self.cost_us, search_places, places)
         except KeyboardInterrupt:
             order = min(begins, key=self.cost_us)
             return FoundOrder(order, self.cost_us(order), 0.0, _SEARCH, 0, "interrupt")
@@ -210,7 +236,7 @@ class ContentionObjective:
             start,
             self.layout.used,
             seed=seed,
-            time_limit_s=(1.0 - _PLACES_SHARE) * time_limit_s,
+            deadline=deadline,
             on_progress=on_progress,
         )
         return FoundOrder(order, self.cost_us(order), 0.0, _SEARCH, steps, ended_by)

@@ -12,6 +12,7 @@ from plink.base.errors import WrongUseError
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from solvers.collectives.form import RingForm
+from solvers.limits.deadline import Deadline
 from solvers.orders.latency_search import search_by_latency
 from solvers.slots.anneal import anneal_order
 from solvers.slots.bound import by_slot, slots_bound
@@ -21,6 +22,9 @@ from solvers.slots.layout import RankLayout, padded
 _MOST_SLOTS = 4096
 
 _PROOF_SHARE = 0.2
+
+# A search has some time at least, in which it looks at the given order.
+_LEAST_S = 1e-3
 
 # A placement that saves less than this share is not worth to be apart for.
 _LEAST_GAIN = 1e-6
@@ -45,7 +49,7 @@ def apart(
     adjacent: FoundOrder,
     *,
     seed: int,
-    time_limit_s: float,
+    deadline: Deadline,
 ) -> tuple[FoundOrder, list[int]]:
     """A cheaper placement of ranks on slots, if there is one, with the bound of all placements.
 
@@ -53,7 +57,7 @@ def apart(
         objective: latency or contention.
         adjacent: the best order of hosts whose ranks are adjacent.
         seed: decides every choice by chance.
-        time_limit_s: of the search.
+        deadline: of the search.
 
     Returns:
         how it was found, and the host of every rank.
@@ -67,7 +71,7 @@ def apart(
     if isinstance(form, RingForm):
         # Every host is left once at least, and with adjacent ranks no more often.
         return adjacent, placement
-    found = search(adjacent.order, seed, time_limit_s)
+    found = search(adjacent.order, seed, deadline)
     host_of = _host_of_slot(layout)
     if found.cost_us < adjacent.cost_us * (1.0 - _LEAST_GAIN):
         return found, host_of[found.order[: layout.ranks]].tolist()
@@ -88,31 +92,32 @@ def _slots_in_order(layout: RankLayout, order: Sequence[int]) -> list[int]:
 
 
 def _by_latency(
-    objective: LatencyObjective, order: Sequence[int], seed: int, time_limit_s: float
+    objective: LatencyObjective, order: Sequence[int], seed: int, deadline: Deadline
 ) -> FoundOrder:
     layout = objective.layout
     if isinstance(objective.form, RingForm):
         raise TypeError("a ring's ranks are adjacent")
-    proof_s = _PROOF_SHARE * time_limit_s
+    left_s = max(deadline.left_s, _LEAST_S)
+    proof_s = _PROOF_SHARE * left_s
     limits = objective.limits
     found = search_by_latency(
         padded(objective.form, sum(layout.slots)),
         by_slot(objective.matrix_us, layout),
         _slots_in_order(layout, order),
         seed=seed,
-        time_limit_s=time_limit_s - proof_s,
+        time_limit_s=left_s - proof_s,
         threads=objective.threads,
         proof_limit_s=proof_s if limits is None else 0.0,
     )
     bound = found.lower_bound
     if limits is not None:
         # What the search proves is of distances that were filled in.
-        bound = slots_bound(objective.form, limits.lowest_us, layout, proof_s)
+        bound = slots_bound(objective.form, limits.lowest_us, layout, min(proof_s, deadline.left_s))
     return FoundOrder(found.order, found.cost, bound, "annealing", found.steps, found.ended_by)
 
 
 def _by_time(
-    objective: ContentionObjective, order: Sequence[int], seed: int, time_limit_s: float
+    objective: ContentionObjective, order: Sequence[int], seed: int, deadline: Deadline
 ) -> FoundOrder:
     layout = objective.layout
     host_of = _host_of_slot(layout)
@@ -125,6 +130,6 @@ def _by_time(
         _slots_in_order(layout, order),
         lambda _: layout.ranks,
         seed=seed,
-        time_limit_s=time_limit_s,
+        deadline=deadline,
     )
     return FoundOrder(slots, price(slots), 0.0, "contention-annealing", steps, ended_by)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +17,22 @@ from plink.model.gaps import Range, latency_range_us, measured_latency_us, witho
 from plink.optimize.orders.request import OnProgress
 from solvers.collectives.form import Form, RingForm
 from solvers.exact.prove import Engine, EngineMissingError, Verdict, prove
+from solvers.limits.deadline import Deadline
+from solvers.orders.pricing import Prices
 from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import cost_with_slots, least_cost, over_hosts, search_with_slots
+from solvers.slots.slot_search import (
+    cost_with_slots,
+    least_cost,
+    over_hosts,
+    prices_with_slots,
+    search_with_slots,
+)
 
 # The share of the time for the proof of a bound.
 _PROOF_SHARE = 0.2
 
+# A search has some time at least, in which it looks at the given order and a quick one.
+_LEAST_S = 1e-3
 # Searches that are counted in steps end long before.
 FOREVER_S = 1e9
 
@@ -65,9 +76,17 @@ class LatencyObjective:
     size_bytes: int | None = None
     limits: Limits | None = None
 
+    @cached_property
+    def _prices(self) -> Prices:
+        return prices_with_slots(self.form, self.matrix_us, self.layout)
+
     def cost_us(self, order: Sequence[int]) -> float:
         """The cost of an order."""
         return cost_with_slots(self.form, self.matrix_us, self.layout, order)
+
+    def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
+        """(K,) the costs of the first of (M, H) orders, as many as the time suffices for."""
+        return self._prices.of_first(orders, deadline, least=1)
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
         """From what to what a placement costs."""
@@ -80,12 +99,13 @@ class LatencyObjective:
         given: Sequence[int],
         *,
         seed: int,
-        time_limit_s: float,
+        deadline: Deadline,
         on_progress: OnProgress | None = None,
     ) -> FoundOrder:
         """The cheapest order found."""
         if self.limits is not None:
-            return self._solve_with_gaps(given, self.limits, seed, time_limit_s, on_progress)
+            return self._solve_with_gaps(given, self.limits, seed, deadline, on_progress)
+        time_limit_s = max(deadline.left_s, _LEAST_S)
         # The search for a ring proves its bound itself.
         proof_s = 0.0 if isinstance(self.form, RingForm) else _PROOF_SHARE * time_limit_s
         found = search_with_slots(
@@ -145,20 +165,21 @@ class LatencyObjective:
         given: Sequence[int],
         limits: Limits,
         seed: int,
-        time_limit_s: float,
+        deadline: Deadline,
         on_progress: OnProgress | None,
     ) -> FoundOrder:
         """The cheapest order on distances as they were filled in, with a bound of the true ones."""
-        proof_s = _PROOF_SHARE * time_limit_s
+        proof_s = _PROOF_SHARE * deadline.left_s
         as_filled = replace(self, limits=None)
         found = as_filled.solve(
             given,
             seed=seed,
-            time_limit_s=time_limit_s - proof_s,
+            deadline=deadline.within(deadline.left_s - proof_s),
             on_progress=None if on_progress is None else without_bound(on_progress),
         )
         if found.ended_by == "interrupt":
             return replace(found, lower_bound_us=0.0)
+        proof_s = max(deadline.left_s, _LEAST_S)
         bound_us = least_cost(self.form, limits.lowest_us, self.layout, found.order, proof_s)
         return replace(found, lower_bound_us=bound_us)
 

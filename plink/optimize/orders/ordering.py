@@ -19,14 +19,40 @@ from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.interleave import apart, check_size
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from plink.optimize.orders.mesh import algorithm_asked, for_mesh
-from plink.optimize.orders.request import RANDOM_ORDERS, OnProgress, OrderRequest
+from plink.optimize.orders.random_orders import median_of_random
+from plink.optimize.orders.request import (
+    AFTER_INTERRUPT_S,
+    LEAST_RANDOM_S,
+    RANDOM_ORDERS,
+    RANDOM_SHARE,
+    OnProgress,
+    OrderRequest,
+)
 from plink.optimize.orders.restarts import by_restarts
-from plink.optimize.orders.slots import layout_of, peers_of, placed_on, with_slots
+from plink.optimize.orders.slots import (
+    layout_of,
+    peers_of,
+    placed_on,
+    refuse_too_many,
+    with_slots,
+)
 from solvers.collectives.algorithm import Algorithm
+from solvers.limits.deadline import Deadline
 from solvers.slots.layout import RankLayout
+
+# The most that the shortest ways may take, where pairs were not measured.
+_WAYS_SHARE = 0.1
+
+# And in any case: few hosts take no longer.
+_LEAST_WAYS_S = 0.05
 
 # The share of the time limit for the check that the gain is not noise.
 _CHECK_SHARE = 0.1
+
+# Of that, the share for the order that the check is made with; and what making it ready takes, for
+# each pair of hosts.
+_FIND_SHARE = 0.8
+_S_PER_PAIR = 1e-7
 
 Objective = LatencyObjective | ContentionObjective
 
@@ -34,7 +60,11 @@ DEFAULT_REQUEST = OrderRequest()
 
 
 def find_order(
-    cluster: Cluster, request: OrderRequest = DEFAULT_REQUEST, on_progress: OnProgress | None = None
+    cluster: Cluster,
+    request: OrderRequest = DEFAULT_REQUEST,
+    on_progress: OnProgress | None = None,
+    *,
+    deadline: Deadline | None = None,
 ) -> Order:
     """The hosts in an order that makes an algorithm cheap, at most as costly as the given one.
 
@@ -47,23 +77,29 @@ def find_order(
         cluster: hosts and what was measured.
         request: which order, for whom, and how long to search.
         on_progress: called some twenty times a second.
+        deadline: when to be done, but for an exact engine; None for the request's limit from now.
 
     Raises:
         WrongUseError: nothing was measured, there are not enough slots, or the algorithm does not
             take so many ranks.
     """
     start = time.monotonic()
+    deadline = deadline or Deadline(request.time_limit_s)
     request = for_mesh(request)
     hosts = with_slots(cluster.hosts, request.slots)
     layout = layout_of(hosts, request.ranks)
     if len(hosts) == 1:
         return _of_one_host(replace(hosts[0], slots=layout.ranks), cluster, request)
     if is_by_bandwidth(cluster, request.objective):
-        return order_by_bandwidth(cluster, hosts, layout, request, on_progress)
+        return order_by_bandwidth(
+            cluster, hosts, layout, request, deadline, on_progress=on_progress
+        )
     cluster = _at_percentile(cluster, request.percentile)
     known = distances(cluster)
     algorithm = algorithm_asked(request, layout)
+    limits = known.limits_until(Deadline(max(_WAYS_SHARE * deadline.left_s, _LEAST_WAYS_S)))
     objective = _objective(cluster, request, algorithm, known, layout)
+    objective = replace(objective, limits=limits)
     if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
         raise WrongUseError(
             "an exact engine cannot prove a time under contention",
@@ -71,8 +107,23 @@ def find_order(
         )
     if request.is_interleaved:
         check_size(layout)
-    answer = _searched(cluster, request, algorithm, objective, layout, on_progress=on_progress)
+    random_s = RANDOM_SHARE * deadline.left_s
+    answer = _searched(
+        cluster,
+        request,
+        algorithm,
+        objective,
+        layout,
+        on_progress=on_progress,
+        deadline=deadline.within(deadline.left_s - random_s),
+    )
     best, placement = answer.found, answer.placement
+    if best.ended_by == "interrupt":
+        random_s = AFTER_INTERRUPT_S
+    random_s = max(LEAST_RANDOM_S, min(random_s, deadline.left_s))
+    random_us, random_orders = median_of_random(
+        objective.costs_us, len(hosts), request.seed, Deadline(random_s)
+    )
     placed = placed_on(hosts, placement)
     names = {host.name for host in placed.hosts}
     used = list(dict.fromkeys(placement))
@@ -90,8 +141,8 @@ def find_order(
         cost_us=best.cost_us,
         cost_range_us=objective.range_us(np.asarray(answer.peers, dtype=np.intp)),
         cost_given_us=objective.cost_us(range(len(hosts))),
-        cost_random_us=_median_of_random(objective, request.seed),
-        random_orders=RANDOM_ORDERS,
+        cost_random_us=float(random_us),
+        random_orders=random_orders,
         lower_bound_us=best.lower_bound_us,
         solver=Solver(
             name=best.solver,
@@ -137,34 +188,39 @@ def _searched(
     layout: RankLayout,
     *,
     on_progress: OnProgress | None,
+    deadline: Deadline,
 ) -> _Answer:
     """The search, then the exact engine, ranks apart, or the check of the gain."""
-    check_s = _CHECK_SHARE * request.time_limit_s
-    limit_s = request.time_limit_s - check_s
+    search = deadline.part(1.0 - _CHECK_SHARE)
     # Where an algorithm's peers are hosts, its ranks are adjacent.
     is_interleaved = request.is_interleaved and objective.layout is layout
     if request.executor is not None:
+        left_s = deadline.left_s
         best = by_restarts(objective, request)
+        # Restarts have as many steps as they were given, whatever time that takes.
+        deadline = Deadline(left_s)
     else:
         best = objective.solve(
             range(layout.hosts),
             seed=request.seed,
-            time_limit_s=limit_s / 2.0 if is_interleaved else limit_s,
+            deadline=search.part(0.5) if is_interleaved else search,
             on_progress=on_progress,
         )
     confirmed, proof = None, None
     placement: list[int] = layout.placement(best.order).tolist()
+    rest = deadline
     if best.ended_by != "interrupt":
         try:
             if isinstance(objective, LatencyObjective) and request.prove_s > 0.0:
+                left_s = deadline.left_s
                 best, proof = objective.prove(best, request.prove_s, request.engine)
+                # An engine has its own time.
+                rest = Deadline(left_s)
                 placement = layout.placement(best.order).tolist()
             if is_interleaved:
-                best, placement = apart(
-                    objective, best, seed=request.seed, time_limit_s=limit_s / 2.0
-                )
+                best, placement = apart(objective, best, seed=request.seed, deadline=rest)
             else:
-                confirmed = _confirmed_gain(cluster, algorithm, objective, request, check_s)
+                confirmed = _confirmed_gain(cluster, algorithm, objective, request, rest)
         except KeyboardInterrupt:
             best = replace(best, ended_by="interrupt")
     peers = placement if is_interleaved else objective.layout.placement(best.order).tolist()
@@ -179,27 +235,19 @@ def _objective(
     layout: RankLayout,
 ) -> Objective:
     peers = peers_of(algorithm, layout)
+    name = request.objective or ("contention" if cluster.uplinks is not None else "latency")
+    refuse_too_many(algorithm, peers.ranks, by_table=name == "contention")
     form = algorithm.form(peers.ranks)
     by_latency = LatencyObjective(form, known.matrix_us, peers, request.threads)
-    name = request.objective or ("contention" if cluster.uplinks is not None else "latency")
     if name == "latency":
-        return replace(by_latency, limits=known.limits)
+        return by_latency
     return ContentionObjective(
         algorithm.table(peers.ranks, request.size_bytes),
         network_of(cluster).network,
         peers,
         by_latency,
         request.size_bytes,
-        limits=known.limits,
     )
-
-
-def _median_of_random(objective: Objective, seed: int) -> float:
-    """The median cost in µs of `RANDOM_ORDERS` random orders; their first hosts are used."""
-    rng = np.random.default_rng([seed, RANDOM_ORDERS])
-    hosts = objective.layout.hosts
-    orders = (rng.permutation(hosts).tolist() for _ in range(RANDOM_ORDERS))
-    return float(np.median([objective.cost_us(order) for order in orders]))
 
 
 def _confirmed_gain(
@@ -207,21 +255,23 @@ def _confirmed_gain(
     algorithm: Algorithm,
     objective: Objective,
     request: OrderRequest,
-    time_limit_s: float,
+    deadline: Deadline,
 ) -> float | None:
     """What an order found on one direction's readings saves on the other's, if that can be told."""
+    if deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
+        return None
     readings = both_directions(cluster) if objective.name == "latency" else None
     if readings is None:
         return None
     peers = objective.layout
     form = algorithm.form(peers.ranks)
     first = LatencyObjective(form, next(readings), peers, request.threads)
-    found = first.solve(range(peers.hosts), seed=request.seed, time_limit_s=time_limit_s)
+    found = first.solve(range(peers.hosts), seed=request.seed, deadline=deadline.part(_FIND_SHARE))
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
-    second = replace(first, matrix_us=next(readings))
-    random_us = _median_of_random(second, request.seed)
-    return 1.0 - second.cost_us(found.order) / random_us if random_us else None
+    second = LatencyObjective(form, next(readings), peers, request.threads)
+    random_us, _ = median_of_random(second.costs_us, peers.hosts, request.seed, deadline)
+    return 1.0 - second.cost_us(found.order) / float(random_us) if random_us else None
 
 
 def _of_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:

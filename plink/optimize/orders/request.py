@@ -16,6 +16,13 @@ DEFAULT_SIZE_BYTES = 100_000_000
 # What stands beside an order's cost, to say how good it is.
 RANDOM_ORDERS = 1001
 
+# The share of the time limit for pricing these; and what that may take after an interrupt.
+RANDOM_SHARE = 0.05
+AFTER_INTERRUPT_S = 0.1
+
+# What pricing them may take where no time is left: a single one says little.
+LEAST_RANDOM_S = 0.05
+
 
 @dataclass(frozen=True)
 class OrderRequest:
@@ -30,7 +37,8 @@ class OrderRequest:
         ranks: how many; None for as many as there are slots. Hosts that are not needed are chosen.
         slots: of every host; None for the cluster's.
         is_interleaved: the ranks of a host need not be adjacent.
-        time_limit_s: for the search and the check of its gain.
+        time_limit_s: for all of it: the search, the bound, the check of the gain, and what stands
+            beside the order.
         prove_s: for an exact engine afterwards, 0 for none.
         engine: which one.
         threads: searches at the same time.

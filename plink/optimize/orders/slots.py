@@ -10,7 +10,7 @@ from plink.base.errors import WrongUseError
 from plink.base.text import counted, named
 from plink.files.cluster import Cluster, Host
 from plink.files.order import Order
-from solvers.collectives.algorithm import Algorithm
+from solvers.collectives.algorithm import MOST_MESSAGES, Algorithm
 from solvers.collectives.registry import ALGORITHMS, find
 from solvers.slots.layout import RankLayout
 
@@ -162,6 +162,26 @@ def algorithm_for(name: str, layout: RankLayout) -> Algorithm:
     if refusal is not None:
         raise WrongUseError(refusal, _alternative(name, ranks))
     return found
+
+
+def refuse_too_many(algorithm: Algorithm, ranks: int, *, by_table: bool) -> None:
+    """Refuse messages that no search could look at in its time.
+
+    Args:
+        algorithm: which one.
+        ranks: its own.
+        by_table: every message counts, of a ring too, which else is the sum of its hops.
+
+    Raises:
+        WrongUseError: there are too many.
+    """
+    messages = max(algorithm.messages(ranks), ranks if by_table else 0)
+    if messages > MOST_MESSAGES:
+        raise WrongUseError(
+            f"{algorithm.name} with {counted(ranks, 'rank')} has {messages:,} messages, and orders "
+            f"are searched for up to {MOST_MESSAGES:,}",
+            "an order for fewer slots a host, such as slots=1, mostly suits more of them, too",
+        )
 
 
 def _alternative(name: str, ranks: int) -> str | None:

@@ -13,6 +13,7 @@ from plink.base.text import bandwidth_text, counted, printable, range_text, rtt_
 from plink.files.cluster import Host
 from plink.files.order import Order, OrderBandwidth
 from plink.optimize.orders.quality import confirmation
+from plink.optimize.orders.request import RANDOM_ORDERS
 from plink.show.terminal import facts
 
 _SHOWN_HOSTS = 64
@@ -175,6 +176,9 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
         ("confirmed", [confirmation(order)]),
         ("filled", [filled]),
     ]
+    if order.random_orders < RANDOM_ORDERS:
+        median = f"the median of {order.random_orders:,}: the time sufficed for no more"
+        rows.insert(0, ("random", [median]))
     if order.cost_range_us is not None:
         rows.insert(0, ("range", range_facts(order)))
     if order.unmeasured_hosts:

@@ -13,6 +13,7 @@ from order_strategies import PAPER_FORMS, forms
 from ring_strategies import distance_matrices
 from solvers import datacenters
 from solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
+from solvers.limits.deadline import Deadline
 from solvers.orders import reference
 from solvers.orders.anneal import anneal
 from solvers.orders.clusters import clustered
@@ -63,7 +64,7 @@ def test_annealing_finds_what_brute_force_does(name, seed):
     distance = np.triu(distance, 1) + np.triu(distance, 1).T
     form = PAPER_FORMS[name](8)
     found, tried, ended_by = anneal(
-        form, distance, range(8), seed=1, time_limit_s=60.0, threads=1, steps=40_000,
+        form, distance, range(8), seed=1, deadline=Deadline(60.0), threads=1, steps=40_000,
         on_progress=None,
     )  # fmt: skip
     assert tried >= 40_000

@@ -17,9 +17,13 @@ _SEEDS = st.integers(0, (1 << 63) - 1)
 
 
 def _rounds(form, distance, order, seed):
-    edges = [list(map(tuple, step.edges.tolist())) for step in form.rounds]
+    edges = _edges([step.edges for step in form.rounds])
     weights = [step.weight for step in form.rounds]
     return _native.RoundsAnnealing(distance, edges, weights, list(order), seed)
+
+
+def _edges(rounds):
+    return [np.array(edges, dtype=np.int64).reshape(-1, 2) for edges in rounds]
 
 
 def _trees(form, distance, order, seed):
@@ -108,7 +112,7 @@ _FOUR = np.ones((4, 4)) - np.eye(4)
 )
 def test_wrong_rounds_are_refused(rounds, weights, order, message):
     with pytest.raises(ValueError, match=message):
-        _native.RoundsAnnealing(_FOUR, rounds, weights, order, 1)
+        _native.RoundsAnnealing(_FOUR, _edges(rounds), weights, order, 1)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,7 @@ def test_wrong_trees_are_refused(parents, message):
 
 
 def test_no_heat_is_refused():
-    rounds = _native.RoundsAnnealing(_FOUR, [[(0, 1)]], [1.0], [0, 1, 2, 3], 1)
+    rounds = _native.RoundsAnnealing(_FOUR, _edges([[(0, 1)]]), [1.0], [0, 1, 2, 3], 1)
     trees = _native.TreesAnnealing(_FOUR, [[-1, 0, 0, 0]], [0, 1, 2, 3], 1)
     with pytest.raises(ValueError, match="above 0"):
         rounds.run(1, 0.0, 1.0)

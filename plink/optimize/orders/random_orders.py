@@ -1,0 +1,48 @@
+"""What random orders cost, to say how good an order is: as many as there is time for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.files.measurement import Matrix
+from plink.optimize.orders.request import RANDOM_ORDERS
+from solvers.limits.deadline import Deadline
+
+Orders = npt.NDArray[np.int64]
+
+# Numbers in a block of orders: about how many are drawn between two looks at the clock.
+_BLOCK = 1 << 16
+
+
+def median_of_random(
+    costs_of: Callable[[Orders, Deadline], Matrix], hosts: int, seed: int, deadline: Deadline
+) -> tuple[Matrix, int]:
+    """The median of what random orders cost, and how many it is of: `RANDOM_ORDERS`, or fewer.
+
+    Args:
+        costs_of: the costs (K, ...) of the first K of (M, H) orders, at least one of them.
+        hosts: H.
+        seed: decides which orders.
+        deadline: when to stop; one order is priced in any case.
+    """
+    costs: list[Matrix] = []
+    for orders in _blocks(hosts, seed):
+        costs.append(costs_of(orders, deadline))
+        if deadline.is_over:
+            break
+    every = np.sort(np.concatenate(costs), axis=0)
+    # NumPy's own median imports all of its masked arrays.
+    middle = every[(len(every) - 1) // 2 : len(every) // 2 + 1]
+    return middle.mean(axis=0), len(every)
+
+
+def _blocks(hosts: int, seed: int) -> Iterator[Orders]:
+    """(M, H) random orders, which do not depend on how many are drawn at once."""
+    rng = np.random.default_rng([seed, RANDOM_ORDERS])
+    at_once = max(1, _BLOCK // hosts)
+    for begin in range(0, RANDOM_ORDERS, at_once):
+        count = min(at_once, RANDOM_ORDERS - begin)
+        yield np.array([rng.permutation(hosts) for _ in range(count)], dtype=np.int64)

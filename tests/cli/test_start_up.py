@@ -1,0 +1,40 @@
+"""What a small order imports: SciPy and the like take longer than all else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from benchkit.limited_orders import cluster_of
+from plink.files import cluster as cluster_file
+
+ORDERED = """
+import sys
+from plink.cli import main
+sys.argv = ["plink", "order", {path!r}, "--algo", {algorithm!r}, "--objective", {objective!r}]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print(" ".join(sorted({{name.partition(".")[0] for name in sys.modules}})))
+"""
+
+SLOW = {"scipy", "sklearn", "torch", "z3", "ortools", "paramiko", "pandas", "matplotlib", "plotly"}
+
+
+def test_an_order_of_few_hosts_imports_nothing_slow(tmp_path):
+    path = str(tmp_path / "cluster.json")
+    cluster_file.write(path, cluster_of(8))
+    for algorithm, objective in (
+        ("ring", "latency"),
+        ("halving-doubling", "contention"),
+        ("tree", "bandwidth"),
+    ):
+        script = ORDERED.format(path=path, algorithm=algorithm, objective=objective)
+        ended = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stderr
+        loaded = set(ended.stdout.splitlines()[-1].split())
+        assert "plink" in loaded
+        assert not loaded & SLOW, (algorithm, objective)

@@ -1,0 +1,114 @@
+"""Orders keep to the time limit, whatever they are for; every algorithm there is, is tried.
+
+What counts is processor time, which other work on the machine leaves alone: a search in one thread
+that ends by the clock takes no more of it than that. Numbers of hosts up to thousands, with the
+clock on the wall, are `scripts/bench limits`.
+"""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from benchkit.limited_orders import OBJECTIVES, Case, allowed_s, cluster_of, run
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import RANDOM_ORDERS, OrderRequest
+from solvers.collectives.registry import ALGORITHMS
+
+LIMIT_S = 0.02
+
+
+def check(case: Case, limit_s: float) -> None:
+    found = run(case, limit_s)
+    assert found.cpu_s <= allowed_s(limit_s), case
+    if found.order is None:
+        assert case.algorithm in found.refusal, case
+        return
+    order = found.order
+    names = [host.name for host in (*order.hosts, *order.unused)]
+    assert sorted(names) == sorted(order.given), case
+    assert 1 <= order.random_orders <= RANDOM_ORDERS
+    assert 0.0 <= order.lower_bound_us <= order.cost_us * (1 + 1e-9), case
+    if case.objective == "latency":
+        assert order.cost_us <= order.cost_given_us * (1 + 1e-9), case
+
+
+def hosts_for(algorithm: str) -> int:
+    """So many that the algorithm takes them."""
+    return next(hosts for hosts in (64, 32, 63, 65) if ALGORITHMS[algorithm].refusal(hosts) is None)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_algorithm_and_objective_keeps_to_the_limit(algorithm, objective):
+    hosts = hosts_for(algorithm)
+    check(Case(algorithm, objective, hosts), LIMIT_S)
+    check(Case(algorithm, objective, 8, slots=hosts // 8), LIMIT_S)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("algorithm", ["ring", "tree", "openmpi-rabenseifner"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hosts": 12, "slots": 40, "is_uneven": True},
+        {"hosts": 40, "has_gaps": True},
+        {"hosts": 40, "ranks": 25},
+        {"hosts": 8, "slots": 2048},
+    ],
+)
+def test_slots_gaps_and_choices_keep_to_the_limit(algorithm, objective, options):
+    check(Case(algorithm, objective, **options), LIMIT_S)
+
+
+@pytest.mark.parametrize("objective", ["latency", "contention"])
+def test_ranks_apart_keep_to_the_limit(objective):
+    check(Case("tree", objective, 16, slots=8, is_interleaved=True), LIMIT_S)
+
+
+def test_several_threads_keep_to_the_limit():
+    check(Case("halving-doubling", "latency", 64, threads=4), LIMIT_S)
+    check(Case("ring", "latency", 64, threads=4), LIMIT_S)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "objective"),
+    [("tree", "latency"), ("ring", "latency"), ("halving-doubling", "contention")],
+)
+def test_a_thousand_hosts_keep_to_the_limit(algorithm, objective):
+    check(Case(algorithm, objective, 1024), 0.5)
+
+
+def test_more_messages_than_can_be_looked_at_are_refused():
+    refused = run(Case("all-to-all", "latency", 8, slots=4096), LIMIT_S)
+    assert refused.order is None
+    assert "1,073,709,056 messages" in refused.refusal
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "objective", "slots"),
+    [("ring", "latency", 1), ("tree", "latency", 1), ("tree", "contention", 64)],
+)
+def test_an_interrupt_ends_it_at_once(algorithm, objective, slots):
+    cluster = cluster_of(64)
+    cluster = replace(cluster, hosts=cluster.hosts)
+    request = OrderRequest(algorithm=algorithm, objective=objective, slots=slots, time_limit_s=60.0)
+    interrupted_s: list[float] = []
+
+    def interrupt() -> None:
+        interrupted_s.append(time.process_time())
+        _thread.interrupt_main()
+
+    timer = threading.Timer(0.5, interrupt)
+    timer.start()
+    try:
+        order = find_order(cluster, request)
+    finally:
+        timer.cancel()
+    assert order.solver.ended_by == "interrupt"
+    assert time.process_time() - interrupted_s[0] <= 0.5
+    assert order.cost_us <= order.cost_given_us * (1 + 1e-9)
