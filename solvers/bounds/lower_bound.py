@@ -9,12 +9,16 @@ from solvers.bounds.mesh import mesh_bound
 from solvers.bounds.nearest import nearest_distances, quick_rounds_bound, quick_trees_bound
 from solvers.bounds.ring import ring_bound
 from solvers.bounds.rounds import rounds_bound
+from solvers.bounds.tree_budgets import budget_bound
 from solvers.bounds.trees import trees_bound
 from solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm
 from solvers.distances import Matrix, checked
 from solvers.limits.deadline import Deadline
 
 Kind = Literal["held-karp", "mesh-cuts", "threshold-graphs", "priced-trees", "trivial"]
+
+# The share of the time for trees' mean paths, which mostly prove less than their longest ones.
+_SHARE_OF_MEANS = 0.25
 
 # Sums of floats may differ in their last digits from one order of adding to another.
 _ROUNDING = 1e-12
@@ -65,5 +69,6 @@ def lower_bound_of_checked(form: Form, matrix: Matrix, deadline: Deadline) -> Bo
         bound = Bound(max(quick, rounds_bound(form, matrix, deadline)), "threshold-graphs")
     else:
         quick = quick_trees_bound(form, nearest_distances(matrix, 1))
-        bound = Bound(max(quick, trees_bound(form, matrix, deadline)), "priced-trees")
+        known = max(quick, trees_bound(form, matrix, deadline.part(_SHARE_OF_MEANS)))
+        bound = Bound(budget_bound(form, matrix, known, deadline), "priced-trees")
     return Bound(max(0.0, bound.value * (1.0 - _ROUNDING)), bound.kind)
