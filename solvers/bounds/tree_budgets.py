@@ -1,9 +1,9 @@
 """Lower bounds for the greatest sum of distances from a tree's root to a leaf, limit by limit.
 
-Is there a tree in which no sum exceeds a limit? Let hosts have prices, and let a tree use hosts more
-than once or never, and pay for each use. A tree that uses each host once pays the sum of all
+Is there a tree in which no sum exceeds a limit? Let hosts have prices, and let a tree use hosts
+more than once or never, and pay for each use. A tree that uses each host once pays the sum of all
 prices, of more hosts than ranks at most the sum of as many greatest prices. So where even the
-cheapest of those that keep the limit pays more, no order keeps it, and all cost more than the limit.
+cheapest of those that keep the limit pays more, no order keeps it, and all cost more than it.
 
 The cheapest such tree is found by dynamic programming from the leaves up, over a subtree's root and
 what is left of the limit there: a resource-constrained path relaxation (Christofides, Mingozzi and

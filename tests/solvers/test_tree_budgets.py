@@ -33,7 +33,7 @@ def is_below(bound, form, distance, orders):
 def test_no_tree_of_any_shape_costs_less(distance, data):
     form = data.draw(trees_forms(len(distance)))
     bound = budget_bound(form, distance, 0.0, Deadline(0.05))
-    assert 0.0 <= bound
+    assert bound >= 0.0
     assert is_below(bound, form, distance, EVERY[len(distance)])
 
 
