@@ -21,8 +21,6 @@ class Deadline:
     @property
     def left_s(self) -> float: ...
 
-def eccentricities(distance: _Matrix, count: int, deadline: Deadline) -> list[float]: ...
-
 class BudgetTree:
     def __init__(
         self,
@@ -109,7 +107,10 @@ class Search:
         order: Sequence[int],
         seed: int,
         enough: float,
+        depth: int,
+        temperature: float,
     ) -> None: ...
+    def shake(self, kicks: int) -> None: ...
     def run(self, kicks: int, seconds: float) -> None: ...
     @property
     def is_enough(self) -> bool: ...

@@ -20,6 +20,7 @@ FOLDER = Path(__file__).parent
 # The files that take longest, longest first. Most of their time hosts are waited for.
 LONG = (
     "bench/test_bench_in_lab.py",
+    "hostile/test_verbs.py",
     "probing/test_fault_table.py",
     "lab/test_lifecycle.py",
     "trace/test_network_faults.py",
@@ -93,6 +94,8 @@ SLOW = (
     "groups/test_balanced.py",
     "groups/test_levels.py",
     "groups/test_recorded_labs.py",
+    "hostile/test_readers.py",
+    "hostile/test_verbs.py",
     "lab/test_cli.py",
     "lab/test_routing.py",
     "ordering/test_algorithms.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -100,6 +101,18 @@ def printable(text: str) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in text
     )
+
+
+def json_text(value: Any, *, allow_nan: bool = True) -> str:
+    """`value` as JSON on one line, with escapes for what could steer a terminal.
+
+    Raises:
+        ValueError: it has NaN or infinities, and `allow_nan` is false.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text)
 
 
 def options_text(options: Mapping[str, Any]) -> str:

@@ -43,8 +43,10 @@ def render(result: Comparison, orders: OrderReport | None = None) -> Group:
         first = result.rows[0]
         heading = f"{first.client} {first.algorithm} allreduce of {format_size(first.size_bytes)}"
         body, about = _of_orders(result.rows, orders), _ABOUT_ORDERS
-    closing = "\n".join([_conditions(result), about, *_unfinished(result)])
-    return Group(Text(f"{heading} on {_place(result)}"), Text(), *body, Text(closing))
+    closing = [printable(_conditions(result)), about, *map(printable, _unfinished(result))]
+    # Names in it are the file's.
+    heading = printable(f"{heading} on {_place(result)}")
+    return Group(Text(heading), Text(), *body, Text("\n".join(closing)))
 
 
 def label_of(row: Row) -> str:

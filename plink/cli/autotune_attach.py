@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name, read_sec
 from plink.autotune.protocol.status import to_json
 from plink.autotune.ranks.settings import JOB_VARIABLE
 from plink.base.errors import WrongUseError
+from plink.base.text import json_text
 from plink.files import document
 from plink.transport.tls import Tls, tls_of
 
@@ -80,7 +80,7 @@ def _print_changes(viewer: Viewer) -> NoReturn:
 
 def _print(status: Mapping[str, Any]) -> None:
     """A line of JSON."""
-    line = json.dumps(status, ensure_ascii=False)
+    line = json_text(status)
     document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from plink.autotune.log import records
 from plink.autotune.log.replay import Replayed, replay
 from plink.autotune.tuner.interface import Action
 from plink.base.errors import EXIT_CHANGED, WrongUseError
-from plink.base.text import counted, printable
+from plink.base.text import counted, json_text, printable
 from plink.cli.stderr import note, warn
 from plink.files import document
 
@@ -29,7 +28,7 @@ def run(path: str, *, has_all: bool, as_json: bool) -> int:
     except ValueError as error:  # the plan has no masters, or the state is not valid
         raise WrongUseError(f"{document.label(path)}: {error}") from None
     if as_json:
-        text = json.dumps([_to_json(each) for each in replayed], ensure_ascii=False)
+        text = json_text([_to_json(each) for each in replayed])
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         _print(replayed, has_all=has_all)

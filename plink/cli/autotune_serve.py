@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import signal
 import socket
 import ssl
 import stat
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 
@@ -54,6 +56,8 @@ from probes.hosts.source import parse_hosts
 from probes.ssh.options import SshOptions
 
 _REFRESH_S = 0.5
+
+Begin: TypeAlias = Callable[[], Awaitable[asyncio.Server]]
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,13 @@ def run(options: ServeOptions) -> int:
         Reprobing(served.job, server.send, prober, tell=lambda text: note(printable(text)))
         for served in jobs.values()
     ]
-    if options.metrics is not None:
-        _serve_metrics(options.metrics, [served.job.status for served in jobs.values()], server)
+    statuses = [served.job.status for served in jobs.values()]
+    begin_metrics = None if options.metrics is None else _metrics(options.metrics, statuses, server)
+
+    async def begin() -> asyncio.Server:
+        if begin_metrics is not None:
+            await begin_metrics()
+        return await server.listen(host, port)
 
     def print_environments(bound: str, port: int) -> None:
         for name, path in paths.items():
@@ -117,10 +126,9 @@ def run(options: ServeOptions) -> int:
             )
         sys.stdout.flush()
 
-    statuses = [served.job.status for served in jobs.values()]
     try:
         watched = statuses if options.is_watching else None
-        asyncio.run(_serve(server, (host, port), print_environments, watched, reprobing))
+        asyncio.run(_serve(server, begin, print_environments, watched, reprobing))
     except KeyboardInterrupt:
         note("training goes on with the plans that are in force")
     return 0
@@ -146,7 +154,7 @@ def _print_environment(
 
 async def _serve(
     server: Server,
-    address: tuple[str, int],
+    begin: Begin,
     when_listening: Callable[[str, int], None],
     watched: Sequence[JobStatus] | None,
     reprobing: Sequence[Reprobing],
@@ -156,7 +164,7 @@ async def _serve(
             each.ask_by_hand()
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, probe_all)
-    listening = await server.listen(*address)
+    listening = await begin()
     when_listening(*listening.sockets[0].getsockname()[:2])
     try:
         if watched is None:
@@ -242,29 +250,28 @@ def _tuner(plan: Plan, source: str) -> Tuner:
 
 
 def _secret(path: str) -> bytes:
-    if Path(path).exists():
+    if os.path.exists(path):  # noqa: PTH110  Path's own fails on names that are too long
         if Path(path).stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
             note(f"{path}: others may read this secret; chmod go-r keeps it to yourself")
         return read_secret(path)
     return make_secret(path)
 
 
-def _serve_metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> None:
+def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
+    """Begins to serve metrics there."""
     try:
-        from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
+        from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
         from plink.autotune.daemon.metrics import JobCollector  # noqa: PLC0415
+        from plink.autotune.daemon.scraping import Scraping  # noqa: PLC0415
     except ImportError:
         raise PlinkError(
             "--metrics needs prometheus_client", "pip install 'plink-collectives[metrics]'"
         ) from None
-    host, port = parse_address(address, "--metrics")
     registry = CollectorRegistry()
-    registry.register(JobCollector(jobs, lambda: server.dropped))
-    try:
-        start_http_server(port, host, registry)
-    except OSError as error:
-        raise PlinkError(f"cannot serve metrics on {address}: {error.strerror}") from None
+    registry.register(JobCollector(jobs, server))
+    host, port = parse_address(address, "--metrics")
+    return lambda: Scraping(registry).listen(host, port)
 
 
 def prober_of(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from plink.base.errors import PartialResultError, WrongUseError
+from plink.base.text import json_text
 from plink.bench import order_report
 from plink.bench.bench import BenchOutcome, bench
 from plink.bench.cases import CaseOptions, make_cases
@@ -202,7 +202,7 @@ def _deliver(options: Mapping[str, Any], done: BenchOutcome) -> int:
         document.write_bytes(options["plot"], plot(result, orders).encode())
     if output != document.STANDARD_STREAM:
         if options["as_json"]:
-            click.echo(json.dumps(data, ensure_ascii=False))
+            click.echo(json_text(data))
         else:
             paper(None).console.print(render(result, orders))
     if done.stopped is not None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
-from plink.base.text import counted
+from plink.base.text import counted, json_text
 from plink.cli.options import FiniteRange, with_seed_option
 from plink.cli.stderr import console, note, warn
 from plink.files import document
@@ -131,7 +130,7 @@ def _print(
 
     known = capacity(cluster, cluster.groups)
     if as_json:
-        text = json.dumps(groups_to_json(cluster, known, judgement), ensure_ascii=False)
+        text = json_text(groups_to_json(cluster, known, judgement))
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
         return known.assumptions
     lines = group_lines(cluster, known)

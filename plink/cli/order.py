@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
-from plink.base.text import counted, printable, rtt_text, share_text
+from plink.base.text import counted, json_text, printable, rtt_text, share_text
 from plink.cli.format_option import CommandWithFormats, with_format_option
 from plink.cli.options import FiniteRange, SizeType, given_options, with_seed_option
 from plink.cli.stderr import console, note, warn
@@ -188,11 +187,10 @@ def command(
     has_data_on_stdout = _check(file, output, format_name, as_json=as_json)
     _check_executor(wanted["executor"])
     mesh = _mesh(mesh_text, traffic, wanted["size_bytes"])
-    request = OrderRequest(**wanted, mesh=mesh)
-    order, unreachable = _order(file, request, format_name, start_s)
+    order, unreachable = _order(file, OrderRequest(**wanted, mesh=mesh), format_name, start_s)
     _write(order, output, format_name)
     if as_json:
-        text = json.dumps(order_file.summary(order), ensure_ascii=False)
+        text = json_text(order_file.summary(order))
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         print_order(console() if has_data_on_stdout else paper(None).console, order)
@@ -236,10 +234,8 @@ def _check_executor(executor: str | None) -> None:
         return
     check_address(executor)
     if "time_limit_s" in given:
-        raise WrongUseError(
-            "--time-limit and --executor exclude each other: its searches are counted in steps",
-            "--restarts and --steps say how much is searched",
-        )
+        both = "--time-limit and --executor exclude each other: its searches are counted in steps"
+        raise WrongUseError(both, "--restarts and --steps say how much is searched")
 
 
 def _mesh(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None:
@@ -251,10 +247,8 @@ def _mesh(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None
             raise WrongUseError("--traffic is of a mesh", "give its dimensions: --mesh dp=4,tp=2")
         return None
     if "algorithm" in given:
-        raise WrongUseError(
-            "--algo and --mesh exclude each other",
-            "name what a dimension runs in --traffic tp=ring:2GB",
-        )
+        hint = "name what a dimension runs in --traffic tp=ring:2GB"
+        raise WrongUseError("--algo and --mesh exclude each other", hint)
     if traffic is not None and "size_bytes" in given:
         raise WrongUseError("--size and --traffic exclude each other", "leave one of them out")
     return parse_mesh(text, traffic, size_bytes)
@@ -263,10 +257,7 @@ def _mesh(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None
 def _order(
     file: str, request: OrderRequest, format_name: str | None, start_s: float
 ) -> tuple[Order, Sequence[Failure]]:
-    """The order, and the hosts that it lacks.
-
-    The time limit counts from `start_s` on, by the monotonic clock, but for reading the file.
-    """
+    """The order, and the hosts that it lacks; reading the file is no part of its time limit."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import order_file  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.text import json_text
 from plink.cli.options import SectionedCommand, SizeType, options_of, with_seed_option
 from plink.cli.stderr import console, note, warn
 from plink.files import document
@@ -99,7 +99,7 @@ def command(
     if output is not None:
         plan_file.write(output, found.plan)
     if as_json:
-        text = json.dumps(planned_to_json(found), ensure_ascii=False)
+        text = json_text(planned_to_json(found))
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         print_plan(stderr if has_data_on_stdout else paper(None).console, cluster.source, found)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from plink.base.errors import WrongUseError
+from plink.base.text import json_text
 from plink.cli.options import SizeType, with_seed_option
 from plink.cli.stderr import console, note
 from plink.files import document
@@ -91,7 +91,7 @@ def command(
     for assumption in found.assumptions:
         note(assumption)
     if as_json:
-        click.echo(json.dumps(to_json(found), ensure_ascii=False))
+        click.echo(json_text(to_json(found)))
     else:
         print_forecast(paper(None).console, found, objective)
 

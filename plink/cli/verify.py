@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import socket
 import tempfile
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink.base.errors import EXIT_CHANGED, WrongUseError
-from plink.base.text import printable
+from plink.base.text import json_text, printable
 from plink.cli.options import FiniteRange, SectionedCommand
 from plink.cli.ssh_options import take_ssh_options, with_ssh_options
 
@@ -85,7 +84,7 @@ def command(**values: Any) -> int:
             "reason": cause,
             "ranks": [vars(rank) for rank in ranks],
         }
-        click.echo(json.dumps(data, ensure_ascii=False))
+        click.echo(json_text(data))
     else:
         paper(None).console.print(_comparison(trial.launcher, ranks, cause))
     return 0 if is_kept else EXIT_CHANGED

@@ -136,10 +136,10 @@ def _connect(mesh: core.Mesh, deadline: float, options: Options) -> None:
     while not mesh.step(_STEP_MS):
         if time.monotonic() > deadline:
             missing = mesh.missing()
-            observed = f"; {mesh.observed()}" if mesh.observed() else ""
+            causes = [f"; {cause}" for cause in (mesh.dropped(), mesh.observed()) if cause]
             raise EngineError(
                 f"{_ranks_text(missing)} could not be connected within "
-                f"{options.setup_timeout_s:g} s{observed}",
+                f"{options.setup_timeout_s:g} s{''.join(causes)}",
                 missing[0],
                 "is its process running, and may it be reached on any port?",
             )

@@ -68,7 +68,7 @@ def parse_table(content: bytes, ranks: int) -> Table:
     """
     try:
         return _table(json.loads(content), ranks)
-    except (ValueError, RecursionError):
+    except (ValueError, OverflowError, RecursionError):
         raise EngineError(
             f"rank 0 put no table of {ranks} ranks into the store", 0, _HINT
         ) from None

@@ -149,7 +149,8 @@ def _write(path: str, write_to: WriteTo) -> None:
         return
     try:
         write_whole(Path(path), write_to, is_packed=path.endswith(".gz"))
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
+    # RuntimeError: a loop of links, before Python 3.13. ValueError: a NUL in the name.
+    except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise PlinkError(f"{path}: cannot be written: {reason}") from None
 
@@ -183,7 +184,7 @@ def check_writable(path: str, *, has_matrices: bool = False) -> None:
         if not target.parent.is_dir():
             raise WrongUseError(f"{path}: there is no folder {target.parent}")
         is_special = target.exists() and not target.is_file()
-    except (OSError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise WrongUseError(f"{path}: cannot be written: {reason}") from None
     if is_special and not os.access(target, os.W_OK):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plink.base.text import json_text
 from plink.files.arrays import Array
 
 
@@ -61,4 +62,4 @@ def _row(row: Array) -> str:
 
 
 def _plain(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, ensure_ascii=False)
+    return json_text(value, allow_nan=False)

@@ -12,10 +12,10 @@ import io
 import os
 import sys
 import zlib
-from pathlib import Path
 from typing import BinaryIO
 
 from plink.base.errors import WrongUseError
+from plink.base.opening import open_input
 
 MOST_BYTES = 1 << 30
 _MOST_TIMES = 256
@@ -32,9 +32,11 @@ def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:
             damaged archive.
     """
     try:
-        with Path(path).open("rb") as stream:
+        with open_input(path, most_bytes) as stream:
             if path.endswith(".gz"):
-                return _unpacked(stream, os.fstat(stream.fileno()).st_size, path, most_bytes)
+                packed_bytes = stream.seek(0, os.SEEK_END)
+                stream.seek(0)
+                return _unpacked(stream, packed_bytes, path, most_bytes)
             return _within(stream.read(most_bytes + 1), path, most_bytes)
     except OSError as error:
         raise WrongUseError(f"{path or repr(path)}: {error.strerror or error}") from None

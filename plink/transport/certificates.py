@@ -49,10 +49,17 @@ def check_folder(folder: str) -> None:
     """Refuse a folder that holds something: certificates are not overwritten.
 
     Raises:
-        WrongUseError: it does.
+        WrongUseError: it does, or no folder can have its name.
     """
+    if not folder:
+        raise WrongUseError("the folder for certificates has no name")
     target = Path(folder)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    try:
+        is_taken = target.exists() and (not target.is_dir() or any(target.iterdir()))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise WrongUseError(f"{folder}: {reason}") from None
+    if is_taken:
         raise WrongUseError(
             f"{folder}: exists, and certificates are not overwritten", "give another folder"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import glob
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -13,11 +14,12 @@ from typing import Any
 
 import paramiko
 
-from probes.errors import OptionError, ProbesError
+from probes.errors import OptionError, ProbesError, clean
 from probes.hosts.host import ListedHost
 from probes.hosts.hostlist import check_host
 from probes.hosts.names import MAX_PORT
 from probes.ssh.options import SshOptions
+from probes.ssh.reading import read_file
 
 _USER_CONFIG = "~/.ssh/config"
 _SYSTEM_CONFIG = "/etc/ssh/ssh_config"
@@ -67,7 +69,9 @@ class SshConfig:
 
     def __init__(self, options: SshOptions) -> None:
         self._options = options
-        if options.identity_file is not None and not Path(options.identity_file).is_file():
+        if options.identity_file is not None and not os.path.isfile(  # noqa: PTH113  Path's own fails on names that are too long
+            options.identity_file
+        ):
             raise OptionError(f"{options.identity_file}: there is no such key file")
         if options.config_file is not None:
             text = _read(Path(options.config_file))
@@ -79,7 +83,9 @@ class SshConfig:
             self._config = paramiko.SSHConfig.from_text(text)
         except Exception as error:
             place = options.config_file or _USER_CONFIG
-            raise OptionError(f"{place}: not a valid SSH configuration ({error})") from None
+            raise OptionError(
+                f"{place}: not a valid SSH configuration ({clean(str(error))})"
+            ) from None
 
     def target(self, listed: ListedHost) -> Target:
         """How to reach `listed`: the host list first, then options, then the configuration.
@@ -191,8 +197,8 @@ def _read(file: Path, depth: int = 0, block: str = _EVERY_HOST) -> str:
     if depth > _MAX_INCLUDE_DEPTH:
         raise OptionError(f"{file}: SSH configurations include each other in a circle")
     try:
-        lines = file.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_file(str(file)).decode().splitlines()
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text"
         raise OptionError(f"{file}: the SSH configuration cannot be read ({reason})") from None
     expanded: list[str] = []

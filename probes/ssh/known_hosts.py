@@ -24,6 +24,7 @@ from probes.ssh.host_certificate import (
     check,
 )
 from probes.ssh.patterns import fits
+from probes.ssh.reading import read_file
 
 _RSA = ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")
 _AUTHORITY, _REVOKED = "@cert-authority", "@revoked"
@@ -113,7 +114,7 @@ class KnownHosts:
         """Its lines; None where it is there and cannot be read."""
         if file not in self._files:
             try:
-                text = Path(file).read_bytes().decode(errors="replace")
+                text = read_file(file).decode(errors="replace")
             except (FileNotFoundError, NotADirectoryError):
                 text = ""
             except (OSError, ValueError):

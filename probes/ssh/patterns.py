@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import fnmatch
 
 
 def fits(pattern: str, name: str) -> bool:
     """Whether a pattern fits a name, in any case."""
-    pattern, name = pattern.lower(), name.lower()
-    if "*" not in pattern and "?" not in pattern:
-        return pattern == name
-    # Not fnmatch: brackets are part of a name with a port.
-    runs = re.sub(r"\*+", "*", pattern)
-    expression = re.escape(runs).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.fullmatch(expression, name, re.DOTALL) is not None
+    # Brackets are part of a name with a port. A regular expression with as many stars could take
+    # for ever; fnmatch never goes back behind a star.
+    return fnmatch.fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))

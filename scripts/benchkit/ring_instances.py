@@ -70,6 +70,26 @@ def data_centre(size: int, seed: int, *, rack: int = 16, racks_per_row: int = 8)
     return matrix
 
 
+def plane(kind: str, size: int, seed: int) -> Matrix:
+    """Rounded distances between points, as in TSPLIB: `even`, `clusters`, holes of a `drill` on a
+    grid, or a `coarse` grid with many equal distances."""
+    rng = np.random.default_rng(seed)
+    if kind == "even":
+        points = rng.random((size, 2)) * 1e4
+    elif kind == "clusters":
+        centres = rng.random((max(3, size // 40), 2)) * 1e4
+        points = centres[rng.integers(len(centres), size=size)] + rng.normal(size=(size, 2)) * 300
+    elif kind == "drill":
+        side = int(1.4 * math.sqrt(size)) + 1
+        places = rng.permutation(side * side)[:size]
+        points = np.stack(np.divmod(places, side), axis=1) * 100.0
+    elif kind == "coarse":
+        points = np.floor(rng.random((size, 2)) * np.array([3.0, 4.0]) * math.sqrt(size))
+    else:
+        raise ValueError(f"there is no kind {kind}")
+    return np.floor(euclidean(points) + 0.5)
+
+
 def tsplib(path: Path) -> Matrix:
     """The distances of a TSPLIB file: EUC_2D, ATT, or EXPLICIT."""
     header: dict[str, str] = {}

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchkit import simulated_meshes
 from benchkit.arguments import add_lab, add_seeds, lab_options
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.processes import answers_of_ranks
@@ -37,11 +38,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=2, help="turns of every order")
     parser.add_argument("--repetitions", type=int, default=3, help="iterations a turn")
     parser.add_argument("--random", type=int, default=3, help="how many random orders")
+    parser.add_argument(
+        "--simulated", action="store_true", help="costs by latency on generated data centres"
+    )
     parser.add_argument("--latency", action="store_true", help="order by latency, not contention")
 
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
     """Measure and print the table."""
+    if arguments.simulated:
+        report.table(simulated_meshes.HEADER, simulated_meshes.rows(arguments.seeds))
+        return
     mesh = parse_mesh(arguments.mesh, arguments.traffic, 1)
     rows, shares, over_one = [], [], []
     for seed in arguments.seeds:
@@ -73,7 +80,7 @@ def _orders(
     orders = {GIVEN: hosts}
     for number in range(arguments.random):
         orders[f"random {number + 1}"] = [hosts[place] for place in rng.permutation(len(hosts))]
-    wanted = {"plink, one ring": ("--algo", "ring")}
+    wanted: dict[str, tuple[str, ...]] = {"plink, one ring": ("--algo", "ring")}
     for one in mesh.dimensions:
         if one.size > 1 and one.size_bytes:
             traffic = f"{one.name}={one.algorithm}:{one.size_bytes}"

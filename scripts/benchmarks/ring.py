@@ -41,6 +41,10 @@ Matrix = npt.NDArray[np.float64]
 
 _TSP_SECONDS = 1.0
 _DATA_CENTRES = ((16, 1.0), (64, 1.0), (128, 1.0), (256, 1.0), (512, 1.0), (512, 2.0), (1024, 5.0))
+_MOST_OF_PEER = 65535
+_PLANE_SECONDS = (1.0, 5.0)
+_PLANE_KINDS = ("even", "clusters", "drill", "coarse")
+_PLANES_PER_KIND = 3
 _LATENCY_SECONDS = 2.0
 _KNOWN_SEEDS = 3
 
@@ -55,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=60.0,
         help="per generated data centre, of longer searches to compare with",
     )
-    choices = ["tsp", "data-centre", "latency"]
+    choices = ["tsp", "plane", "data-centre", "latency"]
     parser.add_argument("--only", choices=choices, help="one of the tables")
 
 
@@ -64,6 +68,8 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     data, seed = arguments.data, arguments.seed
     if arguments.only in (None, "tsp"):
         report.table(_TSP_HEADING, _tsplib(data / "tsp", seed, report), "TSPLIB")
+    if arguments.only in (None, "plane"):
+        report.table(_PLANE_HEADING, _planes(seed, report), "Points in the plane")
     if arguments.only in (None, "data-centre"):
         rows = _data_centres(seed, arguments.known_seconds, report)
         report.table(_DATA_CENTRE_HEADING, rows, "Generated data centres")
@@ -96,6 +102,37 @@ def _tsplib(folder: Path, seed: int, report: Report) -> Iterator[Sequence[str]]:
             f"{seconds:.2f}",
             _percent(_peer(matrix, _TSP_SECONDS) / optimum - 1),
         )
+
+
+_PLANE_HEADING = (
+    "kind", "hosts", "cheapest seen in this run", "plink, 1 s", "fast-tsp, 1 s", "plink, 5 s",
+    "fast-tsp, 5 s", "gap, 5 s",
+)  # fmt: skip
+
+
+def _planes(seed: int, report: Report) -> Iterator[Sequence[str]]:
+    """Sizes drawn at random, so that nobody can have tuned on them; equal time, one thread."""
+    rng = np.random.default_rng(seed)
+    for kind in _PLANE_KINDS:
+        for _ in range(_PLANES_PER_KIND):
+            size = int(rng.integers(500, 1001))
+            matrix = ring_instances.plane(kind, size, int(rng.integers(1 << 32)))
+            found = [_timed(matrix, seed, limit_s)[0] for limit_s in _PLANE_SECONDS]
+            peers = [_peer(matrix, limit_s) for limit_s in _PLANE_SECONDS]
+            cheapest = min(*(one.cost for one in found), *peers)
+            name = f"{kind}, {size} hosts"
+            report.at_most(f"{name}, 1 s: beside fast-tsp", 1.0, found[0].cost / peers[0], "x")
+            above_percent = 100 * (found[1].cost / cheapest - 1)
+            report.at_most(f"{name}, 5 s: above the cheapest seen", 0.05, above_percent, "%")
+            above = [cost / cheapest - 1 for cost in (found[0].cost, peers[0], found[1].cost)]
+            yield (
+                kind,
+                str(size),
+                f"{cheapest:.0f}",
+                *map(_percent, above),
+                _percent(peers[1] / cheapest - 1),
+                _percent(1 - found[1].lower_bound / found[1].cost),
+            )
 
 
 _DATA_CENTRE_HEADING = (
@@ -202,8 +239,10 @@ def _peer(matrix: Matrix, limit_s: float) -> float:
     """The cost of fast-tsp's ring, given as much time; infinite where it is not installed."""
     if fast_tsp is None:
         return math.inf
-    # It takes 16-bit distances.
-    scaled = np.rint(matrix * (65535.0 / matrix.max())).astype(int)
+    # It takes 16-bit whole numbers.
+    whole = matrix.max() <= _MOST_OF_PEER and (matrix == np.rint(matrix)).all()
+    scaled = matrix if whole else np.rint(matrix * (_MOST_OF_PEER / matrix.max()))
+    scaled = scaled.astype(int)
     found = fast_tsp.find_tour(scaled.tolist(), duration_seconds=limit_s)
     return reference.ring_cost(matrix, found)
 

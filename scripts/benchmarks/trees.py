@@ -72,7 +72,7 @@ def _rows(arguments: argparse.Namespace, report: Report) -> Iterator[Sequence[st
 
 def _drawn(path: Path, sizes: Sequence[int], seed: int) -> Iterator[Matrix]:
     """All pairs that were not measured are 0 in it, as in every bound."""
-    cluster = import_measurement(path)
+    cluster = import_measurement(path.read_bytes(), str(path), unit=None, percentile=50.0)
     found = distances(cluster)
     whole = found.matrix_us if found.limits is None else found.limits.lowest_us
     hosts = len(whole)

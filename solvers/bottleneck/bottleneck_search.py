@@ -17,7 +17,7 @@ from solvers.limits.deadline import Deadline
 from solvers.orders.latency_search import require_order
 from solvers.orders.solution import EndedBy, OrderSolution, Progress
 from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import cost_with_slots, search_with_slots
+from solvers.slots.slot_search import prices_with_slots, search_with_slots
 
 OnProgress = Callable[[Progress], None]
 
@@ -150,6 +150,7 @@ class _BottleneckSearch:
         self._is_all_known = is_all_known
         self._on_progress = on_progress
         self._used = Used(form, layout)
+        self._prices = prices_with_slots(form, matrix, layout)
         self._steps = 0
 
     def begin(self, given: list[int], known: Matrix) -> None:
@@ -231,7 +232,7 @@ class _BottleneckSearch:
         )
 
     def _cost(self, order: Sequence[int]) -> float:
-        return cost_with_slots(self._form, self._matrix, self._layout, order)
+        return self._prices.of(order)
 
     def _reach(self, order: Sequence[int]) -> float:
         return self._used.farthest(self._matrix, order)

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "bounds/budget_tree.hpp"
-#include "bounds/eccentricity.hpp"
 #include "limits/deadline.hpp"
 #include "orders/checks.hpp"
 
@@ -45,17 +44,6 @@ void require_prices(const BudgetTree& tree, const std::vector<float>& prices) {
 }  // namespace
 
 void register_bounds(nb::module_& module) {
-    module.def(
-        "eccentricities",
-        [](const orders::Array& distance, int count, const limits::Deadline& deadline) {
-            const ring::Matrix values = orders::matrix(distance);
-            require(1 <= count && count <= values.size(), "there are not so many hosts");
-            const nb::gil_scoped_release release;
-            limits::Watch watch(deadline);
-            return eccentricities(values, count, watch);
-        },
-        "distance"_a, "count"_a, "deadline"_a);
-
     nb::class_<BudgetTree>(module, "BudgetTree")
         .def(
             "__init__",

@@ -10,8 +10,8 @@ from solvers.distances import Matrix
 from solvers.limits.deadline import Deadline
 from solvers.ring.reference import ring_cost
 
-# Iterations of the 1-tree ascent between two looks at the clock.
-_SLICE_WEIGHTS = 20_000_000
+# Steps of the 1-tree ascent between two proofs, one for each host and iteration.
+_SLICE_STEPS = 100_000
 
 # A ring to aim at is found in any case: thousands of hosts take no longer.
 _LEAST_S = 0.1
@@ -32,7 +32,7 @@ def ring_bound(matrix: Matrix, deadline: Deadline) -> float:
     # The ascent aims at the cost of a ring; it need not be a cheap one.
     some = _native.nearest_neighbour_ring(matrix, 0, Deadline(_LEAST_S).native)
     ascent = _native.Ascent(matrix, ring_cost(matrix, some))
-    iterations = max(1, _SLICE_WEIGHTS // size**2)
+    iterations = max(1, _SLICE_STEPS // size)
     while not deadline.is_over and not ascent.run(iterations, deadline.native):
         pass
     return max(ascent.bound, known)

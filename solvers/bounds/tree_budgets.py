@@ -8,8 +8,8 @@ cheapest of those that keep the limit pays more, no order keeps it, and all cost
 The cheapest such tree is found by dynamic programming from the leaves up, over a subtree's root and
 what is left of the limit there: a resource-constrained path relaxation (Christofides, Mingozzi and
 Toth 1981) of a tree. Prices follow the subgradient (Held and Karp 1970), for one host as the root
-until it is ruled out; every other that its prices rule out is, too. Hosts from which some path to
-another is longer than the limit are no roots in any case.
+until it is ruled out; every other that its prices rule out is, too. Hosts that
+are too far from others (`solvers.bounds.far_hosts`) are no roots in any case.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers import _native
+from solvers.bounds.far_hosts import root_bounds
 from solvers.bounds.shapes import subtrees_of
 from solvers.collectives.form import TreesForm
 from solvers.distances import Matrix
@@ -66,9 +67,13 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
     for parents in form.parents:
         subtrees = subtrees_of(parents.tolist())
         different.setdefault(str(subtrees), subtrees)
-    best = known
+    try:
+        by_root = root_bounds(form, distance, deadline)
+    except TimeoutError:
+        return known
+    best = max(known, float(by_root.min()))
     for left, subtrees in zip(range(len(different), 0, -1), different.values(), strict=True):
-        limits = _Limits(subtrees, distance)
+        limits = _Limits(subtrees, distance, by_root)
         try:
             best = limits.raised(best, deadline.part(1.0 / left))
         except TimeoutError:
@@ -79,12 +84,14 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
 class _Limits:
     """Limits that are tried for a tree, and the prices that ruled out the greatest so far."""
 
-    def __init__(self, subtrees: list[list[tuple[int, int]]], distance: Matrix) -> None:
+    def __init__(
+        self, subtrees: list[list[tuple[int, int]]], distance: Matrix, root_bounds: Matrix
+    ) -> None:
         self.ruled_out = 0.0
         self._subtrees = subtrees
         self._distance = distance
         self._prices = np.zeros(len(distance))
-        self._farthest = np.zeros(len(distance))
+        self._root_bounds = root_bounds
         ranks: list[int] = []
         for children in subtrees:
             ranks.append(1 + sum(count * ranks[child] for child, count in children))
@@ -102,9 +109,6 @@ class _Limits:
         if middle == 0.0 or len(self._subtrees) * len(self._prices) * max(_CELLS) > _MOST_VALUES:
             return known
         self.ruled_out = known
-        away = _native.eccentricities(self._distance, self._ranks, deadline.native)
-        self._farthest = np.array(away) * (1.0 - _ROUNDING)
-        self.ruled_out = max(known, float(self._farthest.min()))
         least = middle * _LEAST_SHARE
         above = np.inf
         limit = max(self.ruled_out * _FARTHER, middle)
@@ -123,7 +127,7 @@ class _Limits:
         """Whether no order keeps a limit."""
         tree = _native.BudgetTree(self._distance, self._subtrees, limit, cells)
         prices = self._prices
-        may_be_root = self._farthest <= limit
+        may_be_root = self._root_bounds <= limit
         root, tries = -1, 0
         direction: Matrix | None = None
         while True:

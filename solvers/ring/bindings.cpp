@@ -8,6 +8,7 @@
 
 #include "limits/deadline.hpp"
 #include "orders/checks.hpp"
+#include "ring/ascent.hpp"
 #include "ring/exact.hpp"
 #include "ring/matrix.hpp"
 #include "ring/nearest.hpp"
@@ -162,17 +163,20 @@ void register_ring(nb::module_& module) {
     nb::class_<Search>(module, "Search")
         .def(
             "__init__",
-            [](Search* self, const Array& distance, Lists candidates, std::vector<int> order,
-               std::uint64_t seed, double enough) {
+            [](Search* self, const Array& distance, const Lists& candidates, std::vector<int> order,
+               std::uint64_t seed, double enough, int depth, double temperature) {
                 Matrix values = matrix(distance);
                 require(values.size() >= kLeastSearchCities, "too few cities");
                 require_order(order, values.size());
                 require_candidates(candidates, values.size());
+                require(depth >= 1, "the depth is not above 0");
                 const nb::gil_scoped_release release;
-                new (self) Search(std::move(values), std::move(candidates), std::move(order), seed,
-                                  enough);
+                new (self) Search(std::move(values), candidates, std::move(order), seed, enough,
+                                  depth, temperature);
             },
-            "distance"_a, "candidates"_a, "order"_a, "seed"_a, "enough"_a)
+            "distance"_a, "candidates"_a, "order"_a, "seed"_a, "enough"_a, "depth"_a,
+            "temperature"_a)
+        .def("shake", &Search::shake, "kicks"_a, unlocked)
         .def("run", &Search::run, "kicks"_a, "seconds"_a, unlocked)
         .def_prop_ro("is_enough", &Search::is_enough)
         .def_prop_ro("is_settled", &Search::is_settled)

@@ -1,24 +1,22 @@
 #include "ring/lin_kernighan.hpp"
 
-#include <algorithm>
-
 namespace plink::ring {
 
-namespace {
-
-// How many links are tried where a chain starts; later the best one only. Wider and deeper chains
-// find more each, but so many fewer fit into a second that the ring ends dearer.
-constexpr std::size_t kBreadth = 5;
-
-}  // namespace
-
 LinKernighan::LinKernighan(const Matrix& distance, const std::vector<std::vector<int>>& candidates,
-                           Tour& tour, double least_gain)
+                           Tour& tour, double least_gain, int depth)
     : distance_(distance),
-      candidates_(candidates),
       tour_(tour),
       least_gain_(least_gain),
-      is_queued_(distance.size(), 0) {}
+      depth_(depth),
+      is_queued_(distance.size(), 0) {
+    for (int city = 0; city < distance.size(); ++city) {
+        first_.push_back(candidates_.size());
+        for (const int other : candidates[city]) {
+            candidates_.push_back({other, distance(city, other)});
+        }
+    }
+    first_.push_back(candidates_.size());
+}
 
 void LinKernighan::wake(int city) {
     if (is_queued_[city]) return;
@@ -32,15 +30,13 @@ void LinKernighan::reverse(int first, int last) {
     journal_.push_back({first, last});
 }
 
-void LinKernighan::undo_last() {
-    auto [first, last] = journal_.back();
-    journal_.pop_back();
-    if (is_mirrored_) std::swap(first, last);
-    tour_.reverse(last, first);
-}
-
-void LinKernighan::undo() {
-    while (!journal_.empty()) undo_last();
+void LinKernighan::undo_to(std::size_t length) {
+    while (journal_.size() > length) {
+        auto [first, last] = journal_.back();
+        journal_.pop_back();
+        if (is_mirrored_) std::swap(first, last);
+        tour_.reverse(last, first);
+    }
 }
 
 void LinKernighan::mirror() {
@@ -50,9 +46,7 @@ void LinKernighan::mirror() {
 
 bool LinKernighan::improve_at(int t1) {
     for (int side = 0; side < 2; ++side) {
-        const int t2 = tour_.next(t1);
-        const bool is_better = extend(0, t1, t2, distance_(t1, t2));
-        if (is_better) wake(t2);
+        const bool is_better = improve_along(t1, tour_.next(t1));
         if (is_mirrored_) mirror();
         if (is_better) return true;
         if (side == 0) mirror();
@@ -60,105 +54,102 @@ bool LinKernighan::improve_at(int t1) {
     return false;
 }
 
-bool LinKernighan::extend(int depth, int t1, int t2, double gain) {
-    std::vector<Link>& links = links_[depth];
-    links.clear();
-    find_links(depth, t1, t2, gain, links);
-    const auto cheaper = [](const Link& x, const Link& y) { return x.closed < y.closed; };
-    const auto best = std::max_element(links.begin(), links.end(), cheaper);
-    if (best != links.end() && best->closed > least_gain_) {
-        gained_ += best->closed;
-        apply(*best, t1, t2);
-        wake_all(*best);
-        return true;
-    }
-    if (depth + 1 == kDepth) return false;
-    const auto promising = [](const Link& x, const Link& y) { return x.open > y.open; };
-    const std::size_t tried = std::min(depth == 0 ? kBreadth : 1, links.size());
-    std::partial_sort(links.begin(), links.begin() + tried, links.end(), promising);
-    for (std::size_t i = 0; i < tried; ++i) {
-        const Link link = links[i];
-        const std::size_t mark = journal_.size();
-        apply(link, t1, t2);
-        const bool backward = link.kind == Kind::kBackward;
-        const int end = link.kind == Kind::kForward || backward ? link.b : link.d;
-        if (backward ? extend(depth + 1, end, t2, link.open)
-                     : extend(depth + 1, t1, end, link.open)) {
-            wake_all(link);
+bool LinKernighan::improve_along(int t1, int t2) {
+    const std::size_t before = journal_.size();
+    double gain = distance_(t1, t2);
+    int end = t2;
+    chain_.clear();
+    for (int depth = 1;; ++depth) {
+        const Found found = find(t1, end, gain);
+        if (found.closed.kind != Kind::kNothing) {
+            gained_ += found.closed.gain;
+            apply(found.closed, end);
+            wake_ends(found.closed);
+            wake(t2);
+            for (const Move& move : chain_) wake_ends(move);
             return true;
         }
-        while (journal_.size() > mark) undo_last();
+        if (found.open.kind == Kind::kNothing || depth == depth_) break;
+        apply(found.open, end);
+        chain_.push_back(found.open);
+        gain = found.open.gain;
+        end = found.open.t6;
     }
+    undo_to(before);
     return false;
 }
 
-void LinKernighan::find_links(int depth, int t1, int t2, double gain,
-                              std::vector<Link>& links) const {
+LinKernighan::Found LinKernighan::find(int t1, int t2, double gain) const {
+    const Move nothing{Kind::kNothing, least_gain_, -1, -1, -1, -1};
+    Found found{nothing, nothing};
     const double* from_t1 = distance_.row(t1);
-    const double* from_t2 = distance_.row(t2);
-    for (const int a : candidates_[t2]) {
-        const double left = gain - from_t2[a];
+    for (const Candidate* near = begin_of(t2); near != end_of(t2); ++near) {
+        const double left = gain - near->distance;
         if (left <= least_gain_) break;
-        if (a == t1) continue;
-        const int b = tour_.previous(a);
-        if (b != t2) {
-            const double open = left + distance_(a, b);
-            links.push_back({Kind::kForward, a, b, -1, -1, open, open - from_t1[b]});
+        const int t3 = near->city;
+        if (t3 == t1) continue;
+        if (const int t4 = tour_.previous(t3); t4 != t2) {
+            const double open = left + distance_(t3, t4);
+            const double closed = open - from_t1[t4];
+            if (closed > found.closed.gain) found.closed = {Kind::kTwo, closed, t3, t4, -1, -1};
+            for (const Candidate* third = begin_of(t4); third != end_of(t4); ++third) {
+                const double rest = open - third->distance;
+                if (rest <= least_gain_) break;
+                const int t5 = third->city;
+                if (t5 == t3) continue;
+                const bool is_after = tour_.between(t3, t5, t1);
+                const int t6 = is_after ? tour_.previous(t5) : tour_.next(t5);
+                if (t6 != t4) find_third({Kind::kThree, rest, t3, t4, t5, t6}, from_t1, found);
+            }
         }
-        if (depth == 0) find_three_exchanges(t1, t2, a, left, links);
+        const int t4 = tour_.next(t3);
+        const double open = left + distance_(t3, t4);
+        for (const Candidate* third = begin_of(t4); third != end_of(t4); ++third) {
+            const double rest = open - third->distance;
+            if (rest <= least_gain_) break;
+            const int t5 = third->city;
+            if (t5 == t3 || !tour_.between(t2, t5, t3)) continue;
+            find_third({Kind::kSwap, rest, t3, t4, t5, tour_.next(t5)}, from_t1, found);
+            if (t5 == t2) continue;
+            find_third({Kind::kTwist, rest, t3, t4, t5, tour_.previous(t5)}, from_t1, found);
+        }
     }
-    for (const int a : candidates_[t1]) {
-        const double left = gain - from_t1[a];
-        if (left <= least_gain_) break;
-        if (a == t2) continue;
-        const int b = tour_.next(a);
-        if (b == t1) continue;
-        const double open = left + distance_(a, b);
-        links.push_back({Kind::kBackward, a, b, -1, -1, open, open - from_t2[b]});
-    }
+    return found;
 }
 
-void LinKernighan::find_three_exchanges(int t1, int t2, int a, double gain,
-                                        std::vector<Link>& links) const {
-    const int b = tour_.next(a);
-    const double without = gain + distance_(a, b);
-    const double* from_b = distance_.row(b);
-    for (const int c : candidates_[b]) {
-        const double left = without - from_b[c];
-        if (left <= least_gain_) break;
-        if (c == a || !tour_.between(t2, c, a)) continue;
-        const int after = tour_.next(c);
-        double open = left + distance_(c, after);
-        links.push_back({Kind::kSwap, a, b, c, after, open, open - distance_(after, t1)});
-        if (c == t2) continue;
-        const int before = tour_.previous(c);
-        open = left + distance_(c, before);
-        links.push_back({Kind::kTwist, a, b, c, before, open, open - distance_(before, t1)});
-    }
+void LinKernighan::find_third(Move move, const double* from_t1, Found& found) const {
+    move.gain += distance_(move.t5, move.t6);
+    if (move.gain > found.open.gain) found.open = move;
+    move.gain -= from_t1[move.t6];
+    if (move.gain > found.closed.gain) found.closed = move;
 }
 
-void LinKernighan::apply(const Link& link, int t1, int t2) {
-    switch (link.kind) {
-        case Kind::kForward:  // t2 ... b a ... t1 becomes b ... t2 a ... t1
-            reverse(t2, link.b);
+void LinKernighan::apply(const Move& move, int t2) {
+    const auto& [kind, gain, t3, t4, t5, t6] = move;
+    switch (kind) {
+        case Kind::kNothing:
             break;
-        case Kind::kBackward:  // t2 ... a b ... t1 becomes t2 ... a t1 ... b
-            reverse(link.b, t1);
+        case Kind::kTwo:  // t2 ... t4 t3 ... t1 becomes t4 ... t2 t3 ... t1
+            reverse(t2, t4);
             break;
-        case Kind::kSwap:  // t2 ... c d ... a b becomes d ... a t2 ... c b
-            reverse(t2, link.a);
-            reverse(link.a, link.d);
-            reverse(link.c, t2);
+        case Kind::kThree:  // the same twice, with (t5, t6) where it is after that
+            reverse(t2, t4);
+            reverse(t4, t6);
             break;
-        case Kind::kTwist:  // t2 ... d c ... a b becomes d ... t2 a ... c b
-            reverse(t2, link.d);
-            reverse(link.c, link.a);
+        case Kind::kSwap:  // t2 ... t5 t6 ... t3 t4 ... becomes t6 ... t3 t2 ... t5 t4 ...
+            reverse(t2, t3);
+            reverse(t3, t6);
+            reverse(t5, t2);
+            break;
+        case Kind::kTwist:  // t2 ... t6 t5 ... t3 t4 ... becomes t6 ... t2 t3 ... t5 t4 ...
+            reverse(t2, t6);
+            reverse(t5, t3);
             break;
     }
 }
 
-void LinKernighan::wake_all(const Link& link) {
-    for (const int city : {link.a, link.b, link.c, link.d}) {
+void LinKernighan::wake_ends(const Move& move) {
+    for (const int city : {move.t3, move.t4, move.t5, move.t6}) {
         if (city >= 0) wake(city);
     }
 }

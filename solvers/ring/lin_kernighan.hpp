@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -9,14 +9,15 @@
 
 namespace plink::ring {
 
-/// Local search by chains of exchanges (Lin and Kernighan 1973), over neighbour lists and from a
-/// queue of cities whose surroundings changed (the don't-look bits of Bentley 1992).
+/// Local search by chains of exchanges (Lin and Kernighan 1973), each of two or three edges at a
+/// time (the basis move of Helsgaun 2000, with three edges), over neighbour lists and from a queue
+/// of cities whose surroundings changed (the don't-look bits of Bentley 1992).
 class LinKernighan {
   public:
     /// `candidates`: by city, the cities worth a new edge, nearest first. `least_gain`: smaller
-    /// gains are rounding.
+    /// gains are rounding. `depth`: the longest chain.
     LinKernighan(const Matrix& distance, const std::vector<std::vector<int>>& candidates,
-                 Tour& tour, double least_gain);
+                 Tour& tour, double least_gain, int depth);
 
     /// Look again at what surrounds `city`.
     void wake(int city);
@@ -42,21 +43,29 @@ class LinKernighan {
     void reverse(int first, int last);
 
     /// Take back every reversal since the last `keep`.
-    void undo();
+    void undo() { undo_to(0); }
     void keep() { journal_.clear(); }
 
   private:
-    /// A chain's next link. With the path t2 ... t1 left after edge (t1, t2) was removed:
-    /// `kForward` joins t2 to a, removes (a, b), and b takes the place of t2;
-    /// `kBackward` does the same at t1's end; `kSwap` and `kTwist` join t2 to a, remove (a, b),
-    /// join b to c inside the cycle that this closed, and remove (c, d): 3-exchanges, among them
-    /// every move of a segment to another place (Or 1976).
-    enum class Kind { kForward, kBackward, kSwap, kTwist };
-    struct Link {
+    /// With edge (t1, t2) removed, the ring is a path t2 ... t1. `kTwo` joins t2 to t3 and removes
+    /// (t3, t4), t4 before t3; `kThree` then joins t4 to t5 and removes (t5, t6). `kSwap` and
+    /// `kTwist` have t4 after t3, which closes a cycle t2 ... t3, and break it at (t5, t6), t6
+    /// after t5 or before: among them is every move of a segment to another place (Or 1976). What
+    /// then runs from t4 or t6 to t1 is a path again.
+    enum class Kind { kNothing, kTwo, kThree, kSwap, kTwist };
+    struct Move {
         Kind kind;
-        int a, b, c, d;
-        double open;    // gain before the ring is closed
-        double closed;  // gain after
+        double gain;
+        int t3, t4, t5, t6;
+    };
+    /// The best moves from one edge, by the gain if the ring is closed after it, and by the gain
+    /// before that.
+    struct Found {
+        Move closed, open;
+    };
+    struct Candidate {
+        int city;
+        double distance;
     };
     /// Of the path `first` ... `last`, the way the tour goes while it is not mirrored.
     struct Reversal {
@@ -64,26 +73,29 @@ class LinKernighan {
     };
 
     bool improve_at(int t1);
-    void undo_last();
+    bool improve_along(int t1, int t2);
+    Found find(int t1, int t2, double gain) const;
+    void find_third(Move move, const double* from_t1, Found& found) const;
+    void apply(const Move& move, int t2);
+    void wake_ends(const Move& move);
+    void undo_to(std::size_t length);
     void mirror();
-    bool extend(int depth, int t1, int t2, double gain);
-    void find_links(int depth, int t1, int t2, double gain, std::vector<Link>& links) const;
-    void find_three_exchanges(int t1, int t2, int a, double gain, std::vector<Link>& links) const;
-    void apply(const Link& link, int t1, int t2);
-    void wake_all(const Link& link);
 
-    static constexpr int kDepth = 5;
+    const Candidate* begin_of(int city) const { return candidates_.data() + first_[city]; }
+    const Candidate* end_of(int city) const { return candidates_.data() + first_[city + 1]; }
 
     const Matrix& distance_;
-    const std::vector<std::vector<int>>& candidates_;
+    std::vector<Candidate> candidates_;  // of city 0, of city 1, ...
+    std::vector<std::size_t> first_;     // by city, where its candidates begin; and their end
     Tour& tour_;
     double least_gain_;
+    int depth_;
     double gained_ = 0.0;
     bool is_mirrored_ = false;
     std::vector<Reversal> journal_;
     std::vector<int> queue_;
     std::vector<char> is_queued_;
-    std::array<std::vector<Link>, kDepth> links_;
+    std::vector<Move> chain_;
 };
 
 }  // namespace plink::ring

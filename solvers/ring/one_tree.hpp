@@ -24,38 +24,27 @@ struct OneTree {
 OneTree minimum_one_tree(const Matrix& distance, const std::vector<double>& penalty,
                          limits::Watch& watch);
 
-/// Subgradient ascent on the penalties (Held, Wolfe, Crowder 1974), in slices.
-class Ascent {
+/// Some of the pairs of cities, by city: enough to join all of 1 ... N-1, and two for city 0.
+class Graph {
   public:
-    /// `upper` is the cost of a ring that is known.
-    Ascent(Matrix distance, double upper);
+    struct Edge {
+        int city;
+        double distance;
+    };
 
-    /// At most `iterations` more, and none that the time does not suffice for; returns whether
-    /// there is nothing more to do.
-    bool run(int iterations, limits::Watch& watch);
+    explicit Graph(int size) : edges_(size) {}
 
-    double bound() const { return bound_; }
-    const std::vector<double>& penalty() const { return best_; }
-
-    /// By city, the `by_alpha` cities of least alpha-nearness (Helsgaun 2000, §4.1: by how much
-    /// the 1-tree grows when it must hold the edge) and the `by_distance` nearest, nearest first;
-    /// always the parent in the 1-tree, so that no cluster is cut off from the others. Cities for
-    /// which the time does not suffice have none.
-    std::vector<std::vector<int>> candidates(int by_alpha, int by_distance,
-                                             limits::Watch& watch) const;
+    const std::vector<Edge>& at(int city) const { return edges_[city]; }
+    /// Returns whether the pair was not yet among them.
+    bool add(const Matrix& distance, int one, int other);
+    /// Adds what a 1-tree has; returns whether any of it was not yet among them.
+    bool add(const Matrix& distance, const OneTree& tree);
 
   private:
-    void step(const OneTree& tree);
-
-    Matrix distance_;
-    double upper_;
-    double bound_ = 0.0;
-    double scale_;
-    int stale_ = 0;
-    bool done_ = false;
-    std::vector<double> penalty_;
-    std::vector<double> best_;
-    std::vector<int> previous_;
+    std::vector<std::vector<Edge>> edges_;
 };
+
+/// A minimum 1-tree among the pairs of a graph: no shorter than that among all pairs, so no bound.
+OneTree minimum_one_tree(const Graph& graph, const std::vector<double>& penalty);
 
 }  // namespace plink::ring

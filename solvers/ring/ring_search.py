@@ -12,6 +12,7 @@ from solvers import _native
 from solvers.distances import checked
 from solvers.limits.deadline import Deadline
 from solvers.ring import reference
+from solvers.ring.merging import edges_of_rings
 from solvers.ring.solution import EndedBy, Progress, RingSolution
 
 Matrix = npt.NDArray[np.float64]
@@ -20,10 +21,10 @@ MAX_EXACT_SIZE = 12
 
 # One slice of native work: about how long an interrupt waits.
 _SLICE_S = 0.05
-_SLICE_WEIGHTS = 20_000_000
+_SLICE_STEPS = 100_000
 
 # The bound may use this share of the time. The search needs the candidates that come from it.
-_BOUND_SHARE = 0.3
+_BOUND_SHARE = 0.15
 
 # Of the time that is then left, in turn: the most that the lists of near hosts may take, the quick
 # improvement of the first ring, and the candidates. All of that is soon over but among thousands.
@@ -41,11 +42,28 @@ _ROUNDING = 1e-12
 _BY_ALPHA = 5
 _BY_DISTANCE = 3
 
-# A chain of kicks ends when so many found nothing better; the search ends when so many chains in
-# a row, each from another start, found nothing better than the best before.
-_KICKS_PER_HOST = 20
-_LEAST_KICKS = 200
-_IDLE_CHAINS = 2
+# A round: so many chains, each from the best ring shaken in one place for so many hosts, with a
+# kick for so many hosts. Many short chains that are merged end cheaper than a few long ones, which
+# soon find nothing any more.
+_CHAINS = 24
+_HOSTS_PER_SHAKE = 10
+_HOSTS_PER_KICK = 2
+_LEAST_KICKS = 50
+
+# The merging has this share of the time, so many times the kicks of a chain, and at least so many
+# rings.
+_MERGING_SHARE = 0.2
+_MERGING_FACTOR = 10
+_LEAST_MERGED = 3
+
+# The longest chain of exchanges, and the share of a hop by which a ring may become dearer. Among
+# the few edges of a merging, deep chains cost little.
+_DEPTH, _TEMPERATURE = 5, 0.3
+_MERGING_DEPTH, _MERGING_TEMPERATURE = 10, 0.1
+
+# After a round that found nothing better, chains are twice as long; after so many in a row, the
+# search ends.
+_IDLE_ROUNDS = 3
 
 # Rings within this share of the bound are optimal for every purpose.
 _RELATIVE_TOLERANCE = 1e-9
@@ -145,7 +163,6 @@ class _RingSearch:
 
     def run(self) -> EndedBy:
         """Search until something ends it."""
-        size = len(self._matrix)
         first = min(self._given, self._quick_ring(self._given[0]), key=self._cost)
         self._keep(first)
         near_s = max(_NEAR_SHARE * self._deadline.left_s, _LEAST_S)
@@ -153,21 +170,41 @@ class _RingSearch:
             self._matrix, _BY_ALPHA + _BY_DISTANCE, Deadline(near_s).native
         )
         self._bound = self._by_two_nearest(near)
-        self._chain(first, near, most_idle_kicks=0, deadline=self._deadline.part(_QUICK_SHARE))
+        self._improve(first, near, self._deadline.part(_QUICK_SHARE))
         candidates = self._prove(near)
-        most_idle_kicks = max(_LEAST_KICKS, _KICKS_PER_HOST * size)
-        start = self._best[1]
-        idle_chains = -1
-        while idle_chains < _IDLE_CHAINS:
+        kicks = max(_LEAST_KICKS, len(self._matrix) // _HOSTS_PER_KICK)
+        idle_rounds = 0
+        while idle_rounds < _IDLE_ROUNDS:
             before = self._best[0]
-            self._chain(start, candidates, most_idle_kicks, self._deadline)
+            self._round(candidates, kicks)
             if self._is_optimal():
                 return "bound"
             if self._deadline.is_over:
                 return "time"
-            idle_chains = 0 if self._best[0] < before else idle_chains + 1
-            start = self._quick_ring(int(self._rng.integers(size)))
+            if self._best[0] < before:
+                idle_rounds = 0
+            else:
+                idle_rounds += 1
+                kicks *= 2
         return "kicks"
+
+    def _round(self, candidates: list[list[int]], kicks: int) -> None:
+        """Chains of kicks, and what comes of merging their rings."""
+        size = len(self._matrix)
+        deadline = self._deadline.part(1.0 - _MERGING_SHARE)
+        rings = [self._best[1]]
+        for chain in range(_CHAINS):
+            search = self._search(self._best[1], candidates, _DEPTH, _TEMPERATURE)
+            if chain > 0:
+                search.shake(size // _HOSTS_PER_SHAKE)
+            self._run(search, kicks, deadline)
+            rings.append(search.best)
+            if self._is_optimal() or deadline.is_over:
+                break
+        if len(rings) >= _LEAST_MERGED:
+            candidates = edges_of_rings(self._matrix, rings)
+        merging = self._search(self._best[1], candidates, _MERGING_DEPTH, _MERGING_TEMPERATURE)
+        self._run(merging, _MERGING_FACTOR * kicks, self._deadline)
 
     def solution(self, ended_by: EndedBy) -> RingSolution:
         """The best so far."""
@@ -197,7 +234,7 @@ class _RingSearch:
         """Raise the lower bound; the candidates that its 1-tree suggests, else near ones."""
         ascent = _native.Ascent(self._matrix, self._best[0])
         deadline = self._deadline.part(_BOUND_SHARE)
-        iterations = max(1, _SLICE_WEIGHTS // len(self._matrix) ** 2)
+        iterations = max(1, _SLICE_STEPS // len(self._matrix))
         is_final = False
         while not is_final and not deadline.is_over:
             is_final = ascent.run(iterations, deadline.native)
@@ -207,27 +244,27 @@ class _RingSearch:
         found = ascent.candidates(_BY_ALPHA, _BY_DISTANCE, deadline.native)
         return [own or others for own, others in zip(found, near, strict=True)]
 
-    def _chain(
-        self,
-        start: list[int],
-        candidates: list[list[int]],
-        most_idle_kicks: int,
-        deadline: Deadline,
-    ) -> None:
-        """Improve a ring, then kick it until so many kicks in a row found nothing better."""
+    def _improve(self, ring: list[int], candidates: list[list[int]], deadline: Deadline) -> None:
+        """Improve a ring as far as it goes, without kicks."""
+        self._run(self._search(ring, candidates, _DEPTH, _TEMPERATURE), 0, deadline)
+
+    def _search(
+        self, ring: list[int], candidates: list[list[int]], depth: int, temperature: float
+    ) -> _native.Search:
         seed = int(self._rng.integers(1 << 63))
         enough = self._bound * (1.0 + _RELATIVE_TOLERANCE)
-        search = _native.Search(self._matrix, candidates, start, seed, enough)
+        return _native.Search(self._matrix, candidates, ring, seed, enough, depth, temperature)
+
+    def _run(self, search: _native.Search, kicks: int, deadline: Deadline) -> None:
+        """Improve a ring, then kick it so many times; keep the best."""
         before = self._kicks
         while True:
-            search.run(most_idle_kicks - search.idle_kicks, min(_SLICE_S, deadline.left_s))
+            search.run(kicks - search.kicks, min(_SLICE_S, deadline.left_s))
             self._kicks = before + search.kicks
             if search.best_cost < self._best[0] * (1.0 - _RELATIVE_TOLERANCE):
                 self._keep(search.best)
             self._tell()
-            is_done = search.is_settled and (
-                search.is_enough or search.idle_kicks >= most_idle_kicks
-            )
+            is_done = search.is_settled and (search.is_enough or search.kicks >= kicks)
             if is_done or deadline.is_over:
                 return
 

@@ -13,10 +13,6 @@ using Clock = std::chrono::steady_clock;
 // Segments of a kick: short, so that what it breaks is repaired near by and soon.
 constexpr int kLongestSegment = 30;
 
-// A ring dearer by about this share of a hop is kept: of 0, 0.1, 0.3 and 0.5 the one that came
-// nearest to the best known rings of 442 to 1000 cities in a second.
-constexpr double kTemperature = 0.3;
-
 // Of a hop of the first ring, and of the longest distance: a smaller difference between two rings
 // may be nothing but rounding, and to follow it could go round in circles for ever.
 constexpr double kLeastOfHop = 1e-9;
@@ -25,19 +21,27 @@ constexpr double kMostSeconds = 3600.0;
 
 }  // namespace
 
-Search::Search(Matrix distance, std::vector<std::vector<int>> candidates, std::vector<int> order,
-               std::uint64_t seed, double enough)
+Search::Search(Matrix distance, const std::vector<std::vector<int>>& candidates,
+               std::vector<int> order, std::uint64_t seed, double enough, int depth,
+               double temperature)
     : distance_(std::move(distance)),
-      candidates_(std::move(candidates)),
       random_(seed),
       enough_(enough),
+      temperature_(temperature),
       tour_(order),
       cost_(ring_cost(distance_, order)),
       least_(std::max(kLeastOfHop * cost_ / order.size(), kLeastOfLongest * distance_.greatest())),
-      local_(distance_, candidates_, tour_, least_),
+      local_(distance_, candidates, tour_, least_, depth),
       best_(std::move(order)),
       best_cost_(cost_) {
     for (const int city : best_) local_.wake(city);
+}
+
+void Search::shake(int kicks) {
+    for (; kicks > 0; --kicks) kick();
+    local_.keep();
+    best_ = tour_.order();
+    best_cost_ = cost_ = ring_cost(distance_, best_);
 }
 
 void Search::run(long kicks, double seconds) {
@@ -57,7 +61,7 @@ void Search::run(long kicks, double seconds) {
         local_.improve([] { return false; });
         const double cost = cost_ + kick_cost_ - local_.take_gain();
         const double hop = cost_ / tour_.size();
-        if (cost > cost_ + least_ + kTemperature * hop * random_.exponential()) {
+        if (cost > cost_ + least_ + temperature_ * hop * random_.exponential()) {
             local_.undo();
             continue;
         }

@@ -14,10 +14,15 @@ namespace plink::ring {
 /// worse (Martin, Otto, Felten 1991). At least 8 cities.
 class Search {
   public:
-    Search(Matrix distance, std::vector<std::vector<int>> candidates, std::vector<int> order,
-           std::uint64_t seed, double enough);
+    /// `depth`: the longest chain of exchanges. `temperature`: a ring dearer by about this share
+    /// of a hop is kept.
+    Search(Matrix distance, const std::vector<std::vector<int>>& candidates, std::vector<int> order,
+           std::uint64_t seed, double enough, int depth, double temperature);
     Search(const Search&) = delete;
     Search& operator=(const Search&) = delete;
+
+    /// Before the first `run`: kick the first order in so many places, and begin from there.
+    void shake(int kicks);
 
     /// Improve the first order, then kick until `kicks` are done or `seconds` (at most an hour)
     /// are over. What is found depends only on how many kicks were done, not on how they were cut
@@ -42,9 +47,9 @@ class Search {
     void settle();
 
     Matrix distance_;
-    std::vector<std::vector<int>> candidates_;
     Random random_;
     double enough_;
+    double temperature_;
     Tour tour_;
     double cost_;
     double least_;

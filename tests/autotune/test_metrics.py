@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -25,6 +26,7 @@ from plink.autotune.protocol.status import Event
 
 DASHBOARD = Path(__file__).resolve().parents[2] / "docs" / "autotune-dashboard.json"
 RANKS = 3
+DOOR = SimpleNamespace(dropped=4, mute=3, waiting=2)
 
 
 def measured() -> Job:
@@ -42,7 +44,7 @@ def measured() -> Job:
 def samples(job: Job) -> dict[tuple[str, ...], float]:
     """By name and labels, in the order of their names, what Prometheus reads."""
     registry = CollectorRegistry()
-    registry.register(JobCollector([job.status], lambda: 4))
+    registry.register(JobCollector([job.status], DOOR))
     text = generate_latest(registry).decode()
     return {
         (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
@@ -78,6 +80,8 @@ def test_metrics_say_what_was_measured() -> None:
     assert found["plink_autotune_decisions_total", "roll_back", "job"] == 0
     assert found["plink_autotune_host_sent_bytes", "h1", "job"] == (100 + 102) / 2
     assert found["plink_autotune_connections_dropped_total",] == 4
+    assert found["plink_autotune_connections_mute_total",] == 3
+    assert found["plink_autotune_connections_waiting",] == 2
 
 
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:

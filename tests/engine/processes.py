@@ -18,8 +18,8 @@ END_TIMEOUT_S = 30
 class Rank:
     """One process, on this host or on that to which `prefix` takes a command line."""
 
-    def __init__(self, task: dict[str, Any], prefix: Sequence[str] = ()) -> None:
-        self.task = task
+    def __init__(self, prefix: Sequence[str] = ()) -> None:
+        self.task: dict[str, Any] = {}
         self.process = subprocess.Popen(
             [*prefix, sys.executable, str(PROGRAM)],
             stdin=subprocess.PIPE,
@@ -27,7 +27,6 @@ class Rank:
             text=True,
             cwd="/",
         )
-        self.be(task)
 
     def be(self, task: dict[str, Any]) -> None:
         """Make it a rank, at first or after its engine has failed."""
@@ -73,8 +72,9 @@ def running_ranks(
         for rank in range(ranks):
             address, prefix = places[rank] if places else ("127.0.0.1", ())
             own = {**task, "rank": rank, "options": {"addresses": [address], **options}}
-            them.append(Rank(own, prefix))
+            them.append(Rank(prefix))
             stack.callback(them[-1].end)
+            them[-1].be(own)
         hear_running(them)
         yield them
 

@@ -59,8 +59,9 @@ def test_every_interface_carries_its_share_both_ways_and_a_host_shares_memory(
             options = {"addresses": ADDRESSES[rank // 2], "silence_timeout_s": 20.0}
             task = {"rank": rank, "ranks": 4, "store": str(tmp_path), "kind": "stars"}
             task |= {"items": ITEMS, "options": options, "collectives": COLLECTIVES}
-            ranks.append(Rank(task, hosts[rank // 2].command([])))
+            ranks.append(Rank(hosts[rank // 2].command([])))
             stack.callback(ranks[-1].end)
+            ranks[-1].be(task)
         for process in ranks:
             assert process.hear() == {"event": "running"}
         said = [process.hear() for process in ranks]

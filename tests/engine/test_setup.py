@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -245,16 +246,34 @@ def test_the_reason_counts_where_another_connection_ends_before_it_comes(tmp_pat
     assert said.endswith("refused this rank: it is not welcome?")
 
 
-def test_a_rank_that_closes_every_connection_is_named(tmp_path: Path) -> None:
+def test_a_rank_whose_call_is_dropped_calls_again(tmp_path: Path) -> None:
     with played_rank_0(tmp_path) as rank_0, ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(outcomes, pair(tmp_path)[1:])
-        for _ in range(2):
+        for drop in range(6):
             connection = rank_0.accept()[0]
-            connection.recv(1000)
+            if drop % 2:
+                assert len(connection.recv(1000)) == _native.HELLO_BYTES
             connection.close()
+        with rank_0.accept()[0] as connection:
+            connection.sendall(_native.encode_answer("it came too late"))
+            (said,) = waiting.result()
+    assert said.endswith("refused this rank: it came too late")
+
+
+def test_a_rank_that_drops_every_call_is_named(tmp_path: Path) -> None:
+    hasty = replace(QUICK, setup_timeout_s=1.0)
+    with played_rank_0(tmp_path) as rank_0, ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(outcomes, pair(tmp_path, second=hasty)[1:])
+        rank_0.settimeout(0.1)
+        while not waiting.done():
+            with contextlib.suppress(TimeoutError):
+                rank_0.accept()[0].close()
         (said,) = waiting.result()
-    assert said.startswith("rank 0 (127.0.0.1 port ")
-    assert said.endswith("closed the connection at once")
+    assert re.fullmatch(
+        r"rank 0 could not be connected within 1 s; "
+        r"rank 0 \(127\.0\.0\.1 port \d+\) dropped \d+ calls before it answered",
+        said,
+    )
 
 
 def test_a_rank_that_dies_once_it_was_at_the_meeting_is_named_by_all(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -10,16 +12,18 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 # Starting takes a second when quiet; a busy machine needs more.
 _START_S = 60.0
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """One that neither the system gives to clients nor Ray to its workers and their servers."""
+    for port in random.sample(range(25000, 32000), 100):
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
 
 
 @contextmanager
@@ -57,13 +61,10 @@ def ray_cluster() -> Iterator[str]:
     """The address of the client server of a Ray head with two processors' worth of work."""
     port = _free_port()
     with tempfile.TemporaryDirectory(prefix="ray") as folder:
-        program = Path(sys.executable).with_name("ray")
-        environment = {
-            **os.environ,
-            "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_DISABLE_IMPORT_WARNING": "1",
-        }
-        command = [sys.executable, str(program), "start", "--head", "--block", "--num-cpus=2"]
+        # On a busy machine a node takes longer than Ray's own limit.
+        environment = {**os.environ, "RAY_raylet_start_wait_time_s": str(int(_START_S))}
+        program = [sys.executable, "-m", "ray.scripts.scripts"]
+        command = [*program, "start", "--head", "--block", "--num-cpus=2"]
         options = [
             "--node-ip-address=127.0.0.1",
             f"--port={_free_port()}",

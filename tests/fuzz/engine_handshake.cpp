@@ -13,7 +13,7 @@
 #include <string>
 
 #include "check.hpp"
-#include "handshake.hpp"
+#include "hello.hpp"
 #include "mesh.hpp"
 
 using namespace plink::transport;
@@ -24,13 +24,7 @@ constexpr int kSteps = 4;
 constexpr std::uint16_t kWorkers = 1;
 
 Hello ours(std::uint32_t rank, std::uint32_t ranks) {
-    Hello hello;
-    hello.rank = rank;
-    hello.ranks = ranks;
-    hello.workers = kWorkers;
-    hello.job.fill(0x6a);
-    hello.plan = 7;
-    return hello;
+    return plink::fuzz::hello_of(rank, ranks, kWorkers);
 }
 
 void check_parsers(const std::uint8_t* words) {

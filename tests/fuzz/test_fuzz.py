@@ -30,7 +30,8 @@ def test_a_short_run_finds_nothing(tmp_path: Path) -> None:
     found = re.findall(
         r"(\w+): (\d+) inputs in 1 s, \d+ places reached, nothing found", done.stdout
     )
-    assert [name for name, _ in found] == HARNESSES
+    # Those of the daemon need Atheris besides.
+    assert [name for name, _ in found if not name.startswith("daemon_")] == HARNESSES
     assert all(int(inputs) > 100 for _, inputs in found)
 
 

@@ -23,6 +23,7 @@ from solvers.collectives.mesh import (
     mesh_table,
 )
 from solvers.collectives.registry import find
+from solvers.limits.deadline import Deadline
 from solvers.orders import reference
 from solvers.orders.brute_force import brute_force
 from solvers.orders.latency_search import search_by_latency
@@ -116,7 +117,7 @@ def test_the_bound_meets_the_cost_where_racks_hold_whole_groups():
 
 
 def native(form, distance, order, seed):
-    edges = [list(map(tuple, step.edges.tolist())) for step in form.rounds]
+    edges = [np.ascontiguousarray(step.edges, np.int64) for step in form.rounds]
     weights = [step.weight for step in form.rounds]
     blocks = [list(map(list, level)) for level in form.blocks]
     return _native.LocalRoundsAnnealing(distance, edges, weights, blocks, list(order), seed)
@@ -143,9 +144,9 @@ def test_annealing_finds_what_all_orders_have(seed):
     form = mesh_form([Dimension(2, RING, 3), Dimension(2, CHAIN, 1), Dimension(2, RING, 9)])
     distance = racks([3, 3, 2], seed)
     best = brute_force(form, distance, list(range(8)), 60.0)
-    search = course(form, distance, range(8), spread(distance), seed)
+    search = course(form, distance, range(8), spread(distance), seed=seed, deadline=Deadline(60.0))
     for step in range(20):
-        search.step(step / 20)
+        search.step(step / 20, Deadline(60.0))
     assert search.best_cost == pytest.approx(best.bound)
 
 

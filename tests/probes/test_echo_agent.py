@@ -6,6 +6,7 @@ import contextlib
 import select
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -405,3 +406,25 @@ def test_a_suspect_that_is_heard_but_does_not_hear_waits_less_too() -> None:
         assert trusted.agent.stdout is not None
         assert not select.select([trusted.agent.stdout], [], [], 0)[0]
         assert trusted.hear() == "lost 5 0 silent"
+
+
+def test_a_meeting_is_held_while_strangers_flood_the_port(peer: Peer) -> None:
+    is_over = threading.Event()
+
+    def flood() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            for number in range(200_000):
+                if is_over.is_set():
+                    return
+                packet = number.to_bytes(4, "little") * (8 if number % 2 else 1)
+                stranger.sendto(packet, (ADDRESS, peer.port))
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    try:
+        lead(peer)
+        assert answer_probes(peer, lambda _: 0.0) >= 50
+    finally:
+        is_over.set()
+        thread.join()
+    assert peer.hear().startswith("rtt 5 0 ")

@@ -50,13 +50,13 @@ def test_dynamic_programming_equals_brute_force(distance):
 
 
 @settings(max_examples=30)
-@given(distance_matrices(8, 20), st.integers(0, (1 << 63) - 1))
-def test_a_local_optimum_has_no_better_2_opt_move_among_its_candidates(distance, seed):
+@given(distance_matrices(8, 20), st.integers(0, (1 << 63) - 1), st.integers(1, 6))
+def test_a_local_optimum_has_no_better_reversal_or_segment_move(distance, seed, depth):
     size = len(distance)
     everyone = [[j for j in range(size) if j != i] for i in range(size)]
     for i, others in enumerate(everyone):
         others.sort(key=lambda j, row=distance[i]: row[j])
-    search = _native.Search(distance, everyone, list(range(size)), seed, 0.0)
+    search = _native.Search(distance, everyone, list(range(size)), seed, 0.0, depth, 0.3)
     search.run(0, 60.0)
     assert search.is_settled
     best = search.best
@@ -65,14 +65,31 @@ def test_a_local_optimum_has_no_better_2_opt_move_among_its_candidates(distance,
     for first in range(size):
         for last in range(first, size):
             assert reference.reversal_gain(distance, best, first, last) <= tolerance
+    for length in range(1, size - 2):
+        for first in range(size):
+            turned = best[first:] + best[:first]
+            segment, rest = turned[:length], turned[length:]
+            for place in range(1, len(rest)):
+                for way in (segment, segment[::-1]):
+                    moved = [*rest[:place], *way, *rest[place:]]
+                    assert reference.ring_cost(distance, moved) >= search.best_cost - tolerance
 
 
 @settings(max_examples=30)
-@given(distance_matrices(8, 40), st.integers(0, (1 << 63) - 1), st.integers(1, 300))
-def test_what_kicks_and_repairs_claim_to_change_is_what_they_change(distance, seed, kicks):
+@given(
+    distance_matrices(8, 40),
+    st.integers(0, (1 << 63) - 1),
+    st.integers(1, 300),
+    st.integers(1, 12),
+    st.integers(0, 20),
+)
+def test_what_kicks_and_repairs_claim_to_change_is_what_they_change(
+    distance, seed, kicks, depth, shaken
+):
     size = len(distance)
     near = np.argsort(distance + 1e9 * np.eye(size), axis=1)[:, :6].tolist()
-    search = _native.Search(distance, near, list(range(size)), seed, -1.0)
+    search = _native.Search(distance, near, list(range(size)), seed, -1.0, depth, 0.3)
+    search.shake(shaken)
     search.run(kicks, 60.0)
     assert search.kicks == kicks
     assert sorted(search.current) == list(range(size))
@@ -84,9 +101,9 @@ def test_what_kicks_and_repairs_claim_to_change_is_what_they_change(distance, se
 def test_what_is_found_depends_on_the_kicks_not_on_the_slices():
     distance = ring_instances.euclidean(np.random.default_rng(1).random((60, 2)))
     near = np.argsort(distance + 1e9 * np.eye(60), axis=1)[:, :8].tolist()
-    whole = _native.Search(distance, near, list(range(60)), 3, 0.0)
+    whole = _native.Search(distance, near, list(range(60)), 3, 0.0, 5, 0.3)
     whole.run(300, 60.0)
-    sliced = _native.Search(distance, near, list(range(60)), 3, 0.0)
+    sliced = _native.Search(distance, near, list(range(60)), 3, 0.0, 5, 0.3)
     for kicks in (0, 1, 99, 200):
         sliced.run(kicks, 60.0)
     assert (sliced.best, sliced.kicks) == (whole.best, 300)
@@ -94,7 +111,7 @@ def test_what_is_found_depends_on_the_kicks_not_on_the_slices():
 
 def test_no_time_leaves_the_order_as_it_was():
     distance, _, _ = ring_instances.circle(40, seed=1)
-    search = _native.Search(distance, [[1]] + [[0]] * 39, list(range(40)), 1, 0.0)
+    search = _native.Search(distance, [[1]] + [[0]] * 39, list(range(40)), 1, 0.0, 5, 0.3)
     search.run(1000, 0.0)
     assert (search.is_settled, search.kicks, search.best) == (False, 0, list(range(40)))
 
@@ -128,13 +145,14 @@ def test_candidates_join_racks_that_distance_alone_would_keep_apart():
         lambda: _native.one_tree_length(np.zeros((2, 2)), [0.0, 0.0]),
         lambda: _native.one_tree_length(np.zeros((3, 3)), [0.0]),
         lambda: _native.Ascent(np.zeros((2, 2)), 1.0),
-        lambda: _native.Search(np.zeros((4, 4)), [[]] * 4, [0, 1, 2, 3], 0, 0.0),
-        lambda: _native.Search(np.zeros((9, 9)), [[]] * 9, [0] * 9, 0, 0.0),
-        lambda: _native.Search(np.zeros((9, 9)), [[9]] * 9, list(range(9)), 0, 0.0),
-        lambda: _native.Search(np.zeros((9, 9)), [[0]] * 9, list(range(9)), 0, 0.0),
-        lambda: _native.Search(np.zeros((9, 9)), [[]] * 8, list(range(9)), 0, 0.0),
+        lambda: _native.Search(np.zeros((4, 4)), [[]] * 4, [0, 1, 2, 3], 0, 0.0, 5, 0.3),
+        lambda: _native.Search(np.zeros((9, 9)), [[]] * 9, [0] * 9, 0, 0.0, 5, 0.3),
+        lambda: _native.Search(np.zeros((9, 9)), [[9]] * 9, list(range(9)), 0, 0.0, 5, 0.3),
+        lambda: _native.Search(np.zeros((9, 9)), [[0]] * 9, list(range(9)), 0, 0.0, 5, 0.3),
+        lambda: _native.Search(np.zeros((9, 9)), [[]] * 9, list(range(9)), 0, 0.0, 0, 0.3),
+        lambda: _native.Search(np.zeros((9, 9)), [[]] * 8, list(range(9)), 0, 0.0, 5, 0.3),
     ],
 )
 def test_wrong_input_is_refused(call):
-    with pytest.raises(ValueError, match=r"cit|square|fit|permutation"):
+    with pytest.raises(ValueError, match=r"cit|square|fit|permutation|depth"):
         call()

@@ -6,6 +6,7 @@ Imports prometheus_client, which is an extra.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -50,17 +51,28 @@ _COUNTERS: Sequence[tuple[str, str, Value]] = (
 )
 
 
+class Connections(Protocol):
+    """The part of `plink.autotune.daemon.server.Server` that is used here."""
+
+    dropped: int
+    mute: int
+
+    @property
+    def waiting(self) -> int:
+        """How many have not proven the secret yet."""
+
+
 class JobCollector(Collector):
     """Collects the metrics of all jobs of a daemon.
 
     Args:
         jobs: their state, which may change meanwhile.
-        dropped: how many connections were dropped.
+        door: counts the daemon's connections.
     """
 
-    def __init__(self, jobs: Sequence[JobStatus], dropped: Callable[[], int]) -> None:
+    def __init__(self, jobs: Sequence[JobStatus], door: Connections) -> None:
         self._jobs = jobs
-        self._dropped = dropped
+        self._door = door
 
     def collect(self) -> Iterator[Family]:
         """All metrics, as they are now."""
@@ -79,7 +91,17 @@ class JobCollector(Collector):
         yield CounterMetricFamily(
             "plink_autotune_connections_dropped",
             "Connections that were dropped: not a rank or viewer of a job",
-            value=self._dropped(),
+            value=self._door.dropped,
+        )
+        yield CounterMetricFamily(
+            "plink_autotune_connections_mute",
+            "Connections that were dropped before they had said who they are",
+            value=self._door.mute,
+        )
+        yield GaugeMetricFamily(
+            "plink_autotune_connections_waiting",
+            "Connections that have not proven the secret yet",
+            value=self._door.waiting,
         )
 
     def _decisions(self) -> Family:

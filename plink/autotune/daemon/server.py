@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import secrets
 import socket
 import ssl
@@ -15,8 +16,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from plink.autotune.daemon.door import Caller, Door, source_of
 from plink.autotune.daemon.encrypted import Encrypted
+from plink.autotune.daemon.folding import Folding
 from plink.autotune.daemon.job import Job, Outgoing
+from plink.autotune.daemon.listening import listening
 from plink.autotune.protocol import status
 from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
 from plink.autotune.protocol.handshake import (
@@ -40,6 +44,7 @@ from plink.base.errors import PlinkError
 from plink.base.text import printable
 
 _HANDSHAKE_TIMEOUT_S = 10.0
+# Connections in the handshake, beside one of every rank.
 _MOST_STRANGERS = 256
 _RECEIVED_BYTES = 1 << 16
 # A rank that does not read what it is sent is given up.
@@ -100,9 +105,18 @@ class Server:
         self._tls = tls
         self._say = say
         self._guests: dict[str, dict[int, _Guest]] = {name: {} for name in jobs}
-        self._strangers = 0
+        self._door = Door(_most_strangers(sum(served.job.ranks for served in jobs.values())))
+        self._folding = Folding(say)
         self._conversations: set[asyncio.Task[None]] = set()
         self.dropped = 0
+        """Connections that were closed because of what the other end said, or did not say."""
+        self.mute = 0
+        """Those of them that had not said who they are."""
+
+    @property
+    def waiting(self) -> int:
+        """Connections that have not proven the secret yet."""
+        return self._door.count
 
     async def listen(self, host: str, port: int) -> asyncio.Server:
         """Begin to serve.
@@ -111,7 +125,7 @@ class Server:
             PlinkError: the address cannot be listened on.
         """
         try:
-            return await asyncio.start_server(self._converse, host, port, limit=_RECEIVED_BYTES)
+            return await listening(self._converse, host, port, _RECEIVED_BYTES)
         except OSError as error:
             reason = error.strerror or str(error)
             raise PlinkError(
@@ -123,18 +137,22 @@ class Server:
         for conversation in list(self._conversations):
             conversation.cancel()
         await asyncio.gather(*self._conversations, return_exceptions=True)
+        self._folding.close()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         if task is not None:
             self._conversations.add(task)
             task.add_done_callback(self._conversations.discard)
-        peer = _peer(writer)
+        peer, host = _peer(writer)
+        caller = self._door.enter(source_of(host), writer.transport.abort)
         try:
-            await self._serve(await self._admitted(reader, writer))
-        except (ProtocolError, asyncio.TimeoutError) as error:
+            admitted = await self._admitted(reader, writer, caller)
+            if admitted is not None:
+                await self._serve(admitted)
+        except ProtocolError as error:
             self.dropped += 1
-            self._say(f"{peer}: dropped: {printable(str(error) or 'it said nothing in time')}")
+            self._say(f"{peer}: dropped: {printable(str(error))}")
         except (OSError, asyncio.IncompleteReadError):
             pass  # It has gone.
         except asyncio.CancelledError:
@@ -145,32 +163,46 @@ class Server:
             self._say(f"{peer}: dropped: {printable(repr(error))}")
         finally:
             writer.close()
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
 
     async def _admitted(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> _Admitted:
-        if self._strangers >= _MOST_STRANGERS:
-            raise ProtocolError("too many connections have not proven the secret yet")
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, caller: Caller
+    ) -> _Admitted | None:
+        """Who has proven the secret; None where nobody has."""
         _keep_alive(writer)
-        self._strangers += 1
         try:
-            return await asyncio.wait_for(self._begin(reader, writer), _HANDSHAKE_TIMEOUT_S)
+            begun = self._begin(reader, writer, caller)
+            return await asyncio.wait_for(begun, _HANDSHAKE_TIMEOUT_S)
+        except ProtocolError as error:
+            why = printable(str(error))
+        except asyncio.TimeoutError:
+            why = "it said nothing in time"
+        except (OSError, asyncio.IncompleteReadError):
+            if not caller.is_dismissed:
+                return None  # It has gone.
+            why = "it said nothing while others waited"
         finally:
-            self._strangers -= 1
+            self._door.left(caller)
+        self.dropped += 1
+        self.mute += not caller.has_greeted
+        self._folding.dropped(_peer(writer)[0], caller.source, why)
+        return None
 
-    async def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> _Admitted:
+    async def _begin(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, caller: Caller
+    ) -> _Admitted:
         if self._tls is None:
-            return await self._authenticate(reader, writer)
+            return await self._authenticate(reader, writer, caller)
         encrypted = Encrypted(self._tls, reader, writer)
         await encrypted.shake_hands()
-        return await self._authenticate(encrypted, encrypted)
+        return await self._authenticate(encrypted, encrypted, caller)
 
-    async def _authenticate(self, reader: Reader, writer: Writer) -> _Admitted:
+    async def _authenticate(self, reader: Reader, writer: Writer, caller: Caller) -> _Admitted:
         name, nonce = parse_greeting(await reader.readexactly(GREETING_BYTES))
         if name not in self._jobs:
             raise ProtocolError(f"there is no job {name} here")
+        self._door.greeted(caller)
         served = self._jobs[name]
         own = secrets.token_bytes(NONCE_BYTES)
         proofs = Proofs(served.secret, name, nonce + own)
@@ -242,6 +274,13 @@ def _keep_alive(writer: asyncio.StreamWriter) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
 
-def _peer(writer: asyncio.StreamWriter) -> str:
+def _peer(writer: asyncio.StreamWriter) -> tuple[str, str]:
+    """Address and port, for people, and the address."""
     address = writer.get_extra_info("peername")
-    return f"{address[0]}:{address[1]}" if address else "somebody"
+    return (f"{address[0]}:{address[1]}", address[0]) if address else ("somebody", "")
+
+
+def _most_strangers(ranks: int) -> int:
+    """How many connections may be in the handshake, so that enough descriptors are left."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(_MOST_STRANGERS + ranks, max(1, descriptors // 4))

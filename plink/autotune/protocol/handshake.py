@@ -15,12 +15,12 @@ import secrets
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from plink.autotune.protocol.encryption import ALERT, HANDSHAKE
 from plink.autotune.protocol.encryption import received as received_from
 from plink.autotune.protocol.frames import Channel, ProtocolError
 from plink.base.errors import WrongUseError
+from plink.base.opening import open_input
 
 SECRET_VARIABLE = "PLINK_AUTOTUNE_SECRET"  # noqa: S105  its name, not the secret
 FILE_VARIABLE = "PLINK_AUTOTUNE_SECRET_FILE"
@@ -40,6 +40,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 _LEAST_BYTES = 16
 _MOST_BYTES = 4096
+_MOST_FILE_BYTES = 1 << 20
 
 
 def secret_of(environment: Mapping[str, str]) -> bytes | None:
@@ -62,7 +63,7 @@ def read_secret(path: str) -> bytes:
         WrongUseError: the file cannot be read, or the secret is too short or too long.
     """
     try:
-        with Path(path).open("rb") as stream:
+        with open_input(path, _MOST_FILE_BYTES) as stream:
             return _checked(stream.read(_MOST_BYTES + 1), path)
     except OSError as error:
         raise WrongUseError(f"{path}: {error.strerror or error}") from None
@@ -79,8 +80,8 @@ def make_secret(path: str) -> bytes:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as stream:
             stream.write(f"{secret}\n")
-    except OSError as error:
-        raise WrongUseError(f"{path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise WrongUseError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     return secret.encode()
 
 

@@ -32,6 +32,8 @@ _MOST = (1 << 53) - 1
 _MOST_SECONDS = 1e9
 _MOST_WEIGHT = 1e9
 _MOST_DIGEST = (1 << 32) - 1
+# Of a connection in a window: a petabyte. Sums over all ranks stay within what a viewer takes.
+_MOST_FIGURE = 1e15
 
 # Types of packed arrays. There are at most `MAX_RANKS` ranks; that parents make trees is checked
 # later.
@@ -284,8 +286,8 @@ def _array(fields: Fields, name: str, dtype: str) -> npt.NDArray[Any]:
 
 def _unpacked(fields: Fields, name: str, ranks: int) -> Floats:
     values = _array(fields, name, _FIGURES)
-    if len(values) != ranks or not (np.isfinite(values) & (values >= 0.0)).all():
-        raise fields.error(name, f"{ranks} finite numbers from 0")
+    if len(values) != ranks or not ((values >= 0.0) & (values <= _MOST_FIGURE)).all():
+        raise fields.error(name, f"{ranks} numbers from 0 to {_MOST_FIGURE:g}")
     return values.astype(np.float64)
 
 

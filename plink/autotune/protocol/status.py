@@ -25,7 +25,8 @@ VERSION = 1
 
 _EVENTS_SHOWN = 20
 
-_MOST = float(1 << 62)
+# Figures of all connections of a host, of which each has a limit of its own in a report.
+_MOST = 1e30
 _MOST_SECONDS = 1e12
 _MOST_COUNT = (1 << 53) - 1
 _MOST_EVENTS = 1000

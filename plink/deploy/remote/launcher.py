@@ -52,18 +52,25 @@ def run_launcher(
 
     An exception, Ctrl-C above all, ends it too, whatever interrupts follow. `environment` is added
     to this process's.
+
+    Raises:
+        PlinkError: it cannot be started.
     """
-    # Its own process group: Ctrl-C reaches plink alone, which then ends the launcher.
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-        env=None if environment is None else {**os.environ, **environment},
-    )
+    try:
+        # Its own process group: Ctrl-C reaches plink alone, which then ends the launcher.
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            env=None if environment is None else {**os.environ, **environment},
+        )
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise PlinkError(f"the launcher cannot be started: {reason}") from None
     try:
         stdout, stderr = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plink.files.cluster import Host
+from plink.files.fields import is_word
+from probes.errors import OptionError
 from probes.ssh.options import SshOptions
 
 
@@ -50,7 +53,19 @@ def config_text(hosts: Sequence[Host], options: SshOptions) -> str:
 
 
 def write_ssh_files(folder: Path, hosts: Sequence[Host], options: SshOptions) -> SshFiles:
-    """Write the configuration and the wrapper into `folder`."""
+    """Write the configuration and the wrapper into `folder`.
+
+    Raises:
+        OptionError: a file that the options name is not there, or ssh could not be told its name,
+            or the user's.
+    """
+    for named in (options.config_file, options.identity_file):
+        if named is not None and not os.path.isfile(named):  # noqa: PTH113  Path's own can fail
+            raise OptionError(f"{named}: there is no such file")
+        if named is not None and (not named.isprintable() or '"' in named):
+            raise OptionError(f"{named}: a configuration of ssh cannot name this file")
+    if options.user is not None and not is_word(options.user):
+        raise OptionError(f"{options.user!r} is not a user name")
     files = SshFiles(folder / "ssh_config", folder / "ssh")
     files.config.write_text(config_text(hosts, options))
     # By its path, because the wrapper may itself be the first `ssh` of PATH.

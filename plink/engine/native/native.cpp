@@ -126,6 +126,7 @@ void register_setting_up(nb::module_& module) {
              "local_listener"_a, "endpoints"_a, "congestion"_a, "memory_bytes"_a, "tls"_a.none())
         .def("step", &Mesh::step, "milliseconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("missing", &Mesh::missing)
+        .def("dropped", &Mesh::dropped)
         .def("observed", &Mesh::observed);
     module.attr("HAS_TLS") = has_tls();
     nb::class_<TlsContext>(module, "TlsContext")

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "control.hpp"
+#include "crowd.hpp"
 #include "frame.hpp"
 #include "handshake.hpp"
 
@@ -71,6 +72,7 @@ void register_wire(nb::module_& module) {
         return hello ? nb::cast(*hello) : nb::none();
     });
     module.def("refusal", &refusal, "theirs"_a, "ours"_a);
+    module.def("who_goes", &transport::who_goes, "sources"_a, "most"_a);
     module.def("encode_answer",
                [](const std::string& reason) { return bytes_of(encode_answer(reason)); });
     module.def("parse_answer", [](const nb::bytes& bytes) -> nb::object {

@@ -174,7 +174,10 @@ def number(text: str, place: str) -> float:
     """
     if not _NUMBER.fullmatch(text):
         raise WrongUseError(f"{place}: {brief(text)} is not a number")
-    return float(text)
+    found = float(text)
+    if not math.isfinite(found):
+        raise WrongUseError(f"{place}: {brief(text)} is too large a number")
+    return found
 
 
 def text_of(content: bytes, source: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from distributed import Client
+import distributed
 
 from plink.optimize.executors.executor import Executor, failed
 
@@ -23,7 +23,7 @@ class _DaskExecutor:
         self, function: Callable[[Shared, int], Result], shared: Shared, seeds: Sequence[int]
     ) -> list[Result]:
         try:
-            with Client(f"tcp://{self._place}", timeout=_CONNECT_S, set_as_default=False) as client:
+            with _client(self._place) as client:
                 # What all need goes to every worker once.
                 known = client.scatter([shared], broadcast=True, hash=False)[0]
                 futures = [
@@ -33,6 +33,12 @@ class _DaskExecutor:
                 return found
         except Exception as error:
             raise failed("Dask", self._place, error) from None
+
+
+def _client(place: str) -> Any:
+    # Its library is not typed throughout.
+    make: Any = distributed.Client
+    return make(f"tcp://{place}", timeout=_CONNECT_S, set_as_default=False)
 
 
 def connected(place: str) -> Executor:

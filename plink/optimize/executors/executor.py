@@ -88,8 +88,9 @@ def executor_at(address: str, threads: int) -> Executor:
 
 def failed(engine: str, place: str, error: BaseException) -> PlinkError:
     """An engine's own error as one sentence."""
-    lines = str(error).strip().splitlines()
-    told = lines[0][:200] if lines else type(error).__name__
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    # What came from a worker may be a traceback, whose last line says what is wrong.
+    told = ": ".join(dict.fromkeys((lines[0].strip(" :"), lines[-1].strip())))[:300]
     return PlinkError(
         f"the {engine} cluster at {place} failed: {told}",
         "its workers need the same plink as this machine",

@@ -258,7 +258,7 @@ def _confirmed_gain(
     deadline: Deadline,
 ) -> float | None:
     """What an order found on one direction's readings saves on the other's, if that can be told."""
-    if deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
+    if deadline.is_over or deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
         return None
     readings = both_directions(cluster) if objective.name == "latency" else None
     if readings is None:

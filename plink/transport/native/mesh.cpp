@@ -1,11 +1,9 @@
 #include "mesh.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
 
 #include "local_socket.hpp"
 #include "text.hpp"
@@ -20,12 +18,11 @@ using namespace std::chrono_literals;
 constexpr auto kExplaining = 2s;
 // A caller that says nothing is no rank.
 constexpr auto kSayHello = 5s;
-// Callers that have not said who they are, beyond the expected ones.
-constexpr std::size_t kMostStrangers = 64;
+// Who breaks off the hand-shake of TLS so often has not too many callers, but does not use TLS.
+constexpr int kMostTlsTries = 5;
 
-std::string text_of(const Endpoint& endpoint) {
-    return endpoint.host + " port " + std::to_string(endpoint.port);
-}
+/// Whether a call failed because the other side closed the connection.
+bool is_drop(int error) { return error == ECONNRESET || error == EPIPE; }
 
 // A hand-shake's record, of any version (RFC 8446, §5.1).
 bool is_begun_tls(const std::string& words) {
@@ -75,64 +72,6 @@ void Mesh::judge_lost() const {
     if (!may_be_explained || Clock::now() > lost_at_ + kExplaining) throw *lost_;
 }
 
-void Mesh::call(int rank, int channel) {
-    if (!call_locally(rank, channel)) call_remotely(rank, channel);
-}
-
-/// Returns whether the rank is of this host and can be asked to share memory.
-bool Mesh::call_locally(int rank, int channel) {
-    if (!listeners_.local.is_open() || channel >= us_.workers) return false;
-    const Endpoint& endpoint = endpoints_[rank].front();
-    Descriptor socket = call_on_this_host(endpoint);
-    if (!socket.is_open()) return false;
-    Pending pending{std::move(socket), rank, channel, endpoint, false, "", Clock::now(), true};
-    try {
-        pending.memory = SharedMemory::made(memory_bytes_, pending.socket.get());
-    } catch (const std::runtime_error&) {
-        return false;
-    }
-    pending.handle = pending.memory->handle();
-    pending_.push_back(std::move(pending));
-    return true;
-}
-
-void Mesh::call_remotely(int rank, int channel) {
-    const auto& endpoints = endpoints_[rank];
-    const auto place = static_cast<std::size_t>(channel) % endpoints.size();
-    Pending pending{{}, rank, channel, endpoints[place], false, "", Clock::now()};
-    sockaddr_storage address;
-    const socklen_t size = socket_address(pending.endpoint, address);
-    pending.socket =
-        Descriptor(::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!pending.socket.is_open()) fail(pending, "cannot be called: " + text_of(errno));
-    set_up(pending.socket.get(), congestion_);
-    const auto& own = endpoints_[us_.rank];
-    if (own.size() > 1) {
-        const std::string& source = own[static_cast<std::size_t>(channel) % own.size()].host;
-        send_from(pending.socket.get(), address.ss_family, source);
-    }
-    if (::connect(pending.socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 &&
-        errno != EINPROGRESS) {
-        fail(pending, "cannot be reached: " + text_of(errno));
-    }
-    pending_.push_back(std::move(pending));
-}
-
-void Mesh::admit(int listener, bool is_local) {
-    for (;;) {
-        Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (!socket.is_open()) return;
-        const auto strangers = static_cast<std::size_t>(std::count_if(
-            pending_.begin(), pending_.end(), [](const Pending& p) { return p.rank < 0; }));
-        if (strangers > kMostStrangers + us_.ranks * (us_.workers + 1U)) continue;
-        if (is_local && !is_of_this_user(socket.get())) continue;
-        if (!is_local) set_up(socket.get(), congestion_);
-        const Endpoint caller{is_local ? "" : peer_host(socket.get()), 0};
-        pending_.push_back({std::move(socket), -1, -1, caller, true, "", Clock::now(), is_local});
-        pending_.back().is_encrypting = tls_ && !is_local;
-    }
-}
-
 bool Mesh::step(int milliseconds) {
     const std::size_t wanted = (us_.ranks - 1U) * (us_.workers + 1U);
     if (established_ == wanted) return true;
@@ -144,11 +83,11 @@ bool Mesh::step(int milliseconds) {
     for (const Descriptor& listener : listeners_.tcp) polled.push_back({listener.get(), POLLIN, 0});
     // poll(2) passes over what is negative.
     polled.push_back({listeners_.local.get(), POLLIN, 0});
-    ::poll(polled.data(), polled.size(), milliseconds);
+    ::poll(polled.data(), polled.size(), until_next_call_ms(milliseconds));
     std::vector<Pending> unfinished;
     for (std::size_t i = 0; i < pending_.size(); ++i) {
         Pending& pending = pending_[i];
-        if (polled[i].revents == 0 || proceed(pending, polled[i].revents)) {
+        if (polled[i].revents == 0 || proceed(pending)) {
             const bool is_mute = pending.rank < 0 && Clock::now() - pending.since > kSayHello;
             if (pending.socket.is_open() && !is_mute) unfinished.push_back(std::move(pending));
         }
@@ -156,21 +95,25 @@ bool Mesh::step(int milliseconds) {
     const std::size_t before = pending_.size();
     pending_ = std::move(unfinished);
     judge_lost();
-    for (const auto& [rank, channel] : std::exchange(refused_, {})) call_remotely(rank, channel);
+    call_again_when_due();
     for (std::size_t i = before; i < polled.size(); ++i) {
         if (polled[i].revents != 0) admit(polled[i].fd, polled[i].fd == listeners_.local.get());
     }
-    return established_ == wanted;
+    if (established_ < wanted) return false;
+    // What is made next needs descriptors.
+    pending_.clear();
+    return true;
 }
 
 /// Returns whether the hand-shake goes on.
-bool Mesh::proceed(Pending& pending, short) {
+bool Mesh::proceed(Pending& pending) {
     if (!pending.is_connected) {
         int error = 0;
         socklen_t size = sizeof(error);
         ::getsockopt(pending.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+        if (is_drop(error)) return call_again(pending);
         if (error != 0) {
-            lose(pending, "cannot be reached: " + text_of(error));
+            lose(pending, unreachable(pending, error));
             return false;
         }
         pending.is_connected = true;
@@ -207,6 +150,8 @@ bool Mesh::encrypt(Pending& pending) {
             if (!error.is_lost || observed_.empty()) {
                 observe(pending, error.is_lost ? "broke off the hand-shake of TLS" : error.what());
             }
+        } else if (error.is_lost && pending.tries < kMostTlsTries) {
+            call_again(pending);
         } else if (error.is_lost) {
             lose(pending, "broke off the hand-shake of TLS: does it use TLS, too?");
         } else {
@@ -228,7 +173,8 @@ bool Mesh::introduce(Pending& pending) {
     pending.handle.reset();
     if (sent == static_cast<ssize_t>(words.size())) return true;
     if (pending.is_local) return share_no_memory(pending);
-    lose(pending, "cannot be reached: " + text_of(errno));
+    if (is_drop(errno)) return call_again(pending);
+    lose(pending, unreachable(pending, errno));
     return false;
 }
 
@@ -297,7 +243,8 @@ bool Mesh::listen_to_answer(Pending& pending) {
         if (pending.is_local) return share_no_memory(pending);
         const auto* const tls = pending.socket.tls();
         if (tls != nullptr && !tls->failure().empty()) fail(pending, tls->failure());
-        lose(pending, "closed the connection at once");
+        if (pending.heard.empty()) return call_again(pending);
+        lose(pending, "closed the connection within its answer");
         return false;
     }
     if (pending.heard.size() < kAnswerBytes) return true;
@@ -325,7 +272,7 @@ bool Mesh::join(Pending& pending, int channel) const {
 }
 
 bool Mesh::share_no_memory(const Pending& pending) {
-    refused_.emplace_back(pending.rank, pending.channel);
+    again_.push_back({pending.rank, pending.channel, 0, Clock::now()});
     return false;
 }
 

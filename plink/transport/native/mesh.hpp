@@ -1,11 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "handshake.hpp"
@@ -42,6 +42,8 @@ class Mesh {
 
     /// Which ranks are not fully connected yet.
     std::vector<int> missing() const;
+    /// How a missing rank dropped this rank's calls, for people; empty where none did.
+    std::string dropped() const;
     /// What the latest caller did that could not say who it is; empty where there was none.
     const std::string& observed() const { return observed_; }
 
@@ -64,13 +66,27 @@ class Mesh {
         Descriptor handle{};                     ///< of memory: to be sent, or received
         bool is_encrypting = false;              ///< the hand-shake of TLS is not over
         bool must_write = false;                 ///< to go on with it
+        int tries = 0;                           ///< calls that were dropped before this one
+        std::string source{};                    ///< of a caller (`source_of`)
+    };
+    /// A call that was dropped before it was answered.
+    struct Again {
+        int rank;
+        int channel;
+        int tries;
+        Clock::time_point at;  ///< when to call again
     };
 
     void call(int rank, int channel);
     bool call_locally(int rank, int channel);
-    void call_remotely(int rank, int channel);
+    void call_remotely(int rank, int channel, int tries = 0);
+    bool call_again(const Pending& pending);
+    void call_again_when_due();
+    int until_next_call_ms(int most) const;
     void admit(int listener, bool is_local);
-    bool proceed(Pending& pending, short events);
+    bool dismiss(std::size_t most);
+    bool dismiss_one();
+    bool proceed(Pending& pending);
     bool encrypt(Pending& pending);
     bool introduce(Pending& pending);
     void observe(const Pending& pending, const std::string& what);
@@ -81,6 +97,7 @@ class Mesh {
     bool join(Pending& pending, int channel) const;
     bool share_no_memory(const Pending& pending);
     void establish(Pending& pending, int rank, int channel);
+    static std::string unreachable(const Pending& pending, int error);
     void lose(const Pending& pending, const std::string& why);
     void judge_lost() const;
     MeshError failure(const Pending& pending, const std::string& why) const;
@@ -94,8 +111,9 @@ class Mesh {
     std::shared_ptr<const TlsContext> tls_;
     std::string observed_;
     std::vector<Pending> pending_;
-    std::vector<std::pair<int, int>> refused_;  ///< rank and channel: to be called by TCP
-    std::vector<std::vector<Line>> lines_;      ///< by channel and rank
+    std::vector<Again> again_;
+    std::map<int, int> drops_;              ///< by rank, how many calls it dropped
+    std::vector<std::vector<Line>> lines_;  ///< by channel and rank
     std::size_t established_ = 0;
     std::optional<MeshError> lost_;  ///< the first connection that broke
     Clock::time_point lost_at_{};

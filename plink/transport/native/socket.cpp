@@ -47,6 +47,10 @@ void Alarm::silence() const {
     [[maybe_unused]] const auto read = ::read(event_.get(), &count, sizeof(count));
 }
 
+std::string text_of(const Endpoint& endpoint) {
+    return endpoint.host + " port " + std::to_string(endpoint.port);
+}
+
 socklen_t socket_address(const Endpoint& endpoint, sockaddr_storage& address) {
     std::memset(&address, 0, sizeof(address));
     auto* v4 = reinterpret_cast<sockaddr_in*>(&address);
@@ -145,6 +149,8 @@ void wait_until_sent(int fd, std::chrono::steady_clock::time_point until) {
         if (::poll(&polled, 1, 1) > 0 && (polled.revents & (POLLERR | POLLHUP))) return;
     }
 }
+
+bool is_out_of_descriptors() { return errno == EMFILE || errno == ENFILE; }
 
 std::string text_of(int error) { return std::generic_category().message(error); }
 

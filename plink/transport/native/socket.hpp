@@ -49,6 +49,9 @@ struct Endpoint {
     std::uint16_t port;
 };
 
+/// For people.
+std::string text_of(const Endpoint& endpoint);
+
 /// Throws std::runtime_error where `host` is no numeric address.
 socklen_t socket_address(const Endpoint& endpoint, sockaddr_storage& address);
 
@@ -83,6 +86,9 @@ int segment_bytes(int fd);
 
 /// Waits until the peer's host has all that was sent, the connection broke, or `until`.
 void wait_until_sent(int fd, std::chrono::steady_clock::time_point until);
+
+/// Whether the last call of the system failed because no more descriptors may be open.
+bool is_out_of_descriptors();
 
 /// Says what `error` (of errno) means.
 std::string text_of(int error);

@@ -1,0 +1,82 @@
+"""Files that a user names, which may be pipes, devices and folders."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import select
+import stat
+import time
+from typing import BinaryIO
+
+# How long a pipe may stay without anybody who writes to it. Process substitution, `<(...)`, and
+# /dev/stdin have somebody from the start.
+WRITER_WAIT_S = 5.0
+_POLL_MS = 50
+_PIECE_BYTES = 1 << 16
+
+
+def open_input(path: str, most_bytes: int) -> BinaryIO:
+    """Open a file, a pipe or a terminal to read.
+
+    Args:
+        path: what the user names.
+        most_bytes: a pipe is read to its end here, or until it has given more than that.
+
+    Raises:
+        OSError: it cannot be opened, is a device or larger than `most_bytes`, or nobody writes to
+            the pipe. The reason is in `strerror`.
+    """
+    try:
+        # Without O_NONBLOCK, to open a pipe would take until somebody writes to it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, str(error)) from None
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISFIFO(found.st_mode):
+            content = _read_pipe(descriptor, most_bytes)
+            os.close(descriptor)
+            return io.BytesIO(content)
+        if stat.S_ISDIR(found.st_mode):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(found.st_mode) and not os.isatty(descriptor):
+            raise OSError(errno.ENODEV, "is a device, not a file")
+        if found.st_size > most_bytes:
+            raise OSError(errno.EFBIG, f"holds more than {most_bytes >> 20} MiB")
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _read_pipe(descriptor: int, most_bytes: int) -> bytes:
+    """All that comes out of a pipe that does not block."""
+    pieces: list[bytes] = []
+    size_bytes = 0
+    deadline_s = time.monotonic() + WRITER_WAIT_S
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    is_left = False
+    while size_bytes <= most_bytes:
+        try:
+            piece = os.read(descriptor, _PIECE_BYTES)
+        except BlockingIOError:
+            # Somebody has it open to write, and takes the time that it takes.
+            poller.poll()
+            continue
+        if piece:
+            pieces.append(piece)
+            size_bytes += len(piece)
+            continue
+        if pieces or is_left:
+            break
+        # Nobody has opened it to write yet, or whoever did has left; only the latter is an event.
+        is_left = bool(poller.poll(_POLL_MS))
+        if not is_left and time.monotonic() > deadline_s:
+            raise OSError(
+                errno.ETIMEDOUT, f"is a pipe to which nobody wrote for {WRITER_WAIT_S:g} s"
+            )
+    return b"".join(pieces)

@@ -1,0 +1,184 @@
+"""What reads what other programs say: hosts, peers, daemons, stores. One line is one reader."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from autotune.logs import plan_of_log
+from hostile import texts
+from hostile.changes import changed_bytes, changed_json
+from plink.autotune.protocol import messages, status
+from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
+from plink.autotune.protocol.handshake import greeting, parse_greeting
+from plink.autotune.protocol.identity import identity
+from plink.autotune.protocol.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Report
+from plink.engine.failure import EngineError
+from plink.engine.table import Table, pack_endpoints, pack_table, parse_endpoints, parse_table
+from probes import facts
+from probes.echo import protocol as echo
+from probes.errors import ProbesError
+from probes.fping import pings
+from probes.hosts.slurm import parse_allocation
+from probes.iperf3 import parse as iperf3
+from probes.ssh.known_hosts import KnownHosts
+from probes.trace import protocol as trace
+
+_KEY = b"key" * 11
+_SEED = 20_261_123
+_CUTS = 40
+_FOREST = plan_of_log().forest
+_FIRST = identity(1, _FOREST)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Something that reads what it must not trust.
+
+    Args:
+        read: it; what it returns or raises is looked at.
+        valid: what an honest program says.
+        refusals: the errors with which it may refuse.
+        more: hostile contents that only this one gets, by name.
+    """
+
+    read: Callable[[bytes], object]
+    valid: tuple[bytes, ...]
+    refusals: tuple[type[Exception], ...] = ()
+    more: Mapping[str, bytes] | None = None
+
+
+def contents(reader: Reader) -> Iterator[tuple[str, bytes]]:
+    """What a reader is tried with: name and content, the valid ones first."""
+    for valid in reader.valid:
+        yield "what is valid", valid
+    yield from texts.CONTENTS.items()
+    yield from (reader.more or {}).items()
+    for valid in reader.valid:
+        yield from changed_bytes(valid, _SEED, _CUTS)
+        if valid.startswith((b"{", b"[")):
+            yield from changed_json(valid, len(texts.WRONG_TYPES))
+
+
+def _message(content: bytes) -> Message:
+    """As both ends read: a proven frame, and what it says."""
+    daemon, rank = Channel(_KEY, is_daemon=True), Channel(_KEY, is_daemon=False)
+    (said,) = daemon.feed(rank.pack(_packed(content)))
+    return messages.from_json(said, _FOREST.ranks)
+
+
+def _status(content: bytes) -> object:
+    daemon, viewer = Channel(_KEY, is_daemon=True), Channel(_KEY, is_daemon=False)
+    (said,) = viewer.feed(daemon.pack(_packed(content)))
+    return status.to_json(status.from_json(said))
+
+
+def _packed(content: bytes) -> bytes:
+    return zlib.compress(content, 1)
+
+
+def _valid(message: Message) -> bytes:
+    return json.dumps(messages.to_json(message)).encode()
+
+
+def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
+    """A reader of lines, as sessions hand them on."""
+    return lambda content: read(content.decode(errors="replace"))
+
+
+def _lines(read: Callable[[str], object]) -> Callable[[bytes], object]:
+    return _text(lambda text: [read(line) for line in text.split("\n")[:1000]])
+
+
+def _known(content: bytes) -> object:
+    hosts = KnownHosts()
+    Path("known_hosts").write_bytes(content)
+    return [hosts.of(name, ["known_hosts"]) for name in ("a", "[a]:22", "*", "a" * 255)]
+
+
+def _report(content: bytes) -> object:
+    said = iperf3.parse_report(content.decode(errors="replace"))
+    if isinstance(said, iperf3.Complaint):
+        return said
+    return iperf3.received_gbit_s(said, 0.1), iperf3.received_between_gbit_s(said, 0.1, 0.9)
+
+
+_REPORT = Report(
+    _FIRST, 3, 9, 1.5, np.ones(3), 1 << 20,
+    {name: np.ones(_FOREST.ranks) for name in PEER_FIGURES},
+)  # fmt: skip
+_JOB = status.JobStatus(
+    "job", ("n0", "n1"), 4, sent_bytes=np.ones(2), busy_s=np.ones(2), retransmissions=np.ones(2)
+)
+_TABLE = Table(b"j" * 16, 2, [[("10.0.0.1", 4000)], [("::1", 4001)]], [], 30.0)
+_IPERF3 = {
+    "intervals": [
+        {"sum": {"start": i, "end": i + 1, "seconds": 1, "bytes": 1e9, "retransmits": 0}}
+        for i in range(3)
+    ],
+    "end": {"sum_sent": {"retransmits": 3}, "cpu_utilization_percent": {"host_total": 5.0,
+            "remote_total": 6.0}},
+}  # fmt: skip
+_FACTS = (
+    b"architecture x86_64\nmachine 0123\ncores 8\n\nip\n"
+    b"2: eth0    inet 10.0.0.1/24 brd 10.0.0.255 scope global eth0\\       valid_lft forever\n"
+)
+
+READERS: Mapping[str, Reader] = {
+    "the daemon's messages": Reader(
+        _message,
+        (
+            _valid(Join(0, _FOREST.ranks, "n0", _FIRST, _FIRST)),
+            _valid(_REPORT),
+            _valid(NewPlan(_FIRST, _FOREST, 0.5)),
+            _valid(Ask(_FIRST)),
+        ),
+        (ProtocolError,),
+    ),
+    "a viewer's answers": Reader(
+        _status, (json.dumps(status.to_json(_JOB)).encode(),), (ProtocolError,)
+    ),
+    "frames": Reader(
+        Channel(_KEY, is_daemon=True).feed,
+        (Channel(_KEY, is_daemon=False).pack(payload_of({"what": "watch"})),),
+        (ProtocolError,),
+    ),
+    "greetings": Reader(parse_greeting, (greeting("job", b"n" * 32),), (ProtocolError,)),
+    "a rank's addresses in the store": Reader(
+        lambda content: parse_endpoints(content, 1),
+        (pack_endpoints([("10.0.0.1", 4000), ("::1", 4000)]),),
+        (EngineError,),
+    ),
+    "rank 0's table in the store": Reader(
+        lambda content: parse_table(content, 2), (pack_table(_TABLE),), (EngineError,)
+    ),
+    "the echo agent's lines": Reader(
+        _lines(echo.parse_event),
+        (b"bound 4000", b"rtt 1 2 10 9 100 200 300", b"lost 1 2 silent", b"over 1 2 3 4 -"),
+        (echo.ProtocolError,),
+    ),
+    "the trace worker's lines": Reader(
+        _lines(lambda line: trace.parse_said(line, "python3")),
+        (b"ready", b"lacks scapy", b"traced 10.0.0.2 e1=10.0.0.1/11.0"),
+        (ProbesError,),
+    ),
+    "fping's report": Reader(
+        _text(lambda text: pings.parse_report(text, "10.0.0.2", 3)), (b"10.0.0.2 : 0.05 - 0.04\n",)
+    ),
+    "iperf3's report": Reader(_report, (json.dumps(_IPERF3).encode(),)),
+    "iperf3's version": Reader(
+        _text(iperf3.parse_version), (b"iperf 3.12 (cJSON 1.7.15)\n",),
+        more={"digits without end": b"iperf " + b"9" * 5000 + b"." + b"9" * 5000},
+    ),
+    "what a host is": Reader(_text(facts.parse), (_FACTS,)),
+    "a Slurm allocation": Reader(
+        _text(lambda text: parse_allocation({"SLURM_JOB_NODELIST": text})),
+        (b"n[01-02]",), (ProbesError,), more=texts.HOST_LISTS,
+    ),
+    "known hosts": Reader(_known, (b"a,b ssh-ed25519 AAAA\n",), more=texts.KNOWN_HOSTS),
+}  # fmt: skip

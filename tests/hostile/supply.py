@@ -1,0 +1,92 @@
+"""The hostile inputs of every kind: what stands where a verb expects a file of that kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from hostile import texts
+from hostile.changes import changed_bytes, changed_json, named_json, steering_json
+from hostile.places import PLACES
+
+_SEED = 20_261_122
+
+
+@dataclass(frozen=True)
+class Input:
+    """Something hostile.
+
+    Args:
+        name: says what is hostile about it.
+        place: makes it in a folder; its path, which may be any text.
+    """
+
+    name: str
+    place: Callable[[Path], str]
+
+
+# What is made of the valid file of a kind, and the hostile files that only this kind has. A kind
+# that is not here gets what every kind gets. Names of hosts are those of `valid.py`.
+_JSON = {"cluster": "gpu00", "order": "gpu00", "plan": "gpu00", "comparison": "a"}
+_OWN: Mapping[str, Mapping[str, bytes]] = {
+    "hosts": texts.HOST_LISTS,
+    "truth": texts.HOST_LISTS,
+    "csv": texts.MATRICES,
+    "ssh_config": texts.SSH_CONFIGS,
+    "secret": texts.SECRETS,
+}
+_CUTS = 8
+
+
+def inputs(kind: str, valid: bytes, share: int, shares: int) -> Iterator[Input]:
+    """All of a kind, always in the same order.
+
+    Args:
+        kind: of the file that is expected.
+        valid: the content of such a file.
+        share, shares: of the changes of fields, which are very many, one share is given. What is
+            written down by name is given whole.
+    """
+    for name, place in PLACES.items():
+        yield Input(name, place)
+    for name, content in texts.CONTENTS.items():
+        yield _file(name, content)
+    for name, content in texts.ARCHIVES.items():
+        yield _file(f"{name}, unpacked", content, ".gz")
+    for name, content in _OWN.get(kind, {}).items():
+        yield _file(name, content)
+    if kind in _JSON:
+        for name, content in steering_json(valid):
+            yield _file(name, content)
+    yield from islice(_changed(kind, valid), share, None, shares)
+
+
+def _changed(kind: str, valid: bytes) -> Iterator[Input]:
+    """The valid file of a kind with something changed in it."""
+    for name, content in changed_bytes(valid, _SEED, _CUTS):
+        yield _file(f"a valid one {name}", content)
+    if kind in _JSON:
+        for name, content in (*changed_json(valid), *named_json(valid, _JSON[kind])):
+            yield _file(name, content)
+    if kind == "log":
+        yield from _changed_lines(valid)
+
+
+def _changed_lines(valid: bytes) -> Iterator[Input]:
+    """A log with one field of its first line changed, or of a later one."""
+    first, second, *rest = valid.splitlines(keepends=True)
+    for name, content in changed_json(first):
+        yield _file(f"the start's {name}", b"".join((content, b"\n", second, *rest)))
+    for name, content in changed_json(second):
+        yield _file(f"an entry's {name}", b"".join((first, content, b"\n", *rest)))
+
+
+def _file(name: str, content: bytes, suffix: str = "") -> Input:
+    def make(folder: Path) -> str:
+        path = folder / f"hostile{suffix}"
+        path.write_bytes(content.replace(b"%SELF%", str(path).encode()))
+        return str(path)
+
+    return Input(name, make)

@@ -1,0 +1,43 @@
+"""Every reader of what other programs say with every hostile message."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from hostile.readers import READERS, Reader, contents
+from plink.base.text import printable
+
+_MOST_CPU_S = 2.0
+_MOST_LETTERS = 2000
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_it_reads_or_refuses(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    reader = READERS[name]
+    faulty, count = [], 0
+    for title, content in contents(reader):
+        count += 1
+        if fault := _fault(reader, content, is_valid=title == "what is valid"):
+            faulty.append(f"{title}: {fault}")
+    assert count > 100
+    assert not faulty, "\n".join(faulty[:20])
+
+
+def _fault(reader: Reader, content: bytes, *, is_valid: bool) -> str | None:
+    began_s = time.process_time()
+    try:
+        reader.read(content)
+    except reader.refusals as error:
+        text = str(error)
+        if is_valid:
+            return f"refused: {text}"
+        if not text or text != printable(text) or len(text) > _MOST_LETTERS:
+            return f"refused with {text[:200]!r}"
+    except Exception as error:
+        return f"raised {error!r}"[:300]
+    cpu_s = time.process_time() - began_s
+    return f"took {cpu_s:.1f} s" if cpu_s > _MOST_CPU_S else None

@@ -1,0 +1,70 @@
+"""Every verb, and where it takes a file. A new verb needs a line here, and gets all inputs.
+
+In a line, `{kind}` stands for a valid file of that kind (`valid.py`), and is replaced by each
+hostile one in turn; `{kind>}` for a copy that the verb may change, and `{out}` for a new file.
+Options are found by themselves: each gets each of `texts.VALUES` after the first line of its verb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import click
+
+VERBS: Mapping[str, Sequence[str]] = {
+    "probe": (
+        "{hosts} -F {ssh_config} -o {out}",
+        "--resume {cluster} -F {ssh_config} -o {out}",
+        "{hosts} --tool dpdk --nics {nics} -F {ssh_config} -o {out}",
+        "--resume {cluster} --tool uplinks --groups {truth} -F {ssh_config} -o {out}",
+        "--check {cluster} -F {ssh_config}",
+        "{hosts} -i {identity} -F {ssh_config} -o {out}",
+    ),
+    "check": ("{cluster} -F {ssh_config}",),
+    "show": (
+        "{cluster}",
+        "{order}",
+        "{plan}",
+        "{comparison}",
+        "{log}",
+        "{cluster} --json",
+        "{comparison} --json",
+        "{log} --json",
+    ),
+    "group": ("{cluster} -o {out}", "{cluster} --truth {truth}"),
+    "order": (
+        "{cluster} --algo ring --time-limit 0.05 -o {out}",
+        "{order} --format openmpi",
+        "{order} --format torchrun-script",
+    ),
+    "plan": ("{cluster} --size 1MB -o {out}",),
+    "autotune serve": (
+        "{plan>} --listen 127.0.0.1:0 --secret-file {secret>} --log {log>}",
+        "{plan>} --listen 127.0.0.1:0 --secret-file {secret>} --cluster {cluster} -o {out}",
+        "{plan>} --listen 127.0.0.1:0 --secret-file {secret>} --hosts {hosts} -o {out}",
+    ),
+    "autotune attach": ("127.0.0.1:1 --secret-file {secret}",),
+    "autotune replay": ("{log}",),
+    "predict": ("{order} --cluster {cluster}",),
+    "report": ("{cluster} {order} -o {out}", "{log} -o {out}"),
+    "verify": ("{order} --launcher openmpi -F {ssh_config} --timeout 5",),
+    "run": ("{order} -F {ssh_config} --env TOKEN=hushhushhushhush-3f9a -- true",),
+    "bench": ("{cluster} -F {ssh_config} --plan {plan} --client engine -o {out}",),
+    "import": ("{csv} -o {out}", "{pairs}", "{mpigraph}", "{osu}"),
+    "export": ("{cluster} -o {out}",),
+}
+
+# What a verb may write where its option says.
+OUTPUTS = {"certificates", "output", "plot", "log", "secret_file"}
+
+
+def verbs(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every verb of the command line, as its user writes it."""
+    if not isinstance(command, click.Group):
+        yield name, command
+        return
+    context = click.Context(command)
+    for each in command.list_commands(context):
+        found = command.get_command(context, each)
+        if found is not None:
+            yield from verbs(found, f"{name} {each}".strip())

@@ -1,0 +1,46 @@
+"""Rings that are merged: the edges that any of them has, and what is cheaper than each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ring_strategies import distance_matrices
+from solvers import _native
+from solvers.ring import reference
+from solvers.ring.merging import edges_of_rings
+
+
+@given(distance_matrices(8, 16), st.data())
+def test_a_host_is_given_its_neighbours_in_any_ring_nearest_first(distance, data):
+    size = len(distance)
+    rings = data.draw(st.lists(st.permutations(range(size)), min_size=1, max_size=4))
+    found = edges_of_rings(distance, rings)
+    for host, others in enumerate(found):
+        wanted = set()
+        for ring in rings:
+            at = ring.index(host)
+            wanted |= {ring[at - 1], ring[(at + 1) % size]}
+        assert set(others) == wanted
+        assert len(others) == len(wanted)
+        assert [distance[host, j] for j in others] == sorted(distance[host, j] for j in others)
+
+
+@pytest.mark.parametrize("seed", [4, 5, 6])
+def test_what_is_merged_is_cheaper_than_each_of_its_rings(seed):
+    rng = np.random.default_rng(seed)
+    points = rng.random((200, 2))
+    distance = np.sqrt(((points[:, None] - points[None]) ** 2).sum(-1))
+    near = np.argsort(distance + 1e9 * np.eye(200), axis=1)[:, :6].tolist()
+    rings = []
+    for start in range(5):
+        search = _native.Search(distance, near, rng.permutation(200).tolist(), start, 0.0, 3, 0.3)
+        search.run(0, 60.0)
+        rings.append(search.best)
+    best = min(rings, key=lambda ring: reference.ring_cost(distance, ring))
+    edges = edges_of_rings(distance, rings)
+    merged = _native.Search(distance, edges, best, 1, 0.0, 10, 0.1)
+    merged.run(400, 60.0)
+    assert merged.best_cost < 0.995 * reference.ring_cost(distance, best)
