@@ -19,7 +19,8 @@ from plink.measure.importing.source import import_measurement
 from plink.model.distance import distances
 from solvers.bounds.lower_bound import lower_bound_of_checked
 from solvers.bounds.trees import trees_bound
-from solvers.collectives.registry import find
+from solvers.collectives.form import TreesForm
+from solvers.collectives.papers import double_tree
 from solvers.datacenters import FAMILIES
 from solvers.limits.deadline import Deadline
 from solvers.orders.latency_search import search_by_latency
@@ -83,7 +84,7 @@ def _drawn(path: Path, sizes: Sequence[int], seed: int) -> Iterator[Matrix]:
 
 def _row(name: str, distance: Matrix, limit_s: float, seed: int) -> tuple[Sequence[str], float]:
     hosts = len(distance)
-    form = find("tree").form(hosts)
+    form = TreesForm(hosts, double_tree(hosts))
     cost = search_by_latency(
         form, distance, seed=seed, time_limit_s=limit_s, proof_limit_s=0.0
     ).cost

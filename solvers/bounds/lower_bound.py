@@ -17,8 +17,8 @@ from solvers.limits.deadline import Deadline
 
 Kind = Literal["held-karp", "mesh-cuts", "threshold-graphs", "priced-trees", "trivial"]
 
-# The share of the time for trees' mean paths, which mostly prove less than their longest ones.
-_SHARE_OF_MEANS = 0.25
+# The share of the time for trees' mean paths, which prove more where distances are much alike.
+_SHARE_OF_MEANS = 0.5
 
 # Sums of floats may differ in their last digits from one order of adding to another.
 _ROUNDING = 1e-12
@@ -32,7 +32,8 @@ class Bound:
         value: in the matrix's unit.
         kind: what proves it: `held-karp` (1-trees under penalties), `mesh-cuts` (what clusters of
             hosts can hold of a mesh), `threshold-graphs` (what the graph of short pairs must hold),
-            `priced-trees` (trees that may use a host more than once, at a price), or `trivial`
+            `priced-trees` (trees that may use a host more than once, at a price, and how far hosts
+            are), or `trivial`
             (there is nothing to sum).
     """
 

@@ -63,7 +63,7 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
         known: such a value.
         deadline: when to stop. Every tree gets its share of the time.
     """
-    different = {}
+    different: dict[str, list[list[tuple[int, int]]]] = {}
     for parents in form.parents:
         subtrees = subtrees_of(parents.tolist())
         different.setdefault(str(subtrees), subtrees)

@@ -82,7 +82,7 @@ def _covered(last: Ranks, first: Ranks, weights: Floats, size: int, ranks: int) 
     begin = np.maximum(last - size + 1, 0)
     end = np.minimum(first, windows - 1) + 1
     kept = begin < end
-    changes = np.bincount(begin[kept], weights[kept], windows + 1)
+    changes: Floats = np.bincount(begin[kept], weights[kept], windows + 1).astype(np.float64)
     changes -= np.bincount(end[kept], weights[kept], windows + 1)
     sums: Floats = np.cumsum(changes)[:windows]
     return sums
