@@ -82,4 +82,4 @@ def holders_of(plan: Plan, *, for_ranks: bool) -> dict[str, Holder]:
             f"a host is called {DAEMON}, as the folder for the daemon is",
             "--certificate-for rank names folders by rank",
         )
-    return {**holders, DAEMON: Holder(["localhost"])}
+    return {**holders, DAEMON: Holder(["localhost"], is_rank=False)}

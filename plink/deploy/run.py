@@ -18,7 +18,8 @@ from probes.ssh.session import RemoteProcess, Session, posix_command
 
 # $1 says what to do without the folder $2, the rest are words for env(1). The environment comes
 # over standard input, as lines of shell up to an empty one: on a command line everybody on the host
-# could read it. The shells hand it on by what is built into them, and through a pipe.
+# could read it. The shells hand it on by what is built into them, and through a pipe. The inner one
+# keeps nothing in variables, whose names the environment may have, too: $1 is a line's end there.
 #
 # The job leads a session of its own, so that one signal reaches all of it; what is left of it when
 # the leader ends is ended as well. SIGKILL comes where SIGTERM does not help. The watcher keeps
@@ -40,11 +41,11 @@ exec 3<&0
 printf '%s' "$settings" | setsid sh -c '
 cd "$1" 2>/dev/null
 shift
-env=$(command -v env)
-newline="
-"
+set -- "
+" "$(command -v env)" "$@"
 eval "$(cat)"
-exec "$env" "$@" </dev/null 2>&1
+shift
+exec "$@" </dev/null 2>&1
 ' sh "$folder" "$@" 3<&- &
 job=$!
 { cat <&3; kill -s TERM -- "-$job"; sleep 5; kill -s KILL -- "-$job"; } >/dev/null 2>&1 &
@@ -112,7 +113,7 @@ def rank_command(folder: str, words: Sequence[str], *, is_required: bool = False
 def rank_settings(environment: Mapping[str, str]) -> str:
     """What a rank reads first on its standard input: what is added to the host's environment."""
     lines = [
-        f"export {name}={shlex.quote(value)}".replace("\n", "'\"$newline\"'")
+        f"export {name}={shlex.quote(value)}".replace("\n", "'\"$1\"'")
         for name, value in environment.items()
     ]
     return "".join(f"{line}\n" for line in [*lines, ""])

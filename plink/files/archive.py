@@ -110,6 +110,9 @@ def _entries(content: Content, source: str) -> list[zipfile.ZipInfo]:
     names = [entry.filename for entry in entries]
     if len(set(names)) < len(names):
         raise WrongUseError(f"{source}: a member is there twice")
+    # Every byte of every member is read: members that lie on each other would multiply the work.
+    if sum(entry.compress_size for entry in entries) > len(content):
+        raise WrongUseError(f"{source}: its members are longer than the file")
     return entries
 
 

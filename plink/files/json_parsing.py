@@ -33,13 +33,19 @@ def parse_json(content: bytes) -> Any:
     containers = content.count(b"[") + content.count(b"{")
     if containers > max(_CONTAINERS_OF_ANY_FILE, len(content) // _LEAST_BYTES_A_CONTAINER):
         raise ValueError(f"{containers:,} lists and objects are more than files of plink have")
-    text = content.decode()
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start + 1:,} is not text in UTF-8") from None
     value, end = _value(text, _past_space(text, 0), _OUTER_LEVELS)
     if (end := _past_space(text, end)) != len(text):
         raise json.JSONDecodeError("Extra data", text, end)
     if _HALF_OF_A_CHARACTER.search(content):
         # No output could encode it; a pair of halves is a character.
-        json.dumps(value, ensure_ascii=False).encode()
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text holds half of a character") from None
     return value
 
 

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.transport.tls import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE, RANK_URI
+from plink.transport.tls import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE, NO_RANK, RANK_URI
 
 MOST_DAYS = 3650
 # For clocks that do not agree.
@@ -39,10 +39,12 @@ class Holder:
     Args:
         names: of its host: names and addresses.
         rank: the only one that it speaks for; None for any rank of the job.
+        is_rank: whether it speaks for ranks at all.
     """
 
     names: Sequence[str]
     rank: int | None = None
+    is_rank: bool = True
 
 
 def check_folder(folder: str) -> None:
@@ -184,6 +186,7 @@ def _alternatives(holder: Holder) -> list[x509.GeneralName]:
         except ValueError:
             if _DNS_NAME.fullmatch(name):
                 found.append(x509.DNSName(name))
-    if holder.rank is not None:
-        found.append(x509.UniformResourceIdentifier(f"{RANK_URI}{holder.rank}"))
+    named = holder.rank if holder.is_rank else NO_RANK
+    if named is not None:
+        found.append(x509.UniformResourceIdentifier(f"{RANK_URI}{named}"))
     return found or [x509.DNSName("localhost")]

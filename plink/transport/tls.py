@@ -19,6 +19,8 @@ AUTHORITY_FILE = "authority.pem"
 
 # Among a certificate's alternative names; the native engine looks for the same.
 RANK_URI = "plink:rank:"
+# In a number's place: a certificate that speaks for no rank.
+NO_RANK = "none"
 
 
 @dataclass(frozen=True)
@@ -100,5 +102,5 @@ def _check_readable(path: str) -> None:
     except OSError as error:
         raise WrongUseError(
             f"{os.fspath(path)}: {error.strerror or error}",
-            "plink plan --certificates makes certificates",
+            "plink plan makes certificates",
         ) from None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 import paramiko
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -28,7 +28,6 @@ from probes.ssh.patterns import fits
 
 SUFFIX = "-cert-v01@openssh.com"
 _FOREVER = (1 << 64) - 1
-
 
 # OpenSSH takes no SHA-1 from authorities either (ssh_config(5), CASignatureAlgorithms).
 _RSA_SIGNATURES = tuple(
@@ -136,6 +135,6 @@ def _date(seconds: int) -> str:
     if seconds >= _FOREVER:
         return "the end of time"
     try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M} UTC"
     except (OverflowError, ValueError, OSError):
         return f"second {seconds}"

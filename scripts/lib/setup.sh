@@ -21,8 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignor
 . "$ROOT/scripts/lib/packages.sh"
 
 # What is installed with plink; a script that does with less says so before `set_up`.
-ALL_EXTRAS=dask,dev,exact,metrics,ray,redis,report,torch,trace
-EXTRAS=$ALL_EXTRAS
+EXTRAS=dask,dev,exact,metrics,ray,redis,report,torch,trace
 
 set_up() {
     local python packages
@@ -80,12 +79,14 @@ is_recent() {
 # Not editable, so that what runs is what was built. Done again only when the Python, the sources
 # or the pins changed.
 install_plink() {
-    local python=$1 identity sources
+    local python=$1 identity sources extras
     identity=$("$python" -c 'import sys; print(sys.version, sys.base_prefix)')
     sources=$(hash_of_sources)
     if [[ "$(recorded identity)" != "$identity" ]]; then
         make_venv "$python" "$identity"
-    elif [[ "$(recorded sources)" == "$sources" && "$(recorded extras)" =~ ^($EXTRAS|$ALL_EXTRAS)$ ]]; then
+    fi
+    extras=$(with_installed "$EXTRAS")
+    if [[ "$(recorded sources)" == "$sources" && "$(recorded extras)" == "$extras" ]]; then
         return
     fi
     rm -f "$VENV/plink-sources"
@@ -95,15 +96,23 @@ install_plink() {
         -c "$ROOT/constraints.txt" scikit-build-core nanobind ||
         die "pip could not install the build tools"
     run_quietly "installing plink and its extras into .venv" "$VENV/bin/python" -m pip install --no-compile \
-        -c "$ROOT/constraints.txt" --no-build-isolation "${ROOT}[$EXTRAS]" ||
+        -c "$ROOT/constraints.txt" --no-build-isolation "${ROOT}[$extras]" ||
         die "pip could not install plink"
-    printf '%s\n' "$EXTRAS" >"$VENV/plink-extras"
+    printf '%s\n' "$extras" >"$VENV/plink-extras"
     printf '%s\n' "$sources" >"$VENV/plink-sources"
+}
+
+# Extras and those that another script has installed, in the order of the alphabet: what needs few
+# takes nothing from what needs many.
+with_installed() {
+    printf '%s,%s' "$1" "$(recorded extras)" | tr ',' '\n' | sed '/^$/d' | LC_ALL=C sort -u |
+        paste -sd ,
 }
 
 # Python compiles a module when it is first imported: once here, not on every host of a lab at once.
 warm_up() {
-    local modules='scipy.optimize, sklearn.cluster, paramiko'
+    local modules='scipy.optimize, paramiko'
+    [[ $EXTRAS != *dev* ]] || modules+=', sklearn.cluster'
     [[ $EXTRAS != *torch* ]] || modules+=', torch.distributed.run, torch.nn.parallel'
     [[ "$(recorded warm)" != "$modules" ]] || return 0
     run_quietly "compiling the largest packages" "$VENV/bin/python" -c "import $modules"

@@ -35,6 +35,9 @@ _CANDIDATES_SHARE = 0.4
 # A ring by nearest neighbours is there in any case: thousands of hosts take no longer.
 _LEAST_S = 0.1
 
+# So are a local optimum and a bound where hosts are few.
+_LEAST_PART_S = 0.05
+
 # Sums of floats may differ in their last digits from one order of adding to another.
 _ROUNDING = 1e-12
 
@@ -170,7 +173,7 @@ class _RingSearch:
             self._matrix, _BY_ALPHA + _BY_DISTANCE, Deadline(near_s).native
         )
         self._bound = self._by_two_nearest(near)
-        self._improve(first, near, self._deadline.part(_QUICK_SHARE))
+        self._improve(first, near, self._part(_QUICK_SHARE))
         candidates = self._prove(near)
         kicks = max(_LEAST_KICKS, len(self._matrix) // _HOSTS_PER_KICK)
         idle_rounds = 0
@@ -233,7 +236,7 @@ class _RingSearch:
     def _prove(self, near: list[list[int]]) -> list[list[int]]:
         """Raise the lower bound; the candidates that its 1-tree suggests, else near ones."""
         ascent = _native.Ascent(self._matrix, self._best[0])
-        deadline = self._deadline.part(_BOUND_SHARE)
+        deadline = self._part(_BOUND_SHARE)
         iterations = max(1, _SLICE_STEPS // len(self._matrix))
         is_final = False
         while not is_final and not deadline.is_over:
@@ -267,6 +270,9 @@ class _RingSearch:
             is_done = search.is_settled and (search.is_enough or search.kicks >= kicks)
             if is_done or deadline.is_over:
                 return
+
+    def _part(self, share: float) -> Deadline:
+        return Deadline(max(share * self._deadline.left_s, _LEAST_PART_S))
 
     def _is_optimal(self) -> bool:
         return self._best[0] <= self._bound * (1.0 + _RELATIVE_TOLERANCE)

@@ -53,7 +53,13 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert ours == {
         *("plink.api", "plink.api.errors"),
         *("plink.cli", "plink.cli.flags", "plink.cli.stderr", "probes.errors"),
-        *("plink.base", "plink.base.errors", "plink.base.output", "plink.base.text"),
+        *(
+            "plink.base",
+            "plink.base.errors",
+            "plink.base.lifetime",
+            "plink.base.output",
+            "plink.base.text",
+        ),
     }
 
 

@@ -19,13 +19,15 @@ class Between:
     Args:
         flip_at: of the first connection that carries so many bytes towards rank 0, the byte that
             is changed; None for none.
+        cut_at: the same, but the connection is ended there, as if its sender had.
     """
 
-    def __init__(self, flip_at: int | None = None) -> None:
+    def __init__(self, flip_at: int | None = None, cut_at: int | None = None) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.target = ("127.0.0.1", 0)
         self._flip_at = flip_at
+        self._cut_at = cut_at
         self._lock = threading.Lock()
         self._pieces: list[bytes] = []
         self._sockets: list[socket.socket] = []
@@ -54,9 +56,17 @@ class Between:
                     if may_change and at is not None and passed <= at < passed + len(piece):
                         piece[at - passed] ^= 1
                         self._flip_at = None
+                    cut = self._cut_at
+                    is_cut = may_change and cut is not None and cut < passed + len(piece)
+                    if is_cut:
+                        self._cut_at = None
                 passed += len(piece)
                 sink.sendall(piece)
+                if is_cut:
+                    break
             sink.shutdown(socket.SHUT_WR)
+            while source.recv(_PIECE_BYTES):
+                pass  # what comes after the cut, so that its sender notices nothing
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -84,9 +94,9 @@ class MisleadingStore(DirectoryStore):
 
 
 @contextlib.contextmanager
-def between(flip_at: int | None = None) -> Iterator[Between]:
+def between(flip_at: int | None = None, cut_at: int | None = None) -> Iterator[Between]:
     """Somebody on the path, until the context ends."""
-    somebody = Between(flip_at)
+    somebody = Between(flip_at, cut_at)
     thread = threading.Thread(target=somebody.serve)
     thread.start()
     try:

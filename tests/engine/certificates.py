@@ -11,8 +11,9 @@ from plink.transport.certificates import Holder, write_certificates
 
 
 def job(folder: Path, ranks: int = 0, days: int = 7) -> str:
-    """A new job's folder of certificates: `host`, and one for each rank if they are to be named."""
-    holders = {"host": Holder(["localhost", "127.0.0.1"])}
+    """A new job's folder: `host`, `none` for no rank, and one for each rank if they are named."""
+    names = ["localhost", "127.0.0.1"]
+    holders = {"host": Holder(names), "none": Holder(names, is_rank=False)}
     holders.update({str(rank): Holder(["127.0.0.1"], rank) for rank in range(ranks)})
     with mock.patch.object(certificates, "_EARLIER", datetime.timedelta(days=30)):
         write_certificates(str(folder), holders, days)

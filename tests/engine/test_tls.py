@@ -139,6 +139,11 @@ CALLED = r"rank 0 \(127\.0\.0\.1 port \d+\) "
             CALLED + "refused this rank: its certificate does not speak for rank 1",
         ),
         (
+            ("host", "none"),
+            "rank 1 was refused: its certificate does not speak for rank 1",
+            CALLED + "refused this rank: its certificate does not speak for rank 1",
+        ),
+        (
             ("1", "host"),
             CALLER + "refused this rank's certificate: it is for another rank, or broken",
             CALLED + "has a certificate for another rank",
@@ -163,7 +168,7 @@ def test_who_does_not_fit_is_told_on_both_sides(
     certificates: str,
     tmp_path: Path,
 ) -> None:
-    folders = {kind: f"{certificates}/{kind}" for kind in ("host", "1", "2")}
+    folders = {kind: f"{certificates}/{kind}" for kind in ("host", "none", "1", "2")}
     folders["other"] = job(tmp_path / "other") + "/host"
     folders["expired"] = expired(certificates, tmp_path)
     first, second = (kind and folders[kind] for kind in kinds)
@@ -297,6 +302,16 @@ def test_who_changes_a_byte_ends_the_step(certificates: str, tmp_path: Path) -> 
         else:
             # Either end may be the one that the ranks agree on.
             assert all(re.search("is lost: what .* changed on the way", str(one)) for one in said)
+
+
+@pytest.mark.parametrize("cut_at", [1_500, 100_000], ids=["in the hello", "in the data"])
+def test_who_ends_a_connection_ends_the_step(
+    cut_at: int, certificates: str, tmp_path: Path
+) -> None:
+    """TLS itself takes such an end for a right one here; the engine does not."""
+    with between(cut_at=cut_at) as somebody:
+        said = through(somebody, tmp_path, f"{certificates}/host", 1 << 20)
+    assert all(re.search("rank [01] .*is lost: it closed the connection", str(one)) for one in said)
 
 
 def test_a_killed_connection_names_the_rank(certificates: str, tmp_path: Path) -> None:

@@ -205,6 +205,20 @@ def test_a_table_of_contents_without_end_is_refused() -> None:
         cluster.parse(many, "c.npz")
 
 
+def test_members_that_lie_on_each_other_are_refused() -> None:
+    """Of a few megabytes, each read once for each of thousands of names."""
+    content = bytearray(binary(WHOLE))
+    directory, end = content.index(b"PK\x01\x02"), content.index(b"PK\x05\x06")
+    entries = bytes(content[directory:end])
+    last = entries[entries.rindex(b"PK\x01\x02") :]
+    name = last[46:]
+    more = b"".join(last.replace(name, b"%04d" % number + name[4:]) for number in range(100))
+    count = struct.unpack_from("<H", content, end + 10)[0] + 100
+    struct.pack_into("<HHL", content, end + 8, count, count, len(entries) + len(more))
+    with pytest.raises(WrongUseError, match=r"c.npz: its members are longer than the file"):
+        cluster.parse(bytes(content[:end]) + more + bytes(content[end:]), "c.npz")
+
+
 @settings(max_examples=300)
 @given(st.data())
 def test_a_damaged_file_ends_in_a_sentence(data: st.DataObject) -> None:

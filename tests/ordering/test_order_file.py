@@ -120,7 +120,7 @@ def test_an_older_file_has_no_proof_of_distances_that_were_filled_in():
         ({"version": True}, "version True of plink.order"),
         ({"version": None}, "version None of plink.order"),
         ({"hosts": []}, "hosts is empty"),
-        ({"hosts": [{"name": "a", "address": "1"}] * 2}, "listed twice"),
+        ({"hosts": [{"name": "a", "address": "10.0.0.1"}] * 2}, "listed twice"),
         ({"hosts": [{"name": n, "address": "10.0.0.1"} for n in "abd"]}, "same hosts"),
         ({"given": ["a", "b", "b"]}, "same hosts"),
         ({"given": ["a", "b"]}, "same hosts"),

@@ -22,11 +22,17 @@ from solvers.collectives.registry import ALGORITHMS
 LIMIT_S = 0.02
 
 SLOWNESS = 2.0
+TRIES = 3
 
 
 def check(case: Case, limit_s: float) -> None:
-    found = run(case, limit_s)
-    assert found.cpu_s <= SLOWNESS * allowed_s(limit_s), case
+    # The machine may stand still for a moment, but what takes too long does so every time.
+    for _ in range(TRIES):
+        found = run(case, limit_s)
+        if found.cpu_s <= SLOWNESS * allowed_s(limit_s):
+            break
+    else:
+        pytest.fail(f"{case} took {found.cpu_s:.3f} s")
     if found.order is None:
         assert case.algorithm in found.refusal, case
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -47,6 +48,31 @@ def test_a_source_changed(checkout: Path, name: str) -> None:
     before = hash_of_sources(checkout)
     (checkout / name).write_text("changed")
     assert hash_of_sources(checkout) != before
+
+
+@pytest.mark.parametrize(
+    ("installed", "wanted", "both"),
+    [
+        (None, "torch", "torch"),
+        ("torch", "dev,exact", "dev,exact,torch"),
+        ("dev,exact,torch", "torch", "dev,exact,torch"),
+    ],
+)
+def test_no_extra_is_forgotten(
+    checkout: Path, installed: str | None, wanted: str, both: str
+) -> None:
+    (checkout / ".venv").mkdir()
+    if installed is not None:
+        (checkout / ".venv" / "plink-extras").write_text(f"{installed}\n")
+    program = f". {checkout}/scripts/lib/setup.sh; with_installed {wanted}"
+    done = subprocess.run(["/bin/bash", "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout == f"{both}\n"
+
+
+@pytest.mark.parametrize("script", ["test", "demo"])
+def test_what_is_quick_to_set_up_does_without_clusters(script: str) -> None:
+    (extras,) = re.findall(r"^ *EXTRAS=(\S+)$", (SCRIPTS / script).read_text(), re.MULTILINE)
+    assert not {"dask", "ray"} & set(extras.split(","))
 
 
 @pytest.mark.parametrize("version", ["", "24.11.1"])

@@ -130,7 +130,7 @@ def parse_greeting(received: bytes) -> tuple[str, bytes]:
         ProtocolError: it is not a greeting of this version, or the name is not valid.
     """
     if received.startswith(HANDSHAKE):
-        raise ProtocolError("it speaks TLS, which this daemon was not told to: --tls FOLDER")
+        raise ProtocolError("it speaks TLS, which this daemon was not told to")
     if len(received) != GREETING_BYTES or not received.startswith(_MAGIC):
         raise ProtocolError("not a rank of this version of plink")
     name = received[len(_MAGIC) : -NONCE_BYTES].rstrip(b"\0").decode("ascii", "replace")

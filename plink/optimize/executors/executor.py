@@ -79,7 +79,7 @@ def executor_at(address: str, threads: int) -> Executor:
         adapter = importlib.import_module(f"plink.optimize.executors.{engine}_executor")
     except ImportError:
         raise WrongUseError(
-            f"--executor {engine}:// needs {engine}, which is not installed",
+            f"executor={engine}:// needs {engine}, which is not installed",
             f"pip install 'plink-collectives[{engine}]'",
         ) from None
     made: Executor = adapter.connected(place)

@@ -36,6 +36,8 @@ TlsContext::TlsContext(TlsOptions options) : options_(std::move(options)) {
     if (it == nullptr) throw std::runtime_error("OpenSSL cannot begin");
     SSL_CTX_set_min_proto_version(it, TLS1_3_VERSION);
     SSL_CTX_set_ciphersuites(it, suites());
+    // Ranks say inside when they are done, and any end before that is an error: one without TLS's
+    // own goodbye is no worse.
     SSL_CTX_set_options(it, SSL_OP_ENABLE_KTLS | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                 SSL_OP_PRIORITIZE_CHACHA | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(it, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
