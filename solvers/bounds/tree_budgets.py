@@ -50,8 +50,16 @@ _LEAST_SHARE = 1e-3
 # Limits are tried again, with more cells and steps, up to so much above what is ruled out.
 _RETRIED = 1.4
 
+# What the shortest paths take at least, for each triple of hosts.
+_S_PER_TRIPLE = 1.5e-9
+
 # Sums of distances in another order may differ in the last digits.
 _ROUNDING = 1e-9
+
+
+def has_time(hosts: int, deadline: Deadline) -> bool:
+    """Whether half of what is left lets `budget_bound` prove anything."""
+    return deadline.left_s / 2.0 > _S_PER_TRIPLE * hosts**3
 
 
 def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Deadline) -> float:

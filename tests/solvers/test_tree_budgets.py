@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -85,3 +86,20 @@ def test_without_time_what_is_known_remains(seconds):
     distance, _ = ring_instances.racks([8, 8], seed=3, near=1.0, far=100.0)
     form = forms.form_of("single tree", 16)
     assert budget_bound(form, distance, 7.0, Deadline(seconds)) >= 7.0
+
+
+@pytest.mark.parametrize("hosts", [256, 512, 2048])
+def test_the_deadline_is_kept_with_many_hosts(hosts):
+    distance = np.abs(np.subtract.outer(*(2 * [np.linspace(0.0, 100.0, hosts)])))
+    form = find("tree").form(hosts)
+    begin_s = time.process_time()
+    assert lower_bound(form, distance, 0.3).value > 0.0
+    assert time.process_time() - begin_s < 0.6
+
+
+def test_remote_hosts_of_a_double_tree_are_paid_for_twice():
+    # Two may be the roots, and one rank is a leaf in both trees; the fourth is below another host.
+    distance = np.full((31, 31), 1.0)
+    distance[:4] = distance[:, :4] = 500.0
+    np.fill_diagonal(distance, 0.0)
+    assert lower_bound(find("tree").form(31), distance, 1.0).value >= 999.0
