@@ -24,7 +24,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from plink.base.errors import PlinkError, WrongUseError
 from plink.transport.tls import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE, NO_RANK, RANK_URI
 
-MOST_DAYS = 3650
 # For clocks that do not agree.
 _EARLIER = datetime.timedelta(hours=1)
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,250}")

@@ -70,7 +70,7 @@ def test_who_reads_the_network_sees_no_job(tls: Tls) -> None:
     ("ends", "shown", "said"),
     [
         (("own", None), "the autotuner speaks TLS, which this end", "it does not speak TLS"),
-        ((None, "own"), "broke off the hand-shake of TLS: does it use TLS, too", "--tls FOLDER"),
+        ((None, "own"), "broke off the hand-shake of TLS: does it use TLS, too", "was not told to"),
         (("own", "other"), "that cannot be believed: ", "refused this end's certificate: "),
         (("own", "unsigned"), "its authority did not sign it", "that cannot be believed: "),
         (("own", "expired"), "its authority did not sign it", "that cannot be believed: "),

@@ -174,3 +174,13 @@ def test_a_user_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(OptionError, match="has no name") as caught:
         config.target(ListedHost("a"))
     assert "LOGNAME" in str(caught.value.hint)
+
+
+def test_the_null_device_is_a_configuration_without_a_line() -> None:
+    config = SshConfig(SshOptions(config_file="/dev/null"))
+    assert config.target(ListedHost("gpu1")).hostname == "gpu1"
+
+
+def test_another_device_is_refused() -> None:
+    with pytest.raises(OptionError, match="neither a file nor a pipe"):
+        SshConfig(SshOptions(config_file="/dev/zero"))
