@@ -26,7 +26,8 @@ void require_shapes(const BudgetTree::Shapes& shapes) {
     require(!shapes.empty(), "there are no subtrees");
     for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
         for (const auto& [child, count] : shapes[shape]) {
-            require(0 <= child && child < static_cast<int>(shape), "a child comes after its parent");
+            require(0 <= child && child < static_cast<int>(shape),
+                    "a child comes after its parent");
             require(count >= 1, "a subtree occurs less than once");
         }
     }
@@ -35,9 +36,9 @@ void require_shapes(const BudgetTree::Shapes& shapes) {
 void require_prices(const BudgetTree& tree, const std::vector<float>& prices) {
     require(static_cast<int>(prices.size()) == tree.hosts(), "the prices do not fit the hosts");
     for (const float price : prices) {
-        require(price == std::trunc(price) &&
-                    std::abs(price) * tree.ranks() <= BudgetTree::kMostPaid,
-                "a price is no whole number, or too great");
+        require(
+            price == std::trunc(price) && std::abs(price) * tree.ranks() <= BudgetTree::kMostPaid,
+            "a price is no whole number, or too great");
     }
 }
 

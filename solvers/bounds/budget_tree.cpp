@@ -54,8 +54,8 @@ std::vector<float> BudgetTree::cheapest(const std::vector<float>& prices, limits
                 }
             }
             const float* end = paid + cells_ + 1;
-            const float* found = std::find_if(paid, paid + cells_ + 1,
-                                              [](float value) { return value != kNever; });
+            const float* found =
+                std::find_if(paid, paid + cells_ + 1, [](float value) { return value != kNever; });
             first_[static_cast<std::size_t>(shape) * hosts_ + host] =
                 static_cast<int>((found == end ? end : found) - paid);
         }

@@ -40,7 +40,9 @@ class BudgetTree {
     std::size_t place(int shape, int host) const {
         return (static_cast<std::size_t>(shape) * hosts_ + host) * (cells_ + 1);
     }
-    int steps(int from, int to) const { return steps_[static_cast<std::size_t>(from) * hosts_ + to]; }
+    int steps(int from, int to) const {
+        return steps_[static_cast<std::size_t>(from) * hosts_ + to];
+    }
 
     void add_one(int child, int host, int from, float* paid);
     void add_two(int child, int host, int from, float* paid);
