@@ -147,6 +147,7 @@ class ContentionProblem:
         destinations: Sequence[int],
         sizes_bytes: Sequence[float],
         counts: Sequence[float],
+        ranks: int,
     ) -> None: ...
     def set_waits(
         self,
@@ -155,7 +156,12 @@ class ContentionProblem:
         destinations: Sequence[int],
         counts: Sequence[float],
         goes_round: Sequence[bool],
+        ranks: int,
     ) -> None: ...
+
+class ContentionClock:
+    def __init__(self, problem: ContentionProblem, ranks: int) -> None: ...
+    def times_s(self, placements: _Orders, least: int, deadline: Deadline) -> list[float]: ...
 
 class ContentionSearch:
     def __init__(

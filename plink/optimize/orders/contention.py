@@ -86,6 +86,9 @@ class ContentionObjective:
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
         """(K,) the times of the first of (M, H) orders, as many as the limit suffices for."""
+        clock = self._clock_of_positions
+        if clock is not None:
+            return clock.times_s(orders[:, : clock.ranks], deadline) * 1e6
         costs: list[float] = []
         for order in orders:
             if costs and deadline.is_over:
