@@ -47,6 +47,7 @@ CATALOGUE = (
     Benchmark("annealers", "orders of rounds and trees, against a plain annealer", "cc", "5 min"),
     Benchmark("limits", "whether orders keep their time limit, at every size", "", "10 min"),
     Benchmark("exact", "what exact engines prove, and how near bounds are", "ortools, z3", "1 h"),
+    Benchmark("trees", "how near bounds of trees are", "", "5 min"),
     Benchmark("orders", "a real client in plink's order and in random ones", _TORCH, "5 min"),
     Benchmark("mesh", "iterations of several dimensions in plink's orders", _TORCH, "4 min"),
     Benchmark("correlate", "predicted costs of orders against measured ones", _TORCH, "4 min"),
