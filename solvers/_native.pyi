@@ -21,6 +21,17 @@ class Deadline:
     @property
     def left_s(self) -> float: ...
 
+class BudgetTree:
+    def __init__(
+        self,
+        distance: _Matrix,
+        shapes: Sequence[Sequence[tuple[int, int]]],
+        limit: float,
+        cells: int,
+    ) -> None: ...
+    def cheapest(self, prices: Sequence[float], deadline: Deadline) -> list[float]: ...
+    def uses(self, root: int) -> list[int]: ...
+
 def fault_of(distance: _Matrix) -> str | None: ...
 def clustered_leaves(distance: _Matrix, deadline: Deadline) -> list[int]: ...
 def merges(
@@ -136,6 +147,7 @@ class ContentionProblem:
         destinations: Sequence[int],
         sizes_bytes: Sequence[float],
         counts: Sequence[float],
+        ranks: int,
     ) -> None: ...
     def set_waits(
         self,
@@ -144,7 +156,12 @@ class ContentionProblem:
         destinations: Sequence[int],
         counts: Sequence[float],
         goes_round: Sequence[bool],
+        ranks: int,
     ) -> None: ...
+
+class ContentionClock:
+    def __init__(self, problem: ContentionProblem, ranks: int) -> None: ...
+    def times_s(self, placements: _Orders, least: int, deadline: Deadline) -> list[float]: ...
 
 class ContentionSearch:
     def __init__(
@@ -228,7 +245,13 @@ class TreesAnnealing:
         deadline: Deadline | None = None,
     ) -> None: ...
     def restart(self, order: Sequence[int]) -> None: ...
-    def run(self, moves: int, temperature: float, deadline: Deadline | None = None) -> int: ...
+    def run(
+        self,
+        moves: int,
+        softness: float,
+        temperature: float,
+        deadline: Deadline | None = None,
+    ) -> int: ...
     @property
     def best(self) -> list[int]: ...
     @property

@@ -224,14 +224,14 @@ def _check(file: str, output: str | None, format_name: str | None, *, as_json: b
 
 def _check_executor(executor: str | None) -> None:
     """Refuse options of another kind of search."""
-    from plink.optimize.executors.executor import check_address  # noqa: PLC0415
-
     given = given_options(click.get_current_context())
     if executor is None:
         alone = [given[name] for name in ("restarts", "steps") if name in given]
         if alone:
             raise WrongUseError(f"{alone[0]} has no use without --executor", "--executor local")
         return
+    from plink.optimize.executors.executor import check_address  # noqa: PLC0415
+
     check_address(executor)
     if "time_limit_s" in given:
         both = "--time-limit and --executor exclude each other: its searches are counted in steps"
@@ -278,8 +278,10 @@ def _order(
         slotted = with_slots(cluster.hosts, request.slots)
         launchers.render(format_name, slotted, cluster.groups)
     stderr = console()
+    if not stderr.is_terminal:
+        return find_order(cluster, request, deadline=deadline), cluster.unreachable
     with stderr.status("") as status:
-        on_progress = _show_on(status.update) if stderr.is_terminal else None
+        on_progress = _show_on(status.update)
         return find_order(cluster, request, on_progress, deadline=deadline), cluster.unreachable
 
 
@@ -304,13 +306,14 @@ def _made_before(order: Order, request: OrderRequest, source: str) -> Order:
 
 
 def _write(order: Order, output: str | None, format_name: str | None) -> None:
-    from plink.deploy import launchers  # noqa: PLC0415
-    from plink.files import order_file  # noqa: PLC0415
-
     if format_name is not None:
+        from plink.deploy import launchers  # noqa: PLC0415
+
         text = launchers.render(format_name, order.ranked, order.groups, order.unused)
         document.write_bytes(output or document.STANDARD_STREAM, text.encode())
     elif output is not None:
+        from plink.files import order_file  # noqa: PLC0415
+
         order_file.write(output, order)
 
 

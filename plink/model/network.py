@@ -12,7 +12,7 @@ from plink.base.errors import WrongUseError
 from plink.base.text import bandwidth_text, counted, named
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink
-from plink.model.distance import distances
+from plink.model.distance import Distances, distances
 from solvers.contention.network import Network, make_network
 
 Vector = npt.NDArray[np.float64]
@@ -110,7 +110,9 @@ class KnownNetwork:
         return any(bool(np.isfinite(known).any()) for known in rates)
 
 
-def network_of(cluster: Cluster, *, unknown_gbit_s: float = np.inf) -> KnownNetwork:
+def network_of(
+    cluster: Cluster, *, unknown_gbit_s: float = np.inf, found: Distances | None = None
+) -> KnownNetwork:
     """What a cluster file says of the network, and what had to be assumed.
 
     A latency is half the round-trip time of the pair. What links carry is `capacity`'s to say.
@@ -118,9 +120,10 @@ def network_of(cluster: Cluster, *, unknown_gbit_s: float = np.inf) -> KnownNetw
     Args:
         cluster: hosts and what was measured.
         unknown_gbit_s: what every host's link is assumed to carry where none is known.
+        found: its distances, where they are known.
     """
     assumptions: list[str] = []
-    latency_s = _latency_s(cluster, assumptions)
+    latency_s = _latency_s(cluster, found, assumptions)
     known = capacity(cluster, cluster.groups, unknown_gbit_s=unknown_gbit_s)
     place_of = {name: place for place, name in enumerate(cluster.names)}
     group_of = np.full(len(cluster.hosts), -1)
@@ -188,8 +191,14 @@ def _assumed(
         assumptions.append(
             f"links not measured, assumed to carry the median of the others: {hosts}"
         )
-    filled = [np.where(np.isnan(rates), np.nanmedian(rates), rates) for rates in both]
+    filled = [np.where(np.isnan(rates), _median_of_known(rates), rates) for rates in both]
     return filled[0], filled[1]
+
+
+def _median_of_known(rates: Vector) -> float:
+    """NumPy's own median imports all of its masked arrays."""
+    known = np.sort(rates[~np.isnan(rates)])
+    return float(known[(len(known) - 1) // 2 : len(known) // 2 + 1].mean())
 
 
 def _measured_uplinks(cluster: Cluster, groups: Sequence[Group]) -> dict[str, Uplink]:
@@ -238,16 +247,16 @@ def _say_of_uplinks(
         )
 
 
-def _latency_s(cluster: Cluster, assumptions: list[str]) -> Vector | None:
+def _latency_s(cluster: Cluster, found: Distances | None, assumptions: list[str]) -> Vector | None:
     try:
-        found = distances(cluster)
+        found = found or distances(cluster)
     except WrongUseError:  # nothing was measured
         assumptions.append("no round-trip times are known: assuming zero latency")
         return None
     if found.filled_pairs:
         pairs = counted(found.filled_pairs, "pair")
         assumptions.append(f"{pairs} without a round-trip time: taken from what others suggest")
-    return found.matrix_us / 2.0 * 1e-6
+    return found.matrix_us * 0.5e-6
 
 
 def _uplink_rates(known: Capacity) -> tuple[Vector, Vector]:

@@ -182,19 +182,20 @@ void register_trees(nb::module_& module) {
                 std::vector<Tree> trees = checked_trees(values.size(), parents);
                 const nb::gil_scoped_release release;
                 limits::Watch watch(deadline);
-                new (self) Self(TreesCost(std::move(values), std::move(trees)), std::move(order),
-                                seed, watch);
+                new (self) Self(TreesCost(std::move(values), std::move(trees), watch),
+                                std::move(order), seed, watch);
             },
             "distance"_a, "parents"_a, "order"_a, "seed"_a, "deadline"_a = nb::none())
         .def(
             "run",
-            [](Self& self, long moves, double temperature, const limits::Deadline* deadline) {
-                require(temperature > 0.0, "the temperature must be above 0");
+            [](Self& self, long moves, double softness, double temperature,
+               const limits::Deadline* deadline) {
+                require(softness > 0.0 && temperature > 0.0, "heat must be above 0");
                 const nb::gil_scoped_release release;
                 limits::Watch watch(deadline);
-                return self.run(moves, {temperature}, watch);
+                return self.run(moves, {temperature, softness}, watch);
             },
-            "moves"_a, "temperature"_a, "deadline"_a = nb::none());
+            "moves"_a, "softness"_a, "temperature"_a, "deadline"_a = nb::none());
 }
 
 }  // namespace

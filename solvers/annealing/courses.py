@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -25,27 +25,59 @@ _TREES_MOVES_PER_RANK, _TREES_MOST_MOVES = 64, 4096
 
 
 @dataclass(frozen=True)
-class _Leg:
-    """A part of the course, from the cheapest order so far, with heat that falls geometrically.
+class _Falling:
+    """What falls geometrically, from and to, in spreads of the distances."""
 
-    Args:
-        share: of the whole course.
-        softness: of the maximum, from and to, in spreads of the distances.
-        temperature: from, in spreads over a round's edges: a maximum that is as soft as the
-            distances spread weighs every edge with one over their number; to, in spreads.
-    """
-
-    share: float
     softness: tuple[float, float]
     temperature: tuple[float, float]
 
 
-# A cold leg polishes the racks and rows that the start has; a hot one forgets most of them, and
-# finds others that suit ranks better where racks are of unequal sizes. Neither is better
-# everywhere. Among some thirty courses this one did best on data centres of 256 hosts in a second.
-_ROUNDS_COURSE = (
-    _Leg(0.25, softness=(1.3, 1 / 30), temperature=(0.8, 1 / 450)),
-    _Leg(0.75, softness=(1.5, 1 / 30), temperature=(1.6, 1 / 400)),
+@dataclass(frozen=True)
+class _Race:
+    """Courses of some heats are tried from the same start, for a share of the time each.
+
+    Where hosts stand in racks, a cold course polishes those that the start has; where few outliers
+    make the cost, all but a hot one is stuck. So the heat that found the cheapest order goes on,
+    some times, from the start again: what one course ends in is much by chance. The rest of the
+    time polishes the best order.
+    """
+
+    heats: tuple[float, ...]
+    trial: float
+    courses: tuple[float, ...]
+    falling: _Falling
+    polish: _Falling
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of the time, one after the other."""
+        before = (*(self.trial for _ in self.heats), *self.courses)
+        return (*before, 1.0 - sum(before))
+
+
+# A temperature of rounds begins in spreads over a round's edges: a maximum that is as soft as the
+# distances spread weighs every edge with one over their number.
+_ROUNDS = _Race(
+    heats=(0.5, 1.0, 2.0, 6.0),
+    trial=0.1,
+    courses=(0.25, 0.25),
+    falling=_Falling((1.5, 1 / 30), (1.6, 1 / 400)),
+    polish=_Falling((1 / 30, 1 / 1000), (1 / 200, 1 / 10000)),
+)
+_TREES = _Race(
+    heats=(1.0, 3.0),
+    trial=0.15,
+    courses=(0.3, 0.3),
+    falling=_Falling((0.5, 1 / 50), (0.3, 1 / 400)),
+    polish=_Falling((1 / 50, 1 / 200), (1 / 400, 1 / 4000)),
+)
+# Few ranks have few good orders, each hard to leave: nothing falls as far.
+_TREES_OF_FEW = replace(
+    _TREES,
+    heats=(1.0,),
+    trial=0.225,
+    courses=(0.225, 0.225, 0.225),
+    falling=_Falling((1 / 2, 1 / 10), (0.3, 1 / 20)),
 )
 
 # The same for a mesh: temperatures, from the mean weight of all that a rank exchanges, and to the
@@ -55,12 +87,6 @@ _MESH_COURSE = ((0.5, 0.1, 1 / 3), (0.5, 0.3, 1 / 4))
 
 # Temperatures are higher at first among few ranks, where there is no way around a dear order.
 _FEW_RANKS = 32
-
-# Temperatures of trees up to so many ranks, in spreads of the distances, falling geometrically. Few
-# ranks have few good orders, each hard to leave.
-_TREES_TEMPERATURES = ((12, (1.0, 1 / 20)), (24, (1 / 3, 1 / 50)))
-# The same for more ranks; `_FEW_RANKS` ranks have twice the first of these.
-_TREES_FIRST, _TREES_LAST = 1 / 9, 1 / 150
 
 
 class Course(Protocol):
@@ -108,32 +134,30 @@ def course(
     if isinstance(form, MeshForm):
         return _MeshCourse(form, distance, order, spread, seed=seed, deadline=deadline)
     if isinstance(form, RoundsForm):
-        return _RoundsCourse(form, distance, order, spread, seed=seed, deadline=deadline)
-    return _TreesCourse(form, distance, order, spread, seed=seed, deadline=deadline)
+        return _rounds_course(form, distance, order, spread, seed=seed, deadline=deadline)
+    return _trees_course(form, distance, order, spread, seed=seed, deadline=deadline)
 
 
-class _RoundsCourse:
+class _RacedCourse:
     def __init__(
         self,
-        form: RoundsForm,
-        distance: Matrix,
-        order: Sequence[int],
+        native: _native.RoundsAnnealing | _native.TreesAnnealing,
+        race: _Race,
+        start: Sequence[int],
         spread: float,
         *,
-        seed: int,
-        deadline: Deadline,
+        hotter: float,
+        moves: int,
     ) -> None:
-        rounds = [step for step in form.rounds if len(step.edges) > 0 and step.weight > 0.0]
-        edges = [_distinct(step.edges) for step in rounds]
-        weights = [step.weight for step in rounds]
-        self._native = _native.RoundsAnnealing(
-            distance, edges, weights, list(order), seed, deadline.native
-        )
+        self._native = native
+        self._race = race
+        self._start = list(start)
         self._spread = spread
-        self._edges = sum(map(len, edges)) / len(edges)
-        self._hotter = 1.0 + _FEW_RANKS / form.ranks
-        self._moves = min(_ROUNDS_MOST_MOVES, _ROUNDS_MOVES_PER_RANK * form.ranks)
+        first, last = race.falling.temperature
+        self._falling = _Falling(race.falling.softness, (hotter * first, last))
+        self._moves = moves
         self._leg = 0
+        self._tried: list[tuple[float, float]] = []
 
     @property
     def best(self) -> list[int]:
@@ -144,16 +168,71 @@ class _RoundsCourse:
         return self._native.best_cost
 
     def step(self, progress: float, deadline: Deadline) -> int:
-        number, within = _leg_at(progress, [leg.share for leg in _ROUNDS_COURSE])
-        leg = _ROUNDS_COURSE[number]
-        if number != self._leg:
-            self._leg = number
-            self._native.restart(self.best)
-        softness = _between(*leg.softness, within) * self._spread
-        first, last = leg.temperature
-        temperature = _between(self._hotter * first / self._edges, last, within) * self._spread
-        tried: int = self._native.run(self._moves, softness, temperature, deadline.native)
+        heats, shares = self._race.heats, self._race.shares
+        leg, within = _leg_at(progress, shares)
+        is_polish = leg == len(shares) - 1
+        if leg != self._leg:
+            if self._leg < len(heats):
+                self._tried.append((self._native.current_cost, heats[self._leg]))
+            self._leg = leg
+            self._native.restart(self.best if is_polish else self._start)
+        falling, unit = self._falling, self._spread
+        if is_polish:
+            falling = self._race.polish
+        else:
+            unit *= heats[leg] if leg < len(heats) else min(self._tried)[1]
+        tried: int = self._native.run(
+            self._moves,
+            _between(*falling.softness, within) * unit,
+            _between(*falling.temperature, within) * unit,
+            deadline.native,
+        )
         return tried
+
+
+def _rounds_course(
+    form: RoundsForm,
+    distance: Matrix,
+    order: Sequence[int],
+    spread: float,
+    *,
+    seed: int,
+    deadline: Deadline,
+) -> _RacedCourse:
+    rounds = [step for step in form.rounds if len(step.edges) > 0 and step.weight > 0.0]
+    edges = [_distinct(step.edges) for step in rounds]
+    weights = [step.weight for step in rounds]
+    native = _native.RoundsAnnealing(distance, edges, weights, list(order), seed, deadline.native)
+    per_round = sum(map(len, edges)) / len(edges)
+    return _RacedCourse(
+        native,
+        _ROUNDS,
+        order,
+        spread,
+        hotter=(1.0 + _FEW_RANKS / form.ranks) / per_round,
+        moves=min(_ROUNDS_MOST_MOVES, _ROUNDS_MOVES_PER_RANK * form.ranks),
+    )
+
+
+def _trees_course(
+    form: TreesForm,
+    distance: Matrix,
+    order: Sequence[int],
+    spread: float,
+    *,
+    seed: int,
+    deadline: Deadline,
+) -> _RacedCourse:
+    parents = [tree.tolist() for tree in form.parents]
+    native = _native.TreesAnnealing(distance, parents, list(order), seed, deadline.native)
+    return _RacedCourse(
+        native,
+        _TREES if form.ranks > _FEW_RANKS else _TREES_OF_FEW,
+        order,
+        spread,
+        hotter=max(1.0, _FEW_RANKS / form.ranks),
+        moves=min(_TREES_MOST_MOVES, _TREES_MOVES_PER_RANK * form.ranks),
+    )
 
 
 class _MeshCourse:
@@ -200,40 +279,6 @@ class _MeshCourse:
         _, first, last = _MESH_COURSE[number]
         hot = max(first * self._hot, last * self._cold)
         temperature = _between(hot, last * self._cold, within)
-        tried: int = self._native.run(self._moves, temperature, deadline.native)
-        return tried
-
-
-class _TreesCourse:
-    def __init__(
-        self,
-        form: TreesForm,
-        distance: Matrix,
-        order: Sequence[int],
-        spread: float,
-        *,
-        seed: int,
-        deadline: Deadline,
-    ) -> None:
-        parents = [tree.tolist() for tree in form.parents]
-        self._native = _native.TreesAnnealing(distance, parents, list(order), seed, deadline.native)
-        self._spread = spread
-        self._moves = min(_TREES_MOST_MOVES, _TREES_MOVES_PER_RANK * form.ranks)
-        of_many = (_TREES_FIRST * (1.0 + _FEW_RANKS / form.ranks), _TREES_LAST)
-        self._temperature = next(
-            (falling for most, falling in _TREES_TEMPERATURES if form.ranks <= most), of_many
-        )
-
-    @property
-    def best(self) -> list[int]:
-        return self._native.best
-
-    @property
-    def best_cost(self) -> float:
-        return self._native.best_cost
-
-    def step(self, progress: float, deadline: Deadline) -> int:
-        temperature = _between(*self._temperature, progress) * self._spread
         tried: int = self._native.run(self._moves, temperature, deadline.native)
         return tried
 

@@ -9,12 +9,16 @@ from solvers.bounds.mesh import mesh_bound
 from solvers.bounds.nearest import nearest_distances, quick_rounds_bound, quick_trees_bound
 from solvers.bounds.ring import ring_bound
 from solvers.bounds.rounds import rounds_bound
+from solvers.bounds.tree_budgets import budget_bound, has_time
 from solvers.bounds.trees import trees_bound
-from solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm
+from solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm, TreesForm
 from solvers.distances import Matrix, checked
 from solvers.limits.deadline import Deadline
 
 Kind = Literal["held-karp", "mesh-cuts", "threshold-graphs", "priced-trees", "trivial"]
+
+# The share of the time for trees' mean paths, which prove more where distances are much alike.
+_SHARE_OF_MEANS = 0.5
 
 # Sums of floats may differ in their last digits from one order of adding to another.
 _ROUNDING = 1e-12
@@ -28,8 +32,8 @@ class Bound:
         value: in the matrix's unit.
         kind: what proves it: `held-karp` (1-trees under penalties), `mesh-cuts` (what clusters of
             hosts can hold of a mesh), `threshold-graphs` (what the graph of short pairs must hold),
-            `priced-trees` (trees that may use a host more than once, at a price), or `trivial`
-            (there is nothing to sum).
+            `priced-trees` (trees that may use a host more than once, at a price, and how far hosts
+            are), or `trivial` (there is nothing to sum).
     """
 
     value: float
@@ -65,5 +69,12 @@ def lower_bound_of_checked(form: Form, matrix: Matrix, deadline: Deadline) -> Bo
         bound = Bound(max(quick, rounds_bound(form, matrix, deadline)), "threshold-graphs")
     else:
         quick = quick_trees_bound(form, nearest_distances(matrix, 1))
-        bound = Bound(max(quick, trees_bound(form, matrix, deadline)), "priced-trees")
+        bound = Bound(max(quick, _trees_bound(form, matrix, deadline)), "priced-trees")
     return Bound(max(0.0, bound.value * (1.0 - _ROUNDING)), bound.kind)
+
+
+def _trees_bound(form: TreesForm, matrix: Matrix, deadline: Deadline) -> float:
+    if not has_time(form.ranks, deadline):
+        return trees_bound(form, matrix, deadline)
+    by_means = trees_bound(form, matrix, deadline.part(_SHARE_OF_MEANS))
+    return budget_bound(form, matrix, by_means, deadline)

@@ -20,6 +20,7 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 
+from solvers.bounds.nearest import nearest_distances
 from solvers.collectives.form import MeshForm
 from solvers.limits.deadline import Deadline
 from solvers.linkages import linkage
@@ -34,6 +35,9 @@ _PAYMENTS, _LESS = 60, 0.93
 
 _HALVINGS = 60
 
+# What the clusters may take in any case, and for each pair of hosts.
+_FIRST_S, _FIRST_S_PER_PAIR = 0.1, 1e-8
+
 # What splitting the distances takes, for each pair of hosts.
 _S_PER_PAIR = 1e-7
 
@@ -44,16 +48,18 @@ def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
     Args:
         form: of at least two ranks.
         distance: (N, N), symmetric, zero diagonal, not negative.
-        deadline: when to stop; 0 where there is no time for anything.
+        deadline: when to stop; the bound of clusters comes whatever the time.
     """
     if not len(form.joined.weights):
         return 0.0
+    least = float(form.joined.weights.sum()) * float(nearest_distances(distance, 1).min())
+    first_s = _FIRST_S + _FIRST_S_PER_PAIR * len(distance) ** 2
     try:
-        merges = linkage(distance, "single", deadline)
+        merges = linkage(distance, "single", Deadline(max(deadline.left_s, first_s)))
     except TimeoutError:
-        return 0.0
+        return least
     cut = _cut_bound(form, merges)
-    best = cut
+    best = max(cut, least)
     if deadline.left_s < _S_PER_PAIR * len(distance) ** 2:
         return best
     ultrametric = _cophenetic(merges)

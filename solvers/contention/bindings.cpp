@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "contention/clock.hpp"
 #include "contention/search.hpp"
+#include "limits/deadline.hpp"
 #include "orders/checks.hpp"
 
 namespace nb = nanobind;
@@ -21,6 +23,7 @@ namespace {
 
 using Ints = std::vector<int>;
 using Doubles = std::vector<double>;
+using Placements = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 using orders::require;
 
@@ -61,6 +64,25 @@ void require_stages(const Stages& stages, int ranks) {
 }
 
 using orders::require_order;
+
+/// The times of the first of (M, R) placements, as many as the time suffices for.
+Doubles times_s(Clock& clock, const Placements& placements, int least,
+                const limits::Deadline& deadline) {
+    require(placements.shape(1) == static_cast<std::size_t>(clock.ranks()),
+            "a placement does not fit the ranks");
+    const std::int64_t* values = placements.data();
+    for (std::size_t i = 0; i < placements.size(); ++i) {
+        require(0 <= values[i] && values[i] < clock.hosts(), "a placement holds others than hosts");
+    }
+    const nb::gil_scoped_release release;
+    limits::Watch watch(deadline);
+    Doubles found;
+    for (std::size_t row = 0; row < placements.shape(0); ++row) {
+        if (watch.is_over() && static_cast<int>(row) >= least) break;
+        found.push_back(clock.time_s(values + row * placements.shape(1)));
+    }
+    return found;
+}
 
 Problem make_problem(Ints group_of, Doubles send, Doubles receive, Doubles uplink_send,
                      Doubles uplink_receive, const orders::Array& latency_s,
@@ -105,28 +127,40 @@ void register_contention(nb::module_& module) {
         .def(
             "set_loads",
             [](Problem& self, Ints starts, Ints sources, Ints destinations, Doubles sizes_bytes,
-               Doubles counts) {
+               Doubles counts, int ranks) {
                 Stages stages{std::move(starts), std::move(sources), std::move(destinations),
                               std::move(counts)};
-                require_stages(stages, self.hosts);
+                require_stages(stages, ranks);
                 require_amounts(sizes_bytes, stages.sources.size());
                 self.loads = std::move(stages);
                 self.sizes_bytes = std::move(sizes_bytes);
             },
-            "starts"_a, "sources"_a, "destinations"_a, "sizes_bytes"_a, "counts"_a)
+            "starts"_a, "sources"_a, "destinations"_a, "sizes_bytes"_a, "counts"_a, "ranks"_a)
         .def(
             "set_waits",
             [](Problem& self, Ints starts, Ints sources, Ints destinations, Doubles counts,
-               const std::vector<bool>& goes_round) {
+               const std::vector<bool>& goes_round, int ranks) {
                 Stages stages{std::move(starts), std::move(sources), std::move(destinations),
                               std::move(counts)};
-                require_stages(stages, self.hosts);
+                require_stages(stages, ranks);
                 require(goes_round.size() == stages.counts.size(),
                         "the stages do not fit the flows");
                 self.waits = std::move(stages);
                 self.goes_round.assign(goes_round.begin(), goes_round.end());
             },
-            "starts"_a, "sources"_a, "destinations"_a, "counts"_a, "goes_round"_a);
+            "starts"_a, "sources"_a, "destinations"_a, "counts"_a, "goes_round"_a, "ranks"_a);
+
+    nb::class_<Clock>(module, "ContentionClock")
+        .def(
+            "__init__",
+            [](Clock* self, const Problem& problem, int ranks) {
+                require(ranks >= 1, "there are no ranks");
+                require_stages(problem.loads, ranks);
+                require_stages(problem.waits, ranks);
+                new (self) Clock(problem, ranks);
+            },
+            "problem"_a, "ranks"_a)
+        .def("times_s", &times_s, "placements"_a, "least"_a, "deadline"_a);
 
     nb::class_<Search>(module, "ContentionSearch")
         .def(
@@ -134,6 +168,8 @@ void register_contention(nb::module_& module) {
             [](Search* self, const Problem& problem, Ints order, std::uint64_t seed, long steps,
                double heat) {
                 require_order(order, problem.hosts);
+                require_stages(problem.loads, problem.hosts);
+                require_stages(problem.waits, problem.hosts);
                 require(steps >= 0, "the number of steps is negative");
                 new (self) Search(problem, std::move(order), seed, steps, heat);
             },

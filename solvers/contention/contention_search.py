@@ -16,7 +16,7 @@ from solvers.contention.bound import bound_of_sums_s
 from solvers.contention.network import Floats, Network
 from solvers.contention.stages import Ranks
 from solvers.contention.starts import in_sequence, ring_by_groups
-from solvers.contention.time import Clock
+from solvers.contention.time import Clock, native_problem
 from solvers.distances import checked
 from solvers.limits.deadline import Deadline
 
@@ -216,7 +216,9 @@ class _ContentionSearch:
         self._bound_s = self._proven_s()
         if self._deadline.is_over:
             return "time"
-        problem = self._problem()
+        problem = native_problem(
+            self._clock.loads, self._clock.waits, self._network, self._positions, self._distance
+        )
         self._chain(problem, self._best[2], steps=0, heat=0.0)
         if self._best[0] <= self._bound_s * (1.0 + _RELATIVE_TOLERANCE) and not self._best[1]:
             return "bound"
@@ -283,33 +285,6 @@ class _ContentionSearch:
         if is_quicker or is_nearer:
             self._best = (time_s, tie, list(order))
         return is_quicker or is_nearer
-
-    def _problem(self) -> _native.ContentionProblem:
-        network, loads, waits = self._network, self._clock.loads, self._clock.waits
-        problem = _native.ContentionProblem(
-            group_of=network.group_of.tolist(),
-            send_s_byte=(1.0 / network.send_bytes_s).tolist(),
-            receive_s_byte=(1.0 / network.receive_bytes_s).tolist(),
-            uplink_send_s_byte=(1.0 / network.uplink_send_bytes_s).tolist(),
-            uplink_receive_s_byte=(1.0 / network.uplink_receive_bytes_s).tolist(),
-            latency_s=np.ascontiguousarray(network.latency_s),
-            tie_distance=self._distance,
-        )
-        problem.set_loads(
-            starts=loads.starts.tolist(),
-            sources=loads.sources.tolist(),
-            destinations=loads.destinations.tolist(),
-            sizes_bytes=loads.sizes_bytes.tolist(),
-            counts=loads.counts.tolist(),
-        )
-        problem.set_waits(
-            starts=waits.starts.tolist(),
-            sources=waits.sources.tolist(),
-            destinations=waits.destinations.tolist(),
-            counts=waits.counts.tolist(),
-            goes_round=waits.goes_round.tolist(),
-        )
-        return problem
 
     def _is_small(self) -> bool:
         return len(self._clock.loads.sources) + len(self._clock.waits.sources) <= _FEW_MESSAGES

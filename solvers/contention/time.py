@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from solvers import _native
 from solvers.collectives.table import PeerTable
 from solvers.contention.network import Network
-from solvers.contention.stages import Floats, Ranks, over_positions, split
+from solvers.contention.stages import Floats, Loads, Ranks, Waits, over_positions, split
+from solvers.limits.deadline import Deadline
 
 
 class Clock:
@@ -38,12 +41,17 @@ class Clock:
         if position_of is not None:
             self._ranks = int(position_of.max()) + 1
             self.loads, self.waits = over_positions(self.loads, self.waits, position_of)
-        self._stage = np.repeat(np.arange(len(self.loads.counts)), np.diff(self.loads.starts))
 
     @property
     def ranks(self) -> int:
         """How many hosts an order has: one for each rank, or position."""
         return self._ranks
+
+    @cached_property
+    def _native(self) -> _native.ContentionClock:
+        latency_s = np.ascontiguousarray(self._network.latency_s)
+        problem = native_problem(self.loads, self.waits, self._network, self._ranks, latency_s)
+        return _native.ContentionClock(problem, self._ranks)
 
     def time_s(self, order: Sequence[int] | npt.NDArray[np.intp]) -> float:
         """The time with rank r on host `order[r]`; ranks of the same host exchange data for free.
@@ -51,50 +59,63 @@ class Clock:
         Raises:
             ValueError: not a host for each rank, or for each position.
         """
-        hosts = np.asarray(order, dtype=np.intp)
-        if hosts.shape != (self._ranks,):
-            raise ValueError(f"order has shape {hosts.shape}, expected ({self._ranks},)")
-        if hosts.min() < 0 or hosts.max() >= self._network.hosts:
+        only = np.asarray(order, dtype=np.int64)
+        if only.shape != (self._ranks,):
+            raise ValueError(f"order has shape {only.shape}, expected ({self._ranks},)")
+        return float(self.times_s(only[None, :], Deadline(0.0))[0])
+
+    def times_s(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Floats:
+        """(K,) the times of the first of (M, R) orders, as many as the limit suffices for.
+
+        At least one of them.
+
+        Raises:
+            ValueError: something else than hosts.
+        """
+        if orders.size and (orders.min() < 0 or orders.max() >= self._network.hosts):
             raise ValueError(f"order holds others than hosts 0 to {self._network.hosts - 1}")
-        return self._load_s(hosts) + self._wait_s(hosts)
+        return np.array(
+            self._native.times_s(np.ascontiguousarray(orders), least=1, deadline=deadline.native)
+        )
 
-    def _load_s(self, hosts: Ranks) -> float:
-        network, loads = self._network, self.loads
-        if not len(loads.counts):
-            return 0.0
-        sources, destinations = hosts[loads.sources], hosts[loads.destinations]
-        leaves_host = sources != destinations
-        group_from, group_to = network.group_of[sources], network.group_of[destinations]
-        leaves_group = (group_from != group_to) & (group_from >= 0)
-        enters_group = (group_from != group_to) & (group_to >= 0)
-        slowest_s = np.zeros(len(loads.counts))
-        for ends, crosses, rates in (
-            (sources, leaves_host, network.send_bytes_s),
-            (destinations, leaves_host, network.receive_bytes_s),
-            (group_from, leaves_group, network.uplink_send_bytes_s),
-            (group_to, enters_group, network.uplink_receive_bytes_s),
-        ):
-            np.maximum(slowest_s, self._slowest_s(ends, crosses, rates), out=slowest_s)
-        return float(slowest_s @ loads.counts)
 
-    def _slowest_s(self, ends: Ranks, crosses: npt.NDArray[np.bool_], rates: Floats) -> Floats:
-        """By stage, the time of the link that takes longest; `ends` says on which each flow is."""
-        stages, links = len(self.loads.counts), len(rates)
-        if links == 0:
-            return np.zeros(stages)
-        places = (self._stage * links + ends)[crosses]
-        total = np.bincount(places, self.loads.sizes_bytes[crosses], stages * links)
-        slowest: Floats = (total.reshape(stages, links) / rates).max(axis=1)
-        return slowest
+def native_problem(
+    loads: Loads, waits: Waits, network: Network, ranks: int, tie_distance: Floats
+) -> _native.ContentionProblem:
+    """What native evaluators and searches work on.
 
-    def _wait_s(self, hosts: Ranks) -> float:
-        waits = self.waits
-        if not len(waits.counts):
-            return 0.0
-        latency_s = self._network.latency_s[hosts[waits.sources], hosts[waits.destinations]]
-        greatest_s = np.maximum.reduceat(latency_s, waits.starts[:-1])
-        mean_s = np.add.reduceat(latency_s, waits.starts[:-1]) / np.diff(waits.starts)
-        return float(np.where(waits.goes_round, mean_s, greatest_s) @ waits.counts)
+    Args:
+        loads, waits: between ranks, or positions.
+        network: of the hosts.
+        ranks: how many ranks, or positions, there are.
+        tie_distance: (N, N) what decides between orders of the same time.
+    """
+    problem = _native.ContentionProblem(
+        group_of=network.group_of.tolist(),
+        send_s_byte=(1.0 / network.send_bytes_s).tolist(),
+        receive_s_byte=(1.0 / network.receive_bytes_s).tolist(),
+        uplink_send_s_byte=(1.0 / network.uplink_send_bytes_s).tolist(),
+        uplink_receive_s_byte=(1.0 / network.uplink_receive_bytes_s).tolist(),
+        latency_s=np.ascontiguousarray(network.latency_s),
+        tie_distance=tie_distance,
+    )
+    problem.set_loads(
+        starts=loads.starts.tolist(),
+        sources=loads.sources.tolist(),
+        destinations=loads.destinations.tolist(),
+        sizes_bytes=loads.sizes_bytes.tolist(),
+        counts=loads.counts.tolist(),
+        ranks=ranks,
+    )
+    problem.set_waits(
+        starts=waits.starts.tolist(),
+        sources=waits.sources.tolist(),
+        destinations=waits.destinations.tolist(),
+        counts=waits.counts.tolist(),
+        goes_round=waits.goes_round.tolist(),
+        ranks=ranks,
+    )
+    return problem
 
 
 def time_s(

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from ortools.sat.python import cp_model
 
+from solvers.limits.deadline import Deadline
+
 # `places[rank][host]`: whether the rank is on the host.
 Places: TypeAlias = Sequence[Sequence[cp_model.IntVar]]
 
@@ -30,6 +32,7 @@ def join(
     places: Places,
     pairs: Pairs,
     peers: Mapping[int, Sequence[int]],
+    deadline: Deadline,
 ) -> None:
     """Say what the ranks on two hosts that are joined, or not, have to do with each other.
 
@@ -38,8 +41,13 @@ def join(
         places: of the ranks.
         pairs: whether two hosts are joined, from the first to the second.
         peers: of every rank, those to which it is joined.
+        deadline: when to stop.
+
+    Raises:
+        TimeoutError: the time did not suffice.
     """
     for (i, j), is_joined in pairs.items():
+        deadline.require()
         for rank, others in peers.items():
             for other in others:
                 model.add_bool_or(~places[rank][i], ~places[other][j], is_joined)

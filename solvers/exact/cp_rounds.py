@@ -17,14 +17,23 @@ from solvers.bounds.patterns import adjacency, digit_of
 from solvers.collectives.form import RoundsForm
 from solvers.exact.cp_places import Places, join
 from solvers.exact.whole import Whole, WholeTerms
+from solvers.limits.deadline import Deadline
 
 
 def add_rounds(
-    model: cp_model.CpModel, form: RoundsForm, whole: WholeTerms, places: Places
+    model: cp_model.CpModel,
+    form: RoundsForm,
+    whole: WholeTerms,
+    places: Places,
+    deadline: Deadline,
 ) -> cp_model.LinearExprT:
-    """Add the rounds to a model; what they cost."""
+    """Add the rounds to a model; what they cost.
+
+    Raises:
+        TimeoutError: the time did not suffice.
+    """
     costs = [
-        _add_round(model, adjacency(step.edges, form.ranks), terms, places)
+        _add_round(model, adjacency(step.edges, form.ranks), terms, places, deadline)
         for step, terms in zip(form.rounds, whole.terms_of, strict=True)
     ]
     _break_symmetry(model, form, places, costs)
@@ -32,7 +41,11 @@ def add_rounds(
 
 
 def _add_round(
-    model: cp_model.CpModel, peers: npt.NDArray[np.bool_], terms: Whole, places: Places
+    model: cp_model.CpModel,
+    peers: npt.NDArray[np.bool_],
+    terms: Whole,
+    places: Places,
+    deadline: Deadline,
 ) -> cp_model.IntVar:
     hosts = range(len(peers))
     levels = np.unique(terms[np.triu_indices(len(terms), 1)])
@@ -56,7 +69,8 @@ def _add_round(
             model.add_exactly_one(around)
         else:
             model.add(sum(around) == sum(degrees[p] * places[p][i] for p in hosts))
-    join(model, places, pairs, {p: np.flatnonzero(peers[p]).tolist() for p in hosts})
+    near = {p: np.flatnonzero(peers[p]).tolist() for p in hosts}
+    join(model, places, pairs, near, deadline)
     return cost
 
 

@@ -17,11 +17,15 @@ from solvers.exact.cp_places import add_places, read_places
 from solvers.exact.cp_rounds import add_rounds
 from solvers.exact.cp_trees import add_trees
 from solvers.exact.whole import Whole, WholeTerms
+from solvers.limits.deadline import Deadline
 from solvers.orders.solution import Stage
 
 # Writing down a model of more takes minutes, and no proof comes of it.
 _MOST_RANKS_OF_RING = 200
 _MOST_RANKS = 40
+
+# Of a model, what a quick machine writes down at most.
+_PARTS_PER_S = 4e5
 
 _Reader = Callable[[Callable[[cp_model.IntVar], bool]], list[int]]
 
@@ -40,7 +44,7 @@ def most_ranks(form: Form) -> int:
     return _MOST_RANKS_OF_RING if isinstance(form, RingForm) else _MOST_RANKS
 
 
-def look_below(form: Form, whole: WholeTerms, below: int, least: int, time_limit_s: float) -> Stage:
+def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> Stage:
     """Search for the cheapest of the orders that cost less than so many units.
 
     Args:
@@ -48,12 +52,17 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, time_limit
         whole: the form's terms.
         below: what an order must cost less than.
         least: what every order costs at least.
-        time_limit_s: for the solver, which an interrupt (Ctrl-C) ends too.
+        deadline: when to stop. An interrupt (Ctrl-C) ends the solver, too.
+
+    Raises:
+        TimeoutError: the time does not suffice for the model.
     """
-    written = _written(form, whole, below, least)
+    if _parts(form) / _PARTS_PER_S > deadline.left_s:
+        raise TimeoutError
+    written = _written(form, whole, below, least, deadline)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
-    solver.parameters.max_time_in_seconds = time_limit_s
+    solver.parameters.max_time_in_seconds = deadline.left_s
     if not isinstance(form, RingForm):
         # Linear relaxations of these models say next to nothing.
         solver.parameters.linearization_level = 0
@@ -89,7 +98,16 @@ def _whole_bound(solver: cp_model.CpSolver, least: int, below: int) -> int:
     return min(below, max(least, math.ceil(bound - 1e-6))) if math.isfinite(bound) else least
 
 
-def _written(form: Form, whole: WholeTerms, below: int, least: int) -> _Model:
+def _parts(form: Form) -> int:
+    """About how many constraints and parts of them a model has."""
+    if isinstance(form, RingForm):
+        return form.ranks**2
+    if isinstance(form, RoundsForm):
+        return sum(2 * len(step.edges) * form.ranks**2 for step in form.rounds)
+    return sum(2 * form.ranks**3 for _ in form.parents)
+
+
+def _written(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> _Model:
     model = cp_model.CpModel()
     if isinstance(form, RingForm):
         arcs = add_ring(model, whole.terms_of[0])
@@ -98,9 +116,9 @@ def _written(form: Form, whole: WholeTerms, below: int, least: int) -> _Model:
     else:
         places = add_places(model, form.ranks)
         if isinstance(form, RoundsForm):
-            cost = add_rounds(model, form, whole, places)
+            cost = add_rounds(model, form, whole, places, deadline)
         else:
-            cost = add_trees(model, form, whole, places, below - 1)
+            cost = add_trees(model, form, whole, places, most=below - 1, deadline=deadline)
         reader = lambda is_true: read_places(places, is_true)  # noqa: E731
     model.add(cost >= least)
     model.add(cost <= below - 1)

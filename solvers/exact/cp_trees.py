@@ -11,10 +11,17 @@ from ortools.sat.python import cp_model
 from solvers.collectives.form import TreesForm
 from solvers.exact.cp_places import Places, join
 from solvers.exact.whole import Whole, WholeTerms
+from solvers.limits.deadline import Deadline
 
 
 def add_trees(
-    model: cp_model.CpModel, form: TreesForm, whole: WholeTerms, places: Places, most: int
+    model: cp_model.CpModel,
+    form: TreesForm,
+    whole: WholeTerms,
+    places: Places,
+    *,
+    most: int,
+    deadline: Deadline,
 ) -> cp_model.LinearExprT:
     """Add the trees to a model; what they cost.
 
@@ -24,11 +31,15 @@ def add_trees(
         whole: their hops.
         places: of the ranks.
         most: what they may cost, in units.
+        deadline: when to stop.
+
+    Raises:
+        TimeoutError: the time did not suffice.
     """
     cost = model.new_int_var(0, most, "cost")
     for parents in form.parents:
         tree = _Tree(parents.tolist(), whole.terms_of[0], most)
-        _add_tree(model, tree, places, cost)
+        _add_tree(model, tree, places, cost, deadline)
     return cost
 
 
@@ -50,7 +61,13 @@ class _Tree:
         return below
 
 
-def _add_tree(model: cp_model.CpModel, tree: _Tree, places: Places, cost: cp_model.IntVar) -> None:
+def _add_tree(
+    model: cp_model.CpModel,
+    tree: _Tree,
+    places: Places,
+    cost: cp_model.IntVar,
+    deadline: Deadline,
+) -> None:
     hosts = range(len(tree.parents))
     root = tree.parents.index(-1)
     children = tree.children
@@ -74,9 +91,10 @@ def _add_tree(model: cp_model.CpModel, tree: _Tree, places: Places, cost: cp_mod
             here = places[rank][host]
             model.add(from_root[host] >= int(walks[up][host])).only_enforce_if(here)
             model.add(to_leaf[host] >= int(walks[down][host])).only_enforce_if(here)
-    join(model, places, is_parent, children)
+    join(model, places, is_parent, children, deadline)
     is_child = {(j, i): holds for (i, j), holds in is_parent.items()}
-    join(model, places, is_child, {q: [p] if p >= 0 else [] for q, p in enumerate(tree.parents)})
+    above_of = {q: [p] if p >= 0 else [] for q, p in enumerate(tree.parents)}
+    join(model, places, is_child, above_of, deadline)
 
 
 def _shortest_walks(hops: Whole) -> list[Whole]:

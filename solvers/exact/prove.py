@@ -13,6 +13,7 @@ import numpy.typing as npt
 from solvers.bounds.lower_bound import lower_bound
 from solvers.collectives.form import Form, RoundsForm, merged
 from solvers.exact.whole import WholeTerms, whole_terms
+from solvers.limits.deadline import Deadline
 from solvers.orders.brute_force import brute_force
 from solvers.orders.reference import cost as latency_cost
 from solvers.orders.solution import Stage
@@ -22,7 +23,7 @@ Outcome = Literal["improved", "optimal", "gave-up"]
 
 Matrix = npt.NDArray[np.float64]
 
-_LookBelow = Callable[[Form, WholeTerms, int, int, float], Stage]
+_LookBelow = Callable[[Form, WholeTerms, int, int, Deadline], Stage]
 
 # Engines have nothing to do where all orders are soon tried.
 _FEW_RANKS = 3
@@ -73,7 +74,8 @@ def prove(
         form: what the cost sums up.
         distance: (N, N), symmetric, zero diagonal, finite, not negative.
         incumbent: a permutation of the N hosts, `order[rank]` = host.
-        time_limit_s: roughly. An interrupt (Ctrl-C) ends the proof earlier, with what there is.
+        time_limit_s: for all of it, importing an engine and writing down its model too. An
+            interrupt (Ctrl-C) ends the proof earlier, with what there is.
         engine: `brute-force` (up to 9 ranks), `cp-sat` (up to 40; a ring 200) or `z3` (up to 24).
             With more ranks it gives up at once.
 
@@ -86,20 +88,21 @@ def prove(
     if engine not in get_args(Engine):
         raise ValueError(f"there is no engine {engine!r}; there are {', '.join(get_args(Engine))}")
     start = time.monotonic()
+    deadline = Deadline(time_limit_s)
     matrix = np.ascontiguousarray(distance, dtype=np.float64)
     given = list(incumbent)
     cost = latency_cost(form, matrix, given)
     bound_s = min(_BOUND_SHARE * time_limit_s, _BOUND_S_PER_RANK * form.ranks)
-    known = lower_bound(form, matrix, bound_s).value
-    simple = merged(form) if isinstance(form, RoundsForm) else form
-    left_s = time_limit_s - (time.monotonic() - start)
+    known = 0.0
     try:
+        known = lower_bound(form, matrix, bound_s).value
+        simple = merged(form) if isinstance(form, RoundsForm) else form
         if cost <= known:
             stage = Stage(given, known, is_final=True)
         elif engine == "brute-force" or form.ranks <= _FEW_RANKS:
-            stage = brute_force(simple, matrix, given, left_s)
+            stage = brute_force(simple, matrix, given, deadline.left_s)
         else:
-            stage = _by_engine(_Task(simple, matrix, given, known, left_s), engine)
+            stage = _by_engine(_Task(simple, matrix, given, known, deadline), engine)
     except KeyboardInterrupt:
         stage = Stage(None, known, is_final=False)
     order = given
@@ -123,7 +126,7 @@ class _Task:
     matrix: Matrix
     given: Sequence[int]
     known: float
-    left_s: float
+    deadline: Deadline
 
 
 def _by_engine(task: _Task, engine: Engine) -> Stage:
@@ -133,7 +136,10 @@ def _by_engine(task: _Task, engine: Engine) -> Stage:
         return Stage(None, task.known, is_final=False)
     whole = whole_terms(task.form, task.matrix)
     below = whole.cost(task.form, task.given)
-    found = look_below(task.form, whole, below, whole.least(task.known), task.left_s)
+    try:
+        found = look_below(task.form, whole, below, whole.least(task.known), task.deadline)
+    except TimeoutError:
+        return Stage(None, task.known, is_final=False)
     return Stage(found.order, found.bound * whole.unit, found.is_final)
 
 

@@ -6,7 +6,6 @@ and a hop is at least the distance where both its ends are; Z3 decides that much
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ import z3
 
 from solvers.collectives.form import Form, RingForm, RoundsForm
 from solvers.exact.whole import Whole, WholeTerms
+from solvers.limits.deadline import Deadline
 from solvers.orders.solution import Stage
 
 _MOST_RANKS = 24
@@ -26,7 +26,7 @@ def most_ranks(form: Form) -> int:  # noqa: ARG001
     return _MOST_RANKS
 
 
-def look_below(form: Form, whole: WholeTerms, below: int, least: int, time_limit_s: float) -> Stage:
+def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> Stage:
     """Ask for an order that costs less than so many units, and then less than that one, and so on.
 
     Args:
@@ -34,17 +34,19 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, time_limit
         whole: the form's terms.
         below: what an order must cost less than.
         least: what every order costs at least.
-        time_limit_s: for all questions. An interrupt (Ctrl-C) ends them, with the last order.
+        deadline: when to stop. An interrupt (Ctrl-C) ends the questions, with the last order.
+
+    Raises:
+        TimeoutError: the time does not suffice for the formula.
     """
-    until = time.monotonic() + time_limit_s
     solver = z3.SolverFor("QF_LIA")
     places = _places(solver, form.ranks)
     cost = z3.Int("cost")
-    solver.add(cost == _cost(_Formula(solver, places), form, whole), cost >= least)
+    solver.add(cost == _cost(_Formula(solver, places, deadline), form, whole), cost >= least)
     order: list[int] | None = None
     while True:
         solver.add(cost < below)
-        left_ms = int((until - time.monotonic()) * 1e3)
+        left_ms = int(deadline.left_s * 1e3)
         if left_ms <= 0:
             return Stage(order, least, is_final=False)
         solver.set("timeout", left_ms)
@@ -69,10 +71,12 @@ class _Formula:
 
     solver: Any
     places: Sequence[Sequence[Any]]
+    deadline: Deadline
 
     def at_least(self, variable: Any, terms: Whole, edges: Sequence[tuple[int, int]]) -> None:
         """Assert that a variable is at least the distance of each of some edges between ranks."""
         for i, j in np.argwhere(~np.eye(len(terms), dtype=bool)).tolist():
+            self.deadline.require()
             meet = z3.Or([z3.And(self.places[p][i], self.places[q][j]) for p, q in edges])
             self.solver.add(z3.Implies(meet, variable >= int(terms[i, j])))
 

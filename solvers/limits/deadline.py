@@ -29,6 +29,11 @@ class Deadline:
         """Whether no time is left."""
         return bool(self.native.is_over)
 
+    def require(self) -> None:
+        """Raise TimeoutError where no time is left."""
+        if self.is_over:
+            raise TimeoutError
+
     def stop(self) -> None:
         """Let it and all its parts be over now."""
         self.native.stop()

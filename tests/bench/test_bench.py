@@ -192,7 +192,13 @@ def test_clients_of_one_bench_share_its_rounds_and_only_the_engine_gets_plans(
     clients = {name: Noting(name) for name in ("engine", "gloo")}
     for name, title in (("engine", "EngineClient"), ("gloo", "GlooClient")):
 
-        def make(_hosts: object, _python: object, idle_limit_s: float, name: str = name) -> StandIn:
+        def make(
+            _hosts: object,
+            _python: object,
+            idle_limit_s: float,
+            name: str = name,
+            **_options: object,
+        ) -> StandIn:
             idle_limits_s[name] = idle_limit_s
             return clients[name]
 

@@ -19,31 +19,13 @@ from solvers.contention.bound import lower_bound_s
 from solvers.contention.contention_search import search_by_contention
 from solvers.contention.network import make_network
 from solvers.contention.starts import in_sequence
-from solvers.contention.time import Clock, time_s
+from solvers.contention.time import Clock, native_problem, time_s
 
 
 def native(table, network, order, *, steps=0, heat=0.0, seed=0):
     clock = Clock(table, network)
-    problem = _native.ContentionProblem(
-        network.group_of.tolist(),
-        (1 / network.send_bytes_s).tolist(),
-        (1 / network.receive_bytes_s).tolist(),
-        (1 / network.uplink_send_bytes_s).tolist(),
-        (1 / network.uplink_receive_bytes_s).tolist(),
-        network.latency_s,
-        np.zeros_like(network.latency_s),
-    )
-    loads, waits = clock.loads, clock.waits
-    problem.set_loads(
-        *(part.tolist() for part in (loads.starts, loads.sources, loads.destinations)),
-        loads.sizes_bytes.tolist(),
-        loads.counts.tolist(),
-    )
-    problem.set_waits(
-        *(part.tolist() for part in (waits.starts, waits.sources, waits.destinations)),
-        waits.counts.tolist(),
-        waits.goes_round.tolist(),
-    )
+    tie_distance = np.zeros_like(network.latency_s)
+    problem = native_problem(clock.loads, clock.waits, network, clock.ranks, tie_distance)
     return _native.ContentionSearch(problem, list(order), seed, steps, heat)
 
 
@@ -189,6 +171,12 @@ def _problem(**changed):
     return _native.ContentionProblem(**{**known, **changed})
 
 
+def _of_three_ranks(call):
+    problem = _problem()
+    problem.set_loads([0, 1], [0], [2], [1.0], [1.0], 3)
+    return call(problem)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -196,10 +184,14 @@ def _problem(**changed):
         lambda: _problem(send_s_byte=[0.0]),
         lambda: _problem(send_s_byte=[0.0, np.inf]),
         lambda: _problem(latency_s=np.zeros((2, 3))),
-        lambda: _problem().set_loads([0, 2], [0], [1], [1.0], [1.0]),
-        lambda: _problem().set_loads([0, 1], [0], [2], [1.0], [1.0]),
-        lambda: _problem().set_loads([0, 1], [0], [1], [-1.0], [1.0]),
-        lambda: _problem().set_waits([0, 1], [0], [1], [1.0], []),
+        lambda: _problem().set_loads([0, 2], [0], [1], [1.0], [1.0], 2),
+        lambda: _problem().set_loads([0, 1], [0], [2], [1.0], [1.0], 2),
+        lambda: _problem().set_loads([0, 1], [0], [1], [-1.0], [1.0], 2),
+        lambda: _problem().set_waits([0, 1], [0], [1], [1.0], [], 2),
+        lambda: _of_three_ranks(
+            lambda problem: _native.ContentionSearch(problem, [0, 1], 0, 0, 0.0)
+        ),
+        lambda: _of_three_ranks(lambda problem: _native.ContentionClock(problem, 2)),
         lambda: _native.ContentionSearch(_problem(), [0, 0], 0, 0, 0.0),
         lambda: _native.ContentionSearch(_problem(), [0, 1], 0, -1, 0.0),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +21,8 @@ from solvers.collectives.table import PeerTable, Round
 from solvers.contention import reference
 from solvers.contention.network import make_network
 from solvers.contention.rounds import distinct_rounds
-from solvers.contention.time import time_s
+from solvers.contention.time import Clock, time_s
+from solvers.limits.deadline import Deadline
 
 
 @given(st.data(), st.integers(1, 6))
@@ -30,6 +33,27 @@ def test_the_fast_evaluator_equals_its_twin(data, ranks):
     order = data.draw(st.lists(st.integers(0, hosts - 1), min_size=ranks, max_size=ranks))
     plain_s = reference.time_s(table, network, order)
     assert time_s(table, network, order) == pytest.approx(plain_s, rel=1e-9, abs=1e-12)
+
+
+def test_many_orders_take_what_each_takes_and_the_first_is_priced_in_any_case():
+    table, network = halving_doubling_table(16, 64e6), racks_network(4, 4, shuffled=1)
+    clock = Clock(table, network)
+    orders = np.array([np.random.default_rng(seed).permutation(16) for seed in range(50)])
+    times = clock.times_s(orders, Deadline(60.0))
+    assert times.tolist() == [clock.time_s(order) for order in orders]
+    assert len(set(times.tolist())) > 1
+    assert clock.times_s(orders, Deadline(0.0)).tolist() == times[:1].tolist()
+    with pytest.raises(ValueError, match="others than hosts 0 to 15"):
+        clock.times_s(orders + 1, Deadline(60.0))
+
+
+def test_a_thousand_orders_of_a_thousand_ranks_are_soon_priced():
+    clock = Clock(halving_doubling_table(1024, 64e6), racks_network(64, 16))
+    rng = np.random.default_rng(1)
+    orders = np.array([rng.permutation(1024) for _ in range(1001)])
+    begin_s = time.process_time()
+    assert len(clock.times_s(orders, Deadline(600.0))) == 1001
+    assert time.process_time() - begin_s < 0.6
 
 
 def crossing_order(crossing: int) -> list[int]:

@@ -20,7 +20,7 @@ from plink.files.cluster import Cluster, measured_rtt
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 
 MESH = ["--mesh", "dp=2,pp=4,tp=2", "--traffic", "tp=20GB,dp=halving-doubling:2GB,pp=1GB"]
-QUICKLY = ["--time-limit", "1.5"]
+QUICKLY = ["--time-limit", "0.3"]
 
 
 @pytest.fixture

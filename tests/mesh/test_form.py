@@ -109,6 +109,14 @@ def test_nor_where_hosts_have_slots_or_are_left_out(dims, slots, spare, seed):
     assert found.lower_bound <= found.cost * (1.0 + 1e-9)
 
 
+def test_some_bound_is_known_whatever_the_time():
+    distance = racks([4, 4, 4, 4], 3)
+    form = mesh_form([Dimension(4, RING, 1), Dimension(4, RING, 9)])
+    assert lower_bound(form, distance, 0.0).value > 0.0
+    found = search_by_latency(form, distance, time_limit_s=1e-6, proof_limit_s=1e-6)
+    assert 0.0 < found.lower_bound <= found.cost
+
+
 def test_the_bound_meets_the_cost_where_racks_hold_whole_groups():
     distance = np.where(racks([4, 4, 4, 4], 3) > 50.0, 80.0, 20.0) * (1.0 - np.eye(16))
     found = search_by_latency(mesh_form([Dimension(4, RING, 1), Dimension(4, RING, 9)]), distance)

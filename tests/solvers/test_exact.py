@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import builtins
 import itertools
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -107,6 +109,31 @@ def test_time_limit_ends_a_proof_that_is_out_of_reach(engine):
     assert verdict.outcome in ("gave-up", "improved")
     assert 0.0 < verdict.lower_bound < verdict.cost
     assert verdict.cost == latency_cost(form, distance, verdict.order)
+
+
+@pytest.mark.parametrize(("name", "ranks"), [("all-to-all", 40), ("tree", 40)])
+def test_the_limit_holds_while_a_model_is_written_down(name, ranks):
+    form, distance = find(name).form(ranks), data_centre(ranks, seed=1)
+    prove(find("ring").form(8), data_centre(8, seed=1), list(range(8)), 5.0, "cp-sat")
+    start_s = time.process_time()
+    verdict = prove(form, distance, list(range(ranks)), 0.5, "cp-sat")
+    assert time.process_time() - start_s < 1.5
+    assert verdict.outcome == "gave-up"
+    assert 0.0 < verdict.lower_bound < verdict.cost
+
+
+@pytest.mark.parametrize(("engine", "name"), [("cp-sat", "all-to-all"), ("z3", "all-to-all")])
+def test_an_interrupt_while_a_model_is_written_down_ends_the_proof(engine, name):
+    form, distance = find(name).form(24), data_centre(24, seed=1)
+    order = np.random.default_rng(1).permutation(24).tolist()
+    prove(find("ring").form(8), data_centre(8, seed=1), list(range(8)), 5.0, engine)
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    start_s = time.process_time()
+    verdict = prove(form, distance, order, 60.0, engine)
+    assert time.process_time() - start_s < 0.5 + 1.0
+    assert verdict.cost == pytest.approx(latency_cost(form, distance, verdict.order))
+    assert verdict.seconds < 30.0
 
 
 def test_gives_up_at_once_where_a_model_would_be_too_large():

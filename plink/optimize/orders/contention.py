@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plink.files.measurement import Matrix
 from plink.model.distance import Limits
-from plink.model.gaps import Range, time_bound_us, time_range_s, without_bound
+from plink.model.gaps import Range, time_bound_us, time_range_s, with_latency, without_bound
 from plink.optimize.orders.latency import FOREVER_S, FoundOrder, LatencyObjective
 from plink.optimize.orders.request import OnProgress
 from solvers.collectives.form import RingForm
@@ -24,6 +24,7 @@ from solvers.contention.contention_search import (
 from solvers.contention.network import Network
 from solvers.contention.starts import in_sequence
 from solvers.contention.time import Clock
+from solvers.contention.unequal_bound import unequal_bound_s
 from solvers.limits.deadline import Deadline
 from solvers.orders.solution import Progress
 from solvers.slots.anneal import anneal_order
@@ -35,6 +36,9 @@ _LATENCY_SHARE = 0.3
 
 # The share of the rest, where hosts differ in slots, for searches in which places keep their ranks.
 _PLACES_SHARE = 0.5
+
+# The share of what then is left for a bound.
+_PROOF_SHARE = 0.2
 
 # A search has some time at least, in which it looks at its starts.
 _LEAST_S = 1e-3
@@ -82,6 +86,9 @@ class ContentionObjective:
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
         """(K,) the times of the first of (M, H) orders, as many as the limit suffices for."""
+        clock = self._clock_of_positions
+        if clock is not None:
+            return clock.times_s(orders[:, : clock.ranks], deadline) * 1e6
         costs: list[float] = []
         for order in orders:
             if costs and deadline.is_over:
@@ -207,7 +214,7 @@ class ContentionObjective:
         deadline: Deadline,
         on_progress: OnProgress | None,
     ) -> FoundOrder:
-        """Annealing in which every order's time is predicted anew; no bound is known."""
+        """Annealing in which every order's time is predicted anew."""
 
         places = deadline.part(_PLACES_SHARE)
 
@@ -228,6 +235,7 @@ class ContentionObjective:
         begins = [*starts, *(in_sequence(start, self.network.group_of) for start in starts)]
         try:
             start = by_places(self.layout, begins, self.cost_us, search_places, places)
+            bound_us = self._bound_of_any_slots_us(deadline.part(_PROOF_SHARE))
         except KeyboardInterrupt:
             order = min(begins, key=self.cost_us)
             return FoundOrder(order, self.cost_us(order), 0.0, _SEARCH, 0, "interrupt")
@@ -239,7 +247,15 @@ class ContentionObjective:
             deadline=deadline,
             on_progress=on_progress,
         )
-        return FoundOrder(order, self.cost_us(order), 0.0, _SEARCH, steps, ended_by)
+        cost_us = self.cost_us(order)
+        return FoundOrder(order, cost_us, min(cost_us, bound_us), _SEARCH, steps, ended_by)
+
+    def _bound_of_any_slots_us(self, deadline: Deadline) -> float:
+        """What holds whichever ranks the hosts have, and whatever pairs were not measured are."""
+        network = self.network
+        if self.limits is not None:
+            network = with_latency(network, self.limits.lowest_us)
+        return unequal_bound_s(self.table, network, self.layout.slots, deadline) * 1e6
 
 
 def _in_us(on_progress: OnProgress) -> Callable[[ContentionProgress], None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,6 @@ from plink.model.distance import Limits
 from plink.model.gaps import Range, latency_range_us, measured_latency_us, without_bound
 from plink.optimize.orders.request import OnProgress
 from solvers.collectives.form import Form, RingForm
-from solvers.exact.prove import Engine, EngineMissingError, Verdict, prove
 from solvers.limits.deadline import Deadline
 from solvers.orders.pricing import Prices
 from solvers.slots.layout import RankLayout
@@ -27,6 +27,9 @@ from solvers.slots.slot_search import (
     prices_with_slots,
     search_with_slots,
 )
+
+if TYPE_CHECKING:
+    from solvers.exact.prove import Engine, Verdict
 
 # The share of the time for the proof of a bound.
 _PROOF_SHARE = 0.2
@@ -201,6 +204,9 @@ class LatencyObjective:
         Raises:
             WrongUseError: the engine is not installed, or hosts are chosen or differ in slots.
         """
+        # Few orders are proven.
+        from solvers.exact.prove import EngineMissingError, prove  # noqa: PLC0415
+
         form = over_hosts(self.form, self.layout)
         if form is None or not self.layout.takes_all_hosts:
             raise WrongUseError(

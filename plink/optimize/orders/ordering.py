@@ -16,7 +16,6 @@ from plink.model.distance import Distances, both_directions, distances
 from plink.model.network import network_of
 from plink.optimize.orders.by_bandwidth import is_by_bandwidth, order_by_bandwidth
 from plink.optimize.orders.contention import ContentionObjective
-from plink.optimize.orders.interleave import apart, check_size
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from plink.optimize.orders.mesh import algorithm_asked, for_mesh
 from plink.optimize.orders.random_orders import median_of_random
@@ -28,7 +27,6 @@ from plink.optimize.orders.request import (
     OnProgress,
     OrderRequest,
 )
-from plink.optimize.orders.restarts import by_restarts
 from plink.optimize.orders.slots import (
     layout_of,
     peers_of,
@@ -106,6 +104,8 @@ def find_order(
             f"leave out prove_s={request.prove_s:g}, or use objective=latency",
         )
     if request.is_interleaved:
+        from plink.optimize.orders.interleave import check_size  # noqa: PLC0415  as below
+
         check_size(layout)
     random_s = RANDOM_SHARE * deadline.left_s
     answer = _searched(
@@ -195,6 +195,9 @@ def _searched(
     # Where an algorithm's peers are hosts, its ranks are adjacent.
     is_interleaved = request.is_interleaved and objective.layout is layout
     if request.executor is not None:
+        # What few orders need is imported for these alone.
+        from plink.optimize.orders.restarts import by_restarts  # noqa: PLC0415
+
         left_s = deadline.left_s
         best = by_restarts(objective, request)
         # Restarts have as many steps as they were given, whatever time that takes.
@@ -218,6 +221,8 @@ def _searched(
                 rest = Deadline(left_s)
                 placement = layout.placement(best.order).tolist()
             if is_interleaved:
+                from plink.optimize.orders.interleave import apart  # noqa: PLC0415
+
                 best, placement = apart(objective, best, seed=request.seed, deadline=rest)
             else:
                 confirmed = _confirmed_gain(cluster, algorithm, objective, request, rest)
@@ -243,7 +248,7 @@ def _objective(
         return by_latency
     return ContentionObjective(
         algorithm.table(peers.ranks, request.size_bytes),
-        network_of(cluster).network,
+        network_of(cluster, found=known).network,
         peers,
         by_latency,
         request.size_bytes,

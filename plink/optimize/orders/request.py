@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from plink.files.mesh import Mesh
-from solvers.exact.prove import Engine
 from solvers.orders.solution import Progress
+
+if TYPE_CHECKING:
+    from solvers.exact.prove import Engine
 
 OnProgress = Callable[[Progress], None]
 

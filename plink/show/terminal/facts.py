@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from plink.base.text import counted, options_text, printable, rtt_text, share_text, time_text
-from plink.files.measurement import Failure, Measurement
-from plink.show.terminal.summary import Pair, Summary
+
+if TYPE_CHECKING:
+    from plink.files.measurement import Failure, Measurement
+    from plink.show.terminal.summary import Pair, Summary
 
 LABEL_WIDTH = 9
 _SHOWN = 3

@@ -1,0 +1,85 @@
+"""Lower bounds of trees by the hosts that are farthest from a root, and what is below them.
+
+A tree costs at least the shortest path from its root to any host. And where a rank has children, to
+the farther of two of them the path goes on: at least to the host's second nearest other. In the
+second tree of a double one the leaves of the first have children, so no host escapes that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solvers.collectives.form import TreesForm
+from solvers.distances import Matrix
+from solvers.limits.deadline import Deadline
+
+# Sums of distances in another order may differ in the last digits.
+_ROUNDING = 1e-9
+
+
+def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix:
+    """(N,) by host what no order costs less than that has a tree's root on it.
+
+    Args:
+        form: with at least two ranks.
+        distance: (N, N).
+        deadline: hosts for which it does not suffice have the length of paths alone.
+
+    Raises:
+        TimeoutError: it did not suffice for the shortest paths.
+    """
+    paths = _paths(distance, deadline)
+    used = int((form.parents[0] != -2).sum())
+    farthest: Matrix = np.partition(paths, used - 1, axis=1)[:, used - 1]
+    bounds = farthest.copy()
+    if len(form.parents) <= 2:
+        below = _Below(form, distance)
+        is_double = len(form.parents) == 2
+        best = np.inf
+        for root in np.argsort(farthest):
+            if deadline.is_over or farthest[root] >= best:
+                break
+            # A host's rank may have its children in either tree; the other's root may be any host.
+            reached = np.minimum(paths[root], paths) if is_double else paths[root, None]
+            others = farthest if is_double else farthest[root]
+            least = np.maximum(others, below.least(reached)).min()
+            bounds[root] = max(float(farthest[root]), float(least))
+            best = min(best, bounds[root])
+    return bounds * (1.0 - _ROUNDING)
+
+
+class _Below:
+    """How far paths go on below hosts, at least."""
+
+    def __init__(self, form: TreesForm, distance: Matrix) -> None:
+        hosts = len(distance)
+        children = np.max(
+            [np.bincount(tree[tree >= 0], minlength=hosts) for tree in form.parents], axis=0
+        )
+        others = np.sort(distance + np.diag(np.full(hosts, np.inf)), axis=1)
+        # So many ranks have fewer children in every tree, and may be on any hosts.
+        self._kinds = [
+            (int((children < count).sum()), others[:, count - 1])
+            for count in (1, 2)
+            if count < hosts and (children >= count).any()
+        ]
+
+    def least(self, reached: Matrix) -> Matrix:
+        """(K,) what the longest path is at least, from (K, N) lengths of paths to each host."""
+        last = reached.shape[1] - 1
+        found = [
+            np.partition(reached + onwards, last - exempt, axis=1)[:, last - exempt]
+            for exempt, onwards in self._kinds
+        ]
+        longest: Matrix = np.max(found, axis=0)
+        return longest
+
+
+def _paths(distance: Matrix, deadline: Deadline) -> Matrix:
+    """(N, N) the lengths of the shortest paths, by all hosts as third ones in turn (Floyd 1962)."""
+    paths = distance.copy()
+    for host in range(len(paths)):
+        if deadline.is_over:
+            raise TimeoutError
+        np.minimum(paths, paths[:, host, None] + paths[None, host], out=paths)
+    return paths

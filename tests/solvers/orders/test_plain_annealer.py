@@ -1,0 +1,66 @@
+"""The peer counts as plink does, and finds nothing cheaper with as many moves."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from benchkit.plain_annealing import plain_annealer
+from solvers import datacenters
+from solvers.collectives.registry import find
+from solvers.limits.deadline import Deadline
+from solvers.orders import reference
+from solvers.orders.anneal import anneal
+from solvers.orders.latency_search import search_by_latency
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+_MOVES = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def peer():
+    with plain_annealer() as built:
+        yield built
+
+
+def _noise(size, seed):
+    distance = np.random.default_rng(seed).uniform(10.0, 100.0, (size, size))
+    return np.triu(distance, 1) + np.triu(distance, 1).T
+
+
+def _with_outliers(size, seed):
+    """Some hosts are far from all, as in measured networks."""
+    distance = _noise(size, seed)
+    distance[:4] *= 20.0
+    distance[:, :4] = distance[:4].T
+    return distance
+
+
+@pytest.mark.parametrize("name", ["halving-doubling", "tree", "mpich-tree", "all-to-all"])
+def test_the_peer_finds_what_brute_force_does(peer, name):
+    form = find(name).form(8)
+    distance = _noise(8, 3)
+    found = peer.find(form, distance, seed=1, runs=4, moves=40_000)
+    assert found.cost == pytest.approx(reference.cost(form, distance, found.order))
+    assert found.cost == pytest.approx(search_by_latency(form, distance).cost)
+    assert found.moves == 160_000
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda n: datacenters.unequal(n, 5).distance, lambda n: _noise(n, 6),
+     lambda n: _with_outliers(n, 5)],
+    ids=["racks", "noise", "outliers"],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["halving-doubling", "bcube", "tree"])
+def test_no_order_is_dearer_than_the_peers_with_as_many_moves(peer, name, draw):
+    form, distance = find(name).form(64), draw(64)
+    plain = peer.find(form, distance, seed=5, runs=2, moves=_MOVES)
+    order, _, _ = anneal(
+        form, distance, range(64), seed=5, deadline=Deadline(60.0), threads=1,
+        steps=2 * _MOVES, on_progress=None,
+    )  # fmt: skip
+    assert reference.cost(form, distance, order) <= plain.cost * (1.0 + 1e-9)
