@@ -25,6 +25,11 @@ from solvers.orders.solution import Progress
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
 
+# Times are computed of finite numbers. A pair without an upper limit takes longer than any time
+# that occurs: some 30,000 years.
+_ENDLESS_US = 1e18
+_ENDLESS_S = _ENDLESS_US / 4.0 * 1e-6
+
 # From what to what a cost is; None where it has no upper limit.
 Range = tuple[float, float | None]
 
@@ -45,11 +50,12 @@ def measured_latency_us(form: Form, limits: Limits, placement: Hosts) -> float:
 
 def time_range_s(table: PeerTable, network: Network, limits: Limits, placement: Hosts) -> Range:
     """From what to what in seconds a table's time is, as far as latencies decide it."""
-    low, high = (
+    highest_us = np.where(np.isfinite(limits.highest_us), limits.highest_us, _ENDLESS_US)
+    low_s, high_s = (
         Clock(table, with_latency(network, matrix)).time_s([int(host) for host in placement])
-        for matrix in (limits.lowest_us, limits.highest_us)
+        for matrix in (limits.lowest_us, highest_us)
     )
-    return low, _finite(high)
+    return low_s, high_s if high_s < _ENDLESS_S else None
 
 
 def time_bound_us(
