@@ -14,12 +14,12 @@ from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.text import counted, json_text, printable, rtt_text, share_text
 from plink.cli.format_option import CommandWithFormats, with_format_option
 from plink.cli.options import FiniteRange, SizeType, given_options, with_seed_option
+from plink.cli.order_options import check_executor, mesh_of
 from plink.cli.stderr import console, note, warn
 from plink.files import document
 
 if TYPE_CHECKING:
     from plink.files.measurement import Failure
-    from plink.files.mesh import Mesh
     from plink.files.order import Order
     from plink.optimize.orders.request import OrderRequest
     from solvers.orders.solution import Progress
@@ -185,8 +185,8 @@ def command(
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     has_data_on_stdout = _check(file, output, format_name, as_json=as_json)
-    _check_executor(wanted["executor"])
-    mesh = _mesh(mesh_text, traffic, wanted["size_bytes"])
+    check_executor(wanted["executor"])
+    mesh = mesh_of(mesh_text, traffic, wanted["size_bytes"])
     order, unreachable = _order(file, OrderRequest(**wanted, mesh=mesh), format_name, start_s)
     _write(order, output, format_name)
     if as_json:
@@ -220,38 +220,6 @@ def _check(file: str, output: str | None, format_name: str | None, *, as_json: b
             "--json and the file both want standard output", "give the file a name with -o"
         )
     return has_data_on_stdout
-
-
-def _check_executor(executor: str | None) -> None:
-    """Refuse options of another kind of search."""
-    given = given_options(click.get_current_context())
-    if executor is None:
-        alone = [given[name] for name in ("restarts", "steps") if name in given]
-        if alone:
-            raise WrongUseError(f"{alone[0]} has no use without --executor", "--executor local")
-        return
-    from plink.optimize.executors.executor import check_address  # noqa: PLC0415
-
-    check_address(executor)
-    if "time_limit_s" in given:
-        both = "--time-limit and --executor exclude each other: its searches are counted in steps"
-        raise WrongUseError(both, "--restarts and --steps say how much is searched")
-
-
-def _mesh(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None:
-    from plink.files.mesh import parse_mesh  # noqa: PLC0415
-
-    given = given_options(click.get_current_context())
-    if text is None:
-        if traffic is not None:
-            raise WrongUseError("--traffic is of a mesh", "give its dimensions: --mesh dp=4,tp=2")
-        return None
-    if "algorithm" in given:
-        hint = "name what a dimension runs in --traffic tp=ring:2GB"
-        raise WrongUseError("--algo and --mesh exclude each other", hint)
-    if traffic is not None and "size_bytes" in given:
-        raise WrongUseError("--size and --traffic exclude each other", "leave one of them out")
-    return parse_mesh(text, traffic, size_bytes)
 
 
 def _order(

@@ -1,0 +1,46 @@
+"""What options of `plink order` exclude or need each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from plink.base.errors import WrongUseError
+from plink.cli.options import given_options
+
+if TYPE_CHECKING:
+    from plink.files.mesh import Mesh
+
+
+def check_executor(executor: str | None) -> None:
+    """Refuse options of another kind of search."""
+    given = given_options(click.get_current_context())
+    if executor is None:
+        alone = [given[name] for name in ("restarts", "steps") if name in given]
+        if alone:
+            raise WrongUseError(f"{alone[0]} has no use without --executor", "--executor local")
+        return
+    from plink.optimize.executors.executor import check_address  # noqa: PLC0415
+
+    check_address(executor)
+    if "time_limit_s" in given:
+        both = "--time-limit and --executor exclude each other: its searches are counted in steps"
+        raise WrongUseError(both, "--restarts and --steps say how much is searched")
+
+
+def mesh_of(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None:
+    """The mesh that --mesh and --traffic describe; None without."""
+    from plink.files.mesh import parse_mesh  # noqa: PLC0415
+
+    given = given_options(click.get_current_context())
+    if text is None:
+        if traffic is not None:
+            raise WrongUseError("--traffic is of a mesh", "give its dimensions: --mesh dp=4,tp=2")
+        return None
+    if "algorithm" in given:
+        hint = "name what a dimension runs in --traffic tp=ring:2GB"
+        raise WrongUseError("--algo and --mesh exclude each other", hint)
+    if traffic is not None and "size_bytes" in given:
+        raise WrongUseError("--size and --traffic exclude each other", "leave one of them out")
+    return parse_mesh(text, traffic, size_bytes)
