@@ -9,7 +9,8 @@ from collections.abc import Collection
 from plink.base.errors import WrongUseError
 from plink.base.size import parse_size
 from plink.base.text import joined
-from plink.files.document import brief, finite_number
+from plink.files.document import brief
+from plink.files.json_parsing import finite_number
 
 MAX_SEED = (1 << 63) - 1
 

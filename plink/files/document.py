@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import math
 import mmap
 import os
 import shlex
@@ -272,17 +271,6 @@ def brief(value: Any) -> str:
     """A value from a hostile file, as one short printable piece of a message."""
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
-
-
-def finite_number(value: Any) -> float | None:
-    """`value` as a float if it is a finite JSON number (and no boolean), else None."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _kind(data: object) -> str:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
 from plink.files.arrays import Stored
-from plink.files.document import brief, finite_number
+from plink.files.document import brief
+from plink.files.json_parsing import finite_number
 from plink.files.stored import bound, stored_counts, stored_matrix
 
 WORD = "a word: at most 255 printable characters, no space, no minus in front"

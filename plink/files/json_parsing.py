@@ -7,6 +7,7 @@ apart here, and what is inside, such as a row of a matrix, is given to it one by
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -136,3 +137,14 @@ def _refuse_constant(name: str) -> None:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)
+
+
+def finite_number(value: Any) -> float | None:
+    """`value` as a float if it is a finite JSON number (and no boolean), else None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

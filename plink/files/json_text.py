@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import orjson
 
 from plink.base.text import json_text
 from plink.files.arrays import Array
@@ -62,6 +61,8 @@ def _row(row: Array) -> str:
     if not is_whole and _has_exponents(row):
         # Only numbers stand in it, so that the word is one of them.
         return json.dumps(row.tolist()).replace("NaN", "null")
+    import orjson  # noqa: PLC0415  not for those who read no matrix
+
     text = orjson.dumps(np.ascontiguousarray(row), option=orjson.OPT_SERIALIZE_NUMPY)
     return text.replace(b",", b", ").decode()
 

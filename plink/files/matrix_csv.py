@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
-import orjson
 
 from plink.base.errors import WrongUseError
 from plink.files.document import brief
@@ -234,6 +233,8 @@ def _values_us(
         is_json = not shift and all(cells)
         plain = cells if is_json else [cell + shift if cell else "null" for cell in cells]
         try:
+            import orjson  # noqa: PLC0415  not for those who read no matrix
+
             values = np.array(orjson.loads(f"[{','.join(plain)}]"), dtype=np.float64)
         except ValueError:
             pass

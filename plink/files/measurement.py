@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.document import finite_number
 from plink.files.fields import Fields
+from plink.files.json_parsing import finite_number
 
 Matrix = npt.NDArray[np.float64]
 # Whole numbers of any width: what was read is as wide as its largest number needs.

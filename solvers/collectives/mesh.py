@@ -127,7 +127,7 @@ def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
     lines, traffic = [], []
     for number, one in enumerate(dimensions):
         line: list[WeightedRound] = []
-        if one.algorithm is not None and one.size > 1:
+        if one.algorithm is not None and one.size > 1 and one.size_bytes > 0:
             line = _line_rounds(one.algorithm, one.size, one.size_bytes / total)
         for group in groups_of(sizes, number) if line else ():
             rounds += [WeightedRound(group[step.edges], step.weight) for step in line]

@@ -273,7 +273,7 @@ def test_a_silent_host_is_named(lab: Lab, pair: Path) -> None:
             ["--client", "mpich", "--remote-cache", "/dev/null/x"],
             "mpi_allreduce cannot be copied there",
         ),
-        (["--orders", "file:/nowhere"], "/nowhere: cannot be read"),
+        (["--orders", "file:/nowhere"], "/nowhere: No such file"),
     ],
 )
 def test_what_cannot_work_is_one_sentence(

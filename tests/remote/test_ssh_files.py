@@ -13,8 +13,10 @@ from probes.ssh.options import SshOptions
 def test_ssh_itself_reads_the_configuration_as_meant(tmp_path: Path) -> None:
     own = tmp_path / "own config"
     own.write_text("Host gpu1\n  HostName 10.0.0.9\n  User theirs\n  Port 99\n")
+    key = tmp_path / "key"
+    key.touch()
     hosts = [Host("gpu1", "10.0.0.1", user="mine"), Host("gpu2", "10.0.0.2", port=2222)]
-    options = SshOptions(config_file=str(own), identity_file="key", user="default")
+    options = SshOptions(config_file=str(own), identity_file=str(key), user="default")
     files = write_ssh_files(tmp_path, hosts, options)
 
     def of(name: str) -> set[str]:
@@ -25,4 +27,4 @@ def test_ssh_itself_reads_the_configuration_as_meant(tmp_path: Path) -> None:
 
     assert {"hostname 10.0.0.9", "user mine", "port 99", "batchmode yes"} <= of("gpu1")
     assert {"hostname gpu2", "user default", "port 2222", "identitiesonly yes"} <= of("gpu2")
-    assert f"identityfile {Path('key').absolute()}" in of("gpu2")
+    assert f"identityfile {key}" in of("gpu2")

@@ -109,7 +109,7 @@ def find_groups(
         raise UngroupableError(
             f"{cluster.source}: {len(cluster.hosts):,} hosts are too many to be grouped, at most "
             f"{_MOST_HOSTS:,}",
-            "plink order needs no groups, and plink probe takes groups that you name (--groups)",
+            "plink order needs no groups, and plink probe takes groups that you name",
         )
     hosts = measured_hosts(cluster)
     if len(hosts) < 2:
