@@ -55,7 +55,7 @@ def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
     least = float(form.joined.weights.sum()) * float(nearest_distances(distance, 1).min())
     first_s = _FIRST_S + _FIRST_S_PER_PAIR * len(distance) ** 2
     try:
-        merges = linkage(distance, "single", Deadline(max(deadline.left_s, first_s)))
+        merges = linkage(distance, "single", deadline.at_least(first_s))
     except TimeoutError:
         return least
     cut = _cut_bound(form, merges)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 from solvers import _native
-from solvers.bounds.nearest import nearest_distances
 from solvers.distances import Matrix
 from solvers.limits.deadline import Deadline
+from solvers.ring.bound import rising_bounds, two_nearest_bound
 from solvers.ring.reference import ring_cost
 
-# Steps of the 1-tree ascent between two proofs, one for each host and iteration.
-_SLICE_STEPS = 100_000
-
-# A ring to aim at is found in any case: thousands of hosts take no longer.
-_LEAST_S = 0.1
+# Nearest hosts and a ring to aim at are found in any case: thousands of hosts take no longer.
+_LEAST_S = 0.3
 
 
 def ring_bound(matrix: Matrix, deadline: Deadline) -> float:
@@ -27,12 +22,9 @@ def ring_bound(matrix: Matrix, deadline: Deadline) -> float:
     size = len(matrix)
     if size == 2:
         return 2.0 * float(matrix[0, 1])
-    nearest = nearest_distances(matrix, 2)
-    known = math.fsum(nearest.ravel().tolist()) / 2.0
+    near = _native.nearest_lists(matrix, 2, deadline.at_least(_LEAST_S).native)
+    known = two_nearest_bound(matrix, near)
     # The ascent aims at the cost of a ring; it need not be a cheap one.
-    some = _native.nearest_neighbour_ring(matrix, 0, Deadline(_LEAST_S).native)
+    some = _native.nearest_neighbour_ring(matrix, 0, deadline.at_least(_LEAST_S).native)
     ascent = _native.Ascent(matrix, ring_cost(matrix, some))
-    iterations = max(1, _SLICE_STEPS // size)
-    while not deadline.is_over and not ascent.run(iterations, deadline.native):
-        pass
-    return max(ascent.bound, known)
+    return max([known, *rising_bounds(ascent, size, deadline)])

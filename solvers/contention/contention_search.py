@@ -296,7 +296,7 @@ class _ContentionSearch:
             self._clock.waits,
             self._positions,
             self._network,
-            Deadline(max(_BOUND_SHARE * self._deadline.left_s, _LEAST_BOUND_S)),
+            self._deadline.part(_BOUND_SHARE).at_least(_LEAST_BOUND_S),
         )
 
     def _tell(self) -> None:

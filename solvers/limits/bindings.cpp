@@ -23,6 +23,7 @@ void register_limits(nb::module_& module) {
     nb::class_<Deadline>(module, "Deadline")
         .def(nb::init<double>(), "seconds"_a)
         .def("part", &Deadline::part, "seconds"_a)
+        .def("at_least", &Deadline::at_least, "seconds"_a)
         .def("stop", &Deadline::stop)
         .def_prop_ro("is_stopped", &Deadline::is_stopped)
         .def_prop_ro("is_over", [](const Deadline& self) { return self.is_over(); })

@@ -26,6 +26,13 @@ class Deadline {
         return earlier;
     }
 
+    /// The same, but so many seconds from now at the earliest.
+    Deadline at_least(double seconds) const {
+        Deadline later(*this);
+        later.until_ = std::max(until_, after(seconds));
+        return later;
+    }
+
     void stop() const { is_stopped_->store(true, std::memory_order_relaxed); }
     bool is_stopped() const { return is_stopped_->load(std::memory_order_relaxed); }
     bool is_over(Clock::time_point now) const { return is_stopped() || now >= until_; }

@@ -40,10 +40,21 @@ class Deadline:
 
     def within(self, seconds: float) -> Deadline:
         """One that is so many seconds away, if this one is not earlier."""
-        part = Deadline.__new__(Deadline)
-        part.native = self.native.part(seconds)
-        return part
+        return _of(self.native.part(seconds))
+
+    def at_least(self, seconds: float) -> Deadline:
+        """The same, but so many seconds away at the least: for what is done in any case.
+
+        It stops with this one.
+        """
+        return _of(self.native.at_least(seconds))
 
     def part(self, share: float) -> Deadline:
         """One after a share of what is left."""
         return self.within(share * self.left_s)
+
+
+def _of(native: _native.Deadline) -> Deadline:
+    deadline = Deadline.__new__(Deadline)
+    deadline.native = native
+    return deadline

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -12,6 +11,7 @@ from solvers import _native
 from solvers.distances import checked
 from solvers.limits.deadline import Deadline
 from solvers.ring import reference
+from solvers.ring.bound import rising_bounds, two_nearest_bound
 from solvers.ring.merging import edges_of_rings
 from solvers.ring.solution import EndedBy, Progress, RingSolution
 
@@ -21,7 +21,6 @@ MAX_EXACT_SIZE = 12
 
 # One slice of native work: about how long an interrupt waits.
 _SLICE_S = 0.05
-_SLICE_STEPS = 100_000
 
 # The bound may use this share of the time. The search needs the candidates that come from it.
 _BOUND_SHARE = 0.15
@@ -37,9 +36,6 @@ _LEAST_S = 0.1
 
 # So are a local optimum and a bound where hosts are few.
 _LEAST_PART_S = 0.05
-
-# Sums of floats may differ in their last digits from one order of adding to another.
-_ROUNDING = 1e-12
 
 # Candidates for new edges per host, by alpha-nearness and by distance.
 _BY_ALPHA = 5
@@ -168,11 +164,11 @@ class _RingSearch:
         """Search until something ends it."""
         first = min(self._given, self._quick_ring(self._given[0]), key=self._cost)
         self._keep(first)
-        near_s = max(_NEAR_SHARE * self._deadline.left_s, _LEAST_S)
+        deadline = self._deadline.part(_NEAR_SHARE).at_least(_LEAST_S)
         near: list[list[int]] = _native.nearest_lists(
-            self._matrix, _BY_ALPHA + _BY_DISTANCE, Deadline(near_s).native
+            self._matrix, _BY_ALPHA + _BY_DISTANCE, deadline.native
         )
-        self._bound = self._by_two_nearest(near)
+        self._bound = two_nearest_bound(self._matrix, near)
         self._improve(first, near, self._part(_QUICK_SHARE))
         candidates = self._prove(near)
         kicks = max(_LEAST_KICKS, len(self._matrix) // _HOSTS_PER_KICK)
@@ -222,26 +218,15 @@ class _RingSearch:
 
     def _quick_ring(self, first: int) -> list[int]:
         """The ring that goes to the nearest host left, each time: found in any case."""
-        deadline = Deadline(max(self._deadline.left_s, _LEAST_S))
+        deadline = self._deadline.at_least(_LEAST_S)
         ring: list[int] = _native.nearest_neighbour_ring(self._matrix, first, deadline.native)
         return ring
-
-    def _by_two_nearest(self, near: list[list[int]]) -> float:
-        """A bound: half of what leads from every host to its two nearest ones, where known."""
-        ends = [(host, *others[:2]) for host, others in enumerate(near) if others]
-        hosts = np.array(ends, dtype=np.intp).reshape(-1, 3)
-        sums = self._matrix[hosts[:, 0], hosts[:, 1]] + self._matrix[hosts[:, 0], hosts[:, 2]]
-        return math.fsum(sums.tolist()) / 2.0 * (1.0 - _ROUNDING)
 
     def _prove(self, near: list[list[int]]) -> list[list[int]]:
         """Raise the lower bound; the candidates that its 1-tree suggests, else near ones."""
         ascent = _native.Ascent(self._matrix, self._best[0])
-        deadline = self._part(_BOUND_SHARE)
-        iterations = max(1, _SLICE_STEPS // len(self._matrix))
-        is_final = False
-        while not is_final and not deadline.is_over:
-            is_final = ascent.run(iterations, deadline.native)
-            self._bound = max(self._bound, ascent.bound)
+        for bound in rising_bounds(ascent, len(self._matrix), self._part(_BOUND_SHARE)):
+            self._bound = max(self._bound, bound)
             self._tell()
         deadline = self._deadline.part(_CANDIDATES_SHARE)
         found = ascent.candidates(_BY_ALPHA, _BY_DISTANCE, deadline.native)
@@ -272,7 +257,7 @@ class _RingSearch:
                 return
 
     def _part(self, share: float) -> Deadline:
-        return Deadline(max(share * self._deadline.left_s, _LEAST_PART_S))
+        return self._deadline.part(share).at_least(_LEAST_PART_S)
 
     def _is_optimal(self) -> bool:
         return self._best[0] <= self._bound * (1.0 + _RELATIVE_TOLERANCE)

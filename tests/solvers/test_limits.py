@@ -36,6 +36,16 @@ def test_a_part_ends_no_later_and_stops_with_the_whole():
     assert whole.left_s == 0.0
 
 
+def test_what_is_done_in_any_case_has_its_time_and_stops_with_the_whole():
+    whole = Deadline(0.0)
+    assert 29.0 < whole.at_least(30.0).left_s <= 30.0
+    assert Deadline(60.0).at_least(1.0).left_s > 59.0
+    part = whole.at_least(30.0).part(0.5)
+    whole.stop()
+    assert part.is_over
+    assert whole.at_least(30.0).is_over
+
+
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
 def test_no_time_is_over(seconds):
     assert Deadline(seconds).is_over

@@ -95,7 +95,7 @@ def find_order(
     cluster = _at_percentile(cluster, request.percentile)
     known = distances(cluster)
     algorithm = algorithm_asked(request, layout)
-    limits = known.limits_until(Deadline(max(_WAYS_SHARE * deadline.left_s, _LEAST_WAYS_S)))
+    limits = known.limits_until(deadline.part(_WAYS_SHARE).at_least(_LEAST_WAYS_S))
     objective = _objective(cluster, request, algorithm, known, layout)
     objective = replace(objective, limits=limits)
     if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
