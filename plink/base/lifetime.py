@@ -39,7 +39,7 @@ def raise_when_interrupted() -> None:
     """
     for number in INTERRUPTS:
         if signal.getsignal(number) is _say_and_end:
-            sys.unraisablehook = _interrupt_again
+            sys.unraisablehook = interrupt_again
             signal.signal(number, signal.default_int_handler)
 
 
@@ -57,7 +57,7 @@ def _say_and_end(_number: int, _frame: FrameType | None) -> None:
         os._exit(EXIT_INTERRUPTED)
 
 
-def _interrupt_again(unraisable: UnraisableHookArgs) -> None:
+def interrupt_again(unraisable: UnraisableHookArgs) -> None:
     """Deliver anew an interrupt that came in a finaliser, where Python would drop it."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         # From another thread, or it would come while this hook is still at work.
