@@ -56,12 +56,12 @@ class Mesh:
 
     @property
     def ranks(self) -> int:
-        """How many there are."""
+        """How many ranks the mesh has."""
         return math.prod(one.size for one in self.dimensions)
 
     @property
     def size_bytes(self) -> int:
-        """Of all dimensions together."""
+        """The traffic of all dimensions together."""
         return sum(one.size_bytes for one in self.dimensions)
 
     @property
