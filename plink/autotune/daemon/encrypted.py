@@ -79,13 +79,13 @@ class Encrypted:
             asyncio.IncompleteReadError: it ends before.
             ProtocolError: what came was changed on the way.
         """
-        read = b""
+        read = bytearray()
         while len(read) < size_bytes:
             part = await self.read(size_bytes - len(read))
             if not part:
-                raise asyncio.IncompleteReadError(read, size_bytes)
+                raise asyncio.IncompleteReadError(bytes(read), size_bytes)
             read += part
-        return read
+        return bytes(read)
 
     def write(self, data: bytes) -> None:
         """As a stream's writer does, at once."""
