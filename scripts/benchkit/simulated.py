@@ -75,7 +75,8 @@ class SimulatedProcess:
             try:
                 line = self._said.get(timeout=self._behaviour.round_s if is_free else None)
             except queue.Empty:
-                yield from self._meet(next(iter(self._meetings)))
+                number = next(iter(self._meetings))
+                yield from self._meet(number, *self._meetings.pop(number))
                 if len(self._meetings) == self._dies_after:
                     return
                 continue
@@ -109,30 +110,30 @@ class SimulatedProcess:
                 self._percentiles = len(words)
             case "bind":
                 self._said.put("bound 40000")
-            case "pair" | "again":
+            case "pair":
                 self._meetings[int(words[0])] = (int(words[1]), words[2] == "probe")
-                if verb == "again":
-                    self._hear("go", words[0])
+            case "again":
+                self._meet_at_once(int(words[0]), int(words[1]), words[2] == "probe")
             case "start":
                 self._is_started = True
                 if self._chance.random() < self._behaviour.die:
                     self._dies_after = len(self._meetings) // 2
                 self._said.put(_WAKE)
             case "go":
-                self._meet_at_once(int(words[0]))
+                number = int(words[0])
+                self._meet_at_once(number, *self._meetings.pop(number))
             case "gone":
                 self._gone.add(int(words[0]))
             case "alive" | "stop":
                 self._said.put(verb if verb == "alive" else None)
 
-    def _meet_at_once(self, number: int) -> None:
-        for line in self._meet(number):
+    def _meet_at_once(self, number: int, partner: int, probes: bool) -> None:
+        for line in self._meet(number, partner, probes):
             self._said.put(line)
         if len(self._meetings) == self._dies_after:
             self._said.put(None)
 
-    def _meet(self, number: int) -> Iterator[str]:
-        partner, probes = self._meetings.pop(number)
+    def _meet(self, number: int, partner: int, probes: bool) -> Iterator[str]:
         if probes:
             if partner in self._gone:
                 yield f"lost {number} {partner} gone"
