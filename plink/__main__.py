@@ -30,7 +30,7 @@ def _give_way_to_the_installed_plink() -> None:
     if PathFinder.find_spec("plink.solvers._native", [f"{sys.path[0]}/plink/solvers"]):
         return
     if PathFinder.find_spec("plink", sys.path[1:]) is None:
-        sys.exit("error: plink is not installed, and these sources are not built\nhint: pip install .")
+        sys.exit("error: plink is not installed, and this is its source\nhint: pip install .")
     program = "import sys; del sys.path[0]; from plink.__main__ import main; main()"
     os.execv(sys.executable, [sys.executable, "-c", program, *sys.argv[1:]])
 

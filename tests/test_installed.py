@@ -71,7 +71,7 @@ def test_folders_of_the_same_names_do_not_stand_in_the_way(
 
 def test_sources_alone_say_how_to_install_them(tmp_path: Path) -> None:
     shutil.copytree(CHECKOUT / "plink", tmp_path / "plink", ignore=_BUILT, symlinks=True)
-    # Isolated from what is installed: the folder of the sources is all there is.
+    # Without what is installed: the folder of the sources is all there is.
     command = [sys.executable, "-S", "-m", "plink", "--version"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1

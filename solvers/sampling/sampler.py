@@ -74,8 +74,8 @@ def next_rounds(
     fragment then meets those that it may be one with: those that third hosts are as far from
     (`plink.solvers.sampling.third_hosts`), and of two fragments one pair at a time, so that N hosts
     in k groups take N k / 2 meetings at most. This is equivalence class sorting where each host is
-    in one comparison at a time (Devanny, Goodrich and Jetviroj, "Parallel equivalence class sorting",
-    SPAA 2016), with an oracle that may be wrong.
+    in one comparison at a time (Devanny, Goodrich and Jetviroj, "Parallel equivalence class
+    sorting", SPAA 2016), with an oracle that may be wrong.
 
     Args:
         readings_us: (N, N) the least reading of either direction of each pair, symmetric; NaN
