@@ -46,6 +46,7 @@ CATALOGUE = (
     Benchmark("search", "orders against random ones, bounds and the paper's", "", "30 min"),
     Benchmark("annealers", "orders of rounds and trees, against a plain annealer", "cc", "5 min"),
     Benchmark("limits", "whether orders keep their time limit, at every size", "", "10 min"),
+    Benchmark("promises", "limits, large, ring, annealers and trees in one", "cc", "1 h"),
     Benchmark("exact", "what exact engines prove, and how near bounds are", "ortools, z3", "1 h"),
     Benchmark("trees", "how near bounds of trees are", "", "5 min"),
     Benchmark("orders", "a real client in plink's order and in random ones", _TORCH, "5 min"),

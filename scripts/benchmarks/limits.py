@@ -17,6 +17,7 @@ EXAMPLE = "--hosts 64,1024 --algorithms ring,tree --limit 2"
 QUICK = "--hosts 64 --algorithms ring,tree --objectives latency --limit 0.2"
 
 HEADER = ("algorithm", "objective", "hosts", "slots", "wall, s", "cpu, s", "random", "gap", "kept")
+_LATE = "no"
 _ALGORITHMS = "ring,tree,halving-doubling,all-to-all,openmpi-linear,mpich-tree-knomial"
 
 
@@ -42,6 +43,8 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
                         _row(case, limited_orders.run(case, arguments.limit), arguments.limit)
                     )
     report.table(HEADER, rows)
+    late = sum(row[-1] == _LATE for row in rows)
+    report.at_most(f"of {len(rows)} orders, those that ended late", 0, late)
 
 
 def _row(case: Case, found: Outcome, limit_s: float) -> tuple[object, ...]:
@@ -57,4 +60,4 @@ def _kept(found: Outcome, limit_s: float) -> str:
     """Whether the limit was kept, by the wall's clock or else by processor time."""
     if found.wall_s <= allowed_s(limit_s):
         return "yes"
-    return "by cpu" if found.cpu_s <= allowed_s(limit_s) else "no"
+    return "by cpu" if found.cpu_s <= allowed_s(limit_s) else _LATE
