@@ -52,7 +52,8 @@ def add_python(machine: Path, lacks: str = "", prefix: str = "/usr") -> Path:
 
 
 def run(machine: Path, program: str, user: int | None = None) -> subprocess.CompletedProcess[str]:
-    lines = f". {machine}/lib/say.sh\n. {machine}/lib/quietly.sh\n. {machine}/lib/packages.sh\n{program}"
+    parts = [f". {machine}/lib/{name}.sh\n" for name in ("say", "quietly", "packages")]
+    lines = "".join(parts) + program
     return subprocess.run(
         ["/bin/bash", "-euo", "pipefail", "-c", lines],
         check=False,
