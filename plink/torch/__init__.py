@@ -9,11 +9,11 @@ The import registers the backend, and does nothing else (`docs/torch.md`).
 import torch.distributed
 from torch.distributed import Backend
 
-from plink.torch.backend import NAME, create
+from plink.torch.backend import NAME, create, create_asked
 from plink.torch.group import DEVICES, PlinkGroup
 
 if NAME.upper() not in Backend._plugins:
-    Backend.register_backend(NAME, create, extended_api=True, devices=list(DEVICES))
+    Backend.register_backend(NAME, create_asked, extended_api=True, devices=list(DEVICES))
 
 
 def iteration() -> None:
@@ -27,4 +27,4 @@ def iteration() -> None:
             group.iteration()
 
 
-__all__ = ["PlinkGroup", "iteration"]
+__all__ = ["PlinkGroup", "create", "iteration"]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from torch.distributed import DistBackendError, ProcessGroupGloo
-from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.distributed_c10d import PrefixStore, Store, default_pg_timeout
 
 from plink.autotune.protocol.handshake import FILE_VARIABLE, SECRET_VARIABLE, secret_of
 from plink.autotune.ranks.rank import TunedRank
@@ -36,22 +35,55 @@ _LOG = logging.getLogger("plink.autotune")
 # The engine's own limit.
 _LONGEST_TIMEOUT_S = 999_999.0
 
-# A store may outlive a group: what a second group of the same name puts there has other keys.
-_times_made: Counter[str] = Counter()
+
+@dataclass(frozen=True)
+class _Asked:
+    """What plink reads of PyTorch's `_DistributedBackendOptions`."""
+
+    store: Store
+    group_rank: int
+    group_size: int
+    timeout: timedelta
+    global_ranks_in_group: Sequence[int] = ()
 
 
-def create(asked: Any, options: Options | None) -> PlinkGroup:
-    """A process group, connected.
+def create(
+    store: Store,
+    rank: int,
+    world_size: int,
+    timeout: timedelta = default_pg_timeout,
+    options: Options | None = None,
+) -> PlinkGroup:
+    """A process group beside PyTorch's own, for programs that manage groups themselves.
+
+    Args:
+        store: where the ranks meet, with keys of this group alone; a further group of as many
+            ranks may meet there later.
+        rank: this process's.
+        world_size: the number of ranks.
+        timeout: of set-up and of collectives.
+        options: None for the defaults.
+
+    Raises:
+        DistBackendError: the ranks could not be connected, or the plan is not for them.
+    """
+    return create_asked(_Asked(store, rank, world_size, timeout), options)
+
+
+def create_asked(asked: Any, options: Options | None) -> PlinkGroup:
+    """A process group as PyTorch asks for it, connected.
 
     Args:
         asked: the `_DistributedBackendOptions` of PyTorch.
         options: what the caller gave as `pg_options`; None for the defaults.
 
     Raises:
-        DistBackendError: the ranks could not be connected, or the plan is not for them.
+        DistBackendError: as `create`.
     """
-    store = PrefixStore(f"plink/{_times_made[asked.group_id]}", asked.store)
-    _times_made[asked.group_id] += 1
+    # The store may outlive a group, and a process the one that had its rank before: what a further
+    # group puts there has other keys, which ranks agree on if each has come as often as the others.
+    times = asked.store.add(f"plink/times/{asked.group_rank}", 1)
+    store = PrefixStore(f"plink/{times}", asked.store)
     try:
         if not isinstance(options, Options | None):
             raise WrongUseError(

@@ -26,8 +26,10 @@ from plink.autotune.ranks.rank import TunedRank
 from plink.base.errors import PlinkError
 from plink.engine import Engine, Statistics
 from plink.engine import Work as EngineWork
+from plink.torch.compiler import Uncompiled
+from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.staging import AcceleratorStage, HostStage, Stage
-from plink.torch.work import NO_TIMEOUT, Reduction, SerialExecutor
+from plink.torch.work import NO_TIMEOUT, Reduction
 
 # A backend for others would need their streams.
 DEVICES = ("cpu", "cuda")
@@ -45,13 +47,16 @@ _OPS = {
 _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
 
 
+_uncompiled = Uncompiled()
+
+
 def _by_gloo(name: str) -> Callable[..., Any]:
     def collective(self: PlinkGroup, *args: Any, **kwargs: Any) -> Any:
         return getattr(self._plain, name)(*args, **kwargs)
 
     collective.__name__ = name
     collective.__doc__ = f"As `ProcessGroup.{name}`, by Gloo."
-    return collective
+    return _uncompiled(collective)
 
 
 class PlinkGroup(ProcessGroup):
@@ -93,7 +98,7 @@ class PlinkGroup(ProcessGroup):
         self._tuned = tuned
         self._steps = None if tuned is None else follow_steps(tuned.step)
         self._starter = SerialExecutor("plink-starter")
-        self._notifier = SerialExecutor("plink-notifier")
+        self._notifier = Notifier()
         self._streams: dict[torch.device, Any] = {}
         for group in (self, self._plain):
             group._set_default_backend(ProcessGroup.BackendType.GLOO)
@@ -122,11 +127,14 @@ class PlinkGroup(ProcessGroup):
     reduce_scatter_tensor_coalesced = _by_gloo("reduce_scatter_tensor_coalesced")
     send = _by_gloo("send")
 
+    @_uncompiled
     def allreduce(
         self,
         tensors: Tensor | list[Tensor],
         opts: Any = ReduceOp.SUM,
         timeout: timedelta | None = None,
+        *,
+        op: Any = None,
     ) -> Any:
         """Reduce one tensor in place; a type or operation that the engine lacks, by Gloo.
 
@@ -134,16 +142,18 @@ class PlinkGroup(ProcessGroup):
             tensors: one.
             opts: `AllreduceOptions`, or the operation.
             timeout: of the work's `wait`.
+            op: the operation, under PyTorch's other name for it.
         """
         tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-        opts = _options(AllreduceOptions, opts)
+        opts = _options(AllreduceOptions, opts if op is None else op)
         if timeout is not None:
             opts.timeout = timeout
-        op = engine_op(tensors, opts)
-        if op is None or len(tensors) != 1:
+        name = engine_op(tensors, opts)
+        if name is None or len(tensors) != 1:
             return self._plain.allreduce(tensors, opts)
-        return self._reduce(tensors, op, opts.timeout)
+        return self._reduce(tensors, name, opts.timeout)
 
+    @_uncompiled
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = ReduceOp.SUM) -> Any:
         """Reduce tensors of one type in place, as one buffer."""
         opts = _options(AllreduceCoalescedOptions, opts)

@@ -1,8 +1,8 @@
-"""All-reduces under way, as PyTorch takes them, and the threads that serve them."""
+"""All-reduces under way, as PyTorch takes them."""
 
 from __future__ import annotations
 
-import queue
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -14,51 +14,10 @@ from torch.futures import Future
 
 from plink.base.errors import PlinkError
 from plink.engine import Work as EngineWork
+from plink.torch.executors import Notifier
 from plink.torch.staging import Stage
 
 NO_TIMEOUT = timedelta(0)
-
-
-class SerialExecutor:
-    """A thread that runs tasks one after the other; it starts with the first."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
-        self._waiting = 0
-
-    def submit(self, task: Callable[[], None]) -> None:
-        """Run this after all that was submitted before. It must not raise."""
-        with self._lock:
-            self._waiting += 1
-            if self._thread is None:
-                # A daemon: a process that fails must not wait for the network at its end.
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
-        self._queue.put(task)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether all that was submitted is done."""
-        with self._lock:
-            return self._waiting == 0
-
-    def end(self) -> None:
-        """Return when all that was submitted is done."""
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._queue.put(None)
-            self._thread.join()
-            self._thread = None
-
-    def _run(self) -> None:
-        while task := self._queue.get():
-            task()
-            # What it refers to must not live until the next one comes.
-            del task
-            with self._lock:
-                self._waiting -= 1
 
 
 class Reduction(Work):
@@ -67,7 +26,7 @@ class Reduction(Work):
     Args:
         tensors: the user's, kept until the end.
         stage: their buffer.
-        notifier: tells the future.
+        notifier: awaits the end for the future, where nobody else does.
         timeout: of `wait`, where the caller gives none.
     """
 
@@ -75,7 +34,7 @@ class Reduction(Work):
         self,
         tensors: Sequence[Tensor],
         stage: Stage,
-        notifier: SerialExecutor,
+        notifier: Notifier,
         timeout: timedelta = NO_TIMEOUT,
     ) -> None:
         super().__init__()
@@ -87,7 +46,9 @@ class Reduction(Work):
         self._engine_work: EngineWork | None = None
         self._error: str | None = None
         self._is_settled = False
+        self._is_told = False
         self._settling = threading.Lock()
+        self._ended: Future[Any] | None = None
         self._future: Future[Any] | None = None
 
     def post(self, begin: Callable[[Tensor], EngineWork | None]) -> None:
@@ -108,6 +69,8 @@ class Reduction(Work):
         """
         timeout = timeout if timeout > NO_TIMEOUT else self._timeout
         self._settle(timeout.total_seconds() if timeout > NO_TIMEOUT else None)
+        if self._ended is not None:
+            self._tell()
         if self._error is not None:
             raise DistBackendError(f"plink: {self._error}")
         self._stage.join()
@@ -143,18 +106,35 @@ class Reduction(Work):
         self.wait()
 
     def get_future(self) -> Future[Any]:
-        """A future of the list of tensors."""
+        """A future of the list of tensors, complete once a `wait` has returned.
+
+        Its callbacks run in the thread that waits, if they were there before, or in one of their
+        own, where they may wait for other works.
+        """
         if self._future is None:
             ended: Future[Any] = Future(devices=list(self._stage.devices))
             # Only what a callback raises is an error for callers that wait in C++.
             self._future = ended.then(self._outcome)
-            self._notifier.submit(lambda: self._tell(ended))
+            self._ended = ended
+            if self._is_settled:
+                self._tell()
+            else:
+                self._notifier.submit(lambda: self._settle(None), self._tell)
         return self._future
 
-    def _tell(self, ended: Future[Any]) -> None:
-        self._settle(None)
-        with self._stage.arrival():
-            ended.set_result(self._tensors)
+    def _tell(self) -> None:
+        """Complete the future; one thread does, and the others go on when it is complete."""
+        ended, future = self._ended, self._future
+        if ended is None or future is None:
+            return
+        with self._settling:
+            is_first, self._is_told = not self._is_told, True
+        if is_first:
+            with self._stage.arrival():
+                ended.set_result(self._tensors)
+        else:
+            with contextlib.suppress(RuntimeError):
+                future.wait()
 
     def _outcome(self, _: Future[Any]) -> list[Tensor]:
         if self._error is not None:

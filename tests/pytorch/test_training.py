@@ -21,6 +21,16 @@ def test_communication_hooks(tmp_path: Path) -> None:
     assert results(checks.hooked_training, 2, tmp_path) == [True] * 2
 
 
+def test_a_hook_whose_callbacks_wait_for_other_works(tmp_path: Path) -> None:
+    first, second = results(checks.power_sgd, 2, tmp_path)
+    assert first == second
+    assert any(first)
+
+
+def test_a_compiled_model(tmp_path: Path) -> None:
+    assert results(checks.compiled, 2, tmp_path) == [True] * 2
+
+
 def test_digits_are_learnt_alike(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
     epochs = 2

@@ -28,6 +28,23 @@ def test_a_group_is_destroyed_and_made_again(tmp_path: Path) -> None:
     assert results(checks.again, 2, tmp_path) == [[4.0, 4.0]] * 2
 
 
+def test_callbacks_may_wait_for_other_works(tmp_path: Path) -> None:
+    assert results(checks.waiting_callbacks, 2, tmp_path) == [[4.0] * 3] * 2
+
+
+def test_a_future_is_complete_once_its_work_was_waited_for(tmp_path: Path) -> None:
+    assert results(checks.futures_after_waiting, 2, tmp_path) == [[True] * 40] * 2
+
+
+def test_groups_of_other_ranks_meet_on_the_same_store(tmp_path: Path) -> None:
+    assert results(checks.other_groups, 3, tmp_path) == [[3.0, 1.0], [3.0, 5.0], [3.0, 5.0]]
+
+
+def test_groups_beside_those_of_pytorch(tmp_path: Path) -> None:
+    store = str(tmp_path / "own")
+    assert results(checks.own_groups, 2, tmp_path, store) == [[2.0, 2.0]] * 2
+
+
 @pytest.mark.parametrize("in_ddp", [False, True])
 def test_a_killed_rank_is_named_and_done_without(in_ddp: bool, tmp_path: Path) -> None:
     new_store = f"file://{tmp_path / 'new'}"

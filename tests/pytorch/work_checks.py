@@ -126,6 +126,73 @@ def failed_future(say: Any, rank: int) -> str:
     return "no error"
 
 
+def waiting_callbacks(say: Any, rank: int) -> list[float]:
+    """Callbacks that await other works, begun by them; more of them than there are processors."""
+    ranks = dist.get_world_size()
+
+    def again(future: torch.futures.Future[Any]) -> Tensor:
+        tensor = future.value()[0].clone()
+        dist.all_reduce(tensor, async_op=True).get_future().wait()
+        return tensor
+
+    sums = []
+    for _ in range(3):
+        # Works are begun in the same order everywhere: the next one after this one's callback.
+        future = dist.all_reduce(torch.ones(1000), async_op=True).get_future()
+        sums.append(future.then(again).wait()[0].item())
+    assert sums == [float(ranks * ranks)] * 3
+    return sums
+
+
+def futures_after_waiting(say: Any, rank: int) -> list[bool]:
+    """Whether futures are complete when `wait` has returned, and run what is added then at once."""
+    complete = []
+    for asked_before in (True, False) * 20:
+        work = dist.all_reduce(torch.ones(100_000), async_op=True)
+        if asked_before:
+            future = work.get_future()
+            called: list[int] = []
+            future.add_done_callback(lambda _, called=called: called.append(1))
+        work.wait()
+        future = work.get_future()
+        then = future.then(lambda ended: ended.value()[0].sum().item())
+        complete.append(future.done() and then.done())
+    return complete
+
+
+def other_groups(say: Any, rank: int) -> list[float]:
+    """Groups of other ranks on one store, before and after the end of all."""
+    world = dist.group.WORLD
+    assert world is not None
+    store = world.get_group_store()
+    sums = []
+    for members in ([0, 1], [1, 2]):
+        group = dist.new_group(members)
+        tensor = torch.tensor([rank + 1.0])
+        if rank in members:
+            dist.all_reduce(tensor, group=group)
+        sums.append(tensor.item())
+        dist.barrier()
+        dist.destroy_process_group()
+        dist.init_process_group("plink", store=store, rank=rank, world_size=3)
+    return sums
+
+
+def own_groups(say: Any, rank: int, store: str) -> list[float]:
+    """Groups that PyTorch does not know, one after the other in the same store."""
+    import plink.torch
+
+    place = dist.FileStore(store, 2)
+    sums = []
+    for _ in range(2):
+        group = plink.torch.create(place, rank, 2, datetime.timedelta(seconds=30))
+        tensor = torch.tensor([rank + 1.0])
+        group.allreduce(tensor, op=dist.ReduceOp.MAX).wait()
+        sums.append(tensor.item())
+        group.shutdown()
+    return sums
+
+
 def late_peer(say: Any, rank: int) -> str:
     """Rank 1 does not join; `wait` has its own timeout, and the group's ends the all-reduce."""
     world = dist.group.WORLD
@@ -203,6 +270,37 @@ def hooked_training(say: Any, rank: int) -> bool:
         model(torch.full((2, 30), rank + 1.0)).sum().backward()
         gradients.append([one.grad for one in model.parameters()])
     return all(map(torch.equal, *gradients))  # type: ignore[arg-type]
+
+
+def power_sgd(say: Any, rank: int) -> list[float]:
+    """PyTorch's PowerSGD hook, whose callbacks begin all-reduces and await them."""
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(64, 64))
+    state = powerSGD_hook.PowerSGDState(
+        None, matrix_approximation_rank=1, start_powerSGD_iter=2, min_compression_rate=0.5
+    )
+    model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    for _ in range(4):
+        model(torch.full((2, 64), rank + 1.0)).sum().backward()
+    found = [parameter.grad for parameter in model.parameters()]
+    return [0.0 if one is None else one.sum().item() for one in found]
+
+
+def compiled(say: Any, rank: int) -> bool:
+    """A model that is compiled with DDP in it, whose C++ calls the group meanwhile."""
+    torch.manual_seed(0)
+    plain = nn.Sequential(nn.Linear(20, 20), nn.ReLU(), nn.Linear(20, 2))
+    model = torch.compile(DistributedDataParallel(plain), backend="eager")
+    for _ in range(2):
+        plain.zero_grad()
+        model(torch.full((3, 20), rank + 1.0)).sum().backward()
+    gradient = plain[0].weight.grad
+    assert gradient is not None
+    sums = [torch.zeros_like(gradient) for _ in range(dist.get_world_size())]
+    dist.all_gather(sums, gradient)
+    return all(torch.equal(one, gradient) for one in sums) and bool(gradient.any())
 
 
 def reduced(say: Any, rank: int) -> float:

@@ -1,0 +1,38 @@
+"""Keeps PyTorch's compiler out of a group's methods.
+
+Within a compiled model C++ calls them, and the compiler would take these calls for the model's own.
+It is told to leave them alone once something else has imported it, which takes seconds: DDP does so
+when it is made, before anything can be compiled with it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_COMPILER = "torch._dynamo"
+
+
+class Uncompiled:
+    """Methods of one class that are never compiled: `@uncompiled` on each of them."""
+
+    def __init__(self) -> None:
+        self._methods: list[Callable[..., Any]] = []
+
+    def __call__(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method; from the first call of any of them after the import, `disable`d."""
+        self._methods.append(method)
+
+        @functools.wraps(method)
+        def call(group: Any, *args: Any, **kwargs: Any) -> Any:
+            if hasattr(sys.modules.get(_COMPILER), "disable"):
+                self._tell_compiler(type(group))
+            return method(group, *args, **kwargs)
+
+        return call
+
+    def _tell_compiler(self, owner: type) -> None:
+        for method in self._methods:
+            setattr(owner, method.__name__, sys.modules[_COMPILER].disable(method))

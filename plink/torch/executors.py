@@ -1,0 +1,104 @@
+"""Threads of a group."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+
+class SerialExecutor:
+    """A thread that runs tasks one after the other; it starts with the first."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._waiting = 0
+
+    def submit(self, task: Callable[[], None]) -> None:
+        """Run this after all that was submitted before. It must not raise."""
+        with self._lock:
+            self._waiting += 1
+            if self._thread is None:
+                # A daemon: a process that fails must not wait for the network at its end.
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+        self._queue.put(task)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was submitted is done."""
+        with self._lock:
+            return self._waiting == 0
+
+    def end(self) -> None:
+        """Return when all that was submitted is done."""
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._queue.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        while task := self._queue.get():
+            task()
+            # What it refers to must not live until the next one comes.
+            del task
+            with self._lock:
+                self._waiting -= 1
+
+
+class Notifier:
+    """Awaits works one after the other, and tells of each in a thread that nobody else waits for.
+
+    Who is told may wait for a later work himself, such as a callback that begins another all-reduce
+    and awaits it: there are as many threads as are told at a time.
+    """
+
+    def __init__(self) -> None:
+        self._awaiting = SerialExecutor("plink-notifier")
+        self._untold: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads: set[threading.Thread] = set()
+        self._idle = 0
+
+    def submit(self, await_end: Callable[[], None], tell: Callable[[], None]) -> None:
+        """Run `await_end` after all that was submitted before, then `tell`. They must not raise."""
+
+        def run() -> None:
+            await_end()
+            self._tell(tell)
+
+        self._awaiting.submit(run)
+
+    def end(self) -> None:
+        """Return when all that was submitted is done, but for who is told and does not return."""
+        self._awaiting.end()
+        with self._lock:
+            others = self._threads - {threading.current_thread()}
+            for _ in self._threads:
+                self._untold.put(None)
+        for thread in others:
+            thread.join()
+
+    def _tell(self, tell: Callable[[], None]) -> None:
+        with self._lock:
+            if self._idle > 0:
+                self._idle -= 1
+            else:
+                # A daemon: a process that fails must not wait at its end.
+                thread = threading.Thread(target=self._run, name="plink-callbacks", daemon=True)
+                self._threads.add(thread)
+                thread.start()
+        self._untold.put(tell)
+
+    def _run(self) -> None:
+        while tell := self._untold.get():
+            tell()
+            # What it refers to must not live until the next one comes.
+            del tell
+            with self._lock:
+                self._idle += 1
+        with self._lock:
+            self._threads.discard(threading.current_thread())
