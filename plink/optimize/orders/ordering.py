@@ -303,7 +303,7 @@ def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
     rtt = measured_rtt(cluster)
     chosen, readings_us = readings_at(rtt, percentile, cluster.source)
     if not np.isfinite(readings_us).any():
-        raise nothing_measured(cluster.source)
+        raise nothing_measured(cluster)
     return replace(cluster, rtt=replace(rtt, reading=chosen))
 
 
