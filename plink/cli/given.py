@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-from plink.cli.options import given_options
-
 # The options of SSH, which every verb that reaches hosts has.
 SSH = frozenset({"ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"})
 # Which addresses of the hosts are meant, for the verbs that measure.
@@ -57,7 +55,9 @@ def resuming_words() -> list[str]:
 def all_words() -> list[str]:
     """Every option that the running command was given, without its files."""
     context = _running()
-    return [] if context is None else _words(set(given_options(context)) - _FILES)
+    if context is None:
+        return []
+    return _words({parameter.name or "" for parameter in context.command.params} - _FILES)
 
 
 def _running() -> click.Context | None:
@@ -69,6 +69,8 @@ def _words(names: Container[str]) -> list[str]:
     context = _running()
     if context is None:
         return []
+    from plink.cli.options import given_options  # noqa: PLC0415  `--help` does without
+
     given = given_options(context)
     found: list[str] = []
     for option in context.command.params:
