@@ -9,7 +9,7 @@ import click
 from plink.base.errors import NotJsonError, NotMeasuredError
 from plink.base.next_command import next_command
 from plink.cli.given import reaching_words
-from probes.errors import HostListError
+from plink.probes.errors import HostListError
 
 # `network=10.0.0.0/16`, `accept_new_host_keys=True`, `rounds=auto`
 _ARGUMENT = re.compile(r"\b([a-z][a-z0-9_]*)=([\w./:-]*\w)")
@@ -55,7 +55,7 @@ def resuming(error: NotMeasuredError) -> str | None:
 def measuring(error: NotJsonError) -> str | None:
     """The hint of a file that is not plink's: the command that measures the hosts of a list."""
     from plink.files.document import argument  # noqa: PLC0415  as above
-    from probes.hosts.source import parse_hosts  # noqa: PLC0415
+    from plink.probes.hosts.source import parse_hosts  # noqa: PLC0415
 
     try:
         parse_hosts(error.content, error.source)

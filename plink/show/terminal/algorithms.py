@@ -12,7 +12,7 @@ from plink.model.gaps import Range
 from plink.optimize.prediction import RANDOM_ORDERS, Cost, Forecast, Row
 from plink.show.terminal.facts import aligned
 from plink.show.terminal.paper import paper
-from solvers.collectives.registry import ALGORITHMS
+from plink.solvers.collectives.registry import ALGORITHMS
 
 _OTHER = {"contention": "latency", "latency": "contention"}
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from order_strategies import rounds_forms, trees_forms
+from plink.solvers import _native, datacenters
+from plink.solvers.collectives import papers
+from plink.solvers.orders import reference
 from ring_strategies import distance_matrices
-from solvers import _native, datacenters
-from solvers.collectives import papers
-from solvers.orders import reference
 
 _SEEDS = st.integers(0, (1 << 63) - 1)
 
