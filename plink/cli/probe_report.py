@@ -73,9 +73,9 @@ def print_outcome(
 
 def _stage(result: ProbeResult | UplinkResult) -> dict[str, Any]:
     measurement = result.measurement
+    warnings: Sequence[str] = ()
     if isinstance(result, UplinkResult):
-        known = measured_groups(result)
-        asked, measured, warnings = len(result.cluster.groups), known, ()
+        asked, measured = len(result.cluster.groups), measured_groups(result)
     else:
         asked, measured, warnings = result.asked, result.measured, result.warnings
     return {
