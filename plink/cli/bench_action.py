@@ -34,7 +34,7 @@ _CORRELATED_ORDERS = "spread:12"
 _LEAST_CORRELATED = 10
 
 _MPI = ("openmpi", "mpich")
-_PYTHON = (ENGINE, "gloo")
+_PYTHON = (ENGINE, "gloo", "nccl")
 _HELP = "plink bench --help"
 
 

@@ -49,10 +49,11 @@ def command(
 
     FILE is a CSV matrix of round-trip times: the first cell names the unit, the first row and the
     first column name the hosts, row is source, and an empty cell was not measured. Or it is the
-    output of mpiGraph, or logs of OSU's benchmarks (each run after a line `# pair: A B`) or of
-    nccl-tests, of pairs of hosts, or CSV with a row for every pair (source, destination, bytes,
-    gbit_s). A host's name becomes its address. A cluster file is written in the form that the
-    name after -o asks for: JSON, packed (.gz), or NumPy's (.npz).
+    output of mpiGraph, or logs of OSU's benchmarks or of perftest (ib_read_lat, ib_write_bw; each
+    run after a line `# pair: A B`), or of nccl-tests, of pairs of hosts, or CSV with a row for
+    every pair (source, destination, bytes, gbit_s). A host's name becomes its address. A cluster
+    file is written in the form that the name after -o asks for: JSON, packed (.gz), or NumPy's
+    (.npz).
     """
     from plink.base.errors import EXIT_PARTIAL  # noqa: PLC0415  numpy would slow `--help`
     from plink.files import cluster, document  # noqa: PLC0415

@@ -1,7 +1,7 @@
 """What NCCL logs of a job with NCCL_DEBUG=INFO: where its ranks are, its rings and its trees.
 
 The lines are those of NCCL's sources (`src/init.cc`, `src/graph/rings.cc`), which differ a little
-from version to version; 2.4 to 2.27 are read. Everything else in a log is passed over.
+from version to version; those since 2.4 are read. Everything else in a log is passed over.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from plink.measure.importing.csv_files import import_matrix, import_pair_list, i
 from plink.measure.importing.mpigraph import import_mpigraph, is_mpigraph
 from plink.measure.importing.nccl_tests import import_nccl_tests, is_nccl_tests
 from plink.measure.importing.osu import import_osu, is_osu
+from plink.measure.importing.perftest import import_perftest, is_perftest
 
 Matrix = npt.NDArray[np.float64]
 
@@ -24,6 +25,7 @@ _LOGS = (
     (is_mpigraph, import_mpigraph),
     (is_osu, import_osu),
     (is_nccl_tests, import_nccl_tests),
+    (is_perftest, import_perftest),
     (is_pair_list, import_pair_list),
 )
 
@@ -31,7 +33,7 @@ _LOGS = (
 def import_measurement(
     content: Content, source: str, *, unit: str | None, percentile: float, size: int | None = None
 ) -> Cluster:
-    """The cluster in the output of mpiGraph, OSU's benchmarks or nccl-tests, in CSV or as it is.
+    """The cluster in another program's output (`docs/files.md`), in CSV, or as it is.
 
     Args:
         content: of the file.
