@@ -79,7 +79,7 @@ def test_each_rank_takes_a_gpu_and_every_element_is_checked(tmp_path: Path) -> N
         record = nccl.start()
         assert record.versions["nccl"] == "2.21.5"
         assert record.versions["gpu"] == "HTree"
-        assert record.switches == {"NCCL_SOCKET_IFNAME": "lo", "NCCL_ALGO": "Tree"}
+        assert record.settings == {"NCCL_SOCKET_IFNAME": "lo", "NCCL_ALGO": "Tree"}
         workload = Workload(4 * 100_003, warmups=1, repetitions=2, timeout_s=30.0)
         seconds = nccl.launch(Launch([1, 0], workload)).seconds
         assert len(seconds) == 2
