@@ -10,8 +10,8 @@ from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.model.network import KnownNetwork
 from plink.optimize.orders.slots import layout_in, layout_of, peers_of, placement_in
-from solvers.collectives.registry import find
-from solvers.contention.limiting import Limit, limits
+from plink.solvers.collectives.registry import find
+from plink.solvers.contention.limiting import Limit, limits
 
 # More messages take seconds.
 _MOST_MESSAGES = 1 << 19

@@ -1,6 +1,6 @@
 """What the time of a peer table is spent on: which links are the slowest, and latency.
 
-The time is the sum that `solvers.contention.time.Clock` adds up; here it is told apart by what
+The time is the sum that `plink.solvers.contention.time.Clock` adds up; here it is told apart by what
 each part of it waits for."""
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.table import PeerTable
-from solvers.contention.network import Network
-from solvers.contention.stages import Loads, Waits, split
+from plink.solvers.collectives.table import PeerTable
+from plink.solvers.contention.network import Network
+from plink.solvers.contention.stages import Loads, Waits, split
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

@@ -67,7 +67,7 @@ def test_the_heat_map_and_its_table_have_every_rate() -> None:
 
 def test_links_are_bars_slowest_first_and_the_slow_one_is_marked_by_more_than_colour() -> None:
     bars = parts_of(bandwidth_section(subject(with_rates(racks(SIZES), slow="h4"))), Bars)[0]
-    assert [name for name, _ in bars.rows][0] == "h4"
+    assert bars.rows[0][0] == "h4"
     assert sorted(name for name, _ in bars.rows) == sorted(racks(SIZES).names)
     for name, row in bars.rows:
         for bar in row:
@@ -123,20 +123,27 @@ def test_what_was_not_measured_is_no_bar_and_no_number() -> None:
     [
         (
             with_rates(racks([4, 4, 4]), slow="h4"),
-            "12 hosts in 3 groups of 4; h4 sends and receives 10.0 times slower than the others "
-            "(1.00 Gbit/s against 10.0 Gbit/s). A collective is as quick as its slowest host: "
-            "leave it out, or find out what limits its link.",
+            (
+                "12 hosts in 3 groups of 4; h4 sends and receives 10.0 times slower than the "
+                "others (1.00 Gbit/s against 10.0 Gbit/s). A collective is as quick as its slowest host: "
+                "leave it out, or find out what limits its link."
+            ),
         ),
         (
             with_rates(racks([3, 5]), uplink_gbit_s=10.0),
-            "8 hosts in 2 groups of 3 to 5. Hosts of a group can send up to 5.0 times what their "
-            "group's uplink carries: order ranks so that few messages leave a group (plink order).",
+            (
+                "8 hosts in 2 groups of 3 to 5. Hosts of a group can send up to 5.0 times what "
+                "their group's uplink carries: order ranks so that few messages leave a group "
+                "(plink order)."
+            ),
         ),
         (racks([8]), "8 hosts in one group."),
         (
             replace(racks([8]), groups=[], grouping=Grouping("levels", "raw")),
-            "8 hosts in no groups. All are about as far from each other: the order of ranks hardly "
-            "matters.",
+            (
+                "8 hosts in no groups. All are about as far from each other: the order of ranks "
+                "hardly matters."
+            ),
         ),
         (
             replace(racks([4]), rtt=None, groups=[]),

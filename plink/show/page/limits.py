@@ -8,7 +8,7 @@ from plink.model.network import KnownNetwork
 from plink.optimize.limiting import Limited, what_limits
 from plink.show.page.parts import Part, Table
 from plink.show.page.subject import Subject
-from solvers.contention.limiting import HOSTS, LATENCY, Limit
+from plink.solvers.contention.limiting import HOSTS, LATENCY, Limit
 
 # A kind of each: a ring, a tree, by halves, whole buffers, and of all to all.
 ALGORITHMS = (

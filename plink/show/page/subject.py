@@ -22,7 +22,7 @@ from plink.model.distance import Distances, distances
 from plink.show.page.labels import plotly_names
 from plink.show.page.parts import NO_GROUP
 from plink.show.page.sources import shown_sources
-from solvers.seriation import seriate
+from plink.solvers.seriation import seriate
 
 
 @dataclass(frozen=True)
