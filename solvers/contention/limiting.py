@@ -1,7 +1,7 @@
 """What the time of a peer table is spent on: which links are the slowest, and latency.
 
-The time is the sum that `plink.solvers.contention.time.Clock` adds up; here it is told apart by what
-each part of it waits for."""
+The time is the sum that `plink.solvers.contention.time.Clock` adds up; here it is told apart by
+what each part of it waits for."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.stages import Loads, Waits, split

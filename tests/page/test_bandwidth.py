@@ -125,8 +125,8 @@ def test_what_was_not_measured_is_no_bar_and_no_number() -> None:
             with_rates(racks([4, 4, 4]), slow="h4"),
             (
                 "12 hosts in 3 groups of 4; h4 sends and receives 10.0 times slower than the "
-                "others (1.00 Gbit/s against 10.0 Gbit/s). A collective is as quick as its slowest host: "
-                "leave it out, or find out what limits its link."
+                "others (1.00 Gbit/s against 10.0 Gbit/s). A collective is as quick as its "
+                "slowest host: leave it out, or find out what limits its link."
             ),
         ),
         (
