@@ -62,6 +62,7 @@ def in_a_browser(folder: Path, file: str, width_px: int = 1000) -> tuple[str, li
         [
             require_browser(),
             *("--headless", "--no-sandbox", "--disable-gpu", "--disable-breakpad"),
+            "--hide-scrollbars",
             *("--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom"),
             f"--window-size={width_px},900",
             f"--user-data-dir={folder / 'profile'}",
