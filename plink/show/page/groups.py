@@ -29,7 +29,7 @@ from plink.show.page.parts import (
     rounded,
 )
 from plink.show.page.subject import Subject
-from plink.show.terminal.groups import GROUP_HEADER, group_rows, grouping_lines, method_lines
+from plink.show.terminal.groups import GROUP_HEADER, SHOWN, group_rows, grouping_lines, method_lines
 
 _LEAST_HOSTS = 3
 # More joints than this are thinner than a screen's dots; the lowest are left out.
@@ -87,7 +87,8 @@ def _groups(cluster: Cluster) -> list[Part]:
             ("Hosts that fit nowhere", grouping.alone),
             ("Hosts that were not measured enough", grouping.unmeasured),
         ):
-            if hosts:
+            # Fewer stand in the sentences above.
+            if len(hosts) > SHOWN:
                 parts.append(
                     Table(title, ("how many", "which"), [(f"{len(hosts):,}", Names(hosts))])
                 )

@@ -59,9 +59,8 @@ def map_section(subject: Subject) -> Section | None:
     said = f"Distances on the map miss the measured ones by {missed} on average."
     if is_rough:
         said += (
-            " That is too much to read anything from it: this network does not fit into a plane, "
-            "as few with more than two or three groups do. So the map is folded away; trust the "
-            "heat map and the tree."
+            " That is too much to read anything from it: this network does not fit into a plane. "
+            "So the map is folded away; trust the heat map and the tree."
         )
     if len(hosts) < placed:
         said += f" {len(hosts)} of {placed:,} hosts are shown, of each group its share."

@@ -20,7 +20,7 @@ from plink.solvers.groups.grouping import traffic
 from plink.solvers.groups.levels import LIKELY, SURE
 
 _UNKNOWN = "-"
-_SHOWN = 8
+SHOWN = 8
 # Of lines that go on, and what a name needs at the least.
 _INDENT = 4
 _LEAST_ROOM = 16
@@ -145,9 +145,9 @@ def _belief(chance: float, rival: str | None) -> str:
 
 def _doubtful(hosts: Sequence[DoubtfulHost]) -> str:
     shown = ", ".join(
-        f"{printable(each.host)} (sure to {_percent(each.probability)})" for each in hosts[:_SHOWN]
+        f"{printable(each.host)} (sure to {_percent(each.probability)})" for each in hosts[:SHOWN]
     )
-    more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
+    more = f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
     return shown + more
 
 
@@ -212,8 +212,8 @@ def _distance(rtt_us: float | None, gbit_s: float | None) -> str:
 
 
 def _names(hosts: Sequence[str]) -> str:
-    more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
-    return printable(" ".join(hosts[:_SHOWN])) + more
+    more = f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
+    return printable(" ".join(hosts[:SHOWN])) + more
 
 
 def _least(*rates: float | None) -> float | None:
