@@ -137,7 +137,13 @@ def test_what_was_not_measured_is_no_bar_and_no_number() -> None:
                 "(plink order)."
             ),
         ),
-        (racks([8]), "8 hosts in one group."),
+        (
+            racks([8]),
+            (
+                "8 hosts in one group. All are about as far from each other: the order of ranks "
+                "hardly matters."
+            ),
+        ),
         (
             replace(racks([8]), groups=[], grouping=Grouping("levels", "raw")),
             (

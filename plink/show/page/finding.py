@@ -115,7 +115,9 @@ def _distances(cluster: Cluster) -> str | None:
         if each.within_us is not None and each.between_us is not None
     ]
     if not known:
-        if cluster.grouping is not None and not cluster.groups:
+        looked = cluster.grouping is not None and not cluster.groups
+        is_one = len(cluster.groups) == 1 and len(cluster.groups[0].hosts) == len(cluster.hosts)
+        if looked or (is_one and len(cluster.hosts) > 1):
             return "All are about as far from each other: the order of ranks hardly matters."
         return None
     within, between = (float(np.median(values)) for values in zip(*known, strict=True))
