@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from plink.base.next_command import UNNAMED_FILE, next_command
 from plink.base.text import bandwidth_text, counted
 from plink.files import document
 from plink.files.bandwidth import BandwidthMeasurement
@@ -51,9 +52,10 @@ def bandwidth_section(subject: Subject) -> Section | None:
 
 
 def _unmeasured(subject: Subject) -> list[Part]:
-    file = "FILE" if subject.source is None else document.argument(subject.source)
+    file = UNNAMED_FILE if subject.source is None else document.argument(subject.source)
+    ssh = None if subject.cluster is None else subject.cluster.ssh
     why = "Bandwidth was not measured: what links carry, and what limits a collective, is not known"
-    return [Steps([(why, f"plink probe --resume {file} --tool iperf3")])]
+    return [Steps([(why, next_command("probe", "--resume", file, "--tool", "iperf3", ssh=ssh))])]
 
 
 def _rates(subject: Subject, cluster: Cluster) -> list[Part]:

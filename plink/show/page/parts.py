@@ -160,13 +160,18 @@ class Folded:
 Part = Paragraph | Table | Bars | Steps | Legend | Figure | Folded
 
 
+def unfolded(parts: Sequence[Part]) -> Iterator[Part]:
+    """All parts, and in place of folded ones what these hold."""
+    for part in parts:
+        if isinstance(part, Folded):
+            yield from unfolded(part.parts)
+        else:
+            yield part
+
+
 def figures_of(parts: Sequence[Part]) -> Iterator[Figure]:
     """All figures among parts, folded ones too."""
-    for part in parts:
-        if isinstance(part, Figure):
-            yield part
-        elif isinstance(part, Folded):
-            yield from figures_of(part.parts)
+    return (part for part in unfolded(parts) if isinstance(part, Figure))
 
 
 @dataclass(frozen=True)
