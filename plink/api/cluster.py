@@ -22,7 +22,7 @@ from plink.files.fields import WORD, is_word
 from plink.files.groups import Group
 from plink.files.measurement import Matrix
 from plink.files.rtt import MAX_RTT_US, RttMeasurement
-from probes.hosts.names import HINT_NAME, fault_of_name
+from plink.probes.hosts.names import HINT_NAME, fault_of_name
 
 _READING = 10.0
 _MAX_SLOTS = 1 << 16

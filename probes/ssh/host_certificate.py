@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_ssh_public_identity,
 )
 
-from probes.ssh.patterns import fits
+from plink.probes.ssh.patterns import fits
 
 SUFFIX = "-cert-v01@openssh.com"
 _FOREVER = (1 << 64) - 1

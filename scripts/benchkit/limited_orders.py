@@ -17,8 +17,8 @@ from plink.files.order import Order
 from plink.files.rtt import RttMeasurement
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from solvers import datacenters
-from solvers.collectives.registry import ALGORITHMS
+from plink.solvers import datacenters
+from plink.solvers.collectives.registry import ALGORITHMS
 
 OBJECTIVES = ("latency", "contention", "bandwidth")
 

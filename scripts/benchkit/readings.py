@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
-from probes.samples import HostLoss, PairLoss, Rounds, RttReading, Wanted
+from plink.probes.samples import HostLoss, PairLoss, Rounds, RttReading, Wanted
 
 Matrix = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from benchkit.other_work import KINDS, QUIET, other_work
 from benchkit.readings import between, triplets_in_order
 from benchkit.report import Report
 from plink.files import cluster as cluster_file
-from probes.echo.readings import DISTURBED
+from plink.probes.echo.readings import DISTURBED
 
 EXAMPLE = "--quiet-runs 3"
 QUICK = "--racks 2 --hosts 2 --quiet-runs 1"

@@ -26,9 +26,9 @@ from plink.model.distance import distances
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.show.terminal.order import unproven
-from solvers.ring import reference
-from solvers.ring.ring_search import search_ring
-from solvers.ring.solution import RingSolution
+from plink.solvers.ring import reference
+from plink.solvers.ring.ring_search import search_ring
+from plink.solvers.ring.solution import RingSolution
 
 try:
     import fast_tsp  # type: ignore[import-not-found]

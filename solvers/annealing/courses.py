@@ -8,11 +8,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from solvers import _native
-from solvers.annealing.raced_course import HardCourse, RacedCourse
-from solvers.annealing.races import ROUNDS, TREES, TREES_OF_FEW, between, leg_at
-from solvers.collectives.form import MeshForm, RoundsForm, TreesForm, distinct_pairs, merged
-from solvers.limits.deadline import Deadline
+from plink.solvers import _native
+from plink.solvers.annealing.raced_course import HardCourse, RacedCourse
+from plink.solvers.annealing.races import ROUNDS, TREES, TREES_OF_FEW, between, leg_at
+from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm, distinct_pairs, merged
+from plink.solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
 

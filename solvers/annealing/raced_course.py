@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers import _native
-from solvers.annealing.races import Falling, Race, between, leg_at
-from solvers.limits.deadline import Deadline
+from plink.solvers import _native
+from plink.solvers.annealing.races import Falling, Race, between, leg_at
+from plink.solvers.limits.deadline import Deadline
 
 _Native = (
     _native.RoundsAnnealing

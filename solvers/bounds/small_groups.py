@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.distances import Matrix
-from solvers.limits.deadline import Deadline
-from solvers.linkages import linkage
+from plink.solvers.distances import Matrix
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.linkages import linkage
 
 _MOST_MEMBERS = 16
 

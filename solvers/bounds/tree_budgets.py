@@ -16,9 +16,9 @@ Toth 1981) of a tree. Three things narrow what such trees can be:
   rounding to few cells takes little off it.
 
 Prices are the point of least norm in the hull of what trees that were found use beyond what orders
-use (`solvers.bounds.least_norm`), for two hosts as the roots until they are ruled out; every other
-two that their prices rule out are, too. Hosts that are too far from others
-(`solvers.bounds.far_hosts`) are no roots in any case.
+use (`plink.solvers.bounds.least_norm`), for two hosts as the roots until they are ruled out; every
+other two that their prices rule out are, too. Hosts that are too far from others
+(`plink.solvers.bounds.far_hosts`) are no roots in any case.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers import _native
-from solvers.bounds.far_hosts import root_bounds
-from solvers.bounds.least_norm import LeastNorm
-from solvers.bounds.small_groups import small_groups
-from solvers.bounds.tree_pairs import PairOfTrees, pairs_of_trees
-from solvers.collectives.form import TreesForm
-from solvers.distances import Matrix
-from solvers.limits.deadline import Deadline
+from plink.solvers import _native
+from plink.solvers.bounds.far_hosts import root_bounds
+from plink.solvers.bounds.least_norm import LeastNorm
+from plink.solvers.bounds.small_groups import small_groups
+from plink.solvers.bounds.tree_pairs import PairOfTrees, pairs_of_trees
+from plink.solvers.collectives.form import TreesForm
+from plink.solvers.distances import Matrix
+from plink.solvers.limits.deadline import Deadline
 
 # The cells of a limit, round by round: few cells are quicker, many round less.
 _CELLS = (16, 32, 64, 128, 128)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from solvers.bounds.shapes import EMPHASIS, Shape, shapes_of
-from solvers.collectives.form import TreesForm
-from solvers.distances import Matrix
+from plink.solvers.bounds.shapes import EMPHASIS, Shape, shapes_of
+from plink.solvers.collectives.form import TreesForm
+from plink.solvers.distances import Matrix
 
 Subtrees = list[list[tuple[int, int]]]
 Flags = npt.NDArray[np.bool_]

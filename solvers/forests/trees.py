@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers.forests.routes import Floats, Indices
+from plink.solvers.forests.routes import Floats, Indices
 
 
 def depths(parents: Indices) -> Indices:

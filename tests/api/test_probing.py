@@ -20,7 +20,7 @@ from plink.files.measurement import Failure
 from plink.measure.drift.judge import Change, Judgement
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.run import ProbeResult
-from probes.ssh.options import SshOptions
+from plink.probes.ssh.options import SshOptions
 from support.lab import Lab, lab_cluster
 
 HOSTS = ["n01", "n02", "n03"]

@@ -10,7 +10,7 @@ from plink.autotune.tuner.masters import layout_of, masters_of
 from plink.files.groups import Group
 from plink.files.plan import Plan, PlanRank
 from plink.plans.forest import make_forest
-from solvers.forests.kinds import flat, two_level
+from plink.solvers.forests.kinds import flat, two_level
 
 RANKS = [PlanRank(f"n{rank}", f"10.0.0.{rank + 1}") for rank in range(8)]
 

@@ -28,7 +28,7 @@ from plink.base.errors import PlinkError
 from plink.cli.autotune_serve import prober_of
 from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
-from probes.ssh.options import SshOptions
+from plink.probes.ssh.options import SshOptions
 from support.running import wait_for
 
 RANKS = 3

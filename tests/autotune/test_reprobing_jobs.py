@@ -23,7 +23,7 @@ from plink.autotune.reprobing.replanning import Regrouped, Replanned
 from plink.base.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
-from probes.ssh.options import SshOptions
+from plink.probes.ssh.options import SshOptions
 
 
 @contextlib.contextmanager

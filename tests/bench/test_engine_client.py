@@ -24,7 +24,7 @@ from plink.bench.rows import planned_bytes
 from plink.bench.workers import engine_allreduce
 from plink.deploy.remote.hosts import RemoteHost
 from plink.plans.forest import make_forest
-from probes.errors import HostError
+from plink.probes.errors import HostError
 
 # Chains to either of two ranks.
 TWO = make_forest([1.0, 1.0], [[-1, 0], [1, -1]], [[-1, 0], [1, -1]])

@@ -21,7 +21,7 @@ from plink.bench.clients.client import Launch, Workload
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.workers import gloo_allreduce
 from plink.deploy.remote.hosts import RemoteHost
-from probes.errors import HostError
+from plink.probes.errors import HostError
 
 pytestmark = pytest.mark.timing
 

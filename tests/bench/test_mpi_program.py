@@ -22,8 +22,8 @@ from plink.bench.clients.mpi_program import (
     is_timeout,
     parse_report,
 )
-from probes.errors import HostError
-from probes.ssh.upload import Program
+from plink.probes.errors import HostError
+from plink.probes.ssh.upload import Program
 
 WHOLE = """\
 some library's chatter

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plink.base.errors import WrongUseError
 from plink.bench.orders import NamedOrder, Sources, as_permutation, names_in, resolve_orders
 from plink.deploy.remote.hosts import seats
-from solvers.slots.layout import RankLayout
+from plink.solvers.slots.layout import RankLayout
 
 NAMES = ["a", "b", "c", "d"]
 

@@ -10,7 +10,7 @@ import pytest
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
-from solvers import datacenters
+from plink.solvers import datacenters
 
 HOSTS, FEW = 1536, 16
 

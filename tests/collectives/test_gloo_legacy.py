@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collectives.traffic import check, run_gloo_program
-from solvers.collectives.registry import find
+from plink.solvers.collectives.registry import find
 from support.lab import Lab
 from support.require import require_gloo_headers
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from drift.networks import racks_of, read, truth_us
 from plink.measure.drift.sample import both_ways_us, more_partners, near_hosts, pairs_to_check
-from probes.rounds import disjoint_rounds
+from plink.probes.rounds import disjoint_rounds
 
 TIMES = both_ways_us(read(truth_us(racks_of(6, 4)), [1]).readings_us)
 

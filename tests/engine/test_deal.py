@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from engine.forests import random_forest, stars
 from plink.engine import Forest, _native
 from plink.engine.forest import native
-from solvers.forests.time import LEAST_CHUNK_BYTES
-from solvers.forests.time import chunk_bytes as predicted_chunk_bytes
+from plink.solvers.forests.time import LEAST_CHUNK_BYTES
+from plink.solvers.forests.time import chunk_bytes as predicted_chunk_bytes
 
 
 def weighted(weights: list[float]) -> Forest:

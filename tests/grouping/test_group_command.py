@@ -15,7 +15,7 @@ from plink.files import cluster
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.optimize.groups import finding
-from solvers.datacenters import uniform
+from plink.solvers.datacenters import uniform
 
 CENTRE = uniform(64, 1)
 

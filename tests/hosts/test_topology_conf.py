@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from plink.deploy.launchers import TOPOLOGIES
 from plink.files.groups import Group
-from probes.errors import HostListError
-from probes.hosts.slurm import parse_topology_groups
-from probes.hosts.source import parse_hosts
+from plink.probes.errors import HostListError
+from plink.probes.hosts.slurm import parse_topology_groups
+from plink.probes.hosts.source import parse_hosts
 
 # The example of topology.conf(5), with a comment and another spelling.
 TREE = """\

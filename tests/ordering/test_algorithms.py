@@ -18,8 +18,8 @@ from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import algorithm_for
-from solvers.exact.prove import Engine
-from solvers.slots.layout import RankLayout
+from plink.solvers.exact.prove import Engine
+from plink.solvers.slots.layout import RankLayout
 
 QUICK_S = 0.4
 

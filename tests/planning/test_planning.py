@@ -18,8 +18,8 @@ from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure
-from solvers.contention.network import make_network
-from solvers.forests.kinds import double_tree
+from plink.solvers.contention.network import make_network
+from plink.solvers.forests.kinds import double_tree
 
 S = 20_000_000
 

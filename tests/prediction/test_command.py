@@ -10,8 +10,8 @@ import pytest
 
 from plink.cli import run
 from plink.files.cluster import Cluster
+from plink.solvers.collectives.registry import ALGORITHMS
 from prediction.clusters import rack_cluster, write
-from solvers.collectives.registry import ALGORITHMS
 
 
 @pytest.fixture

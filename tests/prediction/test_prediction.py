@@ -10,8 +10,8 @@ from plink.model.network import network_of
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.prediction import Predictor, forecast, known_distances
+from plink.solvers.collectives.registry import find
 from prediction.clusters import rack_cluster
-from solvers.collectives.registry import find
 
 
 def predictor(name, cluster, size_bytes=10_000_000):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probes.rounds import round_robin, rounds_in_all, sampled_rounds
+from plink.probes.rounds import round_robin, rounds_in_all, sampled_rounds
 
 Pairs = list[tuple[int, int]]
 

@@ -15,8 +15,8 @@ from plink.measure.probing.meetings import Following, Visits, chosen_sample
 from plink.measure.probing.passes import PassOptions
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.optimize.groups.finding import GroupRequest, find_groups
-from probes.samples import PairLoss, RttReading
-from solvers.groups.agreement import adjusted_mutual_information
+from plink.probes.samples import PairLoss, RttReading
+from plink.solvers.groups.agreement import adjusted_mutual_information
 
 
 def racks(sizes, seed):

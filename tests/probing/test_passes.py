@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.measure.probing.passes import Pair, Passes, PassOptions, Seen, arranged
-from probes.samples import Rounds, Wanted
+from plink.probes.samples import Rounds, Wanted
 from support.pairs import all_pairs
 
 SIZE = 8

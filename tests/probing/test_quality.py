@@ -8,7 +8,7 @@ import pytest
 from plink.files.cluster import Cluster, Host
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.rtt_collector import RttCollector, disturbed_hosts
-from probes.samples import PairLoss, RttReading
+from plink.probes.samples import PairLoss, RttReading
 from support.pairs import all_pairs
 
 NAMES = [f"n{i}" for i in range(6)]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchkit.sampled import racks
-from solvers.sampling.sampler import Step, next_rounds, usual_share
+from plink.solvers.sampling.sampler import Step, next_rounds, usual_share
 
 
 def nothing(size: int) -> np.ndarray:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from plink.model.distance import distances
+from plink.solvers.seriation import seriate
 from show.racks import racks
-from solvers.seriation import seriate
 
 
 def runs(labels: object) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import datacenters
+from plink.solvers import datacenters
 
 
 @pytest.mark.parametrize("family", datacenters.FAMILIES)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchkit import ring_instances
+from plink.solvers.ring import reference
+from plink.solvers.ring.ring_search import MAX_EXACT_SIZE, search_ring
 from ring_strategies import distance_matrices
-from solvers.ring import reference
-from solvers.ring.ring_search import MAX_EXACT_SIZE, search_ring
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

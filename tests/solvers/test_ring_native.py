@@ -10,9 +10,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from benchkit import ring_instances
+from plink.solvers import _native
+from plink.solvers.ring import reference
 from ring_strategies import distance_matrices
-from solvers import _native
-from solvers.ring import reference
 
 
 @given(distance_matrices(3, 16), st.data())

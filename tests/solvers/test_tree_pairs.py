@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from order_strategies import trees_forms
-from solvers.bounds.least_norm import LeastNorm
-from solvers.bounds.small_groups import small_groups
-from solvers.bounds.tree_budgets import budget_bound
-from solvers.bounds.tree_pairs import pairs_of_trees
-from solvers.collectives.form import TreesForm
-from solvers.collectives.papers import double_tree
-from solvers.collectives.registry import find
-from solvers.limits.deadline import Deadline
-from solvers.orders.latency_search import search_by_latency
-from solvers.slots.layout import padded
+from plink.solvers.bounds.least_norm import LeastNorm
+from plink.solvers.bounds.small_groups import small_groups
+from plink.solvers.bounds.tree_budgets import budget_bound
+from plink.solvers.bounds.tree_pairs import pairs_of_trees
+from plink.solvers.collectives.form import TreesForm
+from plink.solvers.collectives.papers import double_tree
+from plink.solvers.collectives.registry import find
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.latency_search import search_by_latency
+from plink.solvers.slots.layout import padded
 
 
 @settings(max_examples=40)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from plink.files import cluster as cluster_file
-from probes.samples import Wanted
+from plink.probes.samples import Wanted
 
 NamedPairs = set[tuple[str, str]]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.dpdk.tool import AGENT_FILE
+from plink.probes.dpdk.tool import AGENT_FILE
 from support.needs import declared
 
 _TIMEOUT_S = 30

@@ -10,9 +10,9 @@ import numpy as np
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.groups import Uplink
 from plink.files.measurement import Failure, Matrix
-from probes.samples import BandwidthReading, HostLoss, PairLoss
-from probes.uplinks.judge import may_be_more, seen_links
-from probes.uplinks.samples import Exchange, Links
+from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
+from plink.probes.uplinks.judge import may_be_more, seen_links
+from plink.probes.uplinks.samples import Exchange, Links
 
 # Figures no further apart than this factor count as the same.
 _SAME = 1.05

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from collective_replay import check_flows
-from solvers.collectives.form import RingForm, RoundsForm, TreesForm
-from solvers.collectives.registry import ALGORITHMS, find
+from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm
+from plink.solvers.collectives.registry import ALGORITHMS, find
 
 SIZE_BYTES = 1 << 20
 

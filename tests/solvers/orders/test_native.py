@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from order_strategies import rounds_forms, trees_forms
+from plink.solvers import _native, datacenters
+from plink.solvers.collectives import papers
+from plink.solvers.collectives.form import distinct_pairs
+from plink.solvers.orders import reference
 from ring_strategies import distance_matrices
-from solvers import _native, datacenters
-from solvers.collectives import papers
-from solvers.collectives.form import distinct_pairs
-from solvers.orders import reference
 
 _SEEDS = st.integers(0, (1 << 63) - 1)
 
