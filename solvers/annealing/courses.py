@@ -128,7 +128,8 @@ def _trees_course(
     parents = [tree.tolist() for tree in form.parents]
     native = _native.TreesAnnealing(distance, parents, list(order), seed, deadline.native)
     hard = None
-    if form.ranks <= _MOST_HARD:
+    is_few = form.ranks <= _FEW_RANKS
+    if not is_few and form.ranks <= _MOST_HARD:
         annealing = _native.HardTreesAnnealing(
             distance, parents, list(order), seed, deadline.native
         )
@@ -136,7 +137,7 @@ def _trees_course(
     return RacedCourse(
         native,
         hard,
-        TREES if form.ranks > _FEW_RANKS else TREES_OF_FEW,
+        TREES_OF_FEW if is_few else TREES,
         order,
         spread,
         hotter=max(1.0, _FEW_RANKS / form.ranks),

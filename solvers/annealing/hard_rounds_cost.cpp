@@ -1,6 +1,7 @@
 #include "annealing/hard_rounds_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace plink::annealing {
@@ -56,7 +57,8 @@ void HardRoundsCost::heat(const Heat& heat) {
 
 void HardRoundsCost::limit(int round) {
     const double slack = kTemperatures * temperature_ / form_.weight(round);
-    limit_[round] = levels_.below(levels_.value(worst_[round]) + slack);
+    limit_[round] = std::isinf(slack) ? static_cast<std::uint16_t>(levels_.count() - 1)
+                                      : levels_.below(levels_.value(worst_[round]) + slack);
 }
 
 bool HardRoundsCost::is_hopeless(Swap swap, const Placement& placement) const {

@@ -39,7 +39,7 @@ class Race:
         return (*before, 1.0 - sum(before))
 
     def without_hard(self) -> Race:
-        """The same, its share being that of the first course."""
+        """The same without a hard trial, whose share the first course has."""
         first, *others = self.courses
         return replace(self, hard_trial=0.0, courses=(first + self.hard_trial, *others))
 
@@ -66,9 +66,9 @@ TREES = Race(
 TREES_OF_FEW = replace(
     TREES,
     heats=(1.0,),
-    trial=0.18,
-    hard_trial=0.18,
-    courses=(0.18, 0.18, 0.18),
+    trial=0.225,
+    hard_trial=0.0,
+    courses=(0.225, 0.225, 0.225),
     falling=Falling((1 / 2, 1 / 10), (0.3, 1 / 20)),
 )
 
