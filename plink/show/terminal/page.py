@@ -131,7 +131,8 @@ def _print_groups(console: Console, cluster: Cluster) -> None:
     """The groups that plink found; given ones are there with their uplinks."""
     if cluster.grouping is None:
         return
-    if lines := group_lines(cluster, capacity(cluster, cluster.groups)):
+    known = capacity(cluster, cluster.groups)
+    if lines := group_lines(cluster, known, console.width):
         console.print()
         for line in lines:
             console.print(Text(line))
