@@ -226,3 +226,29 @@ def test_of_many_hosts_halves_are_not_compared(
     assert len(found.groups) == 3
     assert found.grouping is not None
     assert found.grouping.confirmed is None
+
+
+@pytest.mark.parametrize("hosts", [2, 4, 6, 16])
+def test_no_step_leads_back_to_a_grouping_that_found_nothing(hosts, capsys):
+    write(np.full((hosts, hosts), 30.0))
+    assert run(["group", "c.json"]) == 0
+    said = capsys.readouterr()
+    assert "no structure found" in said.err
+    assert "as it was" not in said.err
+    kept = cluster.read("c.json")
+    assert kept.groups == []
+    assert kept.grouping is not None
+    assert run(["show", "c.json"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "plink group" not in shown
+    assert "groups: not likely" in shown
+    assert "plink order c.json --algo ring" in shown
+    assert run(["group", "c.json"]) == 0
+
+
+def test_groups_that_were_given_stay_where_none_are_found(capsys):
+    given = replace(cluster_of(np.full((4, 4), 30.0)), groups=[Group("a", ["h0", "h1"])])
+    cluster.write("c.json", given)
+    assert run(["group", "c.json"]) == 0
+    assert "c.json is as it was; its groups stay" in capsys.readouterr().err
+    assert cluster.read("c.json").groups == given.groups

@@ -18,7 +18,7 @@ from plink.model.distance import distances
 from plink.model.network import capacity
 from plink.show.terminal import facts, heatmap
 from plink.show.terminal.bandwidth import bandwidth_facts, uplink_facts, uplink_lines
-from plink.show.terminal.groups import group_lines
+from plink.show.terminal.groups import group_lines, grouping_lines
 from plink.show.terminal.modes import Vector, histogram_line
 from plink.show.terminal.next_steps import next_steps
 from plink.show.terminal.paper import Paper
@@ -128,10 +128,11 @@ def _title(source: str, cluster: Cluster, summary: Summary | None) -> Text:
 
 
 def _print_groups(console: Console, cluster: Cluster) -> None:
-    """The groups that plink found; given ones are there with their uplinks."""
+    """The groups that plink found, or why there are none; given ones stand with their uplinks."""
     if cluster.grouping is None:
         return
-    if lines := group_lines(cluster, capacity(cluster, cluster.groups)):
+    lines = group_lines(cluster, capacity(cluster, cluster.groups))
+    if lines := lines or grouping_lines(cluster, cluster.grouping):
         console.print()
         for line in lines:
             console.print(Text(line))
