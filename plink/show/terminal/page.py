@@ -16,11 +16,13 @@ from plink.files.measurement import Matrix
 from plink.files.rtt import percentile_name
 from plink.model.distance import distances
 from plink.model.network import capacity
+from plink.model.outliers import outliers, sentences
 from plink.show.terminal import facts, heatmap
 from plink.show.terminal.bandwidth import bandwidth_facts, uplink_facts, uplink_lines
 from plink.show.terminal.groups import group_lines, grouping_lines
 from plink.show.terminal.modes import Vector, histogram_line
 from plink.show.terminal.next_steps import next_steps
+from plink.show.terminal.outliers import print_outliers
 from plink.show.terminal.paper import Paper
 from plink.show.terminal.routes import route_facts
 from plink.show.terminal.scale import scale_for
@@ -51,6 +53,7 @@ def print_cluster(
     """
     console, rtt = paper.console, cluster.rtt
     console.print(_title(source, cluster, summary))
+    print_outliers(console, sentences(outliers(cluster)))
     if rtt is None or summary is None:
         console.print("no round-trip times in this file")
         _print_doubts(console, cluster, source if with_next else None)
