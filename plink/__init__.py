@@ -16,7 +16,7 @@ _HOMES = {
     "ProbeInterrupted": "plink.api.errors",
     "Prediction": "plink.api.prediction",
     "Progress": "plink.api.progress",
-    "SshOptions": "probes.ssh.options",
+    "SshOptions": "plink.probes.ssh.options",
     "WrongUseError": "plink.base.errors",
     "Verdict": "plink.api.checking",
     "algorithms": "plink.api.order",

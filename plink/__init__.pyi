@@ -20,7 +20,7 @@ from plink.api.reading import read as read
 from plink.api.warning import PlinkWarning as PlinkWarning
 from plink.base.errors import PlinkError as PlinkError
 from plink.base.errors import WrongUseError as WrongUseError
-from probes.ssh.options import SshOptions as SshOptions
+from plink.probes.ssh.options import SshOptions as SshOptions
 
 __version__: str
 __all__: list[str]

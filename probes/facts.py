@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probes.errors import HostError
-from probes.hosts.address import InterfaceAddress, is_address
-from probes.ssh.session import Session
+from plink.probes.errors import HostError
+from plink.probes.hosts.address import InterfaceAddress, is_address
+from plink.probes.ssh.session import Session
 
 # A shell without a login may lack the folders where `ip` is.
 _SCRIPT = b"""

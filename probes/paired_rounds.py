@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Generic, Protocol, TypeVar
 
-from probes.errors import HostError
-from probes.reach import ReachedHost
-from probes.samples import HostLoss, More, PairLoss, Rounds, Sink, Wanted, no_more
-from probes.suspicion import Suspicion
+from plink.probes.errors import HostError
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import HostLoss, More, PairLoss, Rounds, Sink, Wanted, no_more
+from plink.probes.suspicion import Suspicion
 
 Reading = TypeVar("Reading")
 Reading_co = TypeVar("Reading_co", covariant=True)

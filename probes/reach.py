@@ -6,16 +6,16 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from probes import facts
-from probes.errors import HostError, HostListError, OptionError
-from probes.facts import HostFacts
-from probes.hosts.address import Candidates, IPNetwork, choose_addresses
-from probes.hosts.host import ListedHost
-from probes.ssh import parallel
-from probes.ssh.config import SshConfig, Target
-from probes.ssh.connect import Connector, connect_all
-from probes.ssh.options import SshOptions
-from probes.ssh.session import Session
+from plink.probes import facts
+from plink.probes.errors import HostError, HostListError, OptionError
+from plink.probes.facts import HostFacts
+from plink.probes.hosts.address import Candidates, IPNetwork, choose_addresses
+from plink.probes.hosts.host import ListedHost
+from plink.probes.ssh import parallel
+from plink.probes.ssh.config import SshConfig, Target
+from plink.probes.ssh.connect import Connector, connect_all
+from plink.probes.ssh.options import SshOptions
+from plink.probes.ssh.session import Session
 
 _HINT = "correct the list, or give the name a HostName in the SSH configuration"
 

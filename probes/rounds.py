@@ -17,8 +17,7 @@ from random import Random
 
 import numpy as np
 import numpy.typing as npt
-
-from probes.samples import Rounds
+from plink.probes.samples import Rounds
 
 # Measured for 64 to 2,000 hosts: with 64 candidates a round the second eigenvalue of 16 rounds and
 # more is that of a random regular graph, 2 sqrt(K - 1); more candidates do not lower it.

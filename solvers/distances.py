@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers import _native
+from plink.solvers import _native
 
 Matrix = npt.NDArray[np.float64]
 

@@ -6,9 +6,8 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers import _native
-from solvers.limits.deadline import Deadline
+from plink.solvers import _native
+from plink.solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
 

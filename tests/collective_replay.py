@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
-from solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.table import PeerTable, Round
 
 
 def heard(table: PeerTable) -> np.ndarray:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
-from solvers.collectives.form import Form, RoundsForm, TreesForm, WeightedRound
-from solvers.collectives.registry import find
+from plink.solvers.collectives.form import Form, RoundsForm, TreesForm, WeightedRound
+from plink.solvers.collectives.registry import find
 
 # What takes any number of ranks, and what eight.
 ANY = ("ring", "tree", "single tree", "star", "chain", "folded", "all pairs", "uneven")

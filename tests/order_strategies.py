@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
-
-from solvers.collectives import papers
-from solvers.collectives.form import RoundsForm, TreesForm, WeightedRound
+from plink.solvers.collectives import papers
+from plink.solvers.collectives.form import RoundsForm, TreesForm, WeightedRound
 
 
 @st.composite

@@ -239,7 +239,7 @@ def test_scapy_is_imported_by_the_program_for_the_hosts_alone() -> None:
     # Its licence, GPL-2.0, is not ours: it is an extra that plink itself does without.
     sources = installed_sources()
     users = [name for name in sources if "scapy" in top_level(imports_of(name, sources))]
-    assert users == ["probes.trace.worker"]
+    assert users == ["plink.probes.trace.worker"]
     assert [name for name in sources if users[0] in imports_of(name, sources)] == []
 
 
@@ -274,7 +274,7 @@ def test_import_plink_alone_imports_nothing_but_plink() -> None:
 
 
 def test_sources_are_found() -> None:
-    assert {"plink", "plink.cli", "probes.errors", "solvers"} <= installed_sources().keys()
+    assert {"plink", "plink.cli", "plink.probes.errors", "solvers"} <= installed_sources().keys()
 
 
 MADE_UP: Sources = {
@@ -286,8 +286,8 @@ MADE_UP: Sources = {
     "plink.cli.left": ("from plink.cli import right", False),
     "plink.cli.right": ("def late():\n    from plink.cli.left import b", False),
     "probes": ("import json", True),
-    "probes.echo": ("from ..ssh import session\nimport solvers.ring as ring", True),
-    "probes.ssh": ("if TYPE_CHECKING:\n    from plink.files import cluster", True),
+    "plink.probes.echo": ("from ..ssh import session\nimport solvers.ring as ring", True),
+    "plink.probes.ssh": ("if TYPE_CHECKING:\n    from plink.files import cluster", True),
     "solvers": ("", True),
 }
 
@@ -295,13 +295,13 @@ MADE_UP: Sources = {
 def test_checker_resolves_absolute_and_relative_imports() -> None:
     assert imports_of("plink.wire", MADE_UP) == {"plink.wire.frame"}
     assert imports_of("plink.cli", MADE_UP) == {"plink.cli.left", "click"}
-    assert imports_of("probes.echo", MADE_UP) == {"probes.ssh", "solvers.ring"}
+    assert imports_of("plink.probes.echo", MADE_UP) == {"plink.probes.ssh", "plink.solvers.ring"}
 
 
 def test_checker_tells_imports_at_once_from_later_ones() -> None:
     assert imported_at_once("plink.wire.frame", MADE_UP) == set()
     assert imported_at_once("plink.cli", MADE_UP) == {"plink.cli.left", "click"}
-    assert imported_at_once("probes.ssh", MADE_UP) == {"plink.files"}
+    assert imported_at_once("plink.probes.ssh", MADE_UP) == {"plink.files"}
 
 
 def test_checker_finds_forbidden_imports_in_functions_and_type_checking_blocks() -> None:

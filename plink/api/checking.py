@@ -16,7 +16,7 @@ from plink.api.warning import warn
 from plink.base.text import counted, named
 from plink.measure.probing import check as checking
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
-from probes.ssh.options import SshOptions
+from plink.probes.ssh.options import SshOptions
 
 _SOURCE = "the cluster"
 

@@ -23,7 +23,7 @@ from plink.files.groups import Group
 from plink.files.measurement import Matrix
 from plink.files.rtt import MAX_RTT_US, RttMeasurement
 from plink.model.outliers import Outlier, outliers
-from probes.hosts.names import HINT_NAME, fault_of_name
+from plink.probes.hosts.names import HINT_NAME, fault_of_name
 
 _READING = 10.0
 _MAX_SLOTS = 1 << 16

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from plink.base.errors import PlinkError, WrongUseError
-from probes.errors import HostError, ProbesError
+from plink.probes.errors import HostError, ProbesError
 
 if TYPE_CHECKING:
     from plink.api.cluster import Cluster

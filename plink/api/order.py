@@ -25,8 +25,8 @@ from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import notes_on
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import MAX_SLOTS
-from solvers.collectives.registry import ALGORITHMS
-from solvers.limits.deadline import Deadline
+from plink.solvers.collectives.registry import ALGORITHMS
+from plink.solvers.limits.deadline import Deadline
 
 Objective = Literal["latency", "contention", "bandwidth"]
 Engine = Literal["cp-sat", "z3"]

@@ -36,9 +36,9 @@ from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import group_question
-from probes.hosts.host import ListedHost
-from probes.hosts.source import parse_hosts
-from probes.ssh.options import SshOptions
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.source import parse_hosts
+from plink.probes.ssh.options import SshOptions
 
 _SOURCE = "the cluster"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from plink.base.text import rtt_text, share_text
-from solvers.orders.solution import Progress as SearchProgress
+from plink.solvers.orders.solution import Progress as SearchProgress
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from plink.files.comparison import ClientRecord, Comparison, Setting
 from plink.measure.listed import as_listed
 from plink.model.distance import Distances
 from plink.optimize.prediction import known_distances
-from probes.errors import HostListError
-from probes.reach import Reached, reach
+from plink.probes.errors import HostListError
+from plink.probes.reach import Reached, reach
 
 # A launch connects and leaves beside its repetitions.
 _LAUNCH_MARGIN_S = 120.0

@@ -20,8 +20,8 @@ from plink.model.network import KnownNetwork, network_of
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.prediction import Predictor, known_distances
-from solvers.collectives.registry import find
-from solvers.slots.layout import RankLayout
+from plink.solvers.collectives.registry import find
+from plink.solvers.slots.layout import RankLayout
 
 # What works with less than an element for every rank. With their other algorithms Open MPI takes
 # another one then, and MPICH gives up.

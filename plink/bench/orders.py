@@ -12,7 +12,7 @@ from pathlib import PurePath
 from plink.base.errors import WrongUseError
 from plink.base.text import counted
 from plink.files import document
-from solvers.slots.layout import RankLayout
+from plink.solvers.slots.layout import RankLayout
 
 MAX_RANDOM = 1000
 

@@ -16,7 +16,7 @@ from plink.model.network import network_of
 from plink.optimize.plans.candidates import KINDS, Candidate, asked_for, best
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.plans.forest import Forest
-from solvers.forests.time import time_s
+from plink.solvers.forests.time import time_s
 
 AUTO = "auto"
 PLAN_KINDS = (AUTO, *KINDS)

@@ -13,8 +13,8 @@ from plink.bench.orders import NamedOrder
 from plink.bench.plans import PLAN_KINDS, EnginePlan
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
-from probes.ssh.options import SshOptions
-from solvers.contention.network import Network
+from plink.probes.ssh.options import SshOptions
+from plink.solvers.contention.network import Network
 
 ENGINE = "engine"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from plink.base.errors import PlinkError
-from probes.errors import HostError
+from plink.probes.errors import HostError
 
 T = TypeVar("T")
 

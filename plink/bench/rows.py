@@ -17,8 +17,8 @@ from plink.files.comparison import LinkBytes, Links, Row
 from plink.files.groups import Group
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between
-from solvers.contention.network import Network, make_network
-from solvers.forests.time import dealt, lower_bound_s
+from plink.solvers.contention.network import Network, make_network
+from plink.solvers.forests.time import dealt, lower_bound_s
 
 # Where the two bounds are this near to each other, hosts' links are named.
 _EQUAL = 1.001
@@ -55,7 +55,7 @@ def make_rows(request: BenchRequest, done: Rounds[Measured]) -> list[Row]:
 
 
 def limit_of(network: Network, size_bytes: int) -> Limit | None:
-    """The bound of `solvers.forests.time`; None where nothing is known of what links carry.
+    """The bound of `plink.solvers.forests.time`; None where nothing is known of what links carry.
 
     Args:
         network: its unknown links are unlimited.

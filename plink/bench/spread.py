@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from plink.model.network import KnownNetwork
 from plink.optimize.prediction import Cost, Predictor
-from solvers.contention.contention_search import search_by_contention
-from solvers.contention.starts import in_sequence
+from plink.solvers.contention.contention_search import search_by_contention
+from plink.solvers.contention.starts import in_sequence
 
 Order = tuple[int, ...]
 

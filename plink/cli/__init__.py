@@ -29,7 +29,7 @@ from plink.base.output import (
 )
 from plink.cli.flags import resuming, spelled
 from plink.cli.stderr import print_error
-from probes.errors import ProbesError
+from plink.probes.errors import ProbesError
 
 # name: (module, one-line help). The help stands here so that listing imports no command.
 COMMANDS = {

@@ -51,9 +51,9 @@ from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
 from plink.measure.probing.request import resumed
 from plink.measure.probing.tools import TOOLS
+from plink.probes.hosts.source import parse_hosts
+from plink.probes.ssh.options import SshOptions
 from plink.transport.tls import FOLDER_VARIABLE, Tls
-from probes.hosts.source import parse_hosts
-from probes.ssh.options import SshOptions
 
 _REFRESH_S = 0.5
 

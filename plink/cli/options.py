@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from plink.base.errors import WrongUseError
 from plink.base.size import parse_size
 from plink.measure.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
-from probes.hosts.address import IPNetwork
+from plink.probes.hosts.address import IPNetwork
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

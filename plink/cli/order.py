@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from plink.files.measurement import Failure
     from plink.files.order import Order
     from plink.optimize.orders.request import OrderRequest
-    from solvers.orders.solution import Progress
+    from plink.solvers.orders.solution import Progress
 
 
 def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
@@ -237,7 +237,7 @@ def _order(
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import order_file  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415
-    from solvers.limits.deadline import Deadline  # noqa: PLC0415
+    from plink.solvers.limits.deadline import Deadline  # noqa: PLC0415
 
     spent_s = time.monotonic() - start_s
     found = document.read(file)

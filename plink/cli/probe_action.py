@@ -33,8 +33,8 @@ from plink.measure.probing.tools import TAKEN_BY, TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import group_question
-from probes.dpdk.nics import Nic, parse_nics
-from probes.hosts.host import ListedHost
+from plink.probes.dpdk.nics import Nic, parse_nics
+from plink.probes.hosts.host import ListedHost
 
 
 def run_command(

@@ -74,7 +74,7 @@ def command(**values: Any) -> int:
     )
     from plink.files import document, order_file  # noqa: PLC0415
     from plink.measure.listed import as_listed  # noqa: PLC0415
-    from probes.reach import reach  # noqa: PLC0415
+    from plink.probes.reach import reach  # noqa: PLC0415
 
     ssh = take_ssh_options(values)
     order = order_file.read(values["order"])

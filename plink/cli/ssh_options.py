@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from plink.cli.options import options_of, with_options
-from probes.ssh.options import SshOptions
+from plink.probes.ssh.options import SshOptions
 
 _option = options_of("SSH")
 

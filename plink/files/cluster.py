@@ -22,7 +22,7 @@ from plink.files.groups import Group, UplinkMeasurement
 from plink.files.measurement import MAX_HOSTS, Failure, Measurement, without_nones
 from plink.files.routes import RouteMeasurement
 from plink.files.rtt import RttMeasurement
-from probes.hosts.names import HINT_NAME, MAX_PORT, fault_of_name, is_user
+from plink.probes.hosts.names import HINT_NAME, MAX_PORT, fault_of_name, is_user
 
 FORMAT = "plink.cluster"
 VERSION = 1

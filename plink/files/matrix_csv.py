@@ -20,7 +20,7 @@ from plink.base.errors import WrongUseError
 from plink.files.document import brief
 from plink.files.measurement import MAX_HOSTS, Matrix
 from plink.files.rtt import MAX_RTT_US
-from probes.hosts.names import HINT_NAME, fault_of_name
+from plink.probes.hosts.names import HINT_NAME, fault_of_name
 
 # Unit: what power of ten of it a microsecond is.
 UNITS = {"ns": 3, "us": 0, "ms": -3, "s": -6}

@@ -8,10 +8,10 @@ import sys
 from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files.cluster import Cluster, Host, Unreachable
-from probes.hosts.host import ListedHost
-from probes.hosts.hostlist import check_host
-from probes.hosts.slurm import parse_allocation
-from probes.hosts.source import parse_hosts
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import check_host
+from plink.probes.hosts.slurm import parse_allocation
+from plink.probes.hosts.source import parse_hosts
 
 # In place of a host list: the hosts of the Slurm job that plink runs in.
 _ALLOCATION = "@slurm"

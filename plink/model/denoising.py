@@ -16,7 +16,7 @@ from plink.model.distance import (
     filled,
     has_only_bandwidth,
 )
-from solvers.embedding.embed import Embedding, embed
+from plink.solvers.embedding.embed import Embedding, embed
 
 Mask = npt.NDArray[np.bool_]
 

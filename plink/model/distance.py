@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
 from plink.files.measurement import Matrix
-from solvers.limits.deadline import Deadline
+from plink.solvers.limits.deadline import Deadline
 
 Mask = npt.NDArray[np.bool_]
 

@@ -14,14 +14,14 @@ import numpy.typing as npt
 
 from plink.files.measurement import Matrix
 from plink.model.distance import Limits
-from solvers.collectives.form import Form, RingForm
-from solvers.collectives.table import PeerTable
-from solvers.contention.bound import lower_bound_s
-from solvers.contention.network import Network
-from solvers.contention.time import Clock
-from solvers.limits.deadline import Deadline
-from solvers.orders.reference import cost
-from solvers.orders.solution import Progress
+from plink.solvers.collectives.form import Form, RingForm
+from plink.solvers.collectives.table import PeerTable
+from plink.solvers.contention.bound import lower_bound_s
+from plink.solvers.contention.network import Network
+from plink.solvers.contention.time import Clock
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.reference import cost
+from plink.solvers.orders.solution import Progress
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
 

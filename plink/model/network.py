@@ -13,7 +13,7 @@ from plink.base.text import bandwidth_text, counted, named
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink
 from plink.model.distance import Distances, distances
-from solvers.contention.network import Network, make_network
+from plink.solvers.contention.network import Network, make_network
 
 Vector = npt.NDArray[np.float64]
 

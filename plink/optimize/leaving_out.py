@@ -19,8 +19,8 @@ from plink.model.outliers import Outlier, by_host, outliers, sentences, to_json
 from plink.optimize.orders.request import DEFAULT_SIZE_BYTES
 from plink.optimize.orders.slots import placement_in
 from plink.optimize.prediction import Predictor, known_distances
-from solvers.collectives.algorithm import Algorithm
-from solvers.collectives.registry import ALGORITHMS
+from plink.solvers.collectives.algorithm import Algorithm
+from plink.solvers.collectives.registry import ALGORITHMS
 
 # What is looked at takes hundredths of a second: so many hosts, and messages of the algorithm.
 _MOST_HOSTS = 2048

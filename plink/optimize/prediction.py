@@ -27,11 +27,11 @@ from plink.optimize.orders.slots import (
     placement_in,
     refuse_too_many,
 )
-from solvers.collectives.algorithm import Algorithm
-from solvers.collectives.registry import ALGORITHMS, find
-from solvers.contention.time import Clock
-from solvers.orders.reference import cost as latency_cost
-from solvers.slots.layout import RankLayout
+from plink.solvers.collectives.algorithm import Algorithm
+from plink.solvers.collectives.registry import ALGORITHMS, find
+from plink.solvers.contention.time import Clock
+from plink.solvers.orders.reference import cost as latency_cost
+from plink.solvers.slots.layout import RankLayout
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
 

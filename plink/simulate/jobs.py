@@ -15,7 +15,7 @@ from plink.autotune.tuner.tuner import Tuner
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between
 from plink.simulate.network import Floats, State, flow_times_s
-from solvers.forests.kinds import flat, two_level
+from plink.solvers.forests.kinds import flat, two_level
 
 WINDOW_S = 5.0
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from solvers.contention.fair import ends_s
+from plink.solvers.contention.fair import ends_s
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

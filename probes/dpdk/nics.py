@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probes.errors import OptionError
+from plink.probes.errors import OptionError
 
 HINT = "a line is HOST DEVICE ADDRESS/PREFIX [GATEWAY], as in gpu1 0000:00:06.0 10.0.0.7/24"
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from probes.dpdk.nics import Nic
-from probes.echo import coordinator
-from probes.echo.deploy import AgentProgram
-from probes.echo.protocol import EchoOptions
-from probes.reach import ReachedHost
-from probes.samples import More, RemarkableSink, Rounds, RttReading, Wanted, no_more
-from probes.ssh.upload import EXEC
+from plink.probes.dpdk.nics import Nic
+from plink.probes.echo import coordinator
+from plink.probes.echo.deploy import AgentProgram
+from plink.probes.echo.protocol import EchoOptions
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import More, RemarkableSink, Rounds, RttReading, Wanted, no_more
+from plink.probes.ssh.upload import EXEC
 
 # Each end of a pair polls: on one core they would wait for each other's time slice.
 CORES_PER_PAIR = 2
@@ -37,7 +37,7 @@ def measure(
     nics: Sequence[Nic] = (),
     more: More = no_more,
 ) -> None:
-    """Measure the wanted directed pairs, as `probes.echo.coordinator.measure` does.
+    """Measure the wanted directed pairs, as `plink.probes.echo.coordinator.measure` does.
 
     A host without an entry in `nics` uses the interface that has its traffic address, beside the
     kernel.

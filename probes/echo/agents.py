@@ -10,12 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 
-from probes.echo.deploy import AgentProgram, deploy
-from probes.echo.protocol import Event, ProtocolError, parse_event
-from probes.errors import HostError, clean
-from probes.reach import ReachedHost
-from probes.ssh.limits import StallGuard
-from probes.ssh.session import RemoteProcess
+from plink.probes.echo.deploy import AgentProgram, deploy
+from plink.probes.echo.protocol import Event, ProtocolError, parse_event
+from plink.probes.errors import HostError, clean
+from plink.probes.reach import ReachedHost
+from plink.probes.ssh.limits import StallGuard
+from plink.probes.ssh.session import RemoteProcess
 
 _EXIT_WAIT_S = 2.0
 _WRITE_WITHIN_S = 10.0

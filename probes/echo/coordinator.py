@@ -6,10 +6,10 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 
-from probes.echo.agents import Agents
-from probes.echo.deploy import ECHO_AGENT, AgentProgram
-from probes.echo.grants import Grant, Placement
-from probes.echo.protocol import (
+from plink.probes.echo.agents import Agents
+from plink.probes.echo.deploy import ECHO_AGENT, AgentProgram
+from plink.probes.echo.grants import Grant, Placement
+from plink.probes.echo.protocol import (
     EchoOptions,
     Meeting,
     again_text,
@@ -18,10 +18,10 @@ from probes.echo.protocol import (
     peer_text,
     schedule_text,
 )
-from probes.echo.run_state import RunState
-from probes.echo.schedule import Schedule
-from probes.reach import ReachedHost
-from probes.samples import More, RemarkableSink, Rounds, RttReading, Wanted, no_more
+from plink.probes.echo.run_state import RunState
+from plink.probes.echo.schedule import Schedule
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import More, RemarkableSink, Rounds, RttReading, Wanted, no_more
 
 _BIND_WAIT_S = 20.0
 _ASK_EVERY_S = 3.0

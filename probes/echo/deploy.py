@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from probes.errors import HostError, OptionError
-from probes.reach import ReachedHost
-from probes.ssh.upload import EXEC, Program, start_words, upload
+from plink.probes.errors import HostError, OptionError
+from plink.probes.reach import ReachedHost
+from plink.probes.ssh.upload import EXEC, Program, start_words, upload
 
 
 @dataclass(frozen=True)
 class AgentProgram:
-    """An agent that speaks `probes.echo.protocol`.
+    """An agent that speaks `plink.probes.echo.protocol`.
 
     Args:
         name: what it is called to the user.
         file: the executable as installed here.
         hint: what to do where it is not installed here.
         arguments: what it is started with on a host.
-        start: what the shell there does to start it (`probes.ssh.upload.EXEC`).
+        start: what the shell there does to start it (`plink.probes.ssh.upload.EXEC`).
         cores_per_pair: how many cores the two ends of a pair take where they share a machine.
     """
 

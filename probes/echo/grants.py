@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from probes.facts import HostFacts
+from plink.probes.facts import HostFacts
 
 # So many meetings, or twice those in flight, tell how it goes.
 _FEWEST = 8

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from probes.echo.grants import Placement
-from probes.echo.protocol import Effort, Over, Rtt
-from probes.echo.schedule import Schedule
-from probes.samples import RttReading, Sink
+from plink.probes.echo.grants import Placement
+from plink.probes.echo.protocol import Effort, Over, Rtt
+from plink.probes.echo.schedule import Schedule
+from plink.probes.samples import RttReading, Sink
 
 # From this share on a reading is not trusted (docs/benchmarks/probing.md).
 DISTURBED = 0.15

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from probes.echo.agents import Agents, Ended
-from probes.echo.grants import Grants, Pace, Placement
-from probes.echo.liveness import Liveness, Reports
-from probes.echo.protocol import SILENT, Alive, Bound, EchoOptions, Lost, Over, Rtt
-from probes.echo.readings import DISTURBED, Delivery
-from probes.echo.schedule import Schedule
-from probes.reach import ReachedHost
-from probes.samples import HostLoss, PairLoss, RemarkableSink, RttReading
-from probes.suspicion import Suspicion
+from plink.probes.echo.agents import Agents, Ended
+from plink.probes.echo.grants import Grants, Pace, Placement
+from plink.probes.echo.liveness import Liveness, Reports
+from plink.probes.echo.protocol import SILENT, Alive, Bound, EchoOptions, Lost, Over, Rtt
+from plink.probes.echo.readings import DISTURBED, Delivery
+from plink.probes.echo.schedule import Schedule
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import HostLoss, PairLoss, RemarkableSink, RttReading
+from plink.probes.suspicion import Suspicion
 
 # An agent answers at once, but its host or ours may be very busy.
 _ANSWER_WITHIN_S = 10.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from probes.echo.protocol import Meeting
-from probes.samples import Rounds, Wanted
+from plink.probes.echo.protocol import Meeting
+from plink.probes.samples import Rounds, Wanted
 
 
 class Schedule:

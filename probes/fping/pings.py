@@ -6,9 +6,9 @@ import math
 import threading
 from collections.abc import Sequence
 
-from probes.errors import HostError
-from probes.ssh.running import Running
-from probes.ssh.session import RemoteProcess, Session, posix_command
+from plink.probes.errors import HostError
+from plink.probes.ssh.running import Running
+from plink.probes.ssh.session import RemoteProcess, Session, posix_command
 
 _SET_PATH = "PATH=$PATH:/usr/sbin:/sbin; "
 # fping allows users who are not root no shorter period between probes of one target.

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from probes.errors import HostError, clean
-from probes.fping.pings import Pings, find_period_ms, parse_report, percentile_us
-from probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
-from probes.reach import ReachedHost
-from probes.samples import More, PairLoss, Rounds, RttReading, Sink, Wanted, no_more
-from probes.ssh import parallel
+from plink.probes.errors import HostError, clean
+from plink.probes.fping.pings import Pings, find_period_ms, parse_report, percentile_us
+from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import More, PairLoss, Rounds, RttReading, Sink, Wanted, no_more
+from plink.probes.ssh import parallel
 
 
 @dataclass(frozen=True)
 class FpingOptions:
-    """How fping measures: as `probes.echo.protocol.EchoOptions`, without the port."""
+    """How fping measures: as `plink.probes.echo.protocol.EchoOptions`, without the port."""
 
     count: int
     percentiles: Sequence[float]

@@ -13,11 +13,11 @@ import ipaddress
 import re
 from collections.abc import Iterable, Iterator
 
-from probes.errors import HostListError
-from probes.hosts.address import is_address
-from probes.hosts.host import ListedHost
-from probes.hosts.names import HINT_NAME, MAX_PORT, fault_of_name, is_user
-from probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outside_brackets
+from plink.probes.errors import HostListError
+from plink.probes.hosts.address import is_address
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.names import HINT_NAME, MAX_PORT, fault_of_name, is_user
+from plink.probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outside_brackets
 
 MAX_SLOTS = 1 << 16
 

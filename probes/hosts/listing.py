@@ -14,10 +14,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from probes.errors import HostListError
-from probes.hosts.address import is_address
-from probes.hosts.host import ListedHost
-from probes.hosts.hostlist import MAX_SLOTS, check_name, checked
+from plink.probes.errors import HostListError
+from plink.probes.hosts.address import is_address
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import MAX_SLOTS, check_name, checked
 
 _HINT = "kubectl get nodes -o json, or the listing of virtual machines of AWS, GCP or Azure"
 

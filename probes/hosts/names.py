@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from probes.hosts.address import is_address
+from plink.probes.hosts.address import is_address
 
 MAX_PORT = 65535
 MAX_NAME_LENGTH = 255

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from probes.errors import HostListError
-from probes.hosts.host import ListedHost
-from probes.hosts.hostlist import MAX_SLOTS, check_name, checked
-from probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outside_brackets
+from plink.probes.errors import HostListError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import MAX_SLOTS, check_name, checked
+from plink.probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outside_brackets
 
 _NODES = "SLURM_JOB_NODELIST"
 _TASKS = "SLURM_TASKS_PER_NODE"

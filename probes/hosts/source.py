@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from probes.hosts.host import ListedHost
-from probes.hosts.hostlist import parse_host_list_bytes
-from probes.hosts.listing import parse_listing
-from probes.hosts.slurm import is_topology_conf, parse_topology_hosts
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import parse_host_list_bytes
+from plink.probes.hosts.listing import parse_listing
+from plink.probes.hosts.slurm import is_topology_conf, parse_topology_hosts
 
 # In a host list, a bracket opens an IPv6 address.
 _JSON = re.compile(rb"\s*(\{|\[\s*[\]{])")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from probes.errors import clean
+from plink.probes.errors import clean
 
 Version = tuple[int, int]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from probes.errors import HostError
-from probes.iperf3.commands import TransferOptions
-from probes.iperf3.parse import received_gbit_s
-from probes.iperf3.transfers import End, TransferError, Transfers, find_ends
-from probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
-from probes.reach import ReachedHost
-from probes.samples import BandwidthReading, PairLoss, Rounds, Sink, Wanted
+from plink.probes.errors import HostError
+from plink.probes.iperf3.commands import TransferOptions
+from plink.probes.iperf3.parse import received_gbit_s
+from plink.probes.iperf3.transfers import End, TransferError, Transfers, find_ends
+from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import BandwidthReading, PairLoss, Rounds, Sink, Wanted
 
 # TCP needs a while to find its rate, and the queues on the way to fill: the first part of a test
 # does not count.

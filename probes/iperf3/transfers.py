@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from probes.errors import HostError, clean
-from probes.iperf3.commands import (
+from plink.probes.errors import HostError, clean
+from plink.probes.iperf3.commands import (
     LISTENING,
     TAKEN,
     TransferOptions,
@@ -19,11 +19,11 @@ from probes.iperf3.commands import (
     receive_command,
     serve_command,
 )
-from probes.iperf3.parse import Complaint, Report, Version, parse_report
-from probes.reach import ReachedHost
-from probes.ssh import parallel
-from probes.ssh.running import Running
-from probes.ssh.session import RemoteProcess, Session
+from plink.probes.iperf3.parse import Complaint, Report, Version, parse_report
+from plink.probes.reach import ReachedHost
+from plink.probes.ssh import parallel
+from plink.probes.ssh.running import Running
+from plink.probes.ssh.session import RemoteProcess, Session
 
 DEFAULT_PORT = 5201
 # The reason of those that were not made, or ended late.

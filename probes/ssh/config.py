@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import paramiko
-
-from probes.errors import OptionError, ProbesError, clean
-from probes.hosts.host import ListedHost
-from probes.hosts.hostlist import check_host
-from probes.hosts.names import MAX_PORT
-from probes.ssh.options import SshOptions
-from probes.ssh.reading import read_file
+from plink.probes.errors import OptionError, ProbesError, clean
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import check_host
+from plink.probes.hosts.names import MAX_PORT
+from plink.probes.ssh.options import SshOptions
+from plink.probes.ssh.reading import read_file
 
 _USER_CONFIG = "~/.ssh/config"
 _SYSTEM_CONFIG = "/etc/ssh/ssh_config"

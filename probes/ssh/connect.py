@@ -12,16 +12,15 @@ from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import paramiko
-
-from probes.errors import HostError
-from probes.hosts.hostlist import check_name
-from probes.ssh import parallel
-from probes.ssh.config import Target
-from probes.ssh.explain import explain
-from probes.ssh.keys import authenticate
-from probes.ssh.known_hosts import KnownHosts, prefer_known, verify
-from probes.ssh.options import SshOptions
-from probes.ssh.session import Session
+from plink.probes.errors import HostError
+from plink.probes.hosts.hostlist import check_name
+from plink.probes.ssh import parallel
+from plink.probes.ssh.config import Target
+from plink.probes.ssh.explain import explain
+from plink.probes.ssh.keys import authenticate
+from plink.probes.ssh.known_hosts import KnownHosts, prefer_known, verify
+from plink.probes.ssh.options import SshOptions
+from plink.probes.ssh.session import Session
 
 # Every failure is reported as a HostError; paramiko's own log would repeat it as a traceback.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())

@@ -5,12 +5,11 @@ from __future__ import annotations
 import socket
 
 import paramiko
-
-from probes.errors import HostError
-from probes.ssh.config import Target
-from probes.ssh.host_certificate import CertificateError
-from probes.ssh.keys import NoKeyError
-from probes.ssh.known_hosts import (
+from plink.probes.errors import HostError
+from plink.probes.ssh.config import Target
+from plink.probes.ssh.host_certificate import CertificateError
+from plink.probes.ssh.keys import NoKeyError
+from plink.probes.ssh.known_hosts import (
     ChangedHostKeyError,
     RevokedHostKeyError,
     UnfitNameError,

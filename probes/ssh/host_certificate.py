@@ -23,8 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
     SSHPublicKeyTypes,
     load_ssh_public_identity,
 )
-
-from probes.ssh.patterns import fits
+from plink.probes.ssh.patterns import fits
 
 SUFFIX = "-cert-v01@openssh.com"
 _FOREVER = (1 << 64) - 1

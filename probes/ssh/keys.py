@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import paramiko
-
-from probes.ssh.config import Target
+from plink.probes.ssh.config import Target
 
 _DEFAULT_FILES = tuple(f"~/.ssh/id_{kind}" for kind in ("ed25519", "ecdsa", "rsa"))
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
-
-from probes.ssh.config import Target
-from probes.ssh.host_certificate import (
+from plink.probes.ssh.config import Target
+from plink.probes.ssh.host_certificate import (
     SUFFIX,
     CertificateError,
     UnknownAuthorityError,
@@ -23,8 +22,8 @@ from probes.ssh.host_certificate import (
     certificate_blob,
     check,
 )
-from probes.ssh.patterns import fits
-from probes.ssh.reading import read_file
+from plink.probes.ssh.patterns import fits
+from plink.probes.ssh.reading import read_file
 
 _RSA = ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")
 _AUTHORITY, _REVOKED = "@cert-authority", "@revoked"

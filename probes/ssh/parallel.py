@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from probes.errors import HostError
+from plink.probes.errors import HostError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -10,9 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import paramiko
-
-from probes.errors import HostError
-from probes.ssh.limits import Deadline, TailPipe
+from plink.probes.errors import HostError
+from plink.probes.ssh.limits import Deadline, TailPipe
 
 _STDERR_TAIL = 4096
 _STDERR_WAIT_S = 5.0

@@ -23,8 +23,8 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from probes.errors import ProbesError, clean
-from probes.trace.route import Answer
+from plink.probes.errors import ProbesError, clean
+from plink.probes.trace.route import Answer
 
 MAX_HOPS = 255
 # Reads the program from its input, so that nothing is left on the host; the rest is the worker's.

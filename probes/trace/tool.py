@@ -6,14 +6,14 @@ import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probes.errors import OptionError, clean
-from probes.reach import ReachedHost
-from probes.samples import HostLoss, PairLoss, Rounds, RouteReading, Sink, Wanted
-from probes.suspicion import Suspicion
-from probes.trace.protocol import Limits, Ready, Said, Traced, Unable, opening, request
-from probes.trace.route import Route, find_route
-from probes.trace.turns import Turns
-from probes.trace.workers import Ended, Workers, program
+from plink.probes.errors import OptionError, clean
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import HostLoss, PairLoss, Rounds, RouteReading, Sink, Wanted
+from plink.probes.suspicion import Suspicion
+from plink.probes.trace.protocol import Limits, Ready, Said, Traced, Unable, opening, request
+from plink.probes.trace.route import Route, find_route
+from plink.probes.trace.turns import Turns
+from plink.probes.trace.workers import Ended, Workers, program
 
 # The first of the ports that traceroute uses, which firewalls know.
 DEFAULT_PORT = 33434

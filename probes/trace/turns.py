@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from probes.samples import Rounds, Wanted
+from plink.probes.samples import Rounds, Wanted
 
 Direction = tuple[int, int]
 

@@ -1,7 +1,7 @@
 """The program that plink sends to a host to trace routes from there: the one that uses scapy.
 
 It is alone on the host: nothing but scapy and the standard library, Python 3.8 or later. Words in,
-words out, a line each (`probes.trace.protocol`); it ends with its input.
+words out, a line each (`plink.probes.trace.protocol`); it ends with its input.
 
 The probes of a trace are one flow (Paris traceroute: Augustin et al., IMC 2006): ports and
 checksums are the same for every time to live, so that equal-cost routing sends all of them the same

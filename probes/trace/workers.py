@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probes.errors import HostError
-from probes.reach import ReachedHost
-from probes.ssh import parallel
-from probes.ssh.session import RemoteProcess
-from probes.trace.protocol import ProtocolError, Said, parse_said, start_command
+from plink.probes.errors import HostError
+from plink.probes.reach import ReachedHost
+from plink.probes.ssh import parallel
+from plink.probes.ssh.session import RemoteProcess
+from plink.probes.trace.protocol import ProtocolError, Said, parse_said, start_command
 
 # Read as text, never imported: scapy belongs to the hosts.
 _PROGRAM = Path(__file__).parent / "worker.py"

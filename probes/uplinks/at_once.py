@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
-from probes.errors import HostError
-from probes.iperf3.commands import TransferOptions
-from probes.iperf3.transfers import (
+from plink.probes.errors import HostError
+from plink.probes.iperf3.commands import TransferOptions
+from plink.probes.iperf3.transfers import (
     DEFAULT_PORT,
     End,
     PortTakenError,
@@ -22,10 +22,10 @@ from probes.iperf3.transfers import (
     Transfers,
     find_ends,
 )
-from probes.reach import ReachedHost
-from probes.samples import HostLoss
-from probes.uplinks.plan import slots
-from probes.uplinks.window import Timed
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import HostLoss
+from plink.probes.uplinks.plan import slots
+from plink.probes.uplinks.window import Timed
 
 # So many other ports are tried for a server whose own is taken.
 _PORT_TRIES = 3

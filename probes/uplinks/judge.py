@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from probes.uplinks.plan import Flow
-from probes.uplinks.samples import Exchange, Links
+from plink.probes.uplinks.plan import Flow
+from plink.probes.uplinks.samples import Exchange, Links
 
 # A link that carries so much of what it is known to carry may be full.
 _FULL = 0.9

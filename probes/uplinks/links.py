@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.iperf3.parse import received_gbit_s
-from probes.iperf3.tool import WARM_UP_SHARE
-from probes.iperf3.transfers import OUT_OF_TIME
-from probes.samples import BandwidthReading, PairLoss
-from probes.uplinks.at_once import AtOnce, Outcome
-from probes.uplinks.samples import LinkSink
+from plink.probes.iperf3.parse import received_gbit_s
+from plink.probes.iperf3.tool import WARM_UP_SHARE
+from plink.probes.iperf3.transfers import OUT_OF_TIME
+from plink.probes.samples import BandwidthReading, PairLoss
+from plink.probes.uplinks.at_once import AtOnce, Outcome
+from plink.probes.uplinks.samples import LinkSink
 
 
 def measure(

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from probes.samples import BandwidthReading, PairLoss
-from probes.uplinks.plan import Flow
+from plink.probes.samples import BandwidthReading, PairLoss
+from plink.probes.uplinks.plan import Flow
 
 
 @dataclass(frozen=True)

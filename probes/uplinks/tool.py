@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from probes.iperf3.parse import received_between_gbit_s
-from probes.iperf3.tool import WARM_UP_SHARE
-from probes.iperf3.transfers import OUT_OF_TIME
-from probes.samples import PairLoss
-from probes.uplinks.at_once import AtOnce
-from probes.uplinks.plan import Flow, Turn, plan_flows
-from probes.uplinks.samples import Exchange, UplinkSink
-from probes.uplinks.window import Timed, common_windows_s
+from plink.probes.iperf3.parse import received_between_gbit_s
+from plink.probes.iperf3.tool import WARM_UP_SHARE
+from plink.probes.iperf3.transfers import OUT_OF_TIME
+from plink.probes.samples import PairLoss
+from plink.probes.uplinks.at_once import AtOnce
+from plink.probes.uplinks.plan import Flow, Turn, plan_flows
+from plink.probes.uplinks.samples import Exchange, UplinkSink
+from plink.probes.uplinks.window import Timed, common_windows_s
 
 # Transfers that did not overlap are tried again, and so many times longer: a busy machine may begin
 # them too far apart.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probes.iperf3.parse import Report
+from plink.probes.iperf3.parse import Report
 
 # What was on the way when senders stopped arrives faster than they sent: the last moment does not
 # count.

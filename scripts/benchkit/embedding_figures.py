@@ -9,20 +9,20 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from plink.solvers.affinity import affinity
+from plink.solvers.collectives.form import RingForm
+from plink.solvers.datacenters import FAMILIES, DataCenter, uniform
+from plink.solvers.embedding.embed import embed
+from plink.solvers.embedding.objective import Objective
+from plink.solvers.embedding.observations import observe
+from plink.solvers.embedding.start import classical
+from plink.solvers.orders.latency_search import search_by_latency
+from plink.solvers.orders.reference import cost
 
 from benchkit.peers import adam
 from benchkit.readings import cluster_of
 from plink.model.denoising import denoise
 from plink.model.distance import distances
-from solvers.affinity import affinity
-from solvers.collectives.form import RingForm
-from solvers.datacenters import FAMILIES, DataCenter, uniform
-from solvers.embedding.embed import embed
-from solvers.embedding.objective import Objective
-from solvers.embedding.observations import observe
-from solvers.embedding.start import classical
-from solvers.orders.latency_search import search_by_latency
-from solvers.orders.reference import cost
 
 Matrix = npt.NDArray[np.float64]
 Table = tuple[Sequence[str], list[list[object]]]

@@ -8,10 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.form import RoundsForm
-from solvers.collectives.table import PeerTable, Round
-from solvers.groups.grouping import Labels, members
+from plink.solvers.collectives.form import RoundsForm
+from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.groups.grouping import Labels, members
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]

@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.form import RoundsForm, TreesForm
+from plink.solvers.collectives.form import RoundsForm, TreesForm
 
 Matrix = npt.NDArray[np.float64]
 

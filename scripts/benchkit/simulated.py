@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, cast
 
-from probes.errors import HostError
-from probes.facts import HostFacts
-from probes.hosts.host import ListedHost
-from probes.reach import Reached, ReachedHost
-from probes.ssh.session import Completed
+from plink.probes.errors import HostError
+from plink.probes.facts import HostFacts
+from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import Reached, ReachedHost
+from plink.probes.ssh.session import Completed
 
 # Levels of a data centre: rack, row, other row (De Sensi et al., SIGMETRICS 2022), in µs.
 _LEVELS_US = (18.0, 31.0, 58.0)
@@ -192,7 +192,7 @@ class _NoConnector:
 
 
 def simulated_reach(listed: Sequence[ListedHost], behaviour: Behaviour, seed: int) -> Reached:
-    """What `probes.reach.reach` returns, of hosts that are all there."""
+    """What `plink.probes.reach.reach` returns, of hosts that are all there."""
     reached = Reached(cast("Any", _NoConnector()))
     for index, host in enumerate(listed):
         machine, cores = ("here", 64) if behaviour.one_machine else (f"machine-{index}", 64)

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from plink.solvers.bounds.lower_bound import lower_bound_of_checked
+from plink.solvers.bounds.trees import trees_bound
+from plink.solvers.collectives.form import TreesForm
+from plink.solvers.collectives.papers import double_tree
+from plink.solvers.datacenters import FAMILIES
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.latency_search import search_by_latency
 
 from benchkit.arguments import add_seed, numbers
 from benchkit.report import Report
 from plink.measure.importing.source import import_measurement
 from plink.model.distance import distances
-from solvers.bounds.lower_bound import lower_bound_of_checked
-from solvers.bounds.trees import trees_bound
-from solvers.collectives.form import TreesForm
-from solvers.collectives.papers import double_tree
-from solvers.datacenters import FAMILIES
-from solvers.limits.deadline import Deadline
-from solvers.orders.latency_search import search_by_latency
 
 EXAMPLE = "--matrices regions.csv --seconds 2"
 QUICK = "--generated 16 --seconds 0.2"

@@ -8,10 +8,9 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers import _native
-from solvers.collectives.form import MeshForm, RoundsForm, TreesForm, distinct_pairs, merged
-from solvers.limits.deadline import Deadline
+from plink.solvers import _native
+from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm, distinct_pairs, merged
+from plink.solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
 

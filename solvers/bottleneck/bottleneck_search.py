@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.bottleneck.bound import farthest_bound
-from solvers.bottleneck.used import Used
-from solvers.collectives.form import Form, RoundsForm
-from solvers.distances import Matrix, checked
-from solvers.limits.deadline import Deadline
-from solvers.orders.latency_search import require_order
-from solvers.orders.solution import EndedBy, OrderSolution, Progress
-from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import prices_with_slots, search_with_slots
+from plink.solvers.bottleneck.bound import farthest_bound
+from plink.solvers.bottleneck.used import Used
+from plink.solvers.collectives.form import Form, RoundsForm
+from plink.solvers.distances import Matrix, checked
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.latency_search import require_order
+from plink.solvers.orders.solution import EndedBy, OrderSolution, Progress
+from plink.solvers.slots.layout import RankLayout
+from plink.solvers.slots.slot_search import prices_with_slots, search_with_slots
 
 OnProgress = Callable[[Progress], None]
 
@@ -99,7 +98,7 @@ def search_by_bottleneck(
         on_progress: called some twenty times a second, of the greatest distance.
 
     Raises:
-        ValueError: as `solvers.slots.slot_search.search_with_slots`.
+        ValueError: as `plink.solvers.slots.slot_search.search_with_slots`.
     """
     deadline = Deadline(time_limit_s)
     matrix = checked(distance, layout.hosts)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.bottleneck.used import Used
-from solvers.collectives.form import RingForm
-from solvers.components import breadth_first, component_sizes
-from solvers.distances import Matrix
-from solvers.limits.deadline import Deadline
+from plink.solvers.bottleneck.used import Used
+from plink.solvers.collectives.form import RingForm
+from plink.solvers.components import breadth_first, component_sizes
+from plink.solvers.distances import Matrix
+from plink.solvers.limits.deadline import Deadline
 
 Graph = npt.NDArray[np.bool_]
 

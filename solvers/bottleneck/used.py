@@ -7,12 +7,11 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.bounds.nearest import degrees_threshold, nearest_distances
-from solvers.collectives.form import Form, RingForm, RoundsForm, distinct_pairs
-from solvers.components import components
-from solvers.distances import Matrix
-from solvers.slots.layout import RankLayout
+from plink.solvers.bounds.nearest import degrees_threshold, nearest_distances
+from plink.solvers.collectives.form import Form, RingForm, RoundsForm, distinct_pairs
+from plink.solvers.components import components
+from plink.solvers.distances import Matrix
+from plink.solvers.slots.layout import RankLayout
 
 Edges = npt.NDArray[np.intp]
 

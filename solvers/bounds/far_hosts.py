@@ -8,10 +8,9 @@ second tree of a double one the leaves of the first have children, so no host es
 from __future__ import annotations
 
 import numpy as np
-
-from solvers.collectives.form import TreesForm
-from solvers.distances import Matrix
-from solvers.limits.deadline import Deadline
+from plink.solvers.collectives.form import TreesForm
+from plink.solvers.distances import Matrix
+from plink.solvers.limits.deadline import Deadline
 
 # Sums of distances in another order may differ in the last digits.
 _ROUNDING = 1e-9

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from solvers.bounds.mesh import mesh_bound
-from solvers.bounds.nearest import nearest_distances, quick_rounds_bound, quick_trees_bound
-from solvers.bounds.ring import ring_bound
-from solvers.bounds.rounds import rounds_bound
-from solvers.bounds.tree_budgets import budget_bound, has_time
-from solvers.bounds.trees import trees_bound
-from solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm, TreesForm
-from solvers.distances import Matrix, checked
-from solvers.limits.deadline import Deadline
+from plink.solvers.bounds.mesh import mesh_bound
+from plink.solvers.bounds.nearest import nearest_distances, quick_rounds_bound, quick_trees_bound
+from plink.solvers.bounds.ring import ring_bound
+from plink.solvers.bounds.rounds import rounds_bound
+from plink.solvers.bounds.tree_budgets import budget_bound, has_time
+from plink.solvers.bounds.trees import trees_bound
+from plink.solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm, TreesForm
+from plink.solvers.distances import Matrix, checked
+from plink.solvers.limits.deadline import Deadline
 
 Kind = Literal["held-karp", "mesh-cuts", "threshold-graphs", "priced-trees", "trivial"]
 

@@ -19,11 +19,10 @@ import itertools
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.bounds.nearest import nearest_distances
-from solvers.collectives.form import MeshForm
-from solvers.limits.deadline import Deadline
-from solvers.linkages import linkage
+from plink.solvers.bounds.nearest import nearest_distances
+from plink.solvers.collectives.form import MeshForm
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.linkages import linkage
 
 Floats = npt.NDArray[np.float64]
 

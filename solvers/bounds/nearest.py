@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers import _native
-from solvers.collectives.form import RoundsForm, TreesForm, merged
-from solvers.distances import Matrix
-from solvers.limits.deadline import Deadline
+from plink.solvers import _native
+from plink.solvers.collectives.form import RoundsForm, TreesForm, merged
+from plink.solvers.distances import Matrix
+from plink.solvers.limits.deadline import Deadline
 
 # So many of every host are looked at: ranks exchange data with few others in most algorithms.
 _MOST_NEAREST = 64

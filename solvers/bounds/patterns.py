@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.components import component_sizes
+from plink.solvers.components import component_sizes
 
 Adjacency = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.intp]

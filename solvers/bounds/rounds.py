@@ -13,11 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.bounds.patterns import Pattern, adjacency, digit_of, kind_of
-from solvers.bounds.short_pairs import ShortPairs
-from solvers.collectives.form import RoundsForm, merged
-from solvers.limits.deadline import Deadline
+from plink.solvers.bounds.patterns import Pattern, adjacency, digit_of, kind_of
+from plink.solvers.bounds.short_pairs import ShortPairs
+from plink.solvers.collectives.form import RoundsForm, merged
+from plink.solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
 

@@ -7,11 +7,10 @@ import sys
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.bounds.patterns import Adjacency, Pattern, common_and_continued
-from solvers.components import component_sizes
-from solvers.limits.deadline import Deadline
-from solvers.linkages import linkage
+from plink.solvers.bounds.patterns import Adjacency, Pattern, common_and_continued
+from plink.solvers.components import component_sizes
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.linkages import linkage
 
 Matrix = npt.NDArray[np.float64]
 

@@ -9,20 +9,19 @@ The cheapest such tree is found by dynamic programming from the leaves up, over 
 what is left of the limit there: a resource-constrained path relaxation (Christofides, Mingozzi and
 Toth 1981) of a tree. Prices follow the subgradient (Held and Karp 1970), for one host as the root
 until it is ruled out; every other that its prices rule out is, too. Hosts that
-are too far from others (`solvers.bounds.far_hosts`) are no roots in any case.
+are too far from others (`plink.solvers.bounds.far_hosts`) are no roots in any case.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers import _native
-from solvers.bounds.far_hosts import root_bounds
-from solvers.bounds.shapes import subtrees_of
-from solvers.collectives.form import TreesForm
-from solvers.distances import Matrix
-from solvers.limits.deadline import Deadline
+from plink.solvers import _native
+from plink.solvers.bounds.far_hosts import root_bounds
+from plink.solvers.bounds.shapes import subtrees_of
+from plink.solvers.collectives.form import TreesForm
+from plink.solvers.distances import Matrix
+from plink.solvers.limits.deadline import Deadline
 
 Indices = npt.NDArray[np.intp]
 

@@ -22,11 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.bounds.shapes import Shape, shapes_of
-from solvers.collectives.form import TreesForm
-from solvers.limits.deadline import Deadline
-from solvers.linkages import linkage
+from plink.solvers.bounds.shapes import Shape, shapes_of
+from plink.solvers.collectives.form import TreesForm
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.linkages import linkage
 
 Matrix = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

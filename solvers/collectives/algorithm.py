@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from solvers.collectives.form import Form
-from solvers.collectives.table import PeerTable
+from plink.solvers.collectives.form import Form
+from plink.solvers.collectives.table import PeerTable
 
 # Rounds that name every pair of ranks take as long to look at as there are pairs.
 MOST_MESSAGES = 1 << 22

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from solvers.collectives.algorithm import define
-from solvers.collectives.form import rounds_form
-from solvers.collectives.steps import ring_round
-from solvers.collectives.table import PeerTable
+from plink.solvers.collectives.algorithm import define
+from plink.solvers.collectives.form import rounds_form
+from plink.solvers.collectives.steps import ring_round
+from plink.solvers.collectives.table import PeerTable
 
 
 def _pairwise(ranks: int, size_bytes: int) -> PeerTable:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
-from solvers.collectives.steps import backwards, exchange, power_below, send
-from solvers.collectives.table import PeerTable, Ranks, Round
+from plink.solvers.collectives.steps import backwards, exchange, power_below, send
+from plink.solvers.collectives.table import PeerTable, Ranks, Round
 
 
 def group_pairs(ranks: int, group: int, distance: int) -> tuple[Ranks, Ranks]:

@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.table import Round
+from plink.solvers.collectives.table import Round
 
 
 @dataclass(frozen=True)

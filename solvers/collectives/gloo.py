@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-
-from solvers.collectives.algorithm import Algorithm, define, ring_messages
-from solvers.collectives.exchanges import group_pairs, messages_in_groups, scatter_in_groups
-from solvers.collectives.form import RingForm, RoundsForm, rounds_form
-from solvers.collectives.steps import (
+from plink.solvers.collectives.algorithm import Algorithm, define, ring_messages
+from plink.solvers.collectives.exchanges import group_pairs, messages_in_groups, scatter_in_groups
+from plink.solvers.collectives.form import RingForm, RoundsForm, rounds_form
+from plink.solvers.collectives.steps import (
     backwards,
     exchange,
     power_below,
@@ -16,7 +15,7 @@ from solvers.collectives.steps import (
     send,
     together,
 )
-from solvers.collectives.table import PeerTable, Ranks, Round
+from plink.solvers.collectives.table import PeerTable, Ranks, Round
 
 # gloo::Context's own.
 DEFAULT_BCUBE_BASE = 2

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-
-from solvers.collectives.algorithm import Algorithm, define, few_messages, ring_messages
-from solvers.collectives.exchanges import group_pairs
-from solvers.collectives.form import Form, RingForm, rounds_form
-from solvers.collectives.steps import exchange, power_below, ring_round, send
-from solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.algorithm import Algorithm, define, few_messages, ring_messages
+from plink.solvers.collectives.exchanges import group_pairs
+from plink.solvers.collectives.form import Form, RingForm, rounds_form
+from plink.solvers.collectives.steps import exchange, power_below, ring_round, send
+from plink.solvers.collectives.table import PeerTable, Round
 
 # `kRingNodeThreshold`.
 RING_RANKS = 64

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.algorithm import Algorithm, define
-from solvers.collectives.form import (
+from plink.solvers.collectives.algorithm import Algorithm, define
+from plink.solvers.collectives.form import (
     MeshForm,
     MeshLine,
     RingForm,
@@ -20,9 +19,9 @@ from solvers.collectives.form import (
     merged,
     rounds_form,
 )
-from solvers.collectives.registry import find
-from solvers.collectives.steps import send, together
-from solvers.collectives.table import PeerTable, Ranks, Round
+from plink.solvers.collectives.registry import find
+from plink.solvers.collectives.steps import send, together
+from plink.solvers.collectives.table import PeerTable, Ranks, Round
 
 # Of a line with more ranks, not every set of ranks is looked at.
 _MOST_SETS_OF = 10

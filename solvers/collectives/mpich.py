@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-
-from solvers.collectives.algorithm import define, ring_messages
-from solvers.collectives.exchanges import folded, halving, recursive_doubling, staying
-from solvers.collectives.form import RingForm, TreesForm, rounds_form
-from solvers.collectives.steps import backwards, ring_table, send
-from solvers.collectives.table import PeerTable, Ranks
-from solvers.collectives.trees import tree_table
+from plink.solvers.collectives.algorithm import define, ring_messages
+from plink.solvers.collectives.exchanges import folded, halving, recursive_doubling, staying
+from plink.solvers.collectives.form import RingForm, TreesForm, rounds_form
+from plink.solvers.collectives.steps import backwards, ring_table, send
+from plink.solvers.collectives.table import PeerTable, Ranks
+from plink.solvers.collectives.trees import tree_table
 
 # MPICH's defaults: MPIR_CVAR_ALLREDUCE_TREE_KVAL, MPIR_CVAR_IALLREDUCE_TREE_KVAL.
 TREE_ARITY = 2

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-
-from solvers.collectives.algorithm import define, ring_messages
-from solvers.collectives.form import RingForm, TreesForm
-from solvers.collectives.steps import ring_table
-from solvers.collectives.table import Ranks
-from solvers.collectives.trees import tree_table
+from plink.solvers.collectives.algorithm import define, ring_messages
+from plink.solvers.collectives.form import RingForm, TreesForm
+from plink.solvers.collectives.steps import ring_table
+from plink.solvers.collectives.table import Ranks
+from plink.solvers.collectives.trees import tree_table
 
 
 def binary_tree(ranks: int) -> Ranks:

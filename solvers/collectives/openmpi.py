@@ -7,11 +7,10 @@ Left out are those that call other collectives and so depend on how these are tu
 from __future__ import annotations
 
 import numpy as np
-
-from solvers.collectives.algorithm import define, ring_messages
-from solvers.collectives.exchanges import folded, halving, recursive_doubling, staying
-from solvers.collectives.form import RingForm, rounds_form
-from solvers.collectives.steps import (
+from plink.solvers.collectives.algorithm import define, ring_messages
+from plink.solvers.collectives.exchanges import folded, halving, recursive_doubling, staying
+from plink.solvers.collectives.form import RingForm, rounds_form
+from plink.solvers.collectives.steps import (
     ELEMENT_BYTES,
     backwards,
     exchange,
@@ -19,7 +18,7 @@ from solvers.collectives.steps import (
     ring_table,
     send,
 )
-from solvers.collectives.table import PeerTable
+from plink.solvers.collectives.table import PeerTable
 
 # What the library's own decision passes to the segmented ring.
 SEGMENT_BYTES = 1 << 20

@@ -7,13 +7,12 @@ so do the forms here; the peer tables hold both halves.
 from __future__ import annotations
 
 import numpy as np
-
-from solvers.collectives.algorithm import Algorithm, define, ring_messages
-from solvers.collectives.exchanges import messages_in_groups, scatter_in_groups
-from solvers.collectives.form import RingForm, RoundsForm, TreesForm, rounds_form
-from solvers.collectives.steps import backwards, power_below, ring_table
-from solvers.collectives.table import PeerTable, Ranks
-from solvers.collectives.trees import tree_table
+from plink.solvers.collectives.algorithm import Algorithm, define, ring_messages
+from plink.solvers.collectives.exchanges import messages_in_groups, scatter_in_groups
+from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, rounds_form
+from plink.solvers.collectives.steps import backwards, power_below, ring_table
+from plink.solvers.collectives.table import PeerTable, Ranks
+from plink.solvers.collectives.trees import tree_table
 
 DEFAULT_BCUBE_BASE = 4
 

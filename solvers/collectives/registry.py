@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 
-from solvers.collectives import all_to_all, gloo, lightgbm, mpich, nccl, openmpi, papers
-from solvers.collectives.algorithm import Algorithm
+from plink.solvers.collectives import all_to_all, gloo, lightgbm, mpich, nccl, openmpi, papers
+from plink.solvers.collectives.algorithm import Algorithm
 
 _SOURCES = (papers, gloo, openmpi, mpich, nccl, lightgbm, all_to_all)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
-from solvers.collectives.steps import send, together
-from solvers.collectives.table import PeerTable, Ranks, Round
+from plink.solvers.collectives.steps import send, together
+from plink.solvers.collectives.table import PeerTable, Ranks, Round
 
 
 def depths(parents: Ranks) -> Ranks:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.table import PeerTable
-from solvers.components import components
-from solvers.contention.network import Network
-from solvers.contention.stages import Floats, Loads, Ranks, Waits, over_positions, split
-from solvers.limits.deadline import Deadline
+from plink.solvers.collectives.table import PeerTable
+from plink.solvers.components import components
+from plink.solvers.contention.network import Network
+from plink.solvers.contention.stages import Floats, Loads, Ranks, Waits, over_positions, split
+from plink.solvers.limits.deadline import Deadline
 
 # What rounding may have added.
 _ROUNDING = 1e-9
@@ -42,7 +41,7 @@ def lower_bound_s(
     Args:
         table: of the ranks.
         network: of the hosts.
-        position_of: (R,) which ranks share a host (`solvers.contention.time.Clock`); None for one
+        position_of: (R,) which ranks share a host (`plink.solvers.contention.time.Clock`); None for one
             rank a host.
         deadline: parts that it does not suffice for are left out, which lowers the bound.
 

@@ -9,16 +9,15 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers import _native
-from solvers.collectives.table import PeerTable
-from solvers.contention.bound import bound_of_sums_s
-from solvers.contention.network import Floats, Network
-from solvers.contention.stages import Ranks
-from solvers.contention.starts import in_sequence, ring_by_groups
-from solvers.contention.time import Clock, native_problem
-from solvers.distances import checked
-from solvers.limits.deadline import Deadline
+from plink.solvers import _native
+from plink.solvers.collectives.table import PeerTable
+from plink.solvers.contention.bound import bound_of_sums_s
+from plink.solvers.contention.network import Floats, Network
+from plink.solvers.contention.stages import Ranks
+from plink.solvers.contention.starts import in_sequence, ring_by_groups
+from plink.solvers.contention.time import Clock, native_problem
+from plink.solvers.distances import checked
+from plink.solvers.limits.deadline import Deadline
 
 EndedBy = Literal["exact", "bound", "chains", "steps", "time", "interrupt"]
 Order = list[int]
@@ -60,7 +59,7 @@ class ContentionSolution:
     Args:
         order: a permutation of all hosts; rank or position p is on host `order[p]`, and hosts
             without one stand at the end.
-        time_s: of the collective (`solvers.contention.time`).
+        time_s: of the collective (`plink.solvers.contention.time`).
         lower_bound_s: no order takes less.
         ended_by: `exact` (every order was tried), `bound` (the time meets the bound, and no
             distance can be saved), `chains` (so many in a row found nothing better), `steps` (as

@@ -6,15 +6,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from solvers.collectives.table import PeerTable, Round
-from solvers.contention.network import Network
+from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.contention.network import Network
 
 # Its kind, and the index of the host or group.
 Link: TypeAlias = tuple[str, int]
 
 
 def time_s(table: PeerTable, network: Network, order: Sequence[int]) -> float:
-    """The time in seconds with rank r on host `order[r]` (`solvers.contention.time.Clock`)."""
+    """The time in seconds with rank r on host `order[r]` (`plink.solvers.contention.time.Clock`)."""
     loads = [_link_loads(step, network, order) for step in table.rounds]
     wait_s = sum(_latency_s(place, table, network, order) for place in range(len(table.rounds)))
     if not table.is_pipelined:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.table import PeerTable, Round
 
 # Libraries cut buffers into parts whose sizes differ by an element or two. Rounds whose messages
 # differ by no more than this share count as alike, with the mean of their sizes.

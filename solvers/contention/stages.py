@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.table import PeerTable
-from solvers.contention.rounds import DistinctRound, distinct_rounds
+from plink.solvers.collectives.table import PeerTable
+from plink.solvers.contention.rounds import DistinctRound, distinct_rounds
 
 Ranks = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.form import RingForm
-from solvers.contention.network import Floats, Network
-from solvers.contention.stages import Waits
-from solvers.limits.deadline import Deadline
-from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import search_with_slots
+from plink.solvers.collectives.form import RingForm
+from plink.solvers.contention.network import Floats, Network
+from plink.solvers.contention.stages import Waits
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.slots.layout import RankLayout
+from plink.solvers.slots.slot_search import search_with_slots
 
 # A search has some time at least.
 _LEAST_S = 1e-3

@@ -7,12 +7,11 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers import _native
-from solvers.collectives.table import PeerTable
-from solvers.contention.network import Network
-from solvers.contention.stages import Floats, Loads, Ranks, Waits, over_positions, split
-from solvers.limits.deadline import Deadline
+from plink.solvers import _native
+from plink.solvers.collectives.table import PeerTable
+from plink.solvers.contention.network import Network
+from plink.solvers.contention.stages import Floats, Loads, Ranks, Waits, over_positions, split
+from plink.solvers.limits.deadline import Deadline
 
 
 class Clock:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.table import PeerTable
-from solvers.contention.bound import bound_of_sums_s
-from solvers.contention.network import Network
-from solvers.contention.stages import Floats, Loads, Ranks, Waits, split
-from solvers.limits.deadline import Deadline
+from plink.solvers.collectives.table import PeerTable
+from plink.solvers.contention.bound import bound_of_sums_s
+from plink.solvers.contention.network import Network
+from plink.solvers.contention.stages import Floats, Loads, Ranks, Waits, split
+from plink.solvers.limits.deadline import Deadline
 
 # What rounding may have added: to a result, and to a sum as a share of all that is summed.
 _ROUNDING = 1e-9
@@ -31,7 +30,7 @@ def unequal_bound_s(
     three sums for the links, and one for the latencies. Stage by stage, a host with c slots sends
     and receives at least as much as the c adjacent ranks do that exchange least with the others.
     And whatever slots the ranks are on, groups of hosts, and hosts as groups of their slots, have
-    uplinks with the bounds of `solvers.contention.bound`. A stage waits for the least latency of a
+    uplinks with the bounds of `plink.solvers.contention.bound`. A stage waits for the least latency of a
     host whose ranks, whichever they are, have messages to or from others.
 
     Args:

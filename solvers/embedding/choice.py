@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.embedding.fit import Fit, Shape, fitted, start
-from solvers.embedding.held_out import LEAST_GAIN, Split, mean, missed, simplest
+from plink.solvers.embedding.fit import Fit, Shape, fitted, start
+from plink.solvers.embedding.held_out import LEAST_GAIN, Split, mean, missed, simplest
 
 # Three dimensions are where the optimisation finds the coarse shape; others go on from there.
 _FIRST = 3

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.embedding import held_out
-from solvers.embedding.choice import choose
-from solvers.embedding.fit import Fit, fitted, predicted
-from solvers.embedding.neighbours import neighbour_prediction
-from solvers.embedding.observations import Matrix, Observations, observe
-from solvers.embedding.triplets import Gain, gain_of_order
+from plink.solvers.embedding import held_out
+from plink.solvers.embedding.choice import choose
+from plink.solvers.embedding.fit import Fit, fitted, predicted
+from plink.solvers.embedding.neighbours import neighbour_prediction
+from plink.solvers.embedding.observations import Matrix, Observations, observe
+from plink.solvers.embedding.triplets import Gain, gain_of_order
 
 DIMENSIONS = (2, 3, 5, 8, 12, 16)
 

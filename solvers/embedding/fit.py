@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.embedding.objective import Objective, squared_distances
-from solvers.embedding.observations import Matrix, Observations
-from solvers.embedding.start import classical, fitted_to, smallest_halves
+from plink.solvers.embedding.objective import Objective, squared_distances
+from plink.solvers.embedding.observations import Matrix, Observations
+from plink.solvers.embedding.start import classical, fitted_to, smallest_halves
 
 _TOLERANCE = 1e-5
 _LEAST_CUTOFF = 1e-3

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.embedding.fit import Shape
-from solvers.embedding.observations import Mask, Matrix, Observations
+from plink.solvers.embedding.fit import Shape
+from plink.solvers.embedding.observations import Mask, Matrix, Observations
 
 Indices = npt.NDArray[np.intp]
 

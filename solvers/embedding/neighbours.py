@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from solvers.embedding.observations import Matrix, Observations
+from plink.solvers.embedding.observations import Matrix, Observations
 
 # Hosts that are most like another one, whose readings predict that one's.
 _NEIGHBOURS = 5

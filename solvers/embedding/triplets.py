@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.embedding.fit import Fit
-from solvers.embedding.neighbours import by_likeness
-from solvers.embedding.observations import Matrix, Observations
+from plink.solvers.embedding.fit import Fit
+from plink.solvers.embedding.neighbours import by_likeness
+from plink.solvers.embedding.observations import Matrix, Observations
 
 # So many triplets tell an order's accuracy to a tenth of a per cent.
 _MOST_TRIPLETS = 100_000

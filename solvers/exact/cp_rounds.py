@@ -12,12 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from ortools.sat.python import cp_model
-
-from solvers.bounds.patterns import adjacency, digit_of
-from solvers.collectives.form import RoundsForm
-from solvers.exact.cp_places import Places, join
-from solvers.exact.whole import Whole, WholeTerms
-from solvers.limits.deadline import Deadline
+from plink.solvers.bounds.patterns import adjacency, digit_of
+from plink.solvers.collectives.form import RoundsForm
+from plink.solvers.exact.cp_places import Places, join
+from plink.solvers.exact.whole import Whole, WholeTerms
+from plink.solvers.limits.deadline import Deadline
 
 
 def add_rounds(

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ortools.sat.python import cp_model
-
-from solvers.collectives.form import Form, RingForm, RoundsForm
-from solvers.exact.cp_places import add_places, read_places
-from solvers.exact.cp_rounds import add_rounds
-from solvers.exact.cp_trees import add_trees
-from solvers.exact.whole import Whole, WholeTerms
-from solvers.limits.deadline import Deadline
-from solvers.orders.solution import Stage
+from plink.solvers.collectives.form import Form, RingForm, RoundsForm
+from plink.solvers.exact.cp_places import add_places, read_places
+from plink.solvers.exact.cp_rounds import add_rounds
+from plink.solvers.exact.cp_trees import add_trees
+from plink.solvers.exact.whole import Whole, WholeTerms
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.solution import Stage
 
 # Writing down a model of more takes minutes, and no proof comes of it.
 _MOST_RANKS_OF_RING = 200

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from ortools.sat.python import cp_model
-
-from solvers.collectives.form import TreesForm
-from solvers.exact.cp_places import Places, join
-from solvers.exact.whole import Whole, WholeTerms
-from solvers.limits.deadline import Deadline
+from plink.solvers.collectives.form import TreesForm
+from plink.solvers.exact.cp_places import Places, join
+from plink.solvers.exact.whole import Whole, WholeTerms
+from plink.solvers.limits.deadline import Deadline
 
 
 def add_trees(

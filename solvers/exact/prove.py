@@ -9,14 +9,13 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.bounds.lower_bound import lower_bound
-from solvers.collectives.form import Form, RoundsForm, merged
-from solvers.exact.whole import WholeTerms, whole_terms
-from solvers.limits.deadline import Deadline
-from solvers.orders.brute_force import brute_force
-from solvers.orders.reference import cost as latency_cost
-from solvers.orders.solution import Stage
+from plink.solvers.bounds.lower_bound import lower_bound
+from plink.solvers.collectives.form import Form, RoundsForm, merged
+from plink.solvers.exact.whole import WholeTerms, whole_terms
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.brute_force import brute_force
+from plink.solvers.orders.reference import cost as latency_cost
+from plink.solvers.orders.solution import Stage
 
 Engine = Literal["brute-force", "cp-sat", "z3"]
 Outcome = Literal["improved", "optimal", "gave-up"]
@@ -147,10 +146,10 @@ def _engine(engine: Engine) -> tuple[Callable[[Form], int], _LookBelow]:
     """How many ranks the forms of an engine may have, and its search."""
     try:
         if engine == "z3":
-            from solvers.exact import smt  # noqa: PLC0415  of an extra
+            from plink.solvers.exact import smt  # noqa: PLC0415  of an extra
 
             return smt.most_ranks, smt.look_below
-        from solvers.exact import cp_sat  # noqa: PLC0415  of an extra
+        from plink.solvers.exact import cp_sat  # noqa: PLC0415  of an extra
 
         return cp_sat.most_ranks, cp_sat.look_below
     except ModuleNotFoundError as error:

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import z3
-
-from solvers.collectives.form import Form, RingForm, RoundsForm
-from solvers.exact.whole import Whole, WholeTerms
-from solvers.limits.deadline import Deadline
-from solvers.orders.solution import Stage
+from plink.solvers.collectives.form import Form, RingForm, RoundsForm
+from plink.solvers.exact.whole import Whole, WholeTerms
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.solution import Stage
 
 _MOST_RANKS = 24
 

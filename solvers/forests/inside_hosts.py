@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
-from solvers.forests.routes import Floats, Indices, Parents, Routes, make_routes
+from plink.solvers.forests.routes import Floats, Indices, Parents, Routes, make_routes
 
 
 def inside_hosts(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:

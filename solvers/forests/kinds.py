@@ -8,10 +8,9 @@ from math import gcd
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.nccl import double_tree as parents_in_both
-from solvers.forests.balance import MasterShares, master_shares
-from solvers.forests.routes import Indices, Parents, Routes, make_routes
+from plink.solvers.collectives.nccl import double_tree as parents_in_both
+from plink.solvers.forests.balance import MasterShares, master_shares
+from plink.solvers.forests.routes import Indices, Parents, Routes, make_routes
 
 # Shares below this are what rounding left over.
 _NOTHING = 1e-10
@@ -89,7 +88,7 @@ def two_level(
 
     Two-level hierarchical aggregation (2LHA, Luo 2020, §4.1.2 and §4.2.2). The GM is the LM of its
     own group. How much of the buffer has its masters where is balanced within and across groups
-    (`solvers.forests.balance`). The paper deals whole chunks to masters by an approximate set
+    (`plink.solvers.forests.balance`). The paper deals whole chunks to masters by an approximate set
     partition; here a route may be split among masters, so the shares are met exactly (McNaughton's
     wrap-around rule, 1959). Equal links in equal groups give N routes of equal weight for N
     members, each of them the GM of one.

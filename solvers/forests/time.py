@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-
-from solvers.collectives.table import PeerTable, Round
-from solvers.contention.fair import ends_s
-from solvers.contention.network import Network, with_every_host_grouped
-from solvers.contention.time import Clock
-from solvers.forests.routes import Floats, ForestLike, Indices, Routes, make_routes
-from solvers.forests.trees import depths, heights, messages_on_the_way, seconds_on_the_way
+from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.contention.fair import ends_s
+from plink.solvers.contention.network import Network, with_every_host_grouped
+from plink.solvers.contention.time import Clock
+from plink.solvers.forests.routes import Floats, ForestLike, Indices, Routes, make_routes
+from plink.solvers.forests.trees import depths, heights, messages_on_the_way, seconds_on_the_way
 
 # How the engine cuts a buffer. Never into smaller pieces than this: messages would take the time
 # then, not bytes.
@@ -40,7 +39,7 @@ def time_s(
     bytes that cross it decides. Flows share links evenly, though not all of them have as much to
     send: what is left to do when the short ones have ended may leave links idle (`sharing_s`). The
     first chunk's way up and down adds the greatest latency of each
-    round (`solvers.contention.time`). On that way ranks handle messages one after the other: a root
+    round (`plink.solvers.contention.time`). On that way ranks handle messages one after the other: a root
     with many children waits for each of them, which is what the time of a small buffer is made of.
     And the chunk itself has to cross one link after the other, while the busiest link, at the begin
     or the end, has nothing to do: the fill of a pipeline, short where chunks are small.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
-from solvers.forests.routes import Floats, Indices
+from plink.solvers.forests.routes import Floats, Indices
 
 
 def depths(parents: Indices) -> Indices:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.groups.dendrogram import Mask
-from solvers.groups.grouping import ALONE, Labels, Matrix, alone_apart
-from solvers.groups.structure import LEAST_GAIN, LEAST_NOISE
+from plink.solvers.groups.dendrogram import Mask
+from plink.solvers.groups.grouping import ALONE, Labels, Matrix, alone_apart
+from plink.solvers.groups.structure import LEAST_GAIN, LEAST_NOISE
 
 # Two mean distances that differ by fewer deviations may be the same.
 _DEVIATIONS = 2.0

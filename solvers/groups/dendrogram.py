@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.groups.grouping import Matrix
+from plink.solvers.groups.grouping import Matrix
 
 Mask = npt.NDArray[np.bool_]
 Nodes = npt.NDArray[np.intp]

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.groups.dendrogram import Mask, by_average_linkage, by_profile
-from solvers.groups.grouping import Matrix
-from solvers.groups.nulls import cost_of_host_latencies, cost_of_one_mean, cost_of_space
-from solvers.groups.structure import LEAST_NOISE, Structure, best_structure
+from plink.solvers.groups.dendrogram import Mask, by_average_linkage, by_profile
+from plink.solvers.groups.grouping import Matrix
+from plink.solvers.groups.nulls import cost_of_host_latencies, cost_of_one_mean, cost_of_space
+from plink.solvers.groups.structure import LEAST_NOISE, Structure, best_structure
 
 # Points in space are fitted to no more hosts than that, drawn at random.
 _MOST_HOSTS_IN_SPACE = 200

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from solvers.groups.grouping import Labels, Matrix, least_size, renumbered
+from plink.solvers.groups.grouping import Labels, Matrix, least_size, renumbered
 
 RUNS = 5
 _MOST_ROUNDS = 20

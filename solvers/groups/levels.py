@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.groups.certainty import compared_share, host_probabilities
-from solvers.groups.dendrogram import Mask
-from solvers.groups.evidence import EQUAL, Evidence, Readings, probability, weigh
-from solvers.groups.grouping import ALONE, Labels, Matrix, check_distances, renumbered
-from solvers.groups.structure import LEAST_GAIN, LEAST_NOISE, Structure
+from plink.solvers.groups.certainty import compared_share, host_probabilities
+from plink.solvers.groups.dendrogram import Mask
+from plink.solvers.groups.evidence import EQUAL, Evidence, Readings, probability, weigh
+from plink.solvers.groups.grouping import ALONE, Labels, Matrix, check_distances, renumbered
+from plink.solvers.groups.structure import LEAST_GAIN, LEAST_NOISE, Structure
 
 # Below, an answer is a guess and not given.
 LIKELY = 0.8

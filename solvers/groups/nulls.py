@@ -7,13 +7,12 @@ log-likelihood, and half the logarithm of the number of readings for each number
 from __future__ import annotations
 
 import numpy as np
-
-from solvers.embedding.objective import Objective, squared_distances
-from solvers.embedding.observations import Observations
-from solvers.embedding.start import classical
-from solvers.groups.dendrogram import Mask
-from solvers.groups.grouping import Matrix
-from solvers.groups.structure import LEAST_NOISE, misfit
+from plink.solvers.embedding.objective import Objective, squared_distances
+from plink.solvers.embedding.observations import Observations
+from plink.solvers.embedding.start import classical
+from plink.solvers.groups.dendrogram import Mask
+from plink.solvers.groups.grouping import Matrix
+from plink.solvers.groups.structure import LEAST_NOISE, misfit
 
 # A space of more dimensions has room for anything.
 _DIMENSIONS = (1, 2, 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from solvers import _native
+from plink.solvers import _native
 
 
 class Deadline:

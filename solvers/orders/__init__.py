@@ -1,1 +1,1 @@
-"""Cheap orders for any latency form: `solvers.orders.latency_search.search_by_latency`."""
+"""Cheap orders for any latency form: `plink.solvers.orders.latency_search.search_by_latency`."""

@@ -7,13 +7,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.annealing.courses import Course, course, spread
-from solvers.collectives.form import MeshForm, RoundsForm, TreesForm
-from solvers.limits.deadline import Deadline
-from solvers.orders.clusters import clustered
-from solvers.orders.pricing import Prices
-from solvers.orders.solution import EndedBy, Progress
+from plink.solvers.annealing.courses import Course, course, spread
+from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.clusters import clustered
+from plink.solvers.orders.pricing import Prices
+from plink.solvers.orders.solution import EndedBy, Progress
 
 Matrix = npt.NDArray[np.float64]
 
@@ -58,7 +57,7 @@ def anneal(
 ) -> tuple[list[int], int, EndedBy]:
     """The cheapest order of all threads, how many moves were tried, and what ended it.
 
-    Arguments as those of `solvers.orders.latency_search.search_by_latency`, checked.
+    Arguments as those of `plink.solvers.orders.latency_search.search_by_latency`, checked.
     """
     # An interrupt stops the threads, but not what comes after them.
     clock = _Clock(Deadline(deadline.left_s), steps)

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.form import Form, RingForm, RoundsForm
-from solvers.orders.reference import cost as latency_cost
-from solvers.orders.solution import Stage
+from plink.solvers.collectives.form import Form, RingForm, RoundsForm
+from plink.solvers.orders.reference import cost as latency_cost
+from plink.solvers.orders.solution import Stage
 
 Matrix = npt.NDArray[np.float64]
 Orders = npt.NDArray[np.intp]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers import _native
-from solvers.limits.deadline import Deadline
+from plink.solvers import _native
+from plink.solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
 
@@ -19,7 +18,7 @@ def clustered(distance: Matrix, deadline: Deadline | None = None) -> list[int]:
 
     Ranks whose numbers are near are near in every usual algorithm, so that this is a cheap order
     for all of them. Which of two branches comes first says nothing, as no leaf ordering is done:
-    see `solvers.seriation` for one that does.
+    see `plink.solvers.seriation` for one that does.
 
     Args:
         distance: (N, N), symmetric, finite.

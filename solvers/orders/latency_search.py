@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from solvers.bounds.lower_bound import lower_bound_of_checked
-from solvers.collectives.form import Form, RingForm
-from solvers.distances import Matrix, checked
-from solvers.limits.deadline import Deadline
-from solvers.orders import reference
-from solvers.orders.anneal import anneal
-from solvers.orders.brute_force import brute_force
-from solvers.orders.solution import EndedBy, OrderSolution, Progress
-from solvers.ring import solution as rings
-from solvers.ring.ring_search import search_checked_ring
+from plink.solvers.bounds.lower_bound import lower_bound_of_checked
+from plink.solvers.collectives.form import Form, RingForm
+from plink.solvers.distances import Matrix, checked
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders import reference
+from plink.solvers.orders.anneal import anneal
+from plink.solvers.orders.brute_force import brute_force
+from plink.solvers.orders.solution import EndedBy, OrderSolution, Progress
+from plink.solvers.ring import solution as rings
+from plink.solvers.ring.ring_search import search_checked_ring
 
 # All 40,320 orders of so many ranks are tried.
 _MAX_TRIED_RANKS = 8

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
-from solvers.ring.reference import ring_cost
+from plink.solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
+from plink.solvers.ring.reference import ring_cost
 
 Matrix = npt.NDArray[np.float64]
 

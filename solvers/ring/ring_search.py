@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers import _native
-from solvers.distances import checked
-from solvers.limits.deadline import Deadline
-from solvers.ring import reference
-from solvers.ring.bound import rising_bounds, two_nearest_bound
-from solvers.ring.merging import edges_of_rings
-from solvers.ring.solution import EndedBy, Progress, RingSolution
+from plink.solvers import _native
+from plink.solvers.distances import checked
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.ring import reference
+from plink.solvers.ring.bound import rising_bounds, two_nearest_bound
+from plink.solvers.ring.merging import edges_of_rings
+from plink.solvers.ring.solution import EndedBy, Progress, RingSolution
 
 Matrix = npt.NDArray[np.float64]
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.sampling.linkage import joined
-from solvers.sampling.scales import limits, spread
-from solvers.sampling.third_hosts import kinship
+from plink.solvers.sampling.linkage import joined
+from plink.solvers.sampling.scales import limits, spread
+from plink.solvers.sampling.third_hosts import kinship
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]

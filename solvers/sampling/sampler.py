@@ -8,11 +8,10 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.sampling.found import Found, found_in
-from solvers.sampling.matching import Pairs, matched
-from solvers.sampling.third_hosts import two_steps
-from solvers.sampling.wanted import Wanted
+from plink.solvers.sampling.found import Found, found_in
+from plink.solvers.sampling.matching import Pairs, matched
+from plink.solvers.sampling.third_hosts import two_steps
+from plink.solvers.sampling.wanted import Wanted
 
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -72,7 +71,7 @@ def next_rounds(
     All that it knows is in its arguments, so that it goes on with what another run measured.
     After a few rounds by chance, hosts whose readings are near make fragments of groups. A
     fragment then meets those that it may be one with: those that third hosts are as far from
-    (`solvers.sampling.third_hosts`), and of two fragments one pair at a time, so that N hosts in k
+    (`plink.solvers.sampling.third_hosts`), and of two fragments one pair at a time, so that N hosts in k
     groups take N k / 2 meetings at most. This is equivalence class sorting where each host is in
     one comparison at a time (Devanny, Goodrich and Jetviroj, "Parallel equivalence class sorting",
     SPAA 2016), with an oracle that may be wrong.

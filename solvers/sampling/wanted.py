@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.sampling.found import Found, summed
+from plink.solvers.sampling.found import Found, summed
 
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

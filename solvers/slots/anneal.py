@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-
-from solvers.limits.deadline import Deadline
-from solvers.orders.solution import EndedBy, Progress
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.solution import EndedBy, Progress
 
 Order = list[int]
 

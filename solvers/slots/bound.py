@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.bounds.lower_bound import lower_bound
-from solvers.bounds.nearest import nearest_distances
-from solvers.collectives.form import Form, RingForm
-from solvers.limits.deadline import Deadline
-from solvers.linkages import linkage
-from solvers.slots.layout import RankLayout, padded
+from plink.solvers.bounds.lower_bound import lower_bound
+from plink.solvers.bounds.nearest import nearest_distances
+from plink.solvers.collectives.form import Form, RingForm
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.linkages import linkage
+from plink.solvers.slots.layout import RankLayout, padded
 
 Matrix = npt.NDArray[np.float64]
 

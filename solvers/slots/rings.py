@@ -6,16 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers import _native
-from solvers.annealing.courses import spread
-from solvers.limits.deadline import Deadline
-from solvers.orders.clusters import clustered
-from solvers.orders.solution import EndedBy, OrderSolution, Progress
-from solvers.ring.reference import ring_cost
-from solvers.ring.ring_search import search_ring
-from solvers.slots.bound import subset_ring_bound
-from solvers.slots.layout import RankLayout
+from plink.solvers import _native
+from plink.solvers.annealing.courses import spread
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.clusters import clustered
+from plink.solvers.orders.solution import EndedBy, OrderSolution, Progress
+from plink.solvers.ring.reference import ring_cost
+from plink.solvers.ring.ring_search import search_ring
+from plink.solvers.slots.bound import subset_ring_bound
+from plink.solvers.slots.layout import RankLayout
 
 Matrix = npt.NDArray[np.float64]
 Ring = list[int]

@@ -9,21 +9,20 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.bounds.lower_bound import lower_bound
-from solvers.collectives.form import Form, RingForm, RoundsForm
-from solvers.distances import checked
-from solvers.limits.deadline import Deadline
-from solvers.orders import reference
-from solvers.orders.clusters import clustered
-from solvers.orders.latency_search import require_order, search_by_latency
-from solvers.orders.pricing import Prices
-from solvers.orders.solution import OrderSolution, Progress
-from solvers.slots.anneal import anneal_order
-from solvers.slots.bound import slots_bound
-from solvers.slots.layout import RankLayout, condensed, padded
-from solvers.slots.rings import solve_ring_of_some
-from solvers.slots.uneven import TURNS, by_places
+from plink.solvers.bounds.lower_bound import lower_bound
+from plink.solvers.collectives.form import Form, RingForm, RoundsForm
+from plink.solvers.distances import checked
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders import reference
+from plink.solvers.orders.clusters import clustered
+from plink.solvers.orders.latency_search import require_order, search_by_latency
+from plink.solvers.orders.pricing import Prices
+from plink.solvers.orders.solution import OrderSolution, Progress
+from plink.solvers.slots.anneal import anneal_order
+from plink.solvers.slots.bound import slots_bound
+from plink.solvers.slots.layout import RankLayout, condensed, padded
+from plink.solvers.slots.rings import solve_ring_of_some
+from plink.solvers.slots.uneven import TURNS, by_places
 
 Matrix = npt.NDArray[np.float64]
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.limits.deadline import Deadline
-from solvers.slots.layout import RankLayout
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.slots.layout import RankLayout
 
 Order = list[int]
 

@@ -52,7 +52,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     ours = {name for name in modules if name.startswith(("plink.", "probes."))}
     assert ours == {
         *("plink.api", "plink.api.errors"),
-        *("plink.cli", "plink.cli.flags", "plink.cli.stderr", "probes.errors"),
+        *("plink.cli", "plink.cli.flags", "plink.cli.stderr", "plink.probes.errors"),
         *(
             "plink.base",
             "plink.base.errors",

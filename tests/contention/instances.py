@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
-
-from solvers.collectives.table import PeerTable, Round
-from solvers.contention.network import Network, make_network
+from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.contention.network import Network, make_network
 
 
 def flows(edges: list[tuple[int, int]], size_bytes: float) -> Round:

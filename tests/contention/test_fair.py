@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from solvers.contention.fair import ends_s, fair_rates
+from plink.solvers.contention.fair import ends_s, fair_rates
 
 
 def test_what_a_short_flow_leaves_goes_to_the_long_one() -> None:

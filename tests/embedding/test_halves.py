@@ -6,13 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-
-from solvers.affinity import affinity
-from solvers.embedding.embed import embed
-from solvers.embedding.fit import Shape
-from solvers.embedding.held_out import mean, of_halves, of_pairs, simplest
-from solvers.embedding.observations import observe
-from solvers.embedding.triplets import clear_triplets, without_detours
+from plink.solvers.affinity import affinity
+from plink.solvers.embedding.embed import embed
+from plink.solvers.embedding.fit import Shape
+from plink.solvers.embedding.held_out import mean, of_halves, of_pairs, simplest
+from plink.solvers.embedding.observations import observe
+from plink.solvers.embedding.triplets import clear_triplets, without_detours
 
 
 def racks_of(sizes, near=20.0, far=32.0):

@@ -6,18 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from contention.instances import networks
-from forests.instances import busiest_link, forest_of, racks
-from plans.strategies import forests
-from plink.plans.measures import bytes_between
-from solvers.collectives import trees as one_tree
-from solvers.collectives.steps import ring_table
-from solvers.contention.network import make_network, with_every_host_grouped
-from solvers.contention.time import Clock
-from solvers.forests.kinds import double_tree, flat, ring, two_level
-from solvers.forests.routes import Routes, make_routes
-from solvers.forests.time import (
+from plink.solvers.collectives import trees as one_tree
+from plink.solvers.collectives.steps import ring_table
+from plink.solvers.contention.network import make_network, with_every_host_grouped
+from plink.solvers.contention.time import Clock
+from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
+from plink.solvers.forests.routes import Routes, make_routes
+from plink.solvers.forests.time import (
     LEAST_CHUNK_BYTES,
     MESSAGE_S,
     chunk_bytes,
@@ -28,7 +23,12 @@ from solvers.forests.time import (
     sharing_s,
     time_s,
 )
-from solvers.forests.trees import depths, heights, messages_on_the_way
+from plink.solvers.forests.trees import depths, heights, messages_on_the_way
+
+from contention.instances import networks
+from forests.instances import busiest_link, forest_of, racks
+from plans.strategies import forests
+from plink.plans.measures import bytes_between
 
 S = 20e6
 B = 50e6

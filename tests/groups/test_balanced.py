@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from solvers.datacenters import uniform
-from solvers.embedding.embed import embed
-from solvers.groups.agreement import adjusted_mutual_information
-from solvers.groups.grouping import least_size, usual_count
-from solvers.groups.kmeans import _assigned as assigned
-from solvers.groups.kmeans import balanced_random, constrained_kmeans
-from solvers.groups.linkage import balanced_linkage
+from plink.solvers.datacenters import uniform
+from plink.solvers.embedding.embed import embed
+from plink.solvers.groups.agreement import adjusted_mutual_information
+from plink.solvers.groups.grouping import least_size, usual_count
+from plink.solvers.groups.kmeans import _assigned as assigned
+from plink.solvers.groups.kmeans import balanced_random, constrained_kmeans
+from plink.solvers.groups.linkage import balanced_linkage
 
 
 def between(points):

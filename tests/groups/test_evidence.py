@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from solvers.groups.certainty import compared_share, host_probabilities
-from solvers.groups.dendrogram import by_average_linkage, by_profile
-from solvers.groups.evidence import EQUAL, LATENCIES, SPACE
-from solvers.groups.grouping import ALONE
-from solvers.groups.levels import LIKELY, cost, discover, primary
-from solvers.groups.structure import best_structure, misfit
+from plink.solvers.groups.certainty import compared_share, host_probabilities
+from plink.solvers.groups.dendrogram import by_average_linkage, by_profile
+from plink.solvers.groups.evidence import EQUAL, LATENCIES, SPACE
+from plink.solvers.groups.grouping import ALONE
+from plink.solvers.groups.levels import LIKELY, cost, discover, primary
+from plink.solvers.groups.structure import best_structure, misfit
 
 
 def symmetric(matrix):

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-
-from solvers.groups import certainty, dendrogram, nulls
-from solvers.groups.dendrogram import Mask
-from solvers.groups.grouping import ALONE, Labels, Matrix
+from plink.solvers.groups import certainty, dendrogram, nulls
+from plink.solvers.groups.dendrogram import Mask
+from plink.solvers.groups.grouping import ALONE, Labels, Matrix
 
 HOSTS, RACK = 96, 8
 

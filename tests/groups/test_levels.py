@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from solvers.datacenters import unequal, uniform
-from solvers.groups.agreement import adjusted_mutual_information
-from solvers.groups.grouping import ALONE
-from solvers.groups.levels import cost, discover, primary
+from plink.solvers.datacenters import unequal, uniform
+from plink.solvers.groups.agreement import adjusted_mutual_information
+from plink.solvers.groups.grouping import ALONE
+from plink.solvers.groups.levels import cost, discover, primary
 
 
 def symmetric(matrix):

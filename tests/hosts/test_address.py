@@ -5,9 +5,8 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
-
-from probes.errors import HostError
-from probes.hosts.address import InterfaceAddress, choose_address
+from plink.probes.errors import HostError
+from plink.probes.hosts.address import InterfaceAddress, choose_address
 
 LO = InterfaceAddress("lo", "127.0.0.1")
 LO6 = InterfaceAddress("lo", "::1")

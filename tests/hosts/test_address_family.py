@@ -3,10 +3,9 @@
 import ipaddress
 
 import pytest
-
-from probes.errors import OptionError
-from probes.facts import parse_hostname
-from probes.hosts.address import Candidates, choose_addresses
+from plink.probes.errors import OptionError
+from plink.probes.facts import parse_hostname
+from plink.probes.hosts.address import Candidates, choose_addresses
 
 
 def host(ssh_address: str, addresses: str) -> Candidates:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from probes.errors import HostListError
-from probes.hosts.host import ListedHost
-from probes.hosts.slurm import parse_allocation
+from plink.probes.errors import HostListError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.slurm import parse_allocation
 
 
 def allocation(nodes: str, tasks: str | None = None) -> list[tuple[str, int]]:

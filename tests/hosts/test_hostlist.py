@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from probes.errors import HostListError
-from probes.hosts.host import ListedHost
-from probes.hosts.hostlist import parse_host_list, parse_host_list_bytes
+from plink.probes.errors import HostListError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import parse_host_list, parse_host_list_bytes
 
 
 def names(text: str) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-
-from probes.errors import HostListError
-from probes.hosts.hostlist import parse_host_list, parse_host_list_bytes
+from plink.probes.errors import HostListError
+from plink.probes.hosts.hostlist import parse_host_list, parse_host_list_bytes
 
 DASH = ", which programs take for an option"
 

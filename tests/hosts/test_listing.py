@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from probes.errors import HostListError
-from probes.hosts.host import ListedHost
-from probes.hosts.source import parse_hosts
+from plink.probes.errors import HostListError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.source import parse_hosts
 
 
 def node(name: str, address: str, ready: str = "True", gpus: str | None = None) -> dict[str, Any]:

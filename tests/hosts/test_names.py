@@ -7,6 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plink.probes.errors import HostListError
+from plink.probes.hosts.address import is_address
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.names import fault_of_name, is_user
+from plink.probes.ssh.config import SshConfig
+from plink.probes.ssh.options import SshOptions
 
 from plink.api.cluster import Cluster as ApiCluster
 from plink.base.errors import WrongUseError
@@ -14,12 +20,6 @@ from plink.cli import run
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.measure.listed import as_listed, hosts_of
-from probes.errors import HostListError
-from probes.hosts.address import is_address
-from probes.hosts.host import ListedHost
-from probes.hosts.names import fault_of_name, is_user
-from probes.ssh.config import SshConfig
-from probes.ssh.options import SshOptions
 from verify.orders import write_order
 
 LEGAL = (

@@ -8,10 +8,9 @@ from itertools import accumulate, pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from probes.uplinks.judge import may_be_more, seen_links
-from probes.uplinks.plan import Flow, plan_flows
-from probes.uplinks.samples import Exchange, Links
+from plink.probes.uplinks.judge import may_be_more, seen_links
+from plink.probes.uplinks.plan import Flow, plan_flows
+from plink.probes.uplinks.samples import Exchange, Links
 
 RATES = st.sampled_from([0.1, 0.2, 0.4, 0.4, 0.8, 1.6, 10.0])
 

@@ -10,16 +10,15 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-
-from probes.errors import HostError
-from probes.facts import HostFacts
-from probes.iperf3.commands import TransferOptions, no_limit
-from probes.iperf3.parse import Interval, Report
-from probes.iperf3.transfers import OUT_OF_TIME, PortTakenError, TransferError
-from probes.samples import BandwidthReading, HostLoss, PairLoss
-from probes.uplinks import at_once, links, tool
-from probes.uplinks.plan import Turn
-from probes.uplinks.samples import Exchange
+from plink.probes.errors import HostError
+from plink.probes.facts import HostFacts
+from plink.probes.iperf3.commands import TransferOptions, no_limit
+from plink.probes.iperf3.parse import Interval, Report
+from plink.probes.iperf3.transfers import OUT_OF_TIME, PortTakenError, TransferError
+from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
+from plink.probes.uplinks import at_once, links, tool
+from plink.probes.uplinks.plan import Turn
+from plink.probes.uplinks.samples import Exchange
 
 GROUPS = [[0, 1], [2, 3], [4]]
 RATE_GBIT_S = 0.08

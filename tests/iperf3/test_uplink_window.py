@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from probes.iperf3.parse import Interval, Report
-from probes.uplinks.window import Timed, common_windows_s
+from plink.probes.iperf3.parse import Interval, Report
+from plink.probes.uplinks.window import Timed, common_windows_s
 
 REPORT = Report([Interval(0.0, 1.0, 1.0)], None)
 

@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from mesh.meshes import dimensions, racks
-from ring_strategies import distance_matrices
-from solvers import _native
-from solvers.annealing.courses import course, spread
-from solvers.bounds.lower_bound import lower_bound
-from solvers.collectives.mesh import (
+from plink.solvers import _native
+from plink.solvers.annealing.courses import course, spread
+from plink.solvers.bounds.lower_bound import lower_bound
+from plink.solvers.collectives.mesh import (
     CHAIN,
     Dimension,
     find_pattern,
@@ -22,13 +19,16 @@ from solvers.collectives.mesh import (
     mesh_form,
     mesh_table,
 )
-from solvers.collectives.registry import find
-from solvers.limits.deadline import Deadline
-from solvers.orders import reference
-from solvers.orders.brute_force import brute_force
-from solvers.orders.latency_search import search_by_latency
-from solvers.slots.layout import RankLayout, condensed, padded
-from solvers.slots.slot_search import search_with_slots
+from plink.solvers.collectives.registry import find
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders import reference
+from plink.solvers.orders.brute_force import brute_force
+from plink.solvers.orders.latency_search import search_by_latency
+from plink.solvers.slots.layout import RankLayout, condensed, padded
+from plink.solvers.slots.slot_search import search_with_slots
+
+from mesh.meshes import dimensions, racks
+from ring_strategies import distance_matrices
 
 RING, ALL_TO_ALL = find("ring"), find("all-to-all")
 

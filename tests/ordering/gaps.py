@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-
-from solvers.collectives.registry import find
-from solvers.orders.latency_search import search_by_latency
+from plink.solvers.collectives.registry import find
+from plink.solvers.orders.latency_search import search_by_latency
 
 Matrix = npt.NDArray[np.float64]
 

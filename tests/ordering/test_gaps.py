@@ -9,6 +9,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
+from plink.solvers.collectives.registry import find
+from plink.solvers.contention.time import Clock
+from plink.solvers.datacenters import FAMILIES
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.reference import cost
+from plink.solvers.slots.layout import RankLayout
 
 from benchkit import ring_instances
 from ordering.clusters import cluster_of
@@ -19,12 +25,6 @@ from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from prediction.clusters import rack_cluster
-from solvers.collectives.registry import find
-from solvers.contention.time import Clock
-from solvers.datacenters import FAMILIES
-from solvers.limits.deadline import Deadline
-from solvers.orders.reference import cost
-from solvers.slots.layout import RankLayout
 
 QUICK_S = 0.05
 SLACK = 1.0 + 1e-9

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from plink.solvers.collectives.registry import ALGORITHMS
 
 from plink.cli import run
 from plink.files.cluster import Cluster
 from prediction.clusters import rack_cluster, write
-from solvers.collectives.registry import ALGORITHMS
 
 
 @pytest.fixture

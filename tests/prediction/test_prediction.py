@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from plink.solvers.collectives.registry import find
 
 from plink.base.errors import WrongUseError
 from plink.model.network import network_of
@@ -11,7 +12,6 @@ from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.prediction import Predictor, forecast, known_distances
 from prediction.clusters import rack_cluster
-from solvers.collectives.registry import find
 
 
 def predictor(name, cluster, size_bytes=10_000_000):

@@ -6,14 +6,14 @@ import time
 from typing import Any
 
 import pytest
+from plink.probes.echo import agents, coordinator
+from plink.probes.echo.agents import Agents, Ended
+from plink.probes.echo.deploy import ECHO_AGENT
+from plink.probes.echo.protocol import EchoOptions
+from plink.probes.errors import HostError
+from plink.probes.rounds import round_robin
+from plink.probes.ssh.session import Completed
 
-from probes.echo import agents, coordinator
-from probes.echo.agents import Agents, Ended
-from probes.echo.deploy import ECHO_AGENT
-from probes.echo.protocol import EchoOptions
-from probes.errors import HostError
-from probes.rounds import round_robin
-from probes.ssh.session import Completed
 from support.local_hosts import ListSink, LocalProcess, LocalSession, local_hosts
 from support.pairs import all_pairs
 

@@ -1,4 +1,4 @@
-from probes.facts import HostFacts, most_pairs, shared_machines
+from plink.probes.facts import HostFacts, most_pairs, shared_machines
 
 
 def facts(machine: str, cores: int = 2) -> HostFacts:

@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from plink.probes.errors import HostError, OptionError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import reach
+from plink.probes.ssh.config import SshConfig, Target
+from plink.probes.ssh.connect import Connector, connect_all
+from plink.probes.ssh.options import SshOptions
+from plink.probes.ssh.session import Session
 
-from probes.errors import HostError, OptionError
-from probes.hosts.host import ListedHost
-from probes.reach import reach
-from probes.ssh.config import SshConfig, Target
-from probes.ssh.connect import Connector, connect_all
-from probes.ssh.options import SshOptions
-from probes.ssh.session import Session
 from support.sshd import Sshd, make_key, mute_port
 
 pytestmark = pytest.mark.timing
@@ -239,7 +239,7 @@ def test_an_interrupt_ends_at_once(sshd: Sshd, tmp_path: Path, again: bool) -> N
 
 
 def _root() -> str:
-    import probes
+    from plink import probes
 
     return str(Path(probes.__file__).parents[1])
 

@@ -1,4 +1,4 @@
-from probes.errors import HostError
+from plink.probes.errors import HostError
 
 
 def test_a_hosts_own_words_are_made_fit_for_a_terminal() -> None:

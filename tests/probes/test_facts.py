@@ -1,4 +1,4 @@
-from probes.facts import parse
+from plink.probes.facts import parse
 
 OUTPUT = """architecture x86_64
 machine 6f1e0a52-5d6f-4c0e-9f0e-0f7f6c1c3c55

@@ -7,16 +7,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from probes.errors import HostError
-from probes.ssh.connect import Connector
-from probes.ssh.host_certificate import (
+from plink.probes.errors import HostError
+from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.host_certificate import (
     CertificateError,
     UnknownAuthorityError,
     authority_of,
     check,
 )
-from probes.ssh.known_hosts import KnownHosts
+from plink.probes.ssh.known_hosts import KnownHosts
+
 from support.sshd import SSHD, Sshd, make_key, running_sshd
 
 needs_sshd = pytest.mark.skipif(SSHD is None, reason="needs sshd")

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from plink.probes.echo import agents, coordinator, run_state
+from plink.probes.echo.protocol import EchoOptions
+from plink.probes.reach import ReachedHost
+from plink.probes.rounds import round_robin
+from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.limits import TailPipe
+from plink.probes.ssh.session import RemoteProcess, Session
 
-from probes.echo import agents, coordinator, run_state
-from probes.echo.protocol import EchoOptions
-from probes.reach import ReachedHost
-from probes.rounds import round_robin
-from probes.ssh.connect import Connector
-from probes.ssh.limits import TailPipe
-from probes.ssh.session import RemoteProcess, Session
 from support.local_hosts import AGENT, ListSink, local_hosts
 from support.pairs import all_pairs
 from support.sshd import Sshd

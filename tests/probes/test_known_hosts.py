@@ -5,11 +5,10 @@ from pathlib import Path
 
 import paramiko
 import pytest
-
-from probes.hosts.host import ListedHost
-from probes.ssh.config import SshConfig, Target
-from probes.ssh.known_hosts import KnownHosts, UnfitNameError
-from probes.ssh.options import SshOptions
+from plink.probes.hosts.host import ListedHost
+from plink.probes.ssh.config import SshConfig, Target
+from plink.probes.ssh.known_hosts import KnownHosts, UnfitNameError
+from plink.probes.ssh.options import SshOptions
 
 KEY = paramiko.ECDSAKey.generate()
 OTHER = paramiko.ECDSAKey.generate()

@@ -1,4 +1,4 @@
-from probes.echo.liveness import Liveness
+from plink.probes.echo.liveness import Liveness
 
 
 def test_an_agent_that_does_not_answer_is_overdue() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from probes.echo.grants import Placement
-from probes.facts import HostFacts
+from plink.probes.echo.grants import Placement
+from plink.probes.facts import HostFacts
 
 # Two machines of four cores, and hosts that do not say where they are.
 FACTS = [HostFacts("x86_64", machine, 4, ()) for machine in ("a", "a", "b", "", "")]

@@ -1,8 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from probes.echo.protocol import (
+from plink.probes.echo.protocol import (
     Alive,
     Bound,
     EchoOptions,

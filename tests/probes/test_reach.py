@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import pytest
-
-from probes.errors import HostListError
-from probes.hosts.host import ListedHost
-from probes.reach import find_targets
-from probes.ssh.options import SshOptions
+from plink.probes.errors import HostListError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import find_targets
+from plink.probes.ssh.options import SshOptions
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from probes.echo.grants import Grants, Pace
-from probes.echo.protocol import Effort, Over, Rtt
-from probes.echo.readings import Meetings, disturbance
+from plink.probes.echo.grants import Grants, Pace
+from plink.probes.echo.protocol import Effort, Over, Rtt
+from plink.probes.echo.readings import Meetings, disturbance
 
 efforts = st.builds(
     Effort, st.integers(0, 10**7), st.integers(0, 10**7), st.none() | st.integers(0, 10**7)

@@ -9,9 +9,8 @@ import subprocess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from probes.facts import parse_hostname, parse_ip_addr
-from probes.hosts.address import InterfaceAddress
+from plink.probes.facts import parse_hostname, parse_ip_addr
+from plink.probes.hosts.address import InterfaceAddress
 
 # iproute2 6.1 on Debian 12, with a container bridge, a point-to-point link and an alias.
 DEBIAN = r"""

@@ -1,7 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
-
-from probes.rounds import round_of, round_robin
+from plink.probes.rounds import round_of, round_robin
 
 
 @given(st.integers(0, 70))

@@ -2,11 +2,10 @@ import getpass
 from pathlib import Path
 
 import pytest
-
-from probes.errors import OptionError
-from probes.hosts.host import ListedHost
-from probes.ssh.config import SshConfig, parse_jump
-from probes.ssh.options import SshOptions
+from plink.probes.errors import OptionError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.ssh.config import SshConfig, parse_jump
+from plink.probes.ssh.options import SshOptions
 
 TEXT = """
 Host gpu1
@@ -136,8 +135,8 @@ def test_the_system_file_begins_outside_blocks(
 ) -> None:
     (tmp_path / "own").write_text("Host a\n  User zoe\n")
     (tmp_path / "system").write_text("Port 23\n")
-    monkeypatch.setattr("probes.ssh.config._USER_CONFIG", str(tmp_path / "own"))
-    monkeypatch.setattr("probes.ssh.config._SYSTEM_CONFIG", str(tmp_path / "system"))
+    monkeypatch.setattr("plink.probes.ssh.config._USER_CONFIG", str(tmp_path / "own"))
+    monkeypatch.setattr("plink.probes.ssh.config._SYSTEM_CONFIG", str(tmp_path / "system"))
     assert SshConfig(SshOptions()).target(ListedHost("b")).port == 23
 
 

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from plink.probes.echo.agents import Agents
+from plink.probes.echo.deploy import ECHO_AGENT
+from plink.probes.errors import HostError
+from plink.probes.facts import HostFacts
+from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import ReachedHost
+from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.session import Completed, RemoteProcess, posix_command
+from plink.probes.ssh.upload import Program, start_words, upload
 
-from probes.echo.agents import Agents
-from probes.echo.deploy import ECHO_AGENT
-from probes.errors import HostError
-from probes.facts import HostFacts
-from probes.hosts.host import ListedHost
-from probes.reach import ReachedHost
-from probes.ssh.connect import Connector
-from probes.ssh.session import Completed, RemoteProcess, posix_command
-from probes.ssh.upload import Program, start_words, upload
 from support.local_shell import program as command_in
 from support.sshd import Sshd
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from solvers.sampling.linkage import joined
-from solvers.sampling.matching import matched
-from solvers.sampling.scales import limits
-from solvers.sampling.third_hosts import kinship, two_steps
+from plink.solvers.sampling.linkage import joined
+from plink.solvers.sampling.matching import matched
+from plink.solvers.sampling.scales import limits
+from plink.solvers.sampling.third_hosts import kinship, two_steps
 
 
 def symmetric(values: np.ndarray) -> np.ndarray:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from plink.solvers.seriation import seriate
 
 from plink.model.distance import distances
 from show.racks import racks
-from solvers.seriation import seriate
 
 
 def runs(labels: object) -> int:

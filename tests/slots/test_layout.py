@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from solvers.slots.layout import RankLayout
+from plink.solvers.slots.layout import RankLayout
 
 
 @settings(max_examples=40)

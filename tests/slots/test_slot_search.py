@@ -8,18 +8,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plink.solvers import _native
+from plink.solvers.collectives.form import RingForm
+from plink.solvers.collectives.registry import find
+from plink.solvers.orders import reference
+from plink.solvers.ring.reference import ring_cost
+from plink.solvers.slots.bound import by_slot, slots_bound, subset_ring_bound
+from plink.solvers.slots.layout import RankLayout
+from plink.solvers.slots.slot_search import (
+    cost_with_slots,
+    least_cost,
+    over_hosts,
+    search_with_slots,
+)
 
 from benchkit import ring_instances
 from forms import form_of
 from ring_strategies import distance_matrices
-from solvers import _native
-from solvers.collectives.form import RingForm
-from solvers.collectives.registry import find
-from solvers.orders import reference
-from solvers.ring.reference import ring_cost
-from solvers.slots.bound import by_slot, slots_bound, subset_ring_bound
-from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import cost_with_slots, least_cost, over_hosts, search_with_slots
 
 ANY = ("ring", "tree", "chain", "folded", "uneven", "all pairs")
 

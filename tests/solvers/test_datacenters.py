@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from solvers import datacenters
+from plink.solvers import datacenters
 
 
 @pytest.mark.parametrize("family", datacenters.FAMILIES)

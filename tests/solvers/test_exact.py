@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plink.solvers.collectives.form import RoundsForm, merged
+from plink.solvers.collectives.registry import find
+from plink.solvers.exact.prove import EngineMissingError, prove
+from plink.solvers.exact.whole import whole_terms
+from plink.solvers.orders.brute_force import costs_of
+from plink.solvers.orders.reference import cost as latency_cost
 
 import forms
 from benchkit import ring_instances
 from plink.base.lifetime import interrupt_again
 from ring_strategies import distance_matrices
-from solvers.collectives.form import RoundsForm, merged
-from solvers.collectives.registry import find
-from solvers.exact.prove import EngineMissingError, prove
-from solvers.exact.whole import whole_terms
-from solvers.orders.brute_force import costs_of
-from solvers.orders.reference import cost as latency_cost
 
 
 def data_centre(size, seed):
@@ -156,10 +156,10 @@ def test_a_missing_library_is_named_with_its_extra(engine, package, monkeypatch)
             raise ModuleNotFoundError(name)
         return real(name, *args, **kwargs)
 
-    for module in [name for name in sys.modules if name.startswith("solvers.exact")]:
+    for module in [name for name in sys.modules if name.startswith("plink.solvers.exact")]:
         if module.rpartition(".")[2].startswith(("cp_", "smt")):
             monkeypatch.delitem(sys.modules, module)
-    exact = sys.modules["solvers.exact"]
+    exact = sys.modules["plink.solvers.exact"]
     for module in ("cp_sat", "smt"):
         monkeypatch.delattr(exact, module, raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
@@ -191,9 +191,9 @@ def test_ctrl_c_means_what_it_did_after_a_proof(engine):
     # In a process of its own: a signal that nobody handles would end this one.
     code = f"""
 import os, signal
-from solvers.collectives.registry import find
-from solvers.datacenters import uniform
-from solvers.exact.prove import prove
+from plink.solvers.collectives.registry import find
+from plink.solvers.datacenters import uniform
+from plink.solvers.exact.prove import prove
 prove(find("tree").form(6), uniform(6, 1).distance, range(6), 10.0, "{engine}")
 try:
     os.kill(os.getpid(), signal.SIGINT)

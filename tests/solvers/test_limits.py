@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plink.solvers import _native, datacenters
+from plink.solvers.collectives.form import RingForm
+from plink.solvers.components import component_sizes, components
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.linkages import linkage
+from plink.solvers.orders import reference
+from plink.solvers.orders.pricing import Prices
+from plink.solvers.slots.layout import RankLayout
+from plink.solvers.slots.slot_search import cost_with_slots
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import squareform
 
 from order_strategies import rounds_forms, trees_forms
 from ring_strategies import distance_matrices
-from solvers import _native, datacenters
-from solvers.collectives.form import RingForm
-from solvers.components import component_sizes, components
-from solvers.limits.deadline import Deadline
-from solvers.linkages import linkage
-from solvers.orders import reference
-from solvers.orders.pricing import Prices
-from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import cost_with_slots
 
 
 def test_a_part_ends_no_later_and_stops_with_the_whole():

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plink.solvers.ring import reference
 
 from ring_strategies import distance_matrices
-from solvers.ring import reference
 
 
 @given(distance_matrices(4, 10), st.data())

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plink.solvers.ring import reference
+from plink.solvers.ring.ring_search import MAX_EXACT_SIZE, search_ring
 
 from benchkit import ring_instances
 from ring_strategies import distance_matrices
-from solvers.ring import reference
-from solvers.ring.ring_search import MAX_EXACT_SIZE, search_ring
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plink.solvers.bounds.lower_bound import lower_bound
+from plink.solvers.bounds.tree_budgets import budget_bound
+from plink.solvers.bounds.trees import trees_bound
+from plink.solvers.collectives.registry import find
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.brute_force import costs_of
+from plink.solvers.slots.layout import padded
 
 import forms
 from benchkit import ring_instances
 from order_strategies import trees_forms
 from ring_strategies import distance_matrices
-from solvers.bounds.lower_bound import lower_bound
-from solvers.bounds.tree_budgets import budget_bound
-from solvers.bounds.trees import trees_bound
-from solvers.collectives.registry import find
-from solvers.limits.deadline import Deadline
-from solvers.orders.brute_force import costs_of
-from solvers.slots.layout import padded
 
 EVERY = {size: np.array(list(itertools.permutations(range(size)))) for size in range(2, 8)}
 

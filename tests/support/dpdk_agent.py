@@ -7,7 +7,8 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-from probes.dpdk.tool import AGENT_FILE
+from plink.probes.dpdk.tool import AGENT_FILE
+
 from support import echo_packet
 from support.local_hosts import SECRET
 from support.netns import Namespace

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import probes.echo
-from probes.errors import HostError
-from probes.facts import HostFacts
-from probes.hosts.host import ListedHost
-from probes.reach import ReachedHost
-from probes.samples import HostLoss, PairLoss, RttReading
-from probes.ssh.session import Completed
+from plink.probes.errors import HostError
+from plink.probes.facts import HostFacts
+from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import HostLoss, PairLoss, RttReading
+from plink.probes.ssh.session import Completed
 
 AGENT = Path(probes.echo.__file__).parent / "bin" / "plink-echo-agent"
 SECRET = "00112233445566778899aabbccddeeff"

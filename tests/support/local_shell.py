@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from probes.facts import HostFacts
-from probes.hosts.host import ListedHost
-from probes.reach import ReachedHost
-from probes.ssh.session import Completed
+from plink.probes.facts import HostFacts
+from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import ReachedHost
+from plink.probes.ssh.session import Completed
 
 
 class ShellProcess:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from probes.facts import HostFacts
-from probes.hosts.host import ListedHost
-from probes.reach import ReachedHost
-from probes.ssh.config import Target
-from probes.ssh.session import Session
+from plink.probes.facts import HostFacts
+from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import ReachedHost
+from plink.probes.ssh.config import Target
+from plink.probes.ssh.session import Session
 
 
 def reached_host(number: int) -> ReachedHost:

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from probes.hosts.host import ListedHost
-from probes.ssh.config import SshConfig, Target
-from probes.ssh.options import SshOptions
+from plink.probes.hosts.host import ListedHost
+from plink.probes.ssh.config import SshConfig, Target
+from plink.probes.ssh.options import SshOptions
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 

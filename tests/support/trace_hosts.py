@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from plink.probes.facts import HostFacts
+from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import ReachedHost
+from plink.probes.rounds import round_robin
+from plink.probes.trace.tool import TraceOptions, measure
+
 from labkit.wiring import namespace
-from probes.facts import HostFacts
-from probes.hosts.host import ListedHost
-from probes.reach import ReachedHost
-from probes.rounds import round_robin
-from probes.trace.tool import TraceOptions, measure
 from support.fake_python import REAL
 from support.lab import Lab
 from support.local_hosts import ListSink, LocalProcess

@@ -7,8 +7,7 @@ import shlex
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from probes.trace.protocol import (
+from plink.probes.trace.protocol import (
     Limits,
     ProtocolError,
     Ready,
@@ -18,8 +17,8 @@ from probes.trace.protocol import (
     parse_said,
     start_command,
 )
-from probes.trace.route import Answer
-from probes.trace.workers import program
+from plink.probes.trace.route import Answer
+from plink.probes.trace.workers import program
 
 
 def test_reads_what_workers_say() -> None:

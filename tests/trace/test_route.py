@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from probes.trace.route import Answer, NoRoute, Route, find_route, repeated
+from plink.probes.trace.route import Answer, NoRoute, Route, find_route, repeated
 
 THERE = "10.0.0.9"
 

@@ -21,7 +21,7 @@ from plink.base.errors import PlinkError
 from plink.base.text import named
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
-from probes.errors import ProbesError
+from plink.probes.errors import ProbesError
 
 _T = TypeVar("_T")
 

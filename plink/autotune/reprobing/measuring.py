@@ -24,11 +24,11 @@ from plink.measure.probing.run import ProbeResult, measure_pairs
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
-from probes.errors import ProbesError
-from probes.hosts.host import ListedHost
-from probes.iperf3.transfers import OUT_OF_TIME
-from probes.reach import Reached
-from probes.ssh.options import SshOptions
+from plink.probes.errors import ProbesError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.iperf3.transfers import OUT_OF_TIME
+from plink.probes.reach import Reached
+from plink.probes.ssh.options import SshOptions
 
 _BANDWIDTH_TOOL = "iperf3"
 

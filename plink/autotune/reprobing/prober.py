@@ -16,7 +16,7 @@ from plink.base.text import counted
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
-from probes.ssh.options import SshOptions
+from plink.probes.ssh.options import SshOptions
 
 _MOST_NAMED = 4
 

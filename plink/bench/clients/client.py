@@ -88,7 +88,7 @@ class Measured:
 class Client(Protocol):
     """A client on the seats of a cluster's hosts.
 
-    Every method raises `probes.errors.HostError` naming the host that failed, or
+    Every method raises `plink.probes.errors.HostError` naming the host that failed, or
     `plink.base.errors.PlinkError` where no single host is at fault.
     """
 

@@ -10,7 +10,7 @@ from plink.bench.clients.client import Launch, Measured, Traffic
 from plink.bench.clients.workers import Message, Relay, Workers, interpreter_command
 from plink.deploy.remote.hosts import RemoteHost
 from plink.files.comparison import ClientRecord
-from probes.errors import HostError
+from plink.probes.errors import HostError
 
 # An interpreter looks for modules in its folder first, and a home may hold a checkout of plink.
 _PROGRAM = (

@@ -26,8 +26,8 @@ from plink.deploy.remote.hosts import RemoteHost, for_each
 from plink.deploy.remote.launcher import Ended, run_launcher, version_text
 from plink.deploy.remote.ssh_files import SshFiles, write_ssh_files
 from plink.files.comparison import ClientRecord
-from probes.errors import HostError
-from probes.ssh.options import SshOptions
+from plink.probes.errors import HostError
+from plink.probes.ssh.options import SshOptions
 
 _LAUNCH_MARGIN_S = 60.0
 _ANSWER_LIMIT_S = 5.0

@@ -11,9 +11,9 @@ from importlib import resources
 from pathlib import Path
 
 from plink.base.errors import PlinkError
-from probes.errors import HostError
-from probes.ssh.session import Session, posix_command
-from probes.ssh.upload import Program, start_words, upload
+from plink.probes.errors import HostError
+from plink.probes.ssh.session import Session, posix_command
+from plink.probes.ssh.upload import Program, start_words, upload
 
 _COMPILE_LIMIT_S = 120.0
 

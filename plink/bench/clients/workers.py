@@ -14,8 +14,8 @@ from typing import Any
 from plink.bench.clients.client import Launch, Measured
 from plink.bench.statistics import mean_rank, slowest_rank
 from plink.deploy.remote.hosts import RemoteHost
-from probes.errors import HostError
-from probes.ssh.session import RemoteProcess, posix_command
+from plink.probes.errors import HostError
+from plink.probes.ssh.session import RemoteProcess, posix_command
 
 # Imports take seconds of CPU, and many hosts may share a machine.
 START_LIMIT_S = 180.0

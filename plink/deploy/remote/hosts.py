@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from plink.files.cluster import Host
-from probes.errors import HostError
-from probes.hosts.address import is_address
-from probes.reach import Reached, ReachedHost
-from probes.ssh.session import Session, posix_command
+from plink.probes.errors import HostError
+from plink.probes.hosts.address import is_address
+from plink.probes.reach import Reached, ReachedHost
+from plink.probes.ssh.session import Session, posix_command
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

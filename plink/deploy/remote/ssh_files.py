@@ -11,8 +11,8 @@ from pathlib import Path
 
 from plink.files.cluster import Host
 from plink.files.fields import is_word
-from probes.errors import OptionError
-from probes.ssh.options import SshOptions
+from plink.probes.errors import OptionError
+from plink.probes.ssh.options import SshOptions
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from plink.files.cluster import Cluster, Host
 from plink.files.document import brief
 from plink.files.measurement import Failure, Matrix
 from plink.files.rtt import MAX_RTT_US, RttMeasurement
-from probes.hosts.names import HINT_NAME, fault_of_name
+from plink.probes.hosts.names import HINT_NAME, fault_of_name
 
 # The time of a larger message is mostly that of its bytes: these take 3.3 µs at 10 Gbit/s, about
 # what a message costs however short it is, and any round trip measures that.

@@ -30,11 +30,11 @@ from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.run import job_for
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.round_trips import RttOptions
-from probes.errors import OptionError
-from probes.hosts.address import IPNetwork
-from probes.reach import Reached
-from probes.rounds import disjoint_rounds
-from probes.ssh.options import SshOptions
+from plink.probes.errors import OptionError
+from plink.probes.hosts.address import IPNetwork
+from plink.probes.reach import Reached
+from plink.probes.rounds import disjoint_rounds
+from plink.probes.ssh.options import SshOptions
 
 # A seed that a person can type.
 _SEEDS = 1 << 31

@@ -15,7 +15,7 @@ from plink.files.measurement import Failure
 from plink.measure.drift.rates import LinkJudgement, RateChange
 from plink.measure.probing.tools.transfers import Iperf3Options, UplinkOptions
 from plink.measure.probing.transfers_again import TransfersAgain
-from probes.reach import Reached
+from plink.probes.reach import Reached
 
 # The share of the time for hosts' links where uplinks are to be checked, too: these take longer.
 _LINKS_SHARE = 1.0 / 3.0

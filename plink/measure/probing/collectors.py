@@ -14,7 +14,7 @@ from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Quantity
 from plink.files.measurement import Failure, Matrix, Measurement
 from plink.files.routes import NO_ROUTE, Route, RouteMeasurement
-from probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds, RouteReading, Wanted
+from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds, RouteReading, Wanted
 
 
 class OfPair(Protocol):

@@ -14,10 +14,10 @@ from plink.files import document
 from plink.files.document import brief
 from plink.files.fields import WORD, is_word
 from plink.files.groups import Group
-from probes.errors import HostListError
-from probes.hosts.hostlist import parse_line
-from probes.hosts.ranges import RangeError
-from probes.hosts.slurm import is_topology_conf, parse_topology_groups
+from plink.probes.errors import HostListError
+from plink.probes.hosts.hostlist import parse_line
+from plink.probes.hosts.ranges import RangeError
+from plink.probes.hosts.slurm import is_topology_conf, parse_topology_groups
 
 _HINT = "a line is NAME: HOSTS, as in rack1: gpu[01-16]; # begins a comment"
 

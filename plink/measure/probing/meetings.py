@@ -16,9 +16,9 @@ from plink.measure.probing.passes import Pair, Passes, PassOptions
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.tools.round_trips import RttOptions
-from probes.rounds import round_robin, rounds_in_all, sampled_rounds
-from probes.samples import Rounds, Wanted
-from solvers.sampling.sampler import next_rounds, usual_share
+from plink.probes.rounds import round_robin, rounds_in_all, sampled_rounds
+from plink.probes.samples import Rounds, Wanted
+from plink.solvers.sampling.sampler import next_rounds, usual_share
 
 # More hosts, and the user is told what all rounds are.
 _MANY_HOSTS = 256
@@ -149,7 +149,7 @@ class Following:
 
 
 class Visits:
-    """Further rounds of a run, one pass after the other (`probes.samples.More`).
+    """Further rounds of a run, one pass after the other (`plink.probes.samples.More`).
 
     Args:
         collector: takes what the run reads.

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from plink.files.measurement import Counts, Matrix
 from plink.files.rtt import disagreement
-from probes.rounds import round_of
-from probes.samples import Rounds, Wanted
+from plink.probes.rounds import round_of
+from plink.probes.samples import Rounds, Wanted
 
 Pair = tuple[int, int]
 Mask = npt.NDArray[np.bool_]

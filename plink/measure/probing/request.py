@@ -17,11 +17,11 @@ from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.base import ToolOptions, measured_otherwise, no_limit
 from plink.measure.probing.tools.round_trips import STANDARD_PERCENTILES, EchoOptions
-from probes.errors import HostError
-from probes.hosts.address import IPNetwork
-from probes.hosts.host import ListedHost
-from probes.reach import Reached, reach
-from probes.ssh.options import SshOptions
+from plink.probes.errors import HostError
+from plink.probes.hosts.address import IPNetwork
+from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import Reached, reach
+from plink.probes.ssh.options import SshOptions
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import SAMPLE_OPTIONS, Failure, Measurement, Sample
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
-from probes.hosts.address import is_address
-from probes.hosts.host import ListedHost
-from probes.hosts.names import is_host_name
-from probes.reach import Reached, ReachedHost
+from plink.probes.hosts.address import is_address
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.names import is_host_name
+from plink.probes.reach import Reached, ReachedHost
 
 
 @dataclass(frozen=True)

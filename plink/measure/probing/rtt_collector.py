@@ -14,8 +14,8 @@ from plink.files.measurement import Counts, Matrix
 from plink.files.rtt import RttMeasurement, disagreement
 from plink.measure.probing.collectors import Collector, RunRecord
 from plink.measure.probing.passes import Seen
-from probes.echo.readings import DISTURBED
-from probes.samples import RttReading
+from plink.probes.echo.readings import DISTURBED
+from plink.probes.samples import RttReading
 
 _MOST_NAMED = 3
 # Passes that differ by less than that confirm each other, whatever else the hosts did.

@@ -37,10 +37,10 @@ from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.base import Job
 from plink.measure.probing.tools.round_trips import RttOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
-from probes.errors import OptionError
-from probes.facts import most_pairs, shared_machines
-from probes.reach import Reached, ReachedHost
-from probes.samples import Rounds, Wanted, no_more
+from plink.probes.errors import OptionError
+from plink.probes.facts import most_pairs, shared_machines
+from plink.probes.reach import Reached, ReachedHost
+from plink.probes.samples import Rounds, Wanted, no_more
 
 
 @dataclass(frozen=True)

@@ -28,16 +28,16 @@ from plink.measure.drift.sample import Pair
 from plink.measure.drift.transfers import expected_gbit_s, others_to_transfer, pairs_to_transfer
 from plink.measure.probing.limits import CHECK_LINKS, CHECK_UPLINKS
 from plink.measure.probing.tools.transfers import Iperf3Options, UplinkOptions
-from probes.facts import most_pairs
-from probes.iperf3.commands import TransferOptions
-from probes.iperf3.transfers import OUT_OF_TIME
-from probes.reach import ReachedHost
-from probes.samples import BandwidthReading, HostLoss, PairLoss
-from probes.uplinks import tool as uplink_tool
-from probes.uplinks.at_once import AtOnce, at_once
-from probes.uplinks.links import measure as measure_links
-from probes.uplinks.plan import Turn, plan_turns
-from probes.uplinks.samples import Exchange
+from plink.probes.facts import most_pairs
+from plink.probes.iperf3.commands import TransferOptions
+from plink.probes.iperf3.transfers import OUT_OF_TIME
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
+from plink.probes.uplinks import tool as uplink_tool
+from plink.probes.uplinks.at_once import AtOnce, at_once
+from plink.probes.uplinks.links import measure as measure_links
+from plink.probes.uplinks.plan import Turn, plan_turns
+from plink.probes.uplinks.samples import Exchange
 
 # As when uplinks are measured.
 _LINK_DURATION_S = 1

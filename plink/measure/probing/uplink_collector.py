@@ -10,10 +10,10 @@ import numpy as np
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.groups import HostLink, Uplink
 from plink.files.measurement import Failure, Matrix
-from probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
-from probes.uplinks.judge import may_be_more, seen_links
-from probes.uplinks.plan import second_looks
-from probes.uplinks.samples import Exchange, Links
+from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
+from plink.probes.uplinks.judge import may_be_more, seen_links
+from plink.probes.uplinks.plan import second_looks
+from plink.probes.uplinks.samples import Exchange, Links
 
 # Figures no further apart than this factor count as the same.
 _SAME = 1.05

@@ -17,15 +17,15 @@ from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.resume import as_before, resume_state
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplink_collector import LinkCollector, UplinkCollector
-from probes.errors import OptionError
-from probes.facts import most_pairs, shared_machines
-from probes.iperf3.commands import TransferOptions
-from probes.reach import Reached, ReachedHost
-from probes.samples import Rounds
-from probes.uplinks import tool as uplinks
-from probes.uplinks.at_once import AtOnce, at_once
-from probes.uplinks.links import measure as measure_links
-from probes.uplinks.plan import Turn, plan_links, plan_turns
+from plink.probes.errors import OptionError
+from plink.probes.facts import most_pairs, shared_machines
+from plink.probes.iperf3.commands import TransferOptions
+from plink.probes.reach import Reached, ReachedHost
+from plink.probes.samples import Rounds
+from plink.probes.uplinks import tool as uplinks
+from plink.probes.uplinks.at_once import AtOnce, at_once
+from plink.probes.uplinks.links import measure as measure_links
+from plink.probes.uplinks.plan import Turn, plan_links, plan_turns
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from plink.files.cluster import Cluster
 from plink.measure.probing.meetings import Question
 from plink.measure.probing.passes import Pair
 from plink.optimize.groups.finding import FoundGroups, GroupRequest, UngroupableError, find_groups
-from solvers.groups.levels import LIKELY, SURE
+from plink.solvers.groups.levels import LIKELY, SURE
 
 # So many readings of a doubtful host with each of two groups say which of them it belongs to.
 _MATES = 4

@@ -13,11 +13,11 @@ from plink.files.grouping import Grouping
 from plink.files.groups import Group
 from plink.model.denoising import Denoised, denoise, half_clusters, measured_hosts
 from plink.optimize.groups.quality import doubtful_hosts, qualities
-from solvers.groups.agreement import adjusted_mutual_information
-from solvers.groups.grouping import ALONE, Labels, alone_apart, members, usual_count
-from solvers.groups.kmeans import constrained_kmeans
-from solvers.groups.levels import Discovery, Level, discover, primary
-from solvers.groups.linkage import balanced_linkage
+from plink.solvers.groups.agreement import adjusted_mutual_information
+from plink.solvers.groups.grouping import ALONE, Labels, alone_apart, members, usual_count
+from plink.solvers.groups.kmeans import constrained_kmeans
+from plink.solvers.groups.levels import Discovery, Level, discover, primary
+from plink.solvers.groups.linkage import balanced_linkage
 
 METHODS = ("auto", "levels", "linkage", "kmeans")
 _DEFAULT_ELASTICITY = 2.0

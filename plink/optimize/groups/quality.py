@@ -10,10 +10,10 @@ import numpy.typing as npt
 from plink.files.grouping import DoubtfulHost, GroupQuality
 from plink.files.groups import Group
 from plink.model.denoising import Denoised
-from solvers.groups.certainty import host_probabilities
-from solvers.groups.grouping import ALONE, Labels
-from solvers.groups.levels import Level
-from solvers.groups.structure import LEAST_NOISE
+from plink.solvers.groups.certainty import host_probabilities
+from plink.solvers.groups.grouping import ALONE, Labels
+from plink.solvers.groups.levels import Level
+from plink.solvers.groups.structure import LEAST_NOISE
 
 # Hosts that are less sure to belong where they are get named.
 _NAMED_BELOW = 0.9

@@ -11,8 +11,8 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.model.denoising import readings_between
 from plink.optimize.groups.finding import FoundGroups
-from solvers.affinity import affinity
-from solvers.groups.agreement import adjusted_mutual_information
+from plink.solvers.affinity import affinity
+from plink.solvers.groups.agreement import adjusted_mutual_information
 
 SEPARATOR = "/"
 

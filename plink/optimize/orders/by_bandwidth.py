@@ -24,13 +24,13 @@ from plink.optimize.orders.request import (
     OrderRequest,
 )
 from plink.optimize.orders.slots import peers_of, placed_on, refuse_too_many
-from solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
-from solvers.bottleneck.used import Used
-from solvers.collectives.form import Form, RingForm
-from solvers.limits.deadline import Deadline
-from solvers.orders.solution import Progress
-from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import prices_with_slots
+from plink.solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
+from plink.solvers.bottleneck.used import Used
+from plink.solvers.collectives.form import Form, RingForm
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.solution import Progress
+from plink.solvers.slots.layout import RankLayout
+from plink.solvers.slots.slot_search import prices_with_slots
 
 NAME = "bandwidth"
 _SOLVER = "threshold"

@@ -14,22 +14,22 @@ from plink.model.distance import Limits
 from plink.model.gaps import Range, time_bound_us, time_range_s, with_latency, without_bound
 from plink.optimize.orders.latency import FOREVER_S, FoundOrder, LatencyObjective
 from plink.optimize.orders.request import OnProgress
-from solvers.collectives.form import RingForm
-from solvers.collectives.table import PeerTable
-from solvers.contention.contention_search import (
+from plink.solvers.collectives.form import RingForm
+from plink.solvers.collectives.table import PeerTable
+from plink.solvers.contention.contention_search import (
     ContentionProgress,
     ContentionSolution,
     search_by_contention,
 )
-from solvers.contention.network import Network
-from solvers.contention.starts import in_sequence
-from solvers.contention.time import Clock
-from solvers.contention.unequal_bound import unequal_bound_s
-from solvers.limits.deadline import Deadline
-from solvers.orders.solution import Progress
-from solvers.slots.anneal import anneal_order
-from solvers.slots.layout import RankLayout
-from solvers.slots.uneven import TURNS, by_places
+from plink.solvers.contention.network import Network
+from plink.solvers.contention.starts import in_sequence
+from plink.solvers.contention.time import Clock
+from plink.solvers.contention.unequal_bound import unequal_bound_s
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.solution import Progress
+from plink.solvers.slots.anneal import anneal_order
+from plink.solvers.slots.layout import RankLayout
+from plink.solvers.slots.uneven import TURNS, by_places
 
 # The share of the time for the search by latency that gives this one a start.
 _LATENCY_SHARE = 0.3

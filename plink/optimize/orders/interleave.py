@@ -11,12 +11,12 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
-from solvers.collectives.form import RingForm
-from solvers.limits.deadline import Deadline
-from solvers.orders.latency_search import search_by_latency
-from solvers.slots.anneal import anneal_order
-from solvers.slots.bound import by_slot, slots_bound
-from solvers.slots.layout import RankLayout, padded
+from plink.solvers.collectives.form import RingForm
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.latency_search import search_by_latency
+from plink.solvers.slots.anneal import anneal_order
+from plink.solvers.slots.bound import by_slot, slots_bound
+from plink.solvers.slots.layout import RankLayout, padded
 
 # The search keeps a matrix of all slots.
 _MOST_SLOTS = 4096

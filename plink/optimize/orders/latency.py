@@ -16,11 +16,11 @@ from plink.files.order import Proof
 from plink.model.distance import Limits
 from plink.model.gaps import Range, latency_range_us, measured_latency_us, without_bound
 from plink.optimize.orders.request import OnProgress
-from solvers.collectives.form import Form, RingForm
-from solvers.limits.deadline import Deadline
-from solvers.orders.pricing import Prices
-from solvers.slots.layout import RankLayout
-from solvers.slots.slot_search import (
+from plink.solvers.collectives.form import Form, RingForm
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.pricing import Prices
+from plink.solvers.slots.layout import RankLayout
+from plink.solvers.slots.slot_search import (
     cost_with_slots,
     least_cost,
     over_hosts,
@@ -29,7 +29,7 @@ from solvers.slots.slot_search import (
 )
 
 if TYPE_CHECKING:
-    from solvers.exact.prove import Engine, Verdict
+    from plink.solvers.exact.prove import Engine, Verdict
 
 # The share of the time for the proof of a bound.
 _PROOF_SHARE = 0.2
@@ -205,7 +205,7 @@ class LatencyObjective:
             WrongUseError: the engine is not installed, or hosts are chosen or differ in slots.
         """
         # Few orders are proven.
-        from solvers.exact.prove import EngineMissingError, prove  # noqa: PLC0415
+        from plink.solvers.exact.prove import EngineMissingError, prove  # noqa: PLC0415
 
         form = over_hosts(self.form, self.layout)
         if form is None or not self.layout.takes_all_hosts:

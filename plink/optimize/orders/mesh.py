@@ -10,9 +10,9 @@ from plink.base.text import counted
 from plink.files.mesh import MESH, Mesh, MeshDimension
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import algorithm_for
-from solvers.collectives.algorithm import Algorithm, define
-from solvers.collectives.mesh import Dimension, find_pattern, mesh_form, mesh_table
-from solvers.slots.layout import RankLayout
+from plink.solvers.collectives.algorithm import Algorithm, define
+from plink.solvers.collectives.mesh import Dimension, find_pattern, mesh_form, mesh_table
+from plink.solvers.slots.layout import RankLayout
 
 
 def for_mesh(request: OrderRequest) -> OrderRequest:

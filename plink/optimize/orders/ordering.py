@@ -34,9 +34,9 @@ from plink.optimize.orders.slots import (
     refuse_too_many,
     with_slots,
 )
-from solvers.collectives.algorithm import Algorithm
-from solvers.limits.deadline import Deadline
-from solvers.slots.layout import RankLayout
+from plink.solvers.collectives.algorithm import Algorithm
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.slots.layout import RankLayout
 
 # The most that the shortest ways may take, where pairs were not measured.
 _WAYS_SHARE = 0.1

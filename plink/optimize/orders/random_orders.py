@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from plink.files.measurement import Matrix
 from plink.optimize.orders.request import RANDOM_ORDERS
-from solvers.limits.deadline import Deadline
+from plink.solvers.limits.deadline import Deadline
 
 Orders = npt.NDArray[np.int64]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from plink.files.mesh import Mesh
-from solvers.orders.solution import Progress
+from plink.solvers.orders.solution import Progress
 
 if TYPE_CHECKING:
-    from solvers.exact.prove import Engine
+    from plink.solvers.exact.prove import Engine
 
 OnProgress = Callable[[Progress], None]
 
@@ -32,7 +32,7 @@ class OrderRequest:
     """Which order of a cluster's hosts, for whom, and how long to search.
 
     Args:
-        algorithm: a name of `solvers.collectives.registry`.
+        algorithm: a name of `plink.solvers.collectives.registry`.
         objective: `latency`, `contention` or `bandwidth`; None for contention where the groups'
             uplinks are known, else latency, and bandwidth where no round-trip time is known.
         size_bytes: of the buffer, for contention.

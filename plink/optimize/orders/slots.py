@@ -10,9 +10,9 @@ from plink.base.errors import WrongUseError
 from plink.base.text import counted, named
 from plink.files.cluster import Cluster, Host
 from plink.files.order import Order
-from solvers.collectives.algorithm import MOST_MESSAGES, Algorithm
-from solvers.collectives.registry import ALGORITHMS, find
-from solvers.slots.layout import RankLayout
+from plink.solvers.collectives.algorithm import MOST_MESSAGES, Algorithm
+from plink.solvers.collectives.registry import ALGORITHMS, find
+from plink.solvers.slots.layout import RankLayout
 
 # On a host.
 MAX_SLOTS = 65536

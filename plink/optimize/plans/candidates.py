@@ -10,12 +10,12 @@ import numpy as np
 from plink.base.text import joined, rtt_text
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import Measures, measure
-from solvers.contention.network import Floats, Network, with_every_host_grouped
-from solvers.forests.inside_hosts import inside_hosts
-from solvers.forests.kinds import double_tree, flat, ring, two_level
-from solvers.forests.routes import Indices, Routes
-from solvers.forests.time import time_s
-from solvers.ring.ring_search import search_ring
+from plink.solvers.contention.network import Floats, Network, with_every_host_grouped
+from plink.solvers.forests.inside_hosts import inside_hosts
+from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
+from plink.solvers.forests.routes import Indices, Routes
+from plink.solvers.forests.time import time_s
+from plink.solvers.ring.ring_search import search_ring
 
 KINDS = ("2lha", "flat", "ring", "tree")
 

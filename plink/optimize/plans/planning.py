@@ -25,8 +25,8 @@ from plink.optimize.plans.candidates import (
     near_order,
     refusal,
 )
-from solvers.contention.network import Network
-from solvers.forests.time import lower_bound_s
+from plink.solvers.contention.network import Network
+from plink.solvers.forests.time import lower_bound_s
 
 DEFAULT_SIZE_BYTES = 100_000_000
 

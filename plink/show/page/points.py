@@ -22,7 +22,7 @@ from plink.show.page.parts import (
     rounded,
 )
 from plink.show.page.subject import Subject
-from solvers.embedding.embed import Embedding, embed
+from plink.solvers.embedding.embed import Embedding, embed
 
 _LEAST_HOSTS = 4
 # A map of more hosts takes minutes, and shows no more.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from plink.base.text import share_text
 from plink.files.rtt import RttMeasurement, percentile_name
+from plink.probes.echo.readings import DISTURBED
 from plink.show.page.parts import (
     BETWEEN,
     LINE,
@@ -24,7 +25,6 @@ from plink.show.page.parts import (
 from plink.show.page.subject import Subject
 from plink.show.terminal.facts import facts, failures, notes
 from plink.show.terminal.summary import summarise
-from probes.echo.readings import DISTURBED
 
 Vector = npt.NDArray[np.float64]
 

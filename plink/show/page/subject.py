@@ -20,7 +20,7 @@ from plink.files.groups import Group
 from plink.files.order import Order
 from plink.model.distance import Distances, distances
 from plink.show.page.parts import NO_GROUP, plotly_names
-from solvers.seriation import seriate
+from plink.solvers.seriation import seriate
 
 
 @dataclass(frozen=True)

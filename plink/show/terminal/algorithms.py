@@ -11,7 +11,7 @@ from plink.base.text import counted, printable, range_text, rtt_text, share_text
 from plink.model.gaps import Range
 from plink.optimize.prediction import RANDOM_ORDERS, Cost, Forecast, Row
 from plink.show.terminal.paper import paper
-from solvers.collectives.registry import ALGORITHMS
+from plink.solvers.collectives.registry import ALGORITHMS
 
 _OTHER = {"contention": "latency", "latency": "contention"}
 

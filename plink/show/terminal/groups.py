@@ -15,8 +15,8 @@ from plink.model.network import Capacity
 from plink.optimize.groups.certainty import more_passes
 from plink.optimize.groups.truth import Judgement
 from plink.show.terminal.facts import aligned
-from solvers.groups.grouping import traffic
-from solvers.groups.levels import LIKELY, SURE
+from plink.solvers.groups.grouping import traffic
+from plink.solvers.groups.levels import LIKELY, SURE
 
 _UNKNOWN = "-"
 _SHOWN = 8

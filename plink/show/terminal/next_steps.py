@@ -15,7 +15,7 @@ from plink.files.order import Order
 from plink.files.rtt import RttMeasurement
 from plink.measure.probing.rtt_collector import CONFIRMED
 from plink.optimize.orders.quality import doubt
-from probes.echo.readings import DISTURBED
+from plink.probes.echo.readings import DISTURBED
 
 _LEAST_GROUPED = 4
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 if TYPE_CHECKING:
-    from probes.hosts.host import ListedHost
-    from probes.reach import Reached
+    from plink.probes.hosts.host import ListedHost
+    from plink.probes.reach import Reached
 
 
 def main() -> None:

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plink.solvers import datacenters
+from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders import reference
+from plink.solvers.orders.anneal import anneal
+from plink.solvers.orders.clusters import clustered
+from plink.solvers.orders.latency_search import search_by_latency
 
 from order_strategies import PAPER_FORMS, forms
 from ring_strategies import distance_matrices
-from solvers import datacenters
-from solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
-from solvers.limits.deadline import Deadline
-from solvers.orders import reference
-from solvers.orders.anneal import anneal
-from solvers.orders.clusters import clustered
-from solvers.orders.latency_search import search_by_latency
 
 _SMALL = [
     *((name, ranks) for name in ("ring", "tree") for ranks in (2, 3, 5, 6)),

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plink.solvers import _native, datacenters
+from plink.solvers.collectives import papers
+from plink.solvers.orders import reference
 
 from order_strategies import rounds_forms, trees_forms
 from ring_strategies import distance_matrices
-from solvers import _native, datacenters
-from solvers.collectives import papers
-from solvers.orders import reference
 
 _SEEDS = st.integers(0, (1 << 63) - 1)
 

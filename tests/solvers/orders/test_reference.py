@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from solvers.collectives import papers
-from solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
-from solvers.orders import reference
+from plink.solvers.collectives import papers
+from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
+from plink.solvers.orders import reference
 
 # Hosts on a line, a µs apart each; the distance of two is the difference of their numbers.
 _LINE = np.abs(np.subtract.outer(np.arange(8.0), np.arange(8.0)))

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 from plink.base.errors import WrongUseError
 from plink.files.json_parsing import finite_number
 from plink.measure.probing.limits import MAX_COUNT, MAX_PASSES
-from probes.samples import More, Rounds, Wanted, no_more
+from plink.probes.samples import More, Rounds, Wanted, no_more
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from probes.hosts.host import ListedHost
-    from probes.reach import ReachedHost
+    from plink.probes.hosts.host import ListedHost
+    from plink.probes.reach import ReachedHost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class Job(Generic[Options]):
     left_s: Callable[[], float] = no_limit
 
 
-# Measures a job into a sink (`probes.samples.Sink`).
+# Measures a job into a sink (`plink.probes.samples.Sink`).
 Measure = Callable[[Job[Any], Any], None]
 
 

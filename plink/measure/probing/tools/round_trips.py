@@ -16,13 +16,13 @@ from plink.measure.probing.tools.base import (
     recorded_passes,
     recorded_precision,
 )
-from probes.dpdk.nics import Nic, parse_nics
+from plink.probes.dpdk.nics import Nic, parse_nics
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from probes.hosts.host import ListedHost
-    from probes.samples import RemarkableSink, RttReading, Sink
+    from plink.probes.hosts.host import ListedHost
+    from plink.probes.samples import RemarkableSink, RttReading, Sink
 
 STANDARD_PERCENTILES = (10.0, 50.0, 99.0)
 # Both ends of a pair poll.
@@ -149,13 +149,13 @@ def _check_nics(options: DpdkOptions, hosts: Sequence[ListedHost]) -> None:
 
 
 def _measure_echo(job: Job[EchoOptions], sink: RemarkableSink[RttReading]) -> None:
-    from probes.echo import coordinator  # noqa: PLC0415  imports paramiko
+    from plink.probes.echo import coordinator  # noqa: PLC0415  imports paramiko
 
     _measure_with_agents(job, sink, coordinator.measure)
 
 
 def _measure_dpdk(job: Job[DpdkOptions], sink: RemarkableSink[RttReading]) -> None:
-    from probes.dpdk import tool  # noqa: PLC0415  imports paramiko
+    from plink.probes.dpdk import tool  # noqa: PLC0415  imports paramiko
 
     _measure_with_agents(job, sink, partial(tool.measure, nics=job.options.nics))
 
@@ -163,7 +163,7 @@ def _measure_dpdk(job: Job[DpdkOptions], sink: RemarkableSink[RttReading]) -> No
 def _measure_with_agents(
     job: Job[Any], sink: RemarkableSink[RttReading], conduct: Callable[..., None]
 ) -> None:
-    from probes.echo import protocol  # noqa: PLC0415
+    from plink.probes.echo import protocol  # noqa: PLC0415
 
     options = job.options
     conduct(
@@ -181,7 +181,7 @@ def _measure_with_agents(
 
 
 def _measure_fping(job: Job[FpingOptions], sink: Sink[RttReading]) -> None:
-    from probes.fping import tool  # noqa: PLC0415  imports paramiko
+    from plink.probes.fping import tool  # noqa: PLC0415  imports paramiko
 
     options = job.options
     tool.measure(

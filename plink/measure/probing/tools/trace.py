@@ -11,7 +11,7 @@ from plink.measure.probing.tools.base import Job, Tool, ToolOptions, recorded_co
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from probes.samples import RouteReading, Sink
+    from plink.probes.samples import RouteReading, Sink
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class TraceOptions(ToolOptions):
 
 
 def _measure(job: Job[TraceOptions], sink: Sink[RouteReading]) -> None:
-    from probes.trace import tool  # noqa: PLC0415  imports paramiko
+    from plink.probes.trace import tool  # noqa: PLC0415  imports paramiko
 
     options = job.options
     tool.measure(

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from plink.files.groups import Group
-    from probes.hosts.host import ListedHost
-    from probes.samples import BandwidthReading, Sink
+    from plink.probes.hosts.host import ListedHost
+    from plink.probes.samples import BandwidthReading, Sink
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +134,8 @@ def _check_groups(options: UplinkOptions, hosts: Sequence[ListedHost]) -> None:
 
 
 def _measure_iperf3(job: Job[Iperf3Options], sink: Sink[BandwidthReading]) -> None:
-    from probes.iperf3 import tool  # noqa: PLC0415  imports paramiko
-    from probes.iperf3.commands import TransferOptions  # noqa: PLC0415
+    from plink.probes.iperf3 import tool  # noqa: PLC0415  imports paramiko
+    from plink.probes.iperf3.commands import TransferOptions  # noqa: PLC0415
 
     options = job.options
     transfer = TransferOptions(
