@@ -17,6 +17,7 @@ from random import Random
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.probes.samples import Rounds
 
 # Measured for 64 to 2,000 hosts: with 64 candidates a round the second eigenvalue of 16 rounds and

@@ -1,4 +1,4 @@
 """Matrices in, answers out: search, bounds, seriation.
 
-This package knows no file and no host, and imports neither `plink` nor `probes`.
+This package knows no file and no host, and imports nothing else of plink.
 """

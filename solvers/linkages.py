@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers import _native
 from plink.solvers.limits.deadline import Deadline
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from plink.solvers.collectives.form import Form, RoundsForm, TreesForm, WeightedRound
 from plink.solvers.collectives.registry import find
 

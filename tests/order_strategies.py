@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
+
 from plink.solvers.collectives import papers
 from plink.solvers.collectives.form import RoundsForm, TreesForm, WeightedRound
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,13 +12,15 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+_BUILT = shutil.ignore_patterns("*.so", "__pycache__")
 
 
-@pytest.mark.parametrize("name", ["plink", "probes", "solvers"])
+@pytest.mark.parametrize("name", ["plink", "plink.probes", "plink.solvers"])
 def test_package_is_imported_from_outside_the_checkout(name: str) -> None:
     file = importlib.import_module(name).__file__
     assert file is not None
-    assert CHECKOUT / name not in Path(file).resolve().parents
+    parents = Path(file).resolve().parents
+    assert not [folder for folder in ("plink", "probes", "solvers") if CHECKOUT / folder in parents]
 
 
 def test_a_subprocess_started_by_a_test_gets_the_installed_package_too() -> None:
@@ -29,8 +32,8 @@ def test_a_subprocess_started_by_a_test_gets_the_installed_package_too() -> None
 def test_native_parts_were_installed() -> None:
     files = importlib.metadata.files("plink-collectives") or []
     names = [str(file) for file in files]
-    assert any(name.startswith("solvers/_native.") for name in names)
-    assert "probes/echo/bin/plink-echo-agent" in names
+    assert any(name.startswith("plink/solvers/_native.") for name in names)
+    assert "plink/probes/echo/bin/plink-echo-agent" in names
 
 
 def test_sources_of_native_parts_were_not_installed() -> None:
@@ -41,3 +44,36 @@ def test_sources_of_native_parts_were_not_installed() -> None:
 def test_version_is_the_same_everywhere() -> None:
     plink = importlib.import_module("plink")
     assert plink.__version__ == importlib.metadata.version("plink-collectives")
+
+
+def test_nothing_but_plink_is_installed_at_the_top() -> None:
+    files = importlib.metadata.files("plink-collectives") or []
+    tops = {file.parts[0] for file in files if file.parts[0] != ".."}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"plink"}
+
+
+@pytest.mark.parametrize("names", [("probes", "solvers"), ("plink", "probes", "solvers")])
+def test_folders_of_the_same_names_do_not_stand_in_the_way(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
+    for name in names:
+        # The sources of a checkout, which are not built, or what others call by that name.
+        if name == "plink":
+            shutil.copytree(CHECKOUT / "plink", tmp_path / "plink", ignore=_BUILT, symlinks=True)
+        else:
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "__init__.py").write_text("raise SystemExit('not ours')")
+    command = [sys.executable, "-m", "plink", "order", "--list-algorithms"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert "ring" in done.stdout
+
+
+def test_sources_alone_say_how_to_install_them(tmp_path: Path) -> None:
+    shutil.copytree(CHECKOUT / "plink", tmp_path / "plink", ignore=_BUILT, symlinks=True)
+    # Without what is installed: the folder of the sources is all there is.
+    command = [sys.executable, "-S", "-m", "plink", "--version"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install ." in done.stderr
+    assert "Traceback" not in done.stderr

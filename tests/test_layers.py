@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
-PACKAGES = ("plink", "probes", "solvers")
+import pytest
+
+from support.sources import modules
 
 # The folders of plink from the ground up: each may import those before it, none after it.
 FOLDERS = (
+    "probes",
+    "solvers",
     "base",
     "plans",
     "files",
@@ -47,7 +49,10 @@ TRAINING = (
     "plink.plans",
     "plink.files.plan",
 )
-NOT_IN_TRAINING = {"probes", "solvers", "scipy", "sklearn", "z3", "paramiko", "click"}
+NOT_IN_TRAINING = {"scipy", "sklearn", "z3", "paramiko", "click"}
+
+# They know nothing else of plink, nor each other.
+LIBRARIES = ("plink.probes", "plink.solvers")
 
 Sources = Mapping[str, tuple[str, bool]]
 """Module name to its source text and whether it is a package."""
@@ -56,16 +61,11 @@ Sources = Mapping[str, tuple[str, bool]]
 @functools.cache
 def installed_sources() -> Sources:
     sources: dict[str, tuple[str, bool]] = {}
-    for package in PACKAGES:
-        spec = importlib.util.find_spec(package)
-        assert spec is not None
-        assert spec.origin is not None
-        folder = Path(spec.origin).parent
-        for file in folder.rglob("*.py"):
-            parts = (package, *file.relative_to(folder).with_suffix("").parts)
-            is_package = parts[-1] == "__init__"
-            name = ".".join(parts[:-1] if is_package else parts)
-            sources[name] = (file.read_text(encoding="utf-8"), is_package)
+    for place, file in modules():
+        parts = place.with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        name = ".".join(parts[:-1] if is_package else parts)
+        sources[name] = (file.read_text(encoding="utf-8"), is_package)
     return sources
 
 
@@ -155,13 +155,18 @@ def siblings_imported(sources: Sources) -> dict[str, set[str]]:
     return graph
 
 
-def forbidden_imports(package: str, forbidden: set[str], sources: Sources) -> list[str]:
+def is_in(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def imports_from_outside(package: str, sources: Sources) -> list[str]:
+    """What a package imports of the rest of plink."""
     return [
         f"{name} imports {item}"
         for name in sorted(sources)
-        if name.partition(".")[0] == package
+        if is_in(name, package)
         for item in sorted(imports_of(name, sources))
-        if item.partition(".")[0] in forbidden
+        if is_in(item, "plink") and not is_in(item, package)
     ]
 
 
@@ -188,9 +193,7 @@ def modules_imported(sources: Sources) -> dict[str, set[str]]:
 
 
 def training_reaches(sources: Sources) -> set[str]:
-    roots = [
-        name for name in sources for root in TRAINING if name == root or name.startswith(f"{root}.")
-    ]
+    roots = [name for name in sources for root in TRAINING if is_in(name, root)]
     return reached_from(roots, sources)
 
 
@@ -198,12 +201,9 @@ def training_imports(sources: Sources) -> set[str]:
     return top_level(training_reaches(sources))
 
 
-def test_probes_import_neither_solvers_nor_plink() -> None:
-    assert forbidden_imports("probes", {"solvers", "plink"}, installed_sources()) == []
-
-
-def test_solvers_import_neither_probes_nor_plink() -> None:
-    assert forbidden_imports("solvers", {"probes", "plink"}, installed_sources()) == []
+@pytest.mark.parametrize("package", LIBRARIES)
+def test_probes_and_solvers_import_nothing_else_of_plink(package: str) -> None:
+    assert imports_from_outside(package, installed_sources()) == []
 
 
 def test_the_tuner_knows_no_files_and_no_daemon() -> None:
@@ -252,7 +252,9 @@ def test_scikit_learn_is_imported_by_the_functions_that_need_it() -> None:
 
 
 def test_training_process_imports_nothing_heavy() -> None:
-    assert training_imports(installed_sources()) & NOT_IN_TRAINING == set()
+    reached = training_reaches(installed_sources())
+    assert top_level(reached) & NOT_IN_TRAINING == set()
+    assert [name for name in reached for library in LIBRARIES if is_in(name, library)] == []
 
 
 def test_training_process_imports_no_simulator() -> None:
@@ -274,7 +276,12 @@ def test_import_plink_alone_imports_nothing_but_plink() -> None:
 
 
 def test_sources_are_found() -> None:
-    assert {"plink", "plink.cli", "plink.probes.errors", "solvers"} <= installed_sources().keys()
+    assert {
+        "plink",
+        "plink.cli",
+        "plink.probes.errors",
+        "plink.solvers",
+    } <= installed_sources().keys()
 
 
 MADE_UP: Sources = {
@@ -285,10 +292,10 @@ MADE_UP: Sources = {
     "plink.cli": ("from .left import a\nimport click", True),
     "plink.cli.left": ("from plink.cli import right", False),
     "plink.cli.right": ("def late():\n    from plink.cli.left import b", False),
-    "probes": ("import json", True),
-    "plink.probes.echo": ("from ..ssh import session\nimport solvers.ring as ring", True),
+    "plink.probes": ("import json", True),
+    "plink.probes.echo": ("from ..ssh import session\nimport plink.solvers.ring as ring", True),
     "plink.probes.ssh": ("if TYPE_CHECKING:\n    from plink.files import cluster", True),
-    "solvers": ("", True),
+    "plink.solvers": ("", True),
 }
 
 
@@ -305,11 +312,11 @@ def test_checker_tells_imports_at_once_from_later_ones() -> None:
 
 
 def test_checker_finds_forbidden_imports_in_functions_and_type_checking_blocks() -> None:
-    assert forbidden_imports("probes", {"solvers", "plink"}, MADE_UP) == [
-        "probes.echo imports solvers.ring",
-        "probes.ssh imports plink.files",
+    assert imports_from_outside("plink.probes", MADE_UP) == [
+        "plink.probes.echo imports plink.solvers.ring",
+        "plink.probes.ssh imports plink.files",
     ]
-    assert forbidden_imports("solvers", {"probes", "plink"}, MADE_UP) == []
+    assert imports_from_outside("plink.solvers", MADE_UP) == []
 
 
 def test_checker_finds_what_training_reaches_indirectly() -> None:

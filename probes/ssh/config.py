@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import paramiko
+
 from plink.probes.errors import OptionError, ProbesError, clean
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_host

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import paramiko
+
 from plink.probes.errors import HostError
 from plink.probes.hosts.hostlist import check_name
 from plink.probes.ssh import parallel

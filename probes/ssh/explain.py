@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 import paramiko
+
 from plink.probes.errors import HostError
 from plink.probes.ssh.config import Target
 from plink.probes.ssh.host_certificate import CertificateError

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
     SSHPublicKeyTypes,
     load_ssh_public_identity,
 )
+
 from plink.probes.ssh.patterns import fits
 
 SUFFIX = "-cert-v01@openssh.com"

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import paramiko
+
 from plink.probes.ssh.config import Target
 
 _DEFAULT_FILES = tuple(f"~/.ssh/id_{kind}" for kind in ("ed25519", "ecdsa", "rsa"))

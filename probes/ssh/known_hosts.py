@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
+
 from plink.probes.ssh.config import Target
 from plink.probes.ssh.host_certificate import (
     SUFFIX,

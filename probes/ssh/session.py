@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import paramiko
+
 from plink.probes.errors import HostError
 from plink.probes.ssh.limits import Deadline, TailPipe
 

@@ -9,6 +9,11 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from benchkit.peers import adam
+from benchkit.readings import cluster_of
+from plink.model.denoising import denoise
+from plink.model.distance import distances
 from plink.solvers.affinity import affinity
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.datacenters import FAMILIES, DataCenter, uniform
@@ -18,11 +23,6 @@ from plink.solvers.embedding.observations import observe
 from plink.solvers.embedding.start import classical
 from plink.solvers.orders.latency_search import search_by_latency
 from plink.solvers.orders.reference import cost
-
-from benchkit.peers import adam
-from benchkit.readings import cluster_of
-from plink.model.denoising import denoise
-from plink.model.distance import distances
 
 Matrix = npt.NDArray[np.float64]
 Table = tuple[Sequence[str], list[list[object]]]

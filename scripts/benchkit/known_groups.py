@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from plink.solvers.groups.agreement import adjusted_mutual_information
-from plink.solvers.groups.grouping import alone_apart
-from plink.solvers.groups.levels import discover, primary
 
 from benchkit.readings import cluster_of
 from plink.files.cluster import Cluster, Host
 from plink.files.document import read_bytes
 from plink.measure.importing.csv_files import import_matrix
 from plink.model.denoising import denoise, measured_hosts
+from plink.solvers.groups.agreement import adjusted_mutual_information
+from plink.solvers.groups.grouping import alone_apart
+from plink.solvers.groups.levels import discover, primary
 
 # From a processor's number to what it shares, the widest first (Linux's numbering: the threads of
 # a core are half the processors apart).

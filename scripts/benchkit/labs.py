@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from labkit.bound import BOUND
+from labkit.holder import PROGRAM, held
 from plink.probes.hosts.hostlist import parse_host_list_bytes
 from plink.probes.reach import Reached, reach
 from plink.probes.ssh.options import SshOptions
-
-from labkit.bound import BOUND
-from labkit.holder import PROGRAM, held
 
 LOOPBACK = "loopback"
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from plink.solvers import datacenters
-from plink.solvers.collectives.registry import ALGORITHMS
 
 from plink.base.errors import WrongUseError
 from plink.files.bandwidth import BandwidthMeasurement
@@ -19,6 +17,8 @@ from plink.files.order import Order
 from plink.files.rtt import RttMeasurement
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
+from plink.solvers import datacenters
+from plink.solvers.collectives.registry import ALGORITHMS
 
 OBJECTIVES = ("latency", "contention", "bandwidth")
 

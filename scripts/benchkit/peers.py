@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.form import RoundsForm
 from plink.solvers.collectives.table import PeerTable, Round
 from plink.solvers.groups.grouping import Labels, members

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.form import RoundsForm, TreesForm
 
 Matrix = npt.NDArray[np.float64]

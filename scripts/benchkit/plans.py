@@ -8,10 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from plink.solvers.contention.network import Network, make_network
-from plink.solvers.forests.kinds import flat
-from plink.solvers.forests.routes import Indices, Routes
-from plink.solvers.forests.time import lower_bound_s
 
 from benchkit.labs import BenchLab, Hosts, rack_numbers
 from plink.autotune.tuner.masters import Masters, forest_of, layout_of, masters_of, normalised
@@ -20,6 +16,10 @@ from plink.files.groups import Group
 from plink.files.plan import Plan, PlanRank
 from plink.optimize.plans.candidates import KINDS, best, build, candidate, refusal
 from plink.plans.forest import Forest, make_forest
+from plink.solvers.contention.network import Network, make_network
+from plink.solvers.forests.kinds import flat
+from plink.solvers.forests.routes import Indices, Routes
+from plink.solvers.forests.time import lower_bound_s
 
 # TCP over IPv4 with timestamps has 1448 bytes of a frame of 1514 to itself.
 TCP_SHARE = 1448 / 1514

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from plink.probes.samples import HostLoss, PairLoss, Rounds, RttReading, Wanted
 
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
+from plink.probes.samples import HostLoss, PairLoss, Rounds, RttReading, Wanted
 
 Matrix = npt.NDArray[np.float64]
 

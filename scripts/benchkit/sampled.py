@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from benchkit.readings import cluster_of, edges_leaving
+from plink.model.distance import distances
 from plink.probes.rounds import sampled_rounds
 from plink.solvers.datacenters import FAMILIES
 from plink.solvers.ring.reference import ring_cost
 from plink.solvers.ring.ring_search import search_ring
 from plink.solvers.sampling.sampler import next_rounds
-
-from benchkit.readings import cluster_of, edges_leaving
-from plink.model.distance import distances
 
 Matrix = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.intp]

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+
+from plink.files.mesh import Mesh, parse_mesh
+from plink.optimize.orders.mesh import mesh_algorithm
 from plink.solvers.collectives.registry import find
 from plink.solvers.datacenters import FAMILIES
 from plink.solvers.orders import reference
 from plink.solvers.orders.latency_search import search_by_latency
-
-from plink.files.mesh import Mesh, parse_mesh
-from plink.optimize.orders.mesh import mesh_algorithm
 
 HEADER = (
     "mesh",

@@ -13,13 +13,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from plink.solvers.orders import reference
-from plink.solvers.orders.latency_search import search_by_latency
-
 from benchkit.annealing_cases import Case, cases
 from benchkit.arguments import add_seeds, numbers, words
 from benchkit.plain_annealing import PlainAnnealer, plain_annealer
 from benchkit.report import Report
+from plink.solvers.orders import reference
+from plink.solvers.orders.latency_search import search_by_latency
 
 EXAMPLE = "--algorithms tree --ranks 64 --seeds 7"
 QUICK = "--algorithms halving-doubling,tree --ranks 64 --seeds 1 --limit 0.2"

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from plink.solvers.affinity import affinity
 
 from benchkit.drawn_labs import (
     NO_RACKS,
@@ -36,6 +35,7 @@ from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, measured_rtt
 from plink.files.rtt import RttMeasurement
 from plink.model.denoising import least_of_both_directions
+from plink.solvers.affinity import affinity
 
 EXAMPLE = "--labs 40 --without-racks 40 --first-seed 5000"
 QUICK = "--labs 1 --without-racks 1"

@@ -14,7 +14,6 @@ import statistics
 from typing import Any
 
 import numpy as np
-from plink.solvers.contention.network import Network
 
 from benchkit.arguments import add_lab, add_seed, lab_options
 from benchkit.labs import BenchLab, bench_lab, rack_numbers
@@ -22,6 +21,7 @@ from benchkit.plans import as_json, best_forest, lab_network, limit_s
 from benchkit.processes import answers_of_ranks
 from benchkit.report import Report
 from labkit.rates import parse_rate
+from plink.solvers.contention.network import Network
 
 EXAMPLE = "--racks 4 --hosts 4 --host-rate 400mbit --uplink-rate 200mbit --plans auto,ring"
 QUICK = "--bytes 1000000 --repetitions 2"

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
+
+from benchkit.arguments import add_seed_count
+from benchkit.report import Report
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.registry import find
 from plink.solvers.datacenters import FAMILIES
 from plink.solvers.exact.prove import Engine, Verdict, prove
 from plink.solvers.orders.latency_search import search_by_latency
-
-from benchkit.arguments import add_seed_count
-from benchkit.report import Report
 
 EXAMPLE = "--only proofs --engine cp-sat --seeds 1"
 QUICK = "--only proofs --engine cp-sat --seeds 1 --seconds 2"

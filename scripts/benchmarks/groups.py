@@ -19,15 +19,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from plink.solvers.contention.network import make_network
-from plink.solvers.contention.time import time_s
-from plink.solvers.datacenters import FAMILIES
-from plink.solvers.embedding.embed import embed
-from plink.solvers.groups.agreement import adjusted_mutual_information
-from plink.solvers.groups.grouping import Labels, alone_apart, usual_count
-from plink.solvers.groups.kmeans import balanced_random, constrained_kmeans
-from plink.solvers.groups.levels import Discovery, discover, primary
-from plink.solvers.groups.linkage import balanced_linkage
 
 from benchkit import known_groups
 from benchkit.arguments import add_seed_count
@@ -44,6 +35,15 @@ from benchkit.embedding_figures import (
 from benchkit.peers import two_level_table
 from benchkit.report import Report
 from plink.model.distance import filled
+from plink.solvers.contention.network import make_network
+from plink.solvers.contention.time import time_s
+from plink.solvers.datacenters import FAMILIES
+from plink.solvers.embedding.embed import embed
+from plink.solvers.groups.agreement import adjusted_mutual_information
+from plink.solvers.groups.grouping import Labels, alone_apart, usual_count
+from plink.solvers.groups.kmeans import balanced_random, constrained_kmeans
+from plink.solvers.groups.levels import Discovery, discover, primary
+from plink.solvers.groups.linkage import balanced_linkage
 
 EXAMPLE = "--only 2lha --seeds 1"
 QUICK = "--only rings --seeds 1"

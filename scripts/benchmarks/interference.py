@@ -9,7 +9,6 @@ import argparse
 import time
 
 import numpy as np
-from plink.probes.echo.readings import DISTURBED
 
 from benchkit.arguments import add_lab, add_seed, lab_options
 from benchkit.labs import BenchLab, bench_lab
@@ -17,6 +16,7 @@ from benchkit.other_work import KINDS, QUIET, other_work
 from benchkit.readings import between, triplets_in_order
 from benchkit.report import Report
 from plink.files import cluster as cluster_file
+from plink.probes.echo.readings import DISTURBED
 
 EXAMPLE = "--quiet-runs 3"
 QUICK = "--racks 2 --hosts 2 --quiet-runs 1"

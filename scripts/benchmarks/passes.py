@@ -11,11 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from plink.probes.echo import coordinator
-from plink.probes.echo.protocol import EchoOptions
-from plink.probes.reach import ReachedHost
-from plink.probes.rounds import round_robin
-from plink.probes.samples import Rounds
 
 from benchkit.arguments import add_lab, add_seed, lab_options
 from benchkit.labs import bench_lab
@@ -23,6 +18,11 @@ from benchkit.readings import TimedSink, both_directions
 from benchkit.report import Report
 from plink.measure.probing.passes import arranged
 from plink.measure.probing.tools.round_trips import EchoOptions as PlinkOptions
+from plink.probes.echo import coordinator
+from plink.probes.echo.protocol import EchoOptions
+from plink.probes.reach import ReachedHost
+from plink.probes.rounds import round_robin
+from plink.probes.samples import Rounds
 
 EXAMPLE = "--racks 2 --hosts 4 --passes 6"
 QUICK = "--racks 2 --hosts 2 --passes 5"

@@ -13,10 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from plink.probes.echo import coordinator
-from plink.probes.echo.protocol import EchoOptions
-from plink.probes.reach import ReachedHost
-from plink.probes.rounds import round_robin
 
 from benchkit.arguments import add_lab, add_seeds, lab_options, words
 from benchkit.labs import BenchLab, bench_lab
@@ -24,6 +20,10 @@ from benchkit.readings import TimedSink, between, both_directions, triplets_in_o
 from benchkit.report import Report, spread
 from plink.files import cluster as cluster_file
 from plink.files.measurement import Matrix
+from plink.probes.echo import coordinator
+from plink.probes.echo.protocol import EchoOptions
+from plink.probes.reach import ReachedHost
+from plink.probes.rounds import round_robin
 
 EXAMPLE = "--racks 8 --hosts 8 --seeds 1 --runs echo"
 QUICK = "--racks 2 --hosts 2 --seeds 1 --runs echo"

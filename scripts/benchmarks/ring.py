@@ -15,9 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from plink.solvers.ring import reference
-from plink.solvers.ring.ring_search import search_ring
-from plink.solvers.ring.solution import RingSolution
 
 from benchkit import ring_instances
 from benchkit.arguments import add_seed
@@ -29,6 +26,9 @@ from plink.model.distance import distances
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.show.terminal.order import unproven
+from plink.solvers.ring import reference
+from plink.solvers.ring.ring_search import search_ring
+from plink.solvers.ring.solution import RingSolution
 
 try:
     import fast_tsp  # type: ignore[import-not-found]

@@ -9,14 +9,14 @@ import argparse
 import statistics
 
 import numpy as np
-from plink.probes.rounds import rounds_in_all
-from plink.solvers.ring.ring_search import search_ring
 
 from benchkit.arguments import numbers, words
 from benchkit.readings import cluster_of, edges_leaving
 from benchkit.report import Report
 from plink.measure.probing.meetings import chosen_sample, rounds_among
 from plink.model.distance import distances
+from plink.probes.rounds import rounds_in_all
+from plink.solvers.ring.ring_search import search_ring
 
 EXAMPLE = "--racks 8 --hosts 8"
 QUICK = "--racks 4 --hosts 4 --rounds 8,all"

@@ -17,15 +17,15 @@ from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+
+from benchkit.arguments import add_seeds
+from benchkit.peers import paper_annealing
+from benchkit.report import Report
 from plink.solvers import datacenters
 from plink.solvers.collectives.form import Form, RoundsForm
 from plink.solvers.collectives.registry import find
 from plink.solvers.orders import reference
 from plink.solvers.orders.latency_search import search_by_latency
-
-from benchkit.arguments import add_seeds
-from benchkit.peers import paper_annealing
-from benchkit.report import Report
 
 EXAMPLE = "--only orders --seeds 1"
 QUICK = "--only rings --seeds 1 --known-seconds 1"

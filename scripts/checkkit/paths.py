@@ -1,7 +1,7 @@
 """The files that a command goes through, seen by running it.
 
-A path is the chain of calls that are open at a time; its files are those of plink and its two
-libraries, each once, from the command line on.
+A path is the chain of calls that are open at a time; its files are those of plink,
+each once, from the command line on.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def ring_order_path() -> list[str]:
         quietly(["import", str(file), "--unit", "us", "-o", cluster])
         return longest_path(
             ["order", cluster, "--algo", "ring", "-o", str(Path(name, "order.json"))],
-            "solvers/ring/",
+            "plink/solvers/ring/",
         )
 
 
 def probe_path() -> list[str]:
-    """The files of plink from `plink probe` to the last call into `probes`, on simulated hosts."""
+    """The files from `plink probe` to the last call into `plink.probes`, on simulated hosts."""
     behaviour = Behaviour(round_s=0.002, pair_loss=0.0, never_start=0.0, die=0.0)
 
     def reach(listed: Any, *_: object, **__: object) -> Any:
@@ -56,7 +56,7 @@ def probe_path() -> list[str]:
         hosts.write_text("".join(f"10.9.0.{i}\n" for i in range(HOSTS)))
         return longest_path(
             ["probe", str(hosts), "-o", str(Path(name, "cluster.json"))],
-            "probes/",
+            "plink/probes/",
         )
 
 
@@ -96,11 +96,11 @@ def files_of(frame: FrameType | None) -> list[str]:
 
 
 def ours(frame: FrameType) -> str | None:
-    """The file of a call, where it is of plink or its libraries and not of importing a module."""
+    """The file of a call, where it is of plink and not of importing a module."""
     if frame.f_code.co_name == "<module>":
         return None
     folder, _, name = frame.f_code.co_filename.partition(f"{SITE}/")
-    return name if not folder and name.startswith(("plink/", "probes/", "solvers/")) else None
+    return name if not folder and name.startswith("plink/") else None
 
 
 def quietly(arguments: Sequence[str]) -> None:

@@ -41,7 +41,7 @@ def main() -> int:
     ]
     ring = ring_order_path()
     wrong += show_path("plink order --algo ring", ring, MOST_FILES_OF_A_RING_ORDER, "the search")
-    wrong += show_path("plink probe", probe_path(), MOST_FILES_OF_A_PROBE, "probes/")
+    wrong += show_path("plink probe", probe_path(), MOST_FILES_OF_A_PROBE, "plink/probes/")
     for what in wrong:
         print(what, file=sys.stderr)
     return 1 if wrong else 0

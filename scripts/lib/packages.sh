@@ -1,12 +1,14 @@
 # shellcheck shell=bash
 # The system packages that a script needs, found by what they provide, so that tools which came
-# some other way count too. Needs say.sh.
+# some other way count too. Needs say.sh and quietly.sh.
 
 # group: command:package ...
 declare -A NEEDED_COMMANDS=(
     [build]="g++:g++ make:make cmake:cmake"
     [lab]="ip:iproute2 tc:iproute2 sshd:openssh-server ssh:openssh-client ssh-keygen:openssh-client
-        hostname:hostname mount:mount fping:fping iperf3:iperf3"
+        hostname:hostname mount:mount"
+    # What `plink probe` runs on hosts.
+    [tools]="fping:fping iperf3:iperf3"
     [mpi]="mpirun.openmpi:openmpi-bin mpicc.openmpi:libopenmpi-dev mpirun.mpich:mpich
         mpicc.mpich:libmpich-dev"
     [check]="shellcheck:shellcheck"
@@ -15,7 +17,7 @@ declare -A NEEDED_COMMANDS=(
 # What adds a tool or TLS to plink where this system has it, found by what pkg-config knows; nothing
 # else needs it. group: module:package ...
 declare -A WANTED_MODULES=(
-    [build]="libdpdk:libdpdk-dev libssl:libssl-dev"
+    [native]="libdpdk:libdpdk-dev libssl:libssl-dev"
 )
 
 # Peers that some systems lack; their tests are then skipped. group: command:package ...
@@ -70,11 +72,19 @@ install_wanted() {
 
 # install_or_go_on PACKAGES: one per line.
 install_or_go_on() {
-    local packages=$1
-    command -v apt-get >/dev/null || return 0
     # shellcheck disable=SC2086  # one word a package
-    (install_packages $packages) 2>/dev/null ||
-        say "continuing without ${packages//$'\n'/ and }: what needs them is left out"
+    try_packages $1 ||
+        say "continuing without ${1//$'\n'/ and }: what needs them is left out"
+}
+
+# try_packages PACKAGE...: install them; a failure is not told.
+try_packages() {
+    local log status=0
+    command -v apt-get >/dev/null && may_install || return 1
+    log=$(mktemp)
+    telling_progress "installing $* ($(how_installed))" "$log" as_root apt_install "$@" || status=1
+    rm -f "$log"
+    return "$status"
 }
 
 # Debian keeps ensurepip and the headers of its own Python in packages of their own.
@@ -104,14 +114,28 @@ install_packages() {
         die "these packages are missing and there is no apt-get to install them: $*" \
             "install what corresponds to them on this system, then run this again"
     fi
-    if ((EUID == 0)); then
-        run_quietly "installing $* (apt-get)" apt_install "$@" || die "apt-get could not install $*"
-    elif sudo -n true 2>/dev/null; then
-        run_quietly "installing $* (sudo apt-get)" sudo -n bash -c \
-            "$(declare -f apt_install); apt_install \"\$@\"" apt_install "$@" ||
+    if may_install; then
+        run_quietly "installing $* ($(how_installed))" as_root apt_install "$@" ||
             die "apt-get could not install $*"
     else
         die "these packages are missing and only root may install them: $*" "run: sudo $command"
+    fi
+}
+
+may_install() {
+    ((EUID == 0)) || sudo -n true 2>/dev/null
+}
+
+how_installed() {
+    if ((EUID == 0)); then echo apt-get; else echo sudo apt-get; fi
+}
+
+# as_root FUNCTION ARGUMENT...: as root, or through a sudo that asks no password.
+as_root() {
+    if ((EUID == 0)); then
+        "$@"
+    else
+        sudo -n bash -c "$(declare -f "$1"); \"\$@\"" "$1" "$@"
     fi
 }
 

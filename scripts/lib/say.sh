@@ -37,17 +37,3 @@ quoted() {
     done
     printf '%s' "${line:1}"
 }
-
-# run_quietly WHAT COMMAND...: the command's output is shown only when it fails.
-run_quietly() {
-    local what=$1 log status=0
-    shift
-    say "$what"
-    log=$(mktemp)
-    "$@" </dev/null >"$log" 2>&1 || status=$?
-    if ((status != 0)); then
-        tail -n 40 "$log" >&2
-    fi
-    rm -f "$log"
-    return "$status"
-}

@@ -17,6 +17,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignor
 
 # shellcheck source=scripts/lib/say.sh
 . "$ROOT/scripts/lib/say.sh"
+# shellcheck source=scripts/lib/quietly.sh
+. "$ROOT/scripts/lib/quietly.sh"
 # shellcheck source=scripts/lib/packages.sh
 . "$ROOT/scripts/lib/packages.sh"
 
@@ -92,14 +94,52 @@ install_plink() {
     rm -f "$VENV/plink-sources"
     # Without build isolation the build tools are the pinned ones, and are fetched once. What is
     # never imported need not be compiled, which would take longer than all the rest.
-    run_quietly "installing the build tools into .venv" "$VENV/bin/python" -m pip install --no-compile \
-        -c "$ROOT/constraints.txt" scikit-build-core nanobind ||
+    pip_install "installing the build tools into .venv" scikit-build-core nanobind ||
         die "pip could not install the build tools"
-    run_quietly "installing plink and its extras into .venv" "$VENV/bin/python" -m pip install --no-compile \
-        -c "$ROOT/constraints.txt" --no-build-isolation "${ROOT}[$extras]" ||
-        die "pip could not install plink"
+    if [[ ,$extras, == *,torch,* ]]; then
+        pip_install_torch
+    fi
+    # Its native parts take two minutes of a processor.
+    pip_install "building plink and installing it with ${extras//,/, } into .venv" \
+        --no-build-isolation "${ROOT}[$extras]" || die "pip could not install plink"
     printf '%s\n' "$extras" >"$VENV/plink-extras"
     printf '%s\n' "$sources" >"$VENV/plink-sources"
+}
+
+# pip_install WHAT ARGUMENT...: into .venv, in the pinned versions.
+pip_install() {
+    local what=$1
+    shift
+    run_quietly "$what" "$VENV/bin/python" -m pip install --no-compile \
+        -c "$ROOT/constraints.txt" "$@"
+}
+
+# The build for CPUs where there is no GPU and pip finds that build; otherwise what pip prefers.
+pip_install_torch() {
+    local version wanted size='about 1 GB'
+    version=$(sed -n 's/^torch==//p' "$ROOT/constraints.txt")
+    wanted="torch==$version"
+    if "$VENV/bin/python" -m pip show --quiet torch 2>/dev/null; then
+        return
+    fi
+    if ! has_gpu; then
+        # Not `grep -q`, which would not wait for what pip still writes.
+        if "$VENV/bin/python" -m pip index versions torch 2>/dev/null |
+            grep -F "$version+cpu" >/dev/null; then
+            wanted+=+cpu
+        elif [[ $(uname -m) == x86_64 ]]; then
+            size='with CUDA, some 6 GB'
+            say "note: pip finds no CPU build of PyTorch $version, and the default build brings CUDA"
+            say "${CYAN}hint:${PLAIN} to save that, stop this, set PIP_EXTRA_INDEX_URL to the index" \
+                "that PyTorch's installation page shows for Linux, pip and CPU, and start again"
+        fi
+    fi
+    pip_install "installing PyTorch into .venv ($size on disk)" "$wanted" ||
+        die "pip could not install PyTorch"
+}
+
+has_gpu() {
+    command -v nvidia-smi >/dev/null || [[ -e /dev/nvidia0 ]]
 }
 
 # Extras and those that another script has installed, in the order of the alphabet: what needs few

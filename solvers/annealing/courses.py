@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers import _native
 from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm, distinct_pairs, merged
 from plink.solvers.limits.deadline import Deadline

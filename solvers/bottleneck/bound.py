@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.bottleneck.used import Used
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.components import breadth_first, component_sizes

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.bounds.nearest import degrees_threshold, nearest_distances
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm, distinct_pairs
 from plink.solvers.components import components

@@ -8,6 +8,7 @@ second tree of a double one the leaves of the first have children, so no host es
 from __future__ import annotations
 
 import numpy as np
+
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.distances import Matrix
 from plink.solvers.limits.deadline import Deadline

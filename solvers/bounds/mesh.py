@@ -19,6 +19,7 @@ import itertools
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.bounds.nearest import nearest_distances
 from plink.solvers.collectives.form import MeshForm
 from plink.solvers.limits.deadline import Deadline

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers import _native
 from plink.solvers.collectives.form import RoundsForm, TreesForm, merged
 from plink.solvers.distances import Matrix

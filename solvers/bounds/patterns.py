@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.components import component_sizes
 
 Adjacency = npt.NDArray[np.bool_]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.bounds.patterns import Pattern, adjacency, digit_of, kind_of
 from plink.solvers.bounds.short_pairs import ShortPairs
 from plink.solvers.collectives.form import RoundsForm, merged

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.bounds.patterns import Adjacency, Pattern, common_and_continued
 from plink.solvers.components import component_sizes
 from plink.solvers.limits.deadline import Deadline

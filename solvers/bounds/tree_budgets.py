@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers import _native
 from plink.solvers.bounds.far_hosts import root_bounds
 from plink.solvers.bounds.shapes import subtrees_of

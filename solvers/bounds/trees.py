@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.bounds.shapes import Shape, shapes_of
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.limits.deadline import Deadline

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from plink.solvers.collectives.steps import backwards, exchange, power_below, send
 from plink.solvers.collectives.table import PeerTable, Ranks, Round
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.table import Round
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from plink.solvers.collectives.algorithm import Algorithm, define, ring_messages
 from plink.solvers.collectives.exchanges import group_pairs, messages_in_groups, scatter_in_groups
 from plink.solvers.collectives.form import RingForm, RoundsForm, rounds_form

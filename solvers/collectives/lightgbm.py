@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 from plink.solvers.collectives.algorithm import Algorithm, define, few_messages, ring_messages
 from plink.solvers.collectives.exchanges import group_pairs
 from plink.solvers.collectives.form import Form, RingForm, rounds_form

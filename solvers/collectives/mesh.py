@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.algorithm import Algorithm, define
 from plink.solvers.collectives.form import (
     MeshForm,

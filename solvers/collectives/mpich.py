@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from plink.solvers.collectives.algorithm import define, ring_messages
 from plink.solvers.collectives.exchanges import folded, halving, recursive_doubling, staying
 from plink.solvers.collectives.form import RingForm, TreesForm, rounds_form

@@ -7,6 +7,7 @@ Left out are those that call other collectives and so depend on how these are tu
 from __future__ import annotations
 
 import numpy as np
+
 from plink.solvers.collectives.algorithm import define, ring_messages
 from plink.solvers.collectives.exchanges import folded, halving, recursive_doubling, staying
 from plink.solvers.collectives.form import RingForm, rounds_form

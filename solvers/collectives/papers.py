@@ -7,6 +7,7 @@ so do the forms here; the peer tables hold both halves.
 from __future__ import annotations
 
 import numpy as np
+
 from plink.solvers.collectives.algorithm import Algorithm, define, ring_messages
 from plink.solvers.collectives.exchanges import messages_in_groups, scatter_in_groups
 from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, rounds_form

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.table import PeerTable, Ranks, Round
 
 # What a library counts in elements is here of float32.

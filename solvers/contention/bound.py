@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.components import components
 from plink.solvers.contention.network import Network
@@ -41,8 +42,8 @@ def lower_bound_s(
     Args:
         table: of the ranks.
         network: of the hosts.
-        position_of: (R,) which ranks share a host (`plink.solvers.contention.time.Clock`); None for one
-            rank a host.
+        position_of: (R,) which ranks share a host (`plink.solvers.contention.time.Clock`); None
+            for one rank a host.
         deadline: parts that it does not suffice for are left out, which lowers the bound.
 
     Raises:

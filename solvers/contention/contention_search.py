@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers import _native
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention.bound import bound_of_sums_s

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.table import PeerTable, Round
 
 # Libraries cut buffers into parts whose sizes differ by an element or two. Rounds whose messages

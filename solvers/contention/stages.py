@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention.rounds import DistinctRound, distinct_rounds
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.contention.network import Floats, Network
 from plink.solvers.contention.stages import Waits

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers import _native
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention.network import Network

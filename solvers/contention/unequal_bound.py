@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention.bound import bound_of_sums_s
 from plink.solvers.contention.network import Network
@@ -30,8 +31,8 @@ def unequal_bound_s(
     three sums for the links, and one for the latencies. Stage by stage, a host with c slots sends
     and receives at least as much as the c adjacent ranks do that exchange least with the others.
     And whatever slots the ranks are on, groups of hosts, and hosts as groups of their slots, have
-    uplinks with the bounds of `plink.solvers.contention.bound`. A stage waits for the least latency of a
-    host whose ranks, whichever they are, have messages to or from others.
+    uplinks with the bounds of `plink.solvers.contention.bound`. A stage waits for the least latency
+    of a host whose ranks, whichever they are, have messages to or from others.
 
     Args:
         table: of the ranks.

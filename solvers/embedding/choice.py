@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.embedding.fit import Fit, Shape, fitted, start
 from plink.solvers.embedding.held_out import LEAST_GAIN, Split, mean, missed, simplest
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.embedding import held_out
 from plink.solvers.embedding.choice import choose
 from plink.solvers.embedding.fit import Fit, fitted, predicted

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.embedding.objective import Objective, squared_distances
 from plink.solvers.embedding.observations import Matrix, Observations
 from plink.solvers.embedding.start import classical, fitted_to, smallest_halves

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.embedding.fit import Shape
 from plink.solvers.embedding.observations import Mask, Matrix, Observations
 

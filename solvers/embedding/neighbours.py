@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from plink.solvers.embedding.observations import Matrix, Observations
 
 # Hosts that are most like another one, whose readings predict that one's.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.embedding.observations import Matrix, Observations
 
 # Keeps gradients finite where points coincide; lengths are in units of the median distance.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from plink.solvers.embedding.observations import Matrix, Observations
 
 # How far points step into dimensions that they have not used yet, in median distances.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.embedding.fit import Fit
 from plink.solvers.embedding.neighbours import by_likeness
 from plink.solvers.embedding.observations import Matrix, Observations

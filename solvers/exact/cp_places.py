@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ortools.sat.python import cp_model
+
 from plink.solvers.limits.deadline import Deadline
 
 # `places[rank][host]`: whether the rank is on the host.

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from ortools.sat.python import cp_model
+
 from plink.solvers.bounds.patterns import adjacency, digit_of
 from plink.solvers.collectives.form import RoundsForm
 from plink.solvers.exact.cp_places import Places, join

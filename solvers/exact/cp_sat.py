@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ortools.sat.python import cp_model
+
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
 from plink.solvers.exact.cp_places import add_places, read_places
 from plink.solvers.exact.cp_rounds import add_rounds

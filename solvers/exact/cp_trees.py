@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from ortools.sat.python import cp_model
+
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.exact.cp_places import Places, join
 from plink.solvers.exact.whole import Whole, WholeTerms

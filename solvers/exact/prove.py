@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.form import Form, RoundsForm, merged
 from plink.solvers.exact.whole import WholeTerms, whole_terms

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import z3
+
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
 from plink.solvers.exact.whole import Whole, WholeTerms
 from plink.solvers.limits.deadline import Deadline

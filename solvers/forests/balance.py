@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.forests.routes import Floats, Indices
 
 # Readings of equal links differ by so much.

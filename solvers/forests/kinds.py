@@ -8,6 +8,7 @@ from math import gcd
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.nccl import double_tree as parents_in_both
 from plink.solvers.forests.balance import MasterShares, master_shares
 from plink.solvers.forests.routes import Indices, Parents, Routes, make_routes

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+
 from plink.solvers.collectives.table import PeerTable, Round
 from plink.solvers.contention.fair import ends_s
 from plink.solvers.contention.network import Network, with_every_host_grouped
@@ -38,8 +39,8 @@ def time_s(
     The sum of five. All chunks are under way together, so that the link that takes longest for all
     bytes that cross it decides. Flows share links evenly, though not all of them have as much to
     send: what is left to do when the short ones have ended may leave links idle (`sharing_s`). The
-    first chunk's way up and down adds the greatest latency of each
-    round (`plink.solvers.contention.time`). On that way ranks handle messages one after the other: a root
+    first chunk's way up and down adds the greatest latency of each round
+    (`plink.solvers.contention.time`). On that way ranks handle messages one after the other: a root
     with many children waits for each of them, which is what the time of a small buffer is made of.
     And the chunk itself has to cross one link after the other, while the busiest link, at the begin
     or the end, has nothing to do: the fill of a pipeline, short where chunks are small.

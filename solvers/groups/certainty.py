@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.groups.dendrogram import Mask
 from plink.solvers.groups.grouping import ALONE, Labels, Matrix, alone_apart
 from plink.solvers.groups.structure import LEAST_GAIN, LEAST_NOISE

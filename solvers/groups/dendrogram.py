@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.groups.grouping import Matrix
 
 Mask = npt.NDArray[np.bool_]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.groups.dendrogram import Mask, by_average_linkage, by_profile
 from plink.solvers.groups.grouping import Matrix
 from plink.solvers.groups.nulls import cost_of_host_latencies, cost_of_one_mean, cost_of_space

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from plink.solvers.groups.grouping import Labels, Matrix, least_size, renumbered
 
 RUNS = 5

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.groups.certainty import compared_share, host_probabilities
 from plink.solvers.groups.dendrogram import Mask
 from plink.solvers.groups.evidence import EQUAL, Evidence, Readings, probability, weigh

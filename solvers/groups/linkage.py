@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from plink.solvers.groups.grouping import Labels, Matrix, check_distances, least_size, renumbered
 
 # As a share of the largest distance: less is rounding.

@@ -7,6 +7,7 @@ log-likelihood, and half the logarithm of the number of readings for each number
 from __future__ import annotations
 
 import numpy as np
+
 from plink.solvers.embedding.objective import Objective, squared_distances
 from plink.solvers.embedding.observations import Observations
 from plink.solvers.embedding.start import classical

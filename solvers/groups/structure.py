@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.groups.dendrogram import Dendrogram
 
 # What readings are off by at least, as a share of them: smaller differences are no evidence.

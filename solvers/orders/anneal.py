@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.annealing.courses import Course, course, spread
 from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm
 from plink.solvers.limits.deadline import Deadline

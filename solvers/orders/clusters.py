@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers import _native
 from plink.solvers.limits.deadline import Deadline
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers import _native
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
 from plink.solvers.limits.deadline import Deadline
@@ -16,7 +17,7 @@ Matrix = npt.NDArray[np.float64]
 class Prices:
     """The latency form of the cost (Luo 2020, §5.2.1) of orders of hosts with slots.
 
-    Equal to the plain evaluators (`plink.solvers.orders.reference`) but for the last digits of sums.
+    Equal to the plain evaluators (`plink.solvers.orders.reference`) but for last digits of sums.
 
     Args:
         form: what is summed, over all ranks.

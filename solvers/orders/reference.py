@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
 from plink.solvers.ring.reference import ring_cost
 

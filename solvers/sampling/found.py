@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.sampling.linkage import joined
 from plink.solvers.sampling.scales import limits, spread
 from plink.solvers.sampling.third_hosts import kinship

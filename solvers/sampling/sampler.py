@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.sampling.found import Found, found_in
 from plink.solvers.sampling.matching import Pairs, matched
 from plink.solvers.sampling.third_hosts import two_steps
@@ -71,10 +72,10 @@ def next_rounds(
     All that it knows is in its arguments, so that it goes on with what another run measured.
     After a few rounds by chance, hosts whose readings are near make fragments of groups. A
     fragment then meets those that it may be one with: those that third hosts are as far from
-    (`plink.solvers.sampling.third_hosts`), and of two fragments one pair at a time, so that N hosts in k
-    groups take N k / 2 meetings at most. This is equivalence class sorting where each host is in
-    one comparison at a time (Devanny, Goodrich and Jetviroj, "Parallel equivalence class sorting",
-    SPAA 2016), with an oracle that may be wrong.
+    (`plink.solvers.sampling.third_hosts`), and of two fragments one pair at a time, so that N hosts
+    in k groups take N k / 2 meetings at most. This is equivalence class sorting where each host is
+    in one comparison at a time (Devanny, Goodrich and Jetviroj, "Parallel equivalence class
+    sorting", SPAA 2016), with an oracle that may be wrong.
 
     Args:
         readings_us: (N, N) the least reading of either direction of each pair, symmetric; NaN

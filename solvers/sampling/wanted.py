@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.sampling.found import Found, summed
 
 Matrix = npt.NDArray[np.float64]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.solution import EndedBy, Progress
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.bounds.nearest import nearest_distances
 from plink.solvers.collectives.form import Form, RingForm

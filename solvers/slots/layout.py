@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm, WeightedRound, merged
 
 Ranks = npt.NDArray[np.intp]

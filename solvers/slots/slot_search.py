@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
 from plink.solvers.distances import checked

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.slots.layout import RankLayout
 

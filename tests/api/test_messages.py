@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
-from collections.abc import Iterator
-from pathlib import Path
+
+from support.sources import modules
 
 _FLAG = re.compile(r"(?<![\w-])--[a-z]")
 
@@ -20,18 +19,10 @@ OF_OTHERS = (
     "plink/deploy/launchers/",
     "plink/deploy/remote/launcher.py",
     "plink/deploy/verify.py",
-    "probes/fping/pings.py",
-    "probes/iperf3/commands.py",
-    "probes/ssh/upload.py",
+    "plink/probes/fping/pings.py",
+    "plink/probes/iperf3/commands.py",
+    "plink/probes/ssh/upload.py",
 )
-
-
-def packages() -> Iterator[Path]:
-    for name in ("plink", "probes", "solvers"):
-        spec = importlib.util.find_spec(name)
-        assert spec is not None
-        assert spec.origin is not None
-        yield Path(spec.origin).parent
 
 
 def flags_in(source: str) -> list[tuple[int, str]]:
@@ -57,9 +48,8 @@ def named_in(left_out: tuple[str, ...]) -> list[str]:
     """Where a text outside these folders and files names a flag."""
     return [
         f"{place}:{line}: {text}"
-        for package in packages()
-        for module in sorted(package.rglob("*.py"))
-        if not (place := module.relative_to(package.parent).as_posix()).startswith(left_out)
+        for place, module in modules()
+        if not place.as_posix().startswith(left_out)
         for line, text in flags_in(module.read_text(encoding="utf-8"))
     ]
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plink.probes.ssh.options import SshOptions
 
 import plink
 from api.clusters import rack_cluster, rack_names
@@ -21,6 +20,7 @@ from plink.files.measurement import Failure
 from plink.measure.drift.judge import Change, Judgement
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.run import ProbeResult
+from plink.probes.ssh.options import SshOptions
 from support.lab import Lab, lab_cluster
 
 HOSTS = ["n01", "n02", "n03"]

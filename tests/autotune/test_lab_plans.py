@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from plink.solvers.forests.kinds import flat, two_level
 
 from benchkit.plans import PARTS, other_plans
 from plink.autotune.tuner.masters import layout_of, masters_of
 from plink.files.groups import Group
 from plink.files.plan import Plan, PlanRank
 from plink.plans.forest import make_forest
+from plink.solvers.forests.kinds import flat, two_level
 
 RANKS = [PlanRank(f"n{rank}", f"10.0.0.{rank + 1}") for rank in range(8)]
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plink.probes.ssh.options import SshOptions
 
 from autotune.deciding import NO_MASTERS
 from autotune.real_ranks import training
@@ -29,6 +28,7 @@ from plink.base.errors import PlinkError
 from plink.cli.autotune_serve import prober_of
 from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
+from plink.probes.ssh.options import SshOptions
 from support.running import wait_for
 
 RANKS = 3

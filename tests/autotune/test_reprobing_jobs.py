@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from plink.probes.ssh.options import SshOptions
 
 from autotune.deciding import Switching
 from autotune.serving import TIMEOUT_S, plan_of
@@ -24,6 +23,7 @@ from plink.autotune.reprobing.replanning import Regrouped, Replanned
 from plink.base.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
+from plink.probes.ssh.options import SshOptions
 
 
 @contextlib.contextmanager

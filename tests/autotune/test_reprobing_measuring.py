@@ -10,9 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plink.probes.errors import ProbesError
-from plink.probes.iperf3.transfers import OUT_OF_TIME
-from plink.probes.ssh.options import SshOptions
 
 from autotune.test_reprobing_rules import RACKS, cluster_in, with_rates
 from plink.autotune.reprobing import measuring
@@ -21,6 +18,9 @@ from plink.base.errors import PlinkError
 from plink.files.cluster import Cluster
 from plink.files.measurement import Failure
 from plink.measure.probing.request import ProbeRequest
+from plink.probes.errors import ProbesError
+from plink.probes.iperf3.transfers import OUT_OF_TIME
+from plink.probes.ssh.options import SshOptions
 
 OPTIONS = {"duration_s": 1, "streams": 1, "direction": "each"}
 NEW_GBIT_S = 4.0

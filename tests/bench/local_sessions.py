@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from plink.probes.ssh.session import Completed
-
 from plink.deploy.remote.hosts import RemoteHost
 from plink.files.cluster import Host
+from plink.probes.ssh.session import Completed
 from support.local_hosts import LocalProcess
 
 

@@ -8,11 +8,6 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from plink.probes.errors import HostError, HostListError
-from plink.probes.hosts.host import ListedHost
-from plink.probes.reach import Reached
-from plink.probes.ssh.connect import Connector
-from plink.probes.ssh.options import SshOptions
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.bench import bench as bench_module
@@ -29,6 +24,11 @@ from plink.files.comparison import ClientRecord
 from plink.files.rtt import RttMeasurement
 from plink.model.network import network_of
 from plink.plans.forest import make_forest
+from plink.probes.errors import HostError, HostListError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import Reached
+from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.options import SshOptions
 from support.recorded_progress import RecordedProgress
 
 HOSTS = [Host(name, f"10.0.0.{i}", ssh_address=f"192.0.2.{i}") for i, name in enumerate("abc")]

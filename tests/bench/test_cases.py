@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from plink.solvers.slots.layout import RankLayout
 
 from planning.clusters import rack_cluster
 from plink.base.errors import WrongUseError
@@ -21,6 +20,7 @@ from plink.files import cluster as cluster_file
 from plink.files import plan as plan_file
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.plans.check import check
+from plink.solvers.slots.layout import RankLayout
 from support.recorded_progress import RecordedProgress
 
 CLUSTER = rack_cluster([2, 2])

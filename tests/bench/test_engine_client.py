@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from plink.probes.errors import HostError
 
 from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
 from engine.certificates import job
@@ -25,6 +24,7 @@ from plink.bench.rows import planned_bytes
 from plink.bench.workers import engine_allreduce
 from plink.deploy.remote.hosts import RemoteHost
 from plink.plans.forest import make_forest
+from plink.probes.errors import HostError
 
 # Chains to either of two ranks.
 TWO = make_forest([1.0, 1.0], [[-1, 0], [1, -1]], [[-1, 0], [1, -1]])

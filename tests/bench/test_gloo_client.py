@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from plink.probes.errors import HostError
 
 from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
 from plink.bench.clients.client import Launch, Workload
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.workers import gloo_allreduce
 from plink.deploy.remote.hosts import RemoteHost
+from plink.probes.errors import HostError
 
 pytestmark = pytest.mark.timing
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plink.solvers.collectives.registry import find
 
 from plink.base.errors import PlinkError
 from plink.bench.clients.mpi_flavours import (
@@ -26,6 +25,7 @@ from plink.bench.clients.mpi_flavours import (
 from plink.bench.request import ALGORITHMS_OF, full_name
 from plink.deploy.remote.ssh_files import SshFiles
 from plink.files.cluster import Host
+from plink.solvers.collectives.registry import find
 
 NETWORK = TrafficNetwork(["10.0.0.1", "10.0.0.6"], ["eth0"], "192.168.7.1", shares_machines=False)
 

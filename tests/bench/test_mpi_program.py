@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plink.probes.errors import HostError
-from plink.probes.ssh.upload import Program
 
 from bench.local_sessions import LocalSession
 from plink.base.errors import PlinkError
@@ -24,6 +22,8 @@ from plink.bench.clients.mpi_program import (
     is_timeout,
     parse_report,
 )
+from plink.probes.errors import HostError
+from plink.probes.ssh.upload import Program
 
 WHOLE = """\
 some library's chatter

@@ -3,11 +3,11 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plink.solvers.slots.layout import RankLayout
 
 from plink.base.errors import WrongUseError
 from plink.bench.orders import NamedOrder, Sources, as_permutation, names_in, resolve_orders
 from plink.deploy.remote.hosts import seats
+from plink.solvers.slots.layout import RankLayout
 
 NAMES = ["a", "b", "c", "d"]
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plink.probes.errors import HostError
 
 from plink.base.errors import PlinkError
 from plink.bench.rounds import run_rounds, sequence
+from plink.probes.errors import HostError
 
 
 def failing(good_launches: int, failure: BaseException | None) -> Callable[[int], int]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from plink.solvers.collectives.registry import find
 
 from plink.bench.spread import spread_orders
 from plink.model.network import network_of
 from plink.optimize.prediction import Predictor, known_distances
+from plink.solvers.collectives.registry import find
 from prediction.clusters import rack_cluster
 
 

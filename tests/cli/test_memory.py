@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plink.solvers import datacenters
 
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host
 from plink.files.rtt import RttMeasurement
+from plink.solvers import datacenters
 
 HOSTS, FEW = 1536, 16
 

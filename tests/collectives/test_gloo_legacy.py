@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from plink.solvers.collectives.registry import find
 
 from collectives.traffic import check, run_gloo_program
+from plink.solvers.collectives.registry import find
 from support.lab import Lab
 from support.require import require_gloo_headers
 

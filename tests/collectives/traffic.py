@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from plink.probes.ssh.options import SshOptions
-from plink.solvers.collectives.registry import find
 
 from labkit.bound import BOUND
 from labkit.wiring import namespace
@@ -20,6 +18,8 @@ from plink.bench.clients.mpi_flavours import Flavour, LauncherJob, TrafficNetwor
 from plink.deploy.remote.launcher import run_launcher
 from plink.deploy.remote.ssh_files import write_ssh_files
 from plink.files.cluster import Host
+from plink.probes.ssh.options import SshOptions
+from plink.solvers.collectives.registry import find
 from support.lab import Lab
 from support.require import GLOO_LIBRARIES
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from contention.instances import halving_doubling_table, networks, racks_network, ring_table, tables
 from plink.solvers import _native
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention import reference
@@ -18,8 +20,6 @@ from plink.solvers.contention.contention_search import search_by_contention
 from plink.solvers.contention.network import make_network
 from plink.solvers.contention.starts import in_sequence
 from plink.solvers.contention.time import Clock, native_problem, time_s
-
-from contention.instances import halving_doubling_table, networks, racks_network, ring_table, tables
 
 
 def native(table, network, order, *, steps=0, heat=0.0, seed=0):

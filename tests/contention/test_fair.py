@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.solvers.contention.fair import ends_s, fair_rates
 
 

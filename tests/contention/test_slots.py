@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from contention.instances import networks, racks_network, ring_table, tables
 from plink.solvers.contention.bound import lower_bound_s
 from plink.solvers.contention.contention_search import search_by_contention
 from plink.solvers.contention.time import Clock, time_s
-
-from contention.instances import networks, racks_network, ring_table, tables
 
 
 def positions(ranks: int, per_host: int) -> np.ndarray:

@@ -8,12 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plink.solvers.collectives.table import PeerTable, Round
-from plink.solvers.contention import reference
-from plink.solvers.contention.network import make_network
-from plink.solvers.contention.rounds import distinct_rounds
-from plink.solvers.contention.time import Clock, time_s
-from plink.solvers.limits.deadline import Deadline
 
 from contention.instances import (
     flows,
@@ -23,6 +17,12 @@ from contention.instances import (
     ring_table,
     tables,
 )
+from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.contention import reference
+from plink.solvers.contention.network import make_network
+from plink.solvers.contention.rounds import distinct_rounds
+from plink.solvers.contention.time import Clock, time_s
+from plink.solvers.limits.deadline import Deadline
 
 
 @given(st.data(), st.integers(1, 6))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from contention.instances import halving_doubling_table, networks, racks_network, ring_table, tables
 from plink.solvers.contention.time import Clock
 from plink.solvers.contention.unequal_bound import unequal_bound_s
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.slots.layout import RankLayout
-
-from contention.instances import halving_doubling_table, networks, racks_network, ring_table, tables
 
 
 def least_s(table, network, slots):

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plink.probes.dpdk.nics import Nic, parse_nics
-from plink.probes.errors import OptionError
-from plink.probes.hosts.host import ListedHost
 
 from plink.base.errors import WrongUseError
 from plink.cli.probe_action import read_nics
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.tools.round_trips import DpdkOptions
+from plink.probes.dpdk.nics import Nic, parse_nics
+from plink.probes.errors import OptionError
+from plink.probes.hosts.host import ListedHost
 from support.plink_command import plink_here
 
 FIRST = Nic("gpu1", "0000:00:06.0", IPv4Interface("10.9.0.7/24"), IPv4Address("10.9.0.1"))

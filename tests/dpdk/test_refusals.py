@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from plink.probes.dpdk.tool import AGENT_FILE
 
+from plink.probes.dpdk.tool import AGENT_FILE
 from support.dpdk_agent import complaint_of, opening, start_agent
 from support.netns import Namespace, namespaces
 from support.require import require_dpdk

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import check_grad
+
 from plink.solvers.affinity import affinity
 from plink.solvers.datacenters import uniform
 from plink.solvers.embedding.embed import embed
 from plink.solvers.embedding.objective import Objective, squared_distances
 from plink.solvers.embedding.observations import observe
-from scipy.optimize import check_grad
 
 TWO_PARTS = np.where(np.kron(np.eye(2), np.ones((9, 9))) > 0.0, 1.0, np.nan)
 

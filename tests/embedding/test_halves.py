@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from plink.solvers.affinity import affinity
 from plink.solvers.embedding.embed import embed
 from plink.solvers.embedding.fit import Shape

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from plink.solvers.forests.time import LEAST_CHUNK_BYTES
-from plink.solvers.forests.time import chunk_bytes as predicted_chunk_bytes
 
 from engine.forests import random_forest, stars
 from plink.engine import Forest, _native
 from plink.engine.forest import native
+from plink.solvers.forests.time import LEAST_CHUNK_BYTES
+from plink.solvers.forests.time import chunk_bytes as predicted_chunk_bytes
 
 
 def weighted(weights: list[float]) -> Forest:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plink.solvers.forests.balance import master_shares
 from scipy.optimize import linprog
+
+from plink.solvers.forests.balance import master_shares
 
 # Far enough apart not to be taken for equal.
 RATES = st.sampled_from([1.0, 1.5, 4.0, 10.0])

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plink.solvers.contention.network import make_network
-from plink.solvers.forests.balance import master_shares
-from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
 
 from forests.instances import busiest_link, forest_of, racks
 from plink.plans.check import check
 from plink.plans.measures import measure
+from plink.solvers.contention.network import make_network
+from plink.solvers.forests.balance import master_shares
+from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
 
 RATES = st.sampled_from([1.0, 1.5, 4.0, 10.0])
 

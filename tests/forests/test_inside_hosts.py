@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plink.solvers.forests.inside_hosts import inside_hosts, partition
-from plink.solvers.forests.kinds import flat, ring, two_level
 
 from forests.instances import forest_of
 from plink.plans.check import check
 from plink.plans.measures import measure
+from plink.solvers.forests.inside_hosts import inside_hosts, partition
+from plink.solvers.forests.kinds import flat, ring, two_level
 
 
 def test_two_hosts_of_two_ranks_literally():

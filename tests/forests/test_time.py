@@ -6,6 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from contention.instances import networks
+from forests.instances import busiest_link, forest_of, racks
+from plans.strategies import forests
+from plink.plans.measures import bytes_between
 from plink.solvers.collectives import trees as one_tree
 from plink.solvers.collectives.steps import ring_table
 from plink.solvers.contention.network import make_network, with_every_host_grouped
@@ -24,11 +29,6 @@ from plink.solvers.forests.time import (
     time_s,
 )
 from plink.solvers.forests.trees import depths, heights, messages_on_the_way
-
-from contention.instances import networks
-from forests.instances import busiest_link, forest_of, racks
-from plans.strategies import forests
-from plink.plans.measures import bytes_between
 
 S = 20e6
 B = 50e6

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plink.solvers.datacenters import uniform
 
 from ordering.clusters import cluster_of
 from plink.cli import run
@@ -16,6 +15,7 @@ from plink.files import cluster
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.optimize.groups import finding
+from plink.solvers.datacenters import uniform
 
 CENTRE = uniform(64, 1)
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from plink.solvers.groups.levels import SURE
 
 import plink.optimize.groups.certainty
 from grouping.passes import passed
@@ -14,6 +13,7 @@ from plink.files.grouping import DoubtfulHost
 from plink.optimize.groups.certainty import group_question, more_passes
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
 from plink.show.terminal.groups import group_lines
+from plink.solvers.groups.levels import SURE
 
 
 def found_in(cluster):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from plink.solvers.datacenters import uniform
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from plink.solvers.groups.certainty import compared_share, host_probabilities
 from plink.solvers.groups.dendrogram import by_average_linkage, by_profile
 from plink.solvers.groups.evidence import EQUAL, LATENCIES, SPACE

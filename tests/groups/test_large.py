@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from plink.solvers.groups import certainty, dendrogram, nulls
 from plink.solvers.groups.dendrogram import Mask
 from plink.solvers.groups.grouping import ALONE, Labels, Matrix

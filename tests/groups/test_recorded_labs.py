@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from benchkit.drawn_labs import RecordedLab, read_labs, write_labs
 from plink.solvers.affinity import affinity
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import ALONE
 from plink.solvers.groups.levels import discover, primary
-
-from benchkit.drawn_labs import RecordedLab, read_labs, write_labs
 
 HERE = Path(__file__).parent
 LABS = {name: read_labs(HERE / f"recorded_{name}.npz") for name in ("quiet_labs", "busy_labs")}

@@ -9,14 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from plink.probes import facts
-from plink.probes.echo import protocol as echo
-from plink.probes.errors import ProbesError
-from plink.probes.fping import pings
-from plink.probes.hosts.slurm import parse_allocation
-from plink.probes.iperf3 import parse as iperf3
-from plink.probes.ssh.known_hosts import KnownHosts
-from plink.probes.trace import protocol as trace
 
 from autotune.logs import plan_of_log
 from hostile import texts
@@ -28,6 +20,14 @@ from plink.autotune.protocol.identity import identity
 from plink.autotune.protocol.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Report
 from plink.engine.failure import EngineError
 from plink.engine.table import Table, pack_endpoints, pack_table, parse_endpoints, parse_table
+from plink.probes import facts
+from plink.probes.echo import protocol as echo
+from plink.probes.errors import ProbesError
+from plink.probes.fping import pings
+from plink.probes.hosts.slurm import parse_allocation
+from plink.probes.iperf3 import parse as iperf3
+from plink.probes.ssh.known_hosts import KnownHosts
+from plink.probes.trace import protocol as trace
 
 _KEY = b"key" * 11
 _SEED = 20_261_123

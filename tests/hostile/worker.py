@@ -138,11 +138,7 @@ def _is_null(path: str) -> bool:
 def _place(error: BaseException) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
     own = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if "/plink/" in frame.filename
-        or "/probes/" in frame.filename
-        or "/solvers/" in frame.filename
+        frame for frame in traceback.extract_tb(error.__traceback__) if "/plink/" in frame.filename
     ]
     nearest = own[-1] if own else last
     return f"{type(error).__name__}: {str(error)[:120]!r} at {nearest.filename}:{nearest.lineno}"

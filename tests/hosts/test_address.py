@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
+
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import InterfaceAddress, choose_address
 

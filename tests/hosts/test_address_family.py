@@ -3,6 +3,7 @@
 import ipaddress
 
 import pytest
+
 from plink.probes.errors import OptionError
 from plink.probes.facts import parse_hostname
 from plink.probes.hosts.address import Candidates, choose_addresses

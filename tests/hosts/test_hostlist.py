@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import parse_host_list, parse_host_list_bytes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import parse_host_list, parse_host_list_bytes
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.source import parse_hosts

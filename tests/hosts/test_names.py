@@ -7,12 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plink.probes.errors import HostListError
-from plink.probes.hosts.address import is_address
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.names import fault_of_name, is_user
-from plink.probes.ssh.config import SshConfig
-from plink.probes.ssh.options import SshOptions
 
 from plink.api.cluster import Cluster as ApiCluster
 from plink.base.errors import WrongUseError
@@ -20,6 +14,12 @@ from plink.cli import run
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.measure.listed import as_listed, hosts_of
+from plink.probes.errors import HostListError
+from plink.probes.hosts.address import is_address
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.names import fault_of_name, is_user
+from plink.probes.ssh.config import SshConfig
+from plink.probes.ssh.options import SshOptions
 from verify.orders import write_order
 
 LEGAL = (

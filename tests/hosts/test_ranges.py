@@ -8,6 +8,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.hosts.ranges import RangeError, expand, split_outside_brackets
 
 

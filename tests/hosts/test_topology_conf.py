@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plink.probes.errors import HostListError
-from plink.probes.hosts.slurm import parse_topology_groups
-from plink.probes.hosts.source import parse_hosts
 
 from plink.deploy.launchers import TOPOLOGIES
 from plink.files.groups import Group
+from plink.probes.errors import HostListError
+from plink.probes.hosts.slurm import parse_topology_groups
+from plink.probes.hosts.source import parse_hosts
 
 # The example of topology.conf(5), with a comment and another spelling.
 TREE = """\

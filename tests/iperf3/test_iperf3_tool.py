@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+
 from plink.probes.iperf3 import transfers
 from plink.probes.iperf3.commands import TransferOptions, no_limit
 from plink.probes.iperf3.tool import Iperf3Options, measure
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
 from plink.probes.samples import BandwidthReading
-
 from support.local_hosts import ListSink
 from support.local_shell import ShellSession, program, shell_hosts
 from support.pairs import all_pairs

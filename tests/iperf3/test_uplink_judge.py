@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.uplinks.judge import may_be_more, seen_links
 from plink.probes.uplinks.plan import Flow, plan_flows
 from plink.probes.uplinks.samples import Exchange, Links

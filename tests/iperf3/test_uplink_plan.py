@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.uplinks.plan import MAX_FLOWS, in_turn, plan_flows, plan_links, slots
 
 SIZES = st.lists(st.integers(1, 20), min_size=2, max_size=8)

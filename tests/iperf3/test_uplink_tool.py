@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+
 from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
 from plink.probes.iperf3.commands import TransferOptions, no_limit

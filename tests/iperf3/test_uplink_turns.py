@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.uplinks.plan import Turn, plan_turns
 
 SIZES = st.lists(st.integers(1, 20), min_size=2, max_size=20)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.iperf3.parse import Interval, Report
 from plink.probes.uplinks.window import Timed, common_windows_s
 

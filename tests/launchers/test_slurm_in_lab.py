@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from plink.probes.hosts.ranges import expand, split_outside_brackets
 
 from plink.cli import run
 from plink.deploy.launchers import TOPOLOGIES
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Host
 from plink.files.groups import Group
+from plink.probes.hosts.ranges import expand, split_outside_brackets
 from support.lab import Lab, lab_cluster
 from support.slurm import Slurm, require_slurm, slurm_version, start_controller, start_slurm
 from verify.orders import write_order

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
+
 from plink.solvers.collectives.mesh import Dimension, find_pattern
 
 Matrix = npt.NDArray[np.float64]

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from mesh.meshes import dimensions, racks
 from plink.solvers import _native
 from plink.solvers.annealing.courses import course, spread
 from plink.solvers.bounds.lower_bound import lower_bound
@@ -26,8 +28,6 @@ from plink.solvers.orders.brute_force import brute_force
 from plink.solvers.orders.latency_search import search_by_latency
 from plink.solvers.slots.layout import RankLayout, condensed, padded
 from plink.solvers.slots.slot_search import search_with_slots
-
-from mesh.meshes import dimensions, racks
 from ring_strategies import distance_matrices
 
 RING, ALL_TO_ALL = find("ring"), find("all-to-all")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from plink.solvers.collectives.mesh import Dimension, mesh_form
-from plink.solvers.collectives.registry import find
-from plink.solvers.orders.latency_search import search_by_latency
 
 from benchkit.labs import bench_lab
 from benchkit.processes import answers_of_ranks
 from mesh.meshes import racks
 from plink.files.mesh import mesh_to_json, parse_mesh
+from plink.solvers.collectives.mesh import Dimension, mesh_form
+from plink.solvers.collectives.registry import find
+from plink.solvers.orders.latency_search import search_by_latency
 from support.require import require_client, require_root
 
 MESH = parse_mesh("tp=2,dp=2", "tp=1MB,dp=50KB", 1)

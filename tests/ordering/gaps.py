@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+
 from plink.solvers.collectives.registry import find
 from plink.solvers.orders.latency_search import search_by_latency
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plink.solvers.exact.prove import Engine
-from plink.solvers.slots.layout import RankLayout
 
 from ordering.clusters import cluster_of, racks
 from plink.base.errors import WrongUseError
@@ -20,6 +18,8 @@ from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import algorithm_for
+from plink.solvers.exact.prove import Engine
+from plink.solvers.slots.layout import RankLayout
 
 QUICK_S = 0.4
 

@@ -9,12 +9,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
-from plink.solvers.collectives.registry import find
-from plink.solvers.contention.time import Clock
-from plink.solvers.datacenters import FAMILIES
-from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.reference import cost
-from plink.solvers.slots.layout import RankLayout
 
 from benchkit import ring_instances
 from ordering.clusters import cluster_of
@@ -24,6 +18,12 @@ from plink.model.network import network_of
 from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
+from plink.solvers.collectives.registry import find
+from plink.solvers.contention.time import Clock
+from plink.solvers.datacenters import FAMILIES
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.reference import cost
+from plink.solvers.slots.layout import RankLayout
 from prediction.clusters import rack_cluster
 
 QUICK_S = 0.05

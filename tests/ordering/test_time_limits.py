@@ -13,11 +13,11 @@ import time
 from dataclasses import replace
 
 import pytest
-from plink.solvers.collectives.registry import ALGORITHMS
 
 from benchkit.limited_orders import OBJECTIVES, Case, allowed_s, cluster_of, run
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import RANDOM_ORDERS, OrderRequest
+from plink.solvers.collectives.registry import ALGORITHMS
 
 LIMIT_S = 0.02
 

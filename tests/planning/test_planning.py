@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from plink.solvers.contention.network import make_network
-from plink.solvers.forests.kinds import double_tree
 
 from planning.clusters import rack_cluster
 from plink.base.errors import WrongUseError
@@ -20,6 +18,8 @@ from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure
+from plink.solvers.contention.network import make_network
+from plink.solvers.forests.kinds import double_tree
 
 S = 20_000_000
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plink.solvers.forests.kinds import flat, ring, two_level
-from plink.solvers.forests.routes import Routes
 
 from plans.strategies import forests, two_by_two
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between, measure
+from plink.solvers.forests.kinds import flat, ring, two_level
+from plink.solvers.forests.routes import Routes
 
 S = 960.0
 

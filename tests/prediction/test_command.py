@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from plink.solvers.collectives.registry import ALGORITHMS
 
 from plink.cli import run
 from plink.files.cluster import Cluster
+from plink.solvers.collectives.registry import ALGORITHMS
 from prediction.clusters import rack_cluster, write
 
 

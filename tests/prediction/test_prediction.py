@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from plink.solvers.collectives.registry import find
 
 from plink.base.errors import WrongUseError
 from plink.model.network import network_of
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.prediction import Predictor, forecast, known_distances
+from plink.solvers.collectives.registry import find
 from prediction.clusters import rack_cluster
 
 

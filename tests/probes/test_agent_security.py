@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from plink.probes.echo import coordinator
 from plink.probes.echo.protocol import EchoOptions
 from plink.probes.rounds import round_robin
-
 from support import echo_packet
 from support.local_hosts import AGENT, SECRET, ListSink, local_hosts, start_agent
 from support.pairs import all_pairs

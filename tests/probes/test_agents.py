@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import pytest
+
 from plink.probes.echo import agents, coordinator
 from plink.probes.echo.agents import Agents, Ended
 from plink.probes.echo.deploy import ECHO_AGENT
@@ -13,7 +14,6 @@ from plink.probes.echo.protocol import EchoOptions
 from plink.probes.errors import HostError
 from plink.probes.rounds import round_robin
 from plink.probes.ssh.session import Completed
-
 from support.local_hosts import ListSink, LocalProcess, LocalSession, local_hosts
 from support.pairs import all_pairs
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from plink.probes.errors import HostError, OptionError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import reach
@@ -19,7 +20,6 @@ from plink.probes.ssh.config import SshConfig, Target
 from plink.probes.ssh.connect import Connector, connect_all
 from plink.probes.ssh.options import SshOptions
 from plink.probes.ssh.session import Session
-
 from support.sshd import Sshd, make_key, mute_port
 
 pytestmark = pytest.mark.timing
@@ -239,9 +239,9 @@ def test_an_interrupt_ends_at_once(sshd: Sshd, tmp_path: Path, again: bool) -> N
 
 
 def _root() -> str:
-    from plink import probes
+    import plink
 
-    return str(Path(probes.__file__).parents[1])
+    return str(Path(plink.__file__).parents[1])
 
 
 def _wait_for_connection(pid: int, port: int) -> None:

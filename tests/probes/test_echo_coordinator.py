@@ -9,11 +9,11 @@ import time
 from typing import Any
 
 import pytest
+
 from plink.probes.echo import coordinator, run_state
 from plink.probes.echo.protocol import EchoOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
-
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 

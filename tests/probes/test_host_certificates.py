@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from plink.probes.errors import HostError
 from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.host_certificate import (
@@ -16,7 +17,6 @@ from plink.probes.ssh.host_certificate import (
     check,
 )
 from plink.probes.ssh.known_hosts import KnownHosts
-
 from support.sshd import SSHD, Sshd, make_key, running_sshd
 
 needs_sshd = pytest.mark.skipif(SSHD is None, reason="needs sshd")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+
 from plink.probes.echo import agents, coordinator, run_state
 from plink.probes.echo.protocol import EchoOptions
 from plink.probes.reach import ReachedHost
@@ -19,7 +20,6 @@ from plink.probes.rounds import round_robin
 from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.limits import TailPipe
 from plink.probes.ssh.session import RemoteProcess, Session
-
 from support.local_hosts import AGENT, ListSink, local_hosts
 from support.pairs import all_pairs
 from support.sshd import Sshd

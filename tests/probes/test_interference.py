@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from benchkit.other_work import BUSY, other_work
 from plink.probes.echo import coordinator
 from plink.probes.echo.protocol import EchoOptions
 from plink.probes.echo.readings import DISTURBED
 from plink.probes.rounds import round_robin
-
-from benchkit.other_work import BUSY, other_work
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pytest
+
 from plink.probes.errors import HostError
 from plink.probes.paired_rounds import Silence, measure_rounds
 from plink.probes.rounds import round_robin
 from plink.probes.samples import More, PairLoss, RttReading, no_more
-
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 

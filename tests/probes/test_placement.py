@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from plink.probes.echo.grants import Placement
 from plink.probes.facts import HostFacts
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import find_targets

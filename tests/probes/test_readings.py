@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.echo.grants import Grants, Pace
 from plink.probes.echo.protocol import Effort, Over, Rtt
 from plink.probes.echo.readings import Meetings, disturbance

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.facts import parse_hostname, parse_ip_addr
 from plink.probes.hosts.address import InterfaceAddress
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from plink.probes.errors import HostListError
 from plink.probes.reach import check_resolvable
 

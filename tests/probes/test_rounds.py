@@ -1,5 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.rounds import round_of, round_robin
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from plink.probes.rounds import round_robin, rounds_in_all, sampled_rounds
 
 Pairs = list[tuple[int, int]]

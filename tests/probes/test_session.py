@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import paramiko
 import pytest
+
 from plink.probes.errors import HostError
 from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.session import MAX_LINE, MAX_OUTPUT, Session
-
 from support.sshd import Sshd
 
 pytestmark = pytest.mark.needs("lab")

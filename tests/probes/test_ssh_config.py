@@ -2,6 +2,7 @@ import getpass
 from pathlib import Path
 
 import pytest
+
 from plink.probes.errors import OptionError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.ssh.config import SshConfig, parse_jump

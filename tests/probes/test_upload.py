@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+
 from plink.probes.echo.agents import Agents
 from plink.probes.echo.deploy import ECHO_AGENT
 from plink.probes.errors import HostError
@@ -21,7 +22,6 @@ from plink.probes.reach import ReachedHost
 from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.session import Completed, RemoteProcess, posix_command
 from plink.probes.ssh.upload import Program, start_words, upload
-
 from support.local_shell import program as command_in
 from support.sshd import Sshd
 

@@ -9,10 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plink.probes.reach import Reached
-from plink.probes.samples import BandwidthReading, RttReading, Sink
-from plink.probes.ssh.connect import Connector
-from plink.probes.ssh.options import SshOptions
 
 from plink.cli import run as run_plink
 from plink.files import cluster as cluster_file
@@ -20,6 +16,10 @@ from plink.files import document
 from plink.measure.importing.csv_files import import_matrix
 from plink.measure.probing import request, run
 from plink.measure.probing.tools.base import Job
+from plink.probes.reach import Reached
+from plink.probes.samples import BandwidthReading, RttReading, Sink
+from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.options import SshOptions
 from support.plink_command import read_json
 from support.reached import reached_host
 

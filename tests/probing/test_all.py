@@ -10,13 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plink.probes.reach import Reached
-from plink.probes.samples import HostLoss, RttReading, Sink
-from plink.probes.ssh.connect import Connector
-from plink.probes.ssh.options import SshOptions
-from plink.probes.uplinks import tool
-from plink.probes.uplinks.plan import Turn, plan_flows
-from plink.probes.uplinks.samples import Exchange, UplinkSink
 
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
@@ -24,6 +17,13 @@ from plink.measure.probing import request
 from plink.measure.probing import uplinks as uplinks_run
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.base import Job
+from plink.probes.reach import Reached
+from plink.probes.samples import HostLoss, RttReading, Sink
+from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.options import SshOptions
+from plink.probes.uplinks import tool
+from plink.probes.uplinks.plan import Turn, plan_flows
+from plink.probes.uplinks.samples import Exchange, UplinkSink
 from support.plink_command import Done, plink_here
 from support.reached import reached_host
 

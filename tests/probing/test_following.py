@@ -6,8 +6,6 @@ import itertools
 
 import numpy as np
 import pytest
-from plink.probes.samples import PairLoss, RttReading
-from plink.solvers.groups.agreement import adjusted_mutual_information
 
 from plink.files.cluster import Cluster, Host
 from plink.files.measurement import FollowedSample, RoundSample, recorded_sample
@@ -17,6 +15,8 @@ from plink.measure.probing.meetings import Following, Visits, chosen_sample
 from plink.measure.probing.passes import PassOptions
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.optimize.groups.finding import GroupRequest, find_groups
+from plink.probes.samples import PairLoss, RttReading
+from plink.solvers.groups.agreement import adjusted_mutual_information
 
 
 def racks(sizes, seed):

@@ -10,10 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plink.probes.reach import Reached
-from plink.probes.samples import PairLoss, RttReading, Sink
-from plink.probes.ssh.connect import Connector
-from plink.probes.ssh.options import SshOptions
 
 from plink.base.errors import PlinkError
 from plink.base.interrupts import held_back_interrupts
@@ -23,6 +19,10 @@ from plink.cli.progress import StageProgress
 from plink.files import cluster as cluster_file
 from plink.measure.probing import request, run
 from plink.measure.probing.tools.base import Job
+from plink.probes.reach import Reached
+from plink.probes.samples import PairLoss, RttReading, Sink
+from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.options import SshOptions
 from support.reached import reached_host
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plink.probes.samples import Rounds, Wanted
 
 from plink.measure.probing.passes import Pair, Passes, PassOptions, Seen, arranged
+from plink.probes.samples import Rounds, Wanted
 from support.pairs import all_pairs
 
 SIZE = 8

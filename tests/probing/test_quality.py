@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from plink.probes.samples import PairLoss, RttReading
 
 from plink.files.cluster import Cluster, Host
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.rtt_collector import RttCollector, disturbed_hosts
+from plink.probes.samples import PairLoss, RttReading
 from support.pairs import all_pairs
 
 NAMES = [f"n{i}" for i in range(6)]

@@ -7,9 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from plink.probes.hosts.host import ListedHost
-from plink.probes.rounds import round_robin
-from plink.probes.samples import BandwidthReading, RouteReading, RttReading
 
 from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
@@ -23,6 +20,9 @@ from plink.measure.probing.request import same_interface, same_network
 from plink.measure.probing.resume import carried_over, kept_hosts, moved_hosts, refuse_to_drop
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.tools.base import recorded_count, recorded_passes
+from plink.probes.hosts.host import ListedHost
+from plink.probes.rounds import round_robin
+from plink.probes.samples import BandwidthReading, RouteReading, RttReading
 
 NAMES = ("a", "b", "c")
 RUN = RunRecord(tool="echo", options={}, started="2026-01-02T03:04:05+00:00", seconds=0.0, notes=[])

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plink.probes.rounds import sampled_rounds
 
 from plink.base.errors import WrongUseError
 from plink.files.measurement import Measurement, RoundSample, recorded_sample
 from plink.measure.probing.limits import ALL_ROUNDS
 from plink.measure.probing.meetings import advice, chosen_sample, directed_pairs, rounds_among
 from plink.measure.probing.request import same_sample
+from plink.probes.rounds import sampled_rounds
 
 NAMES = [f"n{i:02}" for i in range(20)]
 

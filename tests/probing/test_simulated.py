@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plink.probes.reach import Reached
-from plink.probes.rounds import sampled_rounds
 
 from benchkit.simulated import Behaviour, SimulatedProcess, simulated_reach
 from plink.cli import run as plink
 from plink.files import cluster as cluster_file
 from plink.measure.probing import request
+from plink.probes.reach import Reached
+from plink.probes.rounds import sampled_rounds
 
 HOSTS, ROUNDS = 150, 12
 

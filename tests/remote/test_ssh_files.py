@@ -5,10 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from plink.probes.ssh.options import SshOptions
-
 from plink.deploy.remote.ssh_files import write_ssh_files
 from plink.files.cluster import Host
+from plink.probes.ssh.options import SshOptions
 
 
 def test_ssh_itself_reads_the_configuration_as_meant(tmp_path: Path) -> None:

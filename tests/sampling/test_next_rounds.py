@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plink.solvers.sampling.sampler import Step, next_rounds, usual_share
 
 from benchkit.sampled import racks
+from plink.solvers.sampling.sampler import Step, next_rounds, usual_share
 
 
 def nothing(size: int) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.solvers.sampling.linkage import joined
 from plink.solvers.sampling.matching import matched
 from plink.solvers.sampling.scales import limits

@@ -16,7 +16,10 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 NOBODY = 65534
 
 # What the library itself calls; everything else is as if it were not installed.
-BASE_PROGRAMS = ["bash", "sort", "cat", "mktemp", "tail", "rm", "printf", "id", "true"]
+BASE_PROGRAMS = [
+    *("bash", "sort", "cat", "mktemp", "tail", "rm", "printf", "id", "true"),
+    *("sleep", "tr", "sed"),
+]
 
 
 @pytest.fixture
@@ -49,7 +52,8 @@ def add_python(machine: Path, lacks: str = "", prefix: str = "/usr") -> Path:
 
 
 def run(machine: Path, program: str, user: int | None = None) -> subprocess.CompletedProcess[str]:
-    lines = f". {machine}/lib/say.sh\n. {machine}/lib/packages.sh\n{program}"
+    parts = [f". {machine}/lib/{name}.sh\n" for name in ("say", "quietly", "packages")]
+    lines = "".join(parts) + program
     return subprocess.run(
         ["/bin/bash", "-euo", "pipefail", "-c", lines],
         check=False,
@@ -63,7 +67,7 @@ def run(machine: Path, program: str, user: int | None = None) -> subprocess.Comp
 
 def test_bare_machine_lacks_every_package_of_the_groups(machine: Path) -> None:
     python = add_python(machine, lacks="python3.11-dev\\npython3.11-venv\\n")
-    result = run(machine, f"missing_packages {python} build lab check")
+    result = run(machine, f"missing_packages {python} build lab tools check")
     assert result.stdout.split() == [
         *(
             "cmake",
@@ -154,10 +158,12 @@ def test_a_wanted_package_is_tried_once_and_may_fail(machine: Path) -> None:
     add_program(machine, "sudo", "exit 1")
     library = machine / "lib" / "packages.sh"
     library.write_text(library.read_text().replace("/usr/sbin/policy-rc.d", "/dev/null"))
-    lines = f"install_wanted {machine}/tried build; install_wanted {machine}/tried build lab slurm"
+    lines = (
+        f"install_wanted {machine}/tried native; install_wanted {machine}/tried native lab slurm"
+    )
     for _ in range(2):
         assert run(machine, lines).returncode == 0
-    assert (machine / "tried").read_text().split() == ["build", "slurm"]
+    assert (machine / "tried").read_text().split() == ["native", "slurm"]
     if os.geteuid() == 0:
         installs = [line for line in (machine / "calls").read_text().splitlines() if "-y" in line]
         start = "apt-get install --no-install-recommends -y"
@@ -169,8 +175,8 @@ def test_a_wanted_package_is_tried_once_and_may_fail(machine: Path) -> None:
 
 def test_what_one_group_wants_does_not_keep_another_from_being_tried(machine: Path) -> None:
     add_program(machine, "apt-get")
-    (machine / "tried").write_text("build ")
-    line = f"install_packages() {{ echo wanted $*; }}; install_wanted {machine}/tried build browser"
+    (machine / "tried").write_text("native ")
+    line = f"try_packages() {{ echo wanted $*; }}; install_wanted {machine}/tried native browser"
     assert run(machine, line).stdout == "wanted chromium-headless-shell\n"
     assert run(machine, line).stdout == ""
 
@@ -178,9 +184,9 @@ def test_what_one_group_wants_does_not_keep_another_from_being_tried(machine: Pa
 def test_a_wanted_package_that_is_there_is_left_alone(machine: Path) -> None:
     add_program(machine, "apt-get", 'echo called >> "$TMPDIR/calls"')
     add_program(machine, "pkg-config", '[[ $* == "--exists libdpdk" || $* == "--exists libssl" ]]')
-    assert run(machine, f"install_wanted {machine}/tried build lab").returncode == 0
+    assert run(machine, f"install_wanted {machine}/tried native lab").returncode == 0
     assert not (machine / "calls").exists()
-    assert not (machine / "tried-build").exists()
+    assert not (machine / "tried").exists()
 
 
 def test_services_are_held_off_only_while_installing(machine: Path) -> None:

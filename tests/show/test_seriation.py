@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from plink.solvers.seriation import seriate
 
 from plink.model.distance import distances
+from plink.solvers.seriation import seriate
 from show.racks import racks
 
 

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from benchkit import ring_instances
+from forms import form_of
 from plink.solvers import _native
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.registry import find
@@ -21,9 +24,6 @@ from plink.solvers.slots.slot_search import (
     over_hosts,
     search_with_slots,
 )
-
-from benchkit import ring_instances
-from forms import form_of
 from ring_strategies import distance_matrices
 
 ANY = ("ring", "tree", "chain", "folded", "uneven", "all pairs")

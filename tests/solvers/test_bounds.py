@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import forms
+from benchkit import ring_instances
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.bounds.patterns import Pattern, adjacency, digit_of
 from plink.solvers.bounds.short_pairs import ShortPairs
@@ -15,9 +18,6 @@ from plink.solvers.collectives.form import RoundsForm
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.brute_force import costs_of
-
-import forms
-from benchkit import ring_instances
 from ring_strategies import distance_matrices
 
 EVERY = {size: np.array(list(itertools.permutations(range(size)))) for size in range(2, 8)}

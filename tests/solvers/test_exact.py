@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import forms
+from benchkit import ring_instances
+from plink.base.lifetime import interrupt_again
 from plink.solvers.collectives.form import RoundsForm, merged
 from plink.solvers.collectives.registry import find
 from plink.solvers.exact.prove import EngineMissingError, prove
 from plink.solvers.exact.whole import whole_terms
 from plink.solvers.orders.brute_force import costs_of
 from plink.solvers.orders.reference import cost as latency_cost
-
-import forms
-from benchkit import ring_instances
-from plink.base.lifetime import interrupt_again
 from ring_strategies import distance_matrices
 
 

@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.cluster.hierarchy import linkage as scipy_linkage
+from scipy.spatial.distance import squareform
+
+from order_strategies import rounds_forms, trees_forms
 from plink.solvers import _native, datacenters
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.components import component_sizes, components
@@ -17,10 +21,6 @@ from plink.solvers.orders import reference
 from plink.solvers.orders.pricing import Prices
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import cost_with_slots
-from scipy.cluster.hierarchy import linkage as scipy_linkage
-from scipy.spatial.distance import squareform
-
-from order_strategies import rounds_forms, trees_forms
 from ring_strategies import distance_matrices
 
 

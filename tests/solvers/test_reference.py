@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plink.solvers.ring import reference
 
+from plink.solvers.ring import reference
 from ring_strategies import distance_matrices
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plink.solvers.ring import reference
-from plink.solvers.ring.ring_search import MAX_EXACT_SIZE, search_ring
 
 from benchkit import ring_instances
+from plink.solvers.ring import reference
+from plink.solvers.ring.ring_search import MAX_EXACT_SIZE, search_ring
 from ring_strategies import distance_matrices
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.solvers import _native
 from plink.solvers.ring import reference
 from plink.solvers.ring.merging import edges_of_rings
-
 from ring_strategies import distance_matrices
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plink.solvers import _native
-from plink.solvers.ring import reference
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from benchkit import ring_instances
+from plink.solvers import _native
+from plink.solvers.ring import reference
 from ring_strategies import distance_matrices
 
 

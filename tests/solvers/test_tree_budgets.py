@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import forms
+from benchkit import ring_instances
+from order_strategies import trees_forms
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.bounds.tree_budgets import budget_bound
 from plink.solvers.bounds.trees import trees_bound
@@ -16,10 +20,6 @@ from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.brute_force import costs_of
 from plink.solvers.slots.layout import padded
-
-import forms
-from benchkit import ring_instances
-from order_strategies import trees_forms
 from ring_strategies import distance_matrices
 
 EVERY = {size: np.array(list(itertools.permutations(range(size)))) for size in range(2, 8)}

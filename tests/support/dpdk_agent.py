@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 
 from plink.probes.dpdk.tool import AGENT_FILE
-
 from support import echo_packet
 from support.local_hosts import SECRET
 from support.netns import Namespace

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+import plink.probes.echo
 from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.host import ListedHost
@@ -18,7 +19,7 @@ from plink.probes.reach import ReachedHost
 from plink.probes.samples import HostLoss, PairLoss, RttReading
 from plink.probes.ssh.session import Completed
 
-AGENT = Path(probes.echo.__file__).parent / "bin" / "plink-echo-agent"
+AGENT = Path(plink.probes.echo.__file__).parent / "bin" / "plink-echo-agent"
 SECRET = "00112233445566778899aabbccddeeff"
 
 

@@ -1,7 +1,7 @@
 """Which groups of system packages a test needs, so that only those of chosen tests are installed.
 
 The groups are those of `scripts/lib/packages.sh`. A test says so by `pytest.mark.needs("mpi")`; the
-mark `lab` says `lab`.
+mark `lab` says `lab`, and `tools`, which are run on its hosts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-GROUPS = {"lab", "mpi", "slurm", "browser", "redis", "dask", "ray"}
+GROUPS = {"lab", "tools", "mpi", "slurm", "browser", "redis", "dask", "ray"}
 
 _running: set[str] = set()
 
@@ -20,7 +20,7 @@ def needs_of(item: pytest.Item) -> set[str]:
     """The groups that a test says it needs."""
     found = {group for mark in item.iter_markers("needs") for group in mark.args}
     assert found <= GROUPS, f"{item.nodeid} needs unknown groups: {found - GROUPS}"
-    return found | {"lab"} if item.get_closest_marker("lab") else found
+    return found | {"lab", "tools"} if item.get_closest_marker("lab") else found
 
 
 def declared(group: str) -> None:

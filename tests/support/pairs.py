@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from plink.probes.samples import Wanted
 
 from plink.files import cluster as cluster_file
+from plink.probes.samples import Wanted
 
 NamedPairs = set[tuple[str, str]]
 

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from plink.probes.dpdk.tool import AGENT_FILE
 
+from plink.probes.dpdk.tool import AGENT_FILE
 from support.needs import declared
 
 _TIMEOUT_S = 30

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from labkit.wiring import namespace
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
 from plink.probes.trace.tool import TraceOptions, measure
-
-from labkit.wiring import namespace
 from support.fake_python import REAL
 from support.lab import Lab
 from support.local_hosts import ListSink, LocalProcess

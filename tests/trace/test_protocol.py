@@ -7,6 +7,7 @@ import shlex
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.trace.protocol import (
     Limits,
     ProtocolError,

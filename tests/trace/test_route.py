@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.trace.route import Answer, NoRoute, Route, find_route, repeated
 
 THERE = "10.0.0.9"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
+
 from plink.probes.errors import OptionError
 from plink.probes.reach import ReachedHost
 from plink.probes.samples import RouteReading
 from plink.probes.trace import tool
-
 from support.fake_python import QUICK
 from support.local_hosts import ListSink
 from support.pairs import all_pairs

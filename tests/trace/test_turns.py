@@ -6,9 +6,9 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plink.probes.rounds import round_robin
 from plink.probes.trace.turns import Turns
-
 from support.pairs import all_pairs
 
 

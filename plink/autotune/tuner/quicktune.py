@@ -4,8 +4,8 @@ The paper gives groups global masters in proportion to their aggregate bandwidth
 masters likewise. Its objective leaves out that every host sends its own contribution and receives
 the result whatever it is a master of: in proportion, a host throttled to 40 % among eight keeps
 5 % of the masters and ends after 3.3 units of time; without any it ends after 2.5. So shares are
-in proportion to what links have room for beyond their own part (`plink.solvers.forests.balance`), which
-is the least maximum there is.
+in proportion to what links have room for beyond their own part (`plink.solvers.forests.balance`),
+which is the least maximum there is.
 """
 
 from __future__ import annotations

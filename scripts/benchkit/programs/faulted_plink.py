@@ -14,13 +14,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from plink.probes.reach import ReachedHost
-from plink.probes.samples import PairLoss, Rounds, Wanted
-
 from labkit.faults import Injector, from_json
 from plink import cli
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.base import Job, Measure
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import PairLoss, Rounds, Wanted
 
 
 class RoundsBegun:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plink.solvers.forests.kinds import double_tree, ring
 
 from plink.autotune.tuner.masters import (
     Layout,
@@ -22,6 +21,7 @@ from plink.autotune.tuner.masters import (
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import bytes_between
+from plink.solvers.forests.kinds import double_tree, ring
 
 FEW = settings(max_examples=25)
 SHARES = st.sampled_from([0.0, 0.1, 1.0, 1.0, 2.5])

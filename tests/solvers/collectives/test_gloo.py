@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from collective_replay import check_flows, heard, most_sends_at_once, received_bytes, sent_bytes
 from plink.solvers.collectives import gloo
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.registry import find
-
-from collective_replay import check_flows, heard, most_sends_at_once, received_bytes, sent_bytes
 
 SIZE_BYTES = 1 << 20
 

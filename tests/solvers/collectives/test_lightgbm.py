@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plink.solvers.collectives import lightgbm
-from plink.solvers.collectives.form import RingForm
-from plink.solvers.collectives.registry import ALGORITHMS, find
 
 from collective_replay import (
     check_flows,
@@ -17,6 +14,9 @@ from collective_replay import (
     most_sends_at_once,
     sent_bytes,
 )
+from plink.solvers.collectives import lightgbm
+from plink.solvers.collectives.form import RingForm
+from plink.solvers.collectives.registry import ALGORITHMS, find
 
 SIZE_BYTES = 1 << 20
 NAMES = [name for name in ALGORITHMS if name.startswith("lightgbm-")]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from collective_replay import check_flows, heard, sent_bytes
 from plink.solvers.collectives import nccl
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.registry import find
 from plink.solvers.collectives.trees import depths
-
-from collective_replay import check_flows, heard, sent_bytes
 
 SIZE_BYTES = 1 << 20
 

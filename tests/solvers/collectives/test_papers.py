@@ -8,11 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plink.solvers.collectives import papers
-from plink.solvers.collectives.exchanges import scatter_in_groups
-from plink.solvers.collectives.form import RingForm
-from plink.solvers.collectives.registry import find
-from plink.solvers.collectives.trees import depths
 
 from collective_replay import (
     check_flows,
@@ -22,6 +17,11 @@ from collective_replay import (
     received_bytes,
     sent_bytes,
 )
+from plink.solvers.collectives import papers
+from plink.solvers.collectives.exchanges import scatter_in_groups
+from plink.solvers.collectives.form import RingForm
+from plink.solvers.collectives.registry import find
+from plink.solvers.collectives.trees import depths
 
 SIZE_BYTES = 1 << 20
 POWERS = [2, 4, 8, 16, 32, 64]

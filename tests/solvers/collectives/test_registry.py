@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm
-from plink.solvers.collectives.registry import ALGORITHMS, find
 
 from collective_replay import check_flows
+from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm
+from plink.solvers.collectives.registry import ALGORITHMS, find
 
 SIZE_BYTES = 1 << 20
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from order_strategies import PAPER_FORMS, forms
 from plink.solvers import datacenters
 from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
 from plink.solvers.limits.deadline import Deadline
@@ -15,8 +17,6 @@ from plink.solvers.orders import reference
 from plink.solvers.orders.anneal import anneal
 from plink.solvers.orders.clusters import clustered
 from plink.solvers.orders.latency_search import search_by_latency
-
-from order_strategies import PAPER_FORMS, forms
 from ring_strategies import distance_matrices
 
 _SMALL = [

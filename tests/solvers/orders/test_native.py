@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from order_strategies import rounds_forms, trees_forms
 from plink.solvers import _native, datacenters
 from plink.solvers.collectives import papers
 from plink.solvers.orders import reference
-
-from order_strategies import rounds_forms, trees_forms
 from ring_strategies import distance_matrices
 
 _SEEDS = st.integers(0, (1 << 63) - 1)

@@ -6,14 +6,14 @@ import shutil
 
 import numpy as np
 import pytest
+
+from benchkit.plain_annealing import plain_annealer
 from plink.solvers import datacenters
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders import reference
 from plink.solvers.orders.anneal import anneal
 from plink.solvers.orders.latency_search import search_by_latency
-
-from benchkit.plain_annealing import plain_annealer
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from plink.solvers.collectives import papers
 from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
 from plink.solvers.orders import reference
