@@ -99,10 +99,11 @@ def parse_groups(fields: Fields, names: Sequence[str]) -> list[Group]:
 
 def uplinks_to_json(measurement: UplinkMeasurement) -> dict[str, Any]:
     """`measurement` as a JSON object."""
+    links = [without_nones(vars(link)) for link in measurement.links]
     return {
         **record_to_json(measurement),
         "uplinks": [without_nones(vars(uplink)) for uplink in measurement.uplinks],
-        "links": [without_nones(vars(link)) for link in measurement.links],
+        **({"links": links} if links else {}),
     }
 
 
