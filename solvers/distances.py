@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakValueDictionary
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,9 +11,15 @@ from plink.solvers import _native
 
 Matrix = npt.NDArray[np.float64]
 
+# Views that `checked` returned, by their addresses: searches hand them on to searches.
+_passed: WeakValueDictionary[int, Matrix] = WeakValueDictionary()
+
 
 def checked(distance: Matrix, ranks: int) -> Matrix:
-    """The matrix, C-contiguous.
+    """The matrix, C-contiguous, as a view that cannot be written to.
+
+    Looking at all pairs of thousands of hosts takes long: a view that this function returned is not
+    looked at again. Who writes to the matrix behind it asks anew with that.
 
     Args:
         distance: (N, N), symmetric, zero diagonal, finite, not negative.
@@ -20,10 +28,14 @@ def checked(distance: Matrix, ranks: int) -> Matrix:
     Raises:
         ValueError: it is not that.
     """
-    matrix = np.ascontiguousarray(distance, dtype=np.float64)
+    if _passed.get(id(distance)) is distance and len(distance) == ranks:
+        return distance
+    matrix = np.ascontiguousarray(distance, dtype=np.float64)[...]
     if matrix.shape != (ranks, ranks):
         raise ValueError(f"distance has shape {matrix.shape}, expected ({ranks}, {ranks})")
     fault: str | None = _native.fault_of(matrix)
     if fault is not None:
         raise ValueError(fault)
+    matrix.flags.writeable = False
+    _passed[id(matrix)] = matrix
     return matrix

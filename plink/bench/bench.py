@@ -14,6 +14,7 @@ from plink.bench.clients.engine import EngineClient
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.clients.mpi import FoundTools, MpiClient, find_tools
 from plink.bench.clients.mpi_flavours import FLAVOURS
+from plink.bench.clients.nccl import NcclClient
 from plink.bench.clients.workers import START_LIMIT_S
 from plink.bench.order_report import OrderReport, prediction_gaps, report_orders
 from plink.bench.request import ENGINE, BenchRequest, Case
@@ -128,8 +129,9 @@ def make_outcome(
 
 
 def client_key(case: Case) -> str:
-    """Cases of one key are launched by one client; an MPI has its algorithm from its start."""
-    return f"{case.client} {case.algorithm}" if case.client in FLAVOURS else case.client
+    """Cases of one key are launched by one client; MPI and NCCL have theirs from their start."""
+    has_own = case.client in FLAVOURS or case.client == "nccl"
+    return f"{case.client} {case.algorithm}" if has_own else case.client
 
 
 def _clients(
@@ -147,6 +149,8 @@ def _clients(
             clients[name] = EngineClient(seated, request.python, idle_limit_s, tls=request.tls)
         elif first.client == "gloo":
             clients[name] = GlooClient(seated, request.python, idle_limit_s)
+        elif first.client == "nccl":
+            clients[name] = NcclClient(seated, request.python, idle_limit_s, first.algorithm)
         else:
             clients[name] = MpiClient(
                 FLAVOURS[first.client],

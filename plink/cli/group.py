@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.next_command import next_command
 from plink.base.text import counted, json_text
 from plink.cli.options import FiniteRange, with_seed_option
 from plink.cli.stderr import console, note, warn
@@ -80,6 +82,8 @@ def command(file: str, output: str | None, truth: str | None, as_json: bool, **w
     is_written = bool(found.groups) or output is not None or not cluster.groups
     if is_written:
         cluster_file.write(target, grouped)
+        grouped = replace(grouped, source=document.label(target))
+    file = document.argument(grouped.source)
     # The table is data, but the file may want the same stream.
     assumptions = _print(grouped, judgement, as_json=as_json, to_stderr=_is_stdout(target))
     for text in found.grouping.notes:
@@ -91,15 +95,16 @@ def command(file: str, output: str | None, truth: str | None, as_json: bool, **w
             note(text)
     lost = _uplinks(cluster) - _uplinks(grouped)
     if lost and found.groups:
+        again = next_command("probe", "--resume", file, "--tool", "uplinks", ssh=cluster.ssh)
         note(
             f"what was measured of {counted(lost, 'uplink')} is of groups that are gone: "
-            "plink probe --resume FILE --tool uplinks measures these"
+            f"{again} measures these"
         )
     if found.grouping.unmeasured:
         warn(
             f"{counted(len(found.grouping.unmeasured), 'host')} with too few measurements to be "
             f"placed: {', '.join(found.grouping.unmeasured[:5])}",
-            "plink probe --resume measures what is missing",
+            f"{next_command('probe', '--resume', file, ssh=cluster.ssh)} measures what is missing",
         )
     return EXIT_PARTIAL if found.grouping.unmeasured or found.is_too_sparse else 0
 

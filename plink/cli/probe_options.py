@@ -86,6 +86,7 @@ _NICS = _dpdk(
 with_probe_options = with_options(
     (
         click.option("-o", "--output", metavar="FILE", help="Cluster file to write; - for stdout."),
+        click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON."),
         _what(
             "--tool",
             type=click.Choice(list(TOOLS)),
@@ -154,7 +155,6 @@ with_probe_options = with_options(
         ),
         # The spelling before there was `plink check`.
         _earlier("--check", metavar="FILE", hidden=True, help="As plink check FILE."),
-        _earlier("--json", "as_json", is_flag=True, hidden=True, help="With --check."),
         _hosts("--strict", is_flag=True, help="Stop if any host cannot be reached."),
         _NETWORK,
         _INTERFACE,

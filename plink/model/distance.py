@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -142,12 +142,12 @@ def distances(cluster: Cluster) -> Distances:
     if size == 1:
         return Distances(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool), ())
     if cluster.rtt is None:
-        raise nothing_measured(cluster.source)
+        raise nothing_measured(cluster)
     readings = cluster.rtt.readings_us
+    if not _any_between(readings, 0.0):
+        raise nothing_measured(cluster)
     larger = _of_both(readings, np.fmax)
     np.fill_diagonal(larger, np.nan)
-    if np.isnan(larger).all():
-        raise nothing_measured(cluster.source)
     matrix, missing = filled(larger)
     names = cluster.names
     alone = np.flatnonzero(missing.sum(axis=1) == size - 1)
@@ -211,15 +211,24 @@ class BandwidthDistances:
 
 def has_bandwidth(cluster: Cluster) -> bool:
     """Whether any bandwidth between two hosts is known."""
-    between = ~np.eye(len(cluster.hosts), dtype=bool)
-    return bool(np.isfinite(bandwidth_distances(cluster)[between]).any())
+    return cluster.bandwidth is not None and _any_between(cluster.bandwidth.gbit_s, _LEAST_GBIT_S)
 
 
 def has_only_bandwidth(cluster: Cluster) -> bool:
     """Whether bandwidths are known, and no round-trip time."""
-    between = ~np.eye(len(cluster.hosts), dtype=bool)
-    has_times = cluster.rtt is not None and np.isfinite(cluster.rtt.readings_us[between]).any()
+    has_times = cluster.rtt is not None and _any_between(cluster.rtt.readings_us, 0.0)
     return not has_times and has_bandwidth(cluster)
+
+
+def _any_between(values: Matrix, least: float) -> bool:
+    """Whether any value between two hosts is known and no less than that.
+
+    Row by row, as the first one mostly has one.
+    """
+    return any(
+        bool((row[:host] >= least).any() or (row[host + 1 :] >= least).any())
+        for host, row in enumerate(values)
+    )
 
 
 def bandwidth_distances(cluster: Cluster) -> Matrix:
@@ -231,14 +240,19 @@ def bandwidth_distances(cluster: Cluster) -> Matrix:
     """
     size = len(cluster.hosts)
     if cluster.bandwidth is None:
-        gbit_s = np.full((size, size), np.nan)
+        s_per_gbit = np.full((size, size), np.nan)
     else:
-        measured = cluster.bandwidth.gbit_s
-        gbit_s = np.where(measured >= _LEAST_GBIT_S, measured, np.nan)
-    s_per_gbit = _of_both(gbit_s, np.fmin)
-    np.divide(1.0, s_per_gbit, out=s_per_gbit)
+        s_per_gbit = _of_both(cluster.bandwidth.gbit_s, _s_per_gbit)
     np.fill_diagonal(s_per_gbit, 0.0)
     return s_per_gbit
+
+
+def _s_per_gbit(one: Matrix, other: Matrix) -> Matrix:
+    """How long a Gbit takes by the slower of two directions; NaN where neither carried any."""
+    slower: Matrix = np.fmin(
+        *(np.where(gbit_s >= _LEAST_GBIT_S, gbit_s, np.nan) for gbit_s in (one, other))
+    )
+    return np.divide(1.0, slower, out=slower)
 
 
 def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
@@ -254,14 +268,14 @@ def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
     is_filled = np.isnan(s_per_gbit)
     gaps = is_filled.sum(axis=1)
     if size > 1 and gaps.sum() == size * (size - 1):
-        raise no_bandwidth_measured(cluster.source)
+        raise no_bandwidth_measured(cluster)
     alone = np.flatnonzero((gaps == size - 1) & (size > 1))
     if gaps.any():
         s_per_gbit[is_filled] = np.fmax.reduce(s_per_gbit, axis=None)
     return BandwidthDistances(s_per_gbit, is_filled, [cluster.names[host] for host in alone])
 
 
-def _of_both(values: Matrix, choose: np.ufunc) -> Matrix:
+def _of_both(values: Matrix, choose: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
     """What is chosen of the two directions of every pair.
 
     In blocks, as the columns of a large matrix lie too far apart for the processor's caches.

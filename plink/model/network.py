@@ -12,6 +12,7 @@ from plink.base.errors import WrongUseError
 from plink.base.text import bandwidth_text, counted, named
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink
+from plink.files.measurement import Matrix
 from plink.model.distance import Distances, distances
 from plink.solvers.contention.network import Network, make_network
 
@@ -154,12 +155,21 @@ def _links(
     shares = _shares_of_groups(cluster, groups, measured)
     send, receive = (np.where(np.isnan(own), shares, own) for own in _own_links(cluster, groups))
     if cluster.bandwidth is not None:
-        gbit_s = np.where(cluster.bandwidth.gbit_s > 0.0, cluster.bandwidth.gbit_s, -np.inf)
-        np.fill_diagonal(gbit_s, -np.inf)
-        for rates, best in ((send, gbit_s.max(axis=1)), (receive, gbit_s.max(axis=0))):
-            is_known = np.isfinite(best)
+        for rates, best in zip((send, receive), _best(cluster.bandwidth.gbit_s), strict=True):
+            is_known = best > 0.0
             rates[is_known] = best[is_known]
     return send, receive
+
+
+def _best(gbit_s: Matrix) -> tuple[Vector, Vector]:
+    """(N,) the most that each host sent, and received, to and from any other; 0 where unknown."""
+    sent, received = np.zeros(len(gbit_s)), np.zeros(len(gbit_s))
+    for host, row in enumerate(gbit_s):
+        to_others = np.fmax(row, 0.0)
+        to_others[host] = 0.0
+        sent[host] = to_others.max()
+        np.maximum(received, to_others, out=received)
+    return sent, received
 
 
 def _shares_of_groups(

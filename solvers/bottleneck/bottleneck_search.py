@@ -37,6 +37,9 @@ _PAIRS_A_HOST = 32
 # The share of the time for the farthest that goes into a cheap order to begin with.
 _START_SHARE = 0.3
 
+# What making other distances of these takes, and a look at them, for each pair of hosts.
+_S_PER_PAIR = 1.5e-8
+
 # A bound above what rounding makes of 0: an order costs one step beyond at least.
 _ONE_BEYOND = 1e-6
 
@@ -104,14 +107,16 @@ def search_by_bottleneck(
     deadline = Deadline(time_limit_s)
     matrix = checked(distance, layout.hosts)
     require_order(given, layout.hosts)
-    known = matrix if is_guess is None else np.where(is_guess, 0.0, matrix)
+    known = matrix
+    if is_guess is not None and is_guess.any():
+        known = np.where(is_guess, 0.0, matrix)
     search = _BottleneckSearch(
         form,
         matrix,
         layout,
         seed=seed,
         threads=threads,
-        is_all_known=bool((known == matrix).all()),
+        is_all_known=known is matrix,
         on_progress=on_progress,
         deadline=deadline,
     )
@@ -159,8 +164,14 @@ class _BottleneckSearch:
         self._cheap = [given]
         self._bound = self._proven_at_once(known)
         if self._farthest > self._bound:
-            # What is cheap in all has near neighbours mostly.
-            self._cheap.append(list(self._run(self._matrix, _START_SHARE).order))
+            # What is cheap in all has near neighbours mostly. Where no time is left for more than
+            # that, it has all of it.
+            has_more = self._suffices_for_others()
+            if not has_more:
+                self._deadline = self._whole
+            self._cheap.append(
+                list(self._run(self._matrix, _START_SHARE if has_more else 1.0).order)
+            )
             self._keep(self._cheap[-1])
 
     def _proven_at_once(self, known: Matrix) -> float:
@@ -171,20 +182,19 @@ class _BottleneckSearch:
         if place == 0:
             return min(max(at_once, float(levels[0])), self._farthest)
         # Some distance beyond the last level that is too near, which may lie between two levels.
-        beyond = known[known > levels[place - 1]]
-        return min(max(at_once, float(beyond.min())), self._farthest)
+        return min(max(at_once, _least_beyond(known, levels[place - 1])), self._farthest)
 
     def bisect(self) -> None:
         """Halve the levels between the bound and the best order, until time is over."""
         levels = _levels(self._matrix)
         # An order keeps to the level `high`; no order was found at `low` or below it.
         high = int(np.searchsorted(levels, self._farthest))
-        low = int(np.searchsorted(levels, self._bound)) - 1
+        low = begun = int(np.searchsorted(levels, self._bound)) - 1
         proven = low
         least = _ONE_BEYOND * _least_weight(self._form)
         # The bound is met more often than not.
         middle = low + 1
-        while high - low > 1 and self._left_s() > 0.0 and not self.is_interrupted:
+        while high - low > 1 and self._suffices_for_others() and not self.is_interrupted:
             beyond = (self._matrix > levels[middle]).astype(np.float64)
             found = self._run(beyond, 1.0 / (1.0 + math.log2(high - low)))
             self._keep(found.order)
@@ -195,9 +205,9 @@ class _BottleneckSearch:
                 if found.lower_bound > least and self._is_all_known:
                     proven = middle
             middle = (low + high) // 2
-        if proven + 1 < len(levels):
-            beyond = self._matrix[self._matrix > levels[proven]] if proven >= 0 else levels
-            self._bound = min(max(self._bound, float(beyond.min())), self._farthest)
+        if begun < proven < len(levels) - 1:
+            beyond = _least_beyond(self._matrix, levels[proven])
+            self._bound = min(max(self._bound, beyond), self._farthest)
 
     def cheapest(self, slack: float, deadline: Deadline) -> BottleneckSolution:
         """The cheapest order found whose farthest are about as near as those of the best so far."""
@@ -206,9 +216,11 @@ class _BottleneckSearch:
         # The first of several that cost the same: the given one.
         self.order = min(near, key=self._cost)
         cost = self._cost(self.order)
+        self._deadline = deadline
+        if not self._suffices_for_others():
+            return self.solution(self.order, 0.0, "time")
         # One step beyond makes any order dearer than the one there is.
         dear = cost / _least_weight(self._form)
-        self._deadline = deadline
         found = self._run(np.where(self._matrix > limit, self._matrix + dear, self._matrix), 1.0)
         is_better = self._reach(found.order) <= limit and self._cost(found.order) < cost
         order = found.order if is_better else self.order
@@ -269,12 +281,21 @@ class _BottleneckSearch:
     def _left_s(self) -> float:
         return self._deadline.left_s
 
+    def _suffices_for_others(self) -> bool:
+        """Whether the time suffices for other distances: they are made and looked at in one go."""
+        return self._left_s() > _S_PER_PAIR * len(self._matrix) ** 2
+
 
 def _least_weight(form: Form) -> float:
     """What one step counts at least in a form's cost."""
     if not isinstance(form, RoundsForm):
         return 1.0
     return min((step.weight for step in form.rounds if len(step.edges)), default=1.0)
+
+
+def _least_beyond(matrix: Matrix, level: float) -> float:
+    """The least distance that is greater than that; row by row, as copies of all take long."""
+    return float(min(row.min(where=row > level, initial=np.inf) for row in matrix))
 
 
 def _levels(matrix: Matrix) -> npt.NDArray[np.float64]:

@@ -174,8 +174,10 @@ def _groups(network: Network) -> list[tuple[int, float, float]]:
 
 
 def _wait_bound_s(waits: Waits, network: Network) -> float:
-    hosts = network.hosts
     # A host is at no distance from itself.
-    rows = (np.delete(network.latency_s[host], host).min() for host in range(hosts))
-    least_s = float(min(rows))
+    rows = enumerate(network.latency_s)
+    least_s = min(
+        float(min(row[:host].min(initial=np.inf), row[host + 1 :].min(initial=np.inf)))
+        for host, row in rows
+    )
     return least_s * float(waits.counts.sum())

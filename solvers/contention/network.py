@@ -60,7 +60,8 @@ def make_network(
             are negative, not finite or not zero from a host to itself, a group that is not there.
     """
     latency = _array(latency_s, 0.0, (hosts, hosts), "latency_s")
-    if not np.isfinite(latency).all() or (latency < 0.0).any() or np.diagonal(latency).any():
+    is_in_range = latency.min(initial=0.0) >= 0.0 and latency.max(initial=0.0) < np.inf
+    if not is_in_range or np.diagonal(latency).any():
         raise ValueError("latency_s holds values that are negative, not finite or to a host itself")
     group = np.full(hosts, -1) if group_of is None else np.asarray(group_of, dtype=np.intp)
     if group.shape != (hosts,) or (group < -1).any():

@@ -10,8 +10,13 @@ from plink.solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
 
+# What the tree takes at least, for each pair of hosts: nobody begins what cannot end in time.
+_S_PER_PAIR = 1e-8
+
 # An order by single steps to the nearest host is found in any case: it takes no longer.
 _LEAST_S = 0.1
+
+_NO_LIMIT_S = 1e8
 
 
 def clustered(distance: Matrix, deadline: Deadline | None = None) -> list[int]:
@@ -29,8 +34,11 @@ def clustered(distance: Matrix, deadline: Deadline | None = None) -> list[int]:
         A permutation of 0 ... N-1, the same for the same input if the time suffices.
     """
     matrix = np.ascontiguousarray(distance, dtype=np.float64)
+    until = deadline or Deadline(_NO_LIMIT_S)
     try:
-        leaves: list[int] = _native.clustered_leaves(matrix, (deadline or Deadline(1e8)).native)
+        if until.left_s < _S_PER_PAIR * matrix.size:
+            raise TimeoutError
+        leaves: list[int] = _native.clustered_leaves(matrix, until.native)
     except TimeoutError:
         leaves = _native.nearest_neighbour_ring(matrix, 0, Deadline(_LEAST_S).native)
     return leaves

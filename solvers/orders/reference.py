@@ -48,6 +48,8 @@ def trees_cost(form: TreesForm, distance: Matrix, order: Sequence[int]) -> float
 
 
 def _tree_cost(parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[int]) -> float:
+    hosts = np.asarray(order, dtype=np.intp)
+    hops = distance[hosts[np.maximum(parents, 0)], hosts[: len(parents)]].tolist()
     children: list[list[int]] = [[] for _ in parents]
     waiting = []
     for rank, parent in enumerate(parents.tolist()):
@@ -60,5 +62,5 @@ def _tree_cost(parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[
         rank, above = waiting.pop()
         greatest = max(greatest, above)
         for child in children[rank]:
-            waiting.append((child, above + float(distance[order[rank], order[child]])))
+            waiting.append((child, above + hops[child]))
     return greatest

@@ -91,6 +91,14 @@ def test_a_thousand_hosts_keep_to_the_limit(algorithm, objective):
     check(Case(algorithm, objective, 1024), 0.5)
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "objective"),
+    [("tree", "contention"), ("ring", "bandwidth"), ("tree", "bandwidth")],
+)
+def test_thousands_of_hosts_keep_to_a_limit_that_hardly_suffices_for_a_look(algorithm, objective):
+    check(Case(algorithm, objective, 4096), 0.2)
+
+
 def test_more_messages_than_can_be_looked_at_are_refused():
     refused = run(Case("all-to-all", "latency", 8, slots=4096), LIMIT_S)
     assert refused.order is None

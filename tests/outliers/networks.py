@@ -88,7 +88,7 @@ def with_links_alone(drawn: Drawn, link: float, seed: int) -> Cluster:
 def _cluster(rates: Matrix, rtt_us: Matrix, is_known: Matrix, rack: Matrix) -> Cluster:
     names = [f"n{host:02}" for host in range(len(rack))]
     for matrix in (rates, rtt_us):
-        matrix[~is_known] = np.nan
+        matrix[np.logical_not(is_known)] = np.nan
         np.fill_diagonal(matrix, np.nan)
     counts = np.where(np.isnan(rtt_us), 0, 100).astype(np.int64)
     return Cluster(

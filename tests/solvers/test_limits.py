@@ -15,6 +15,7 @@ from order_strategies import rounds_forms, trees_forms
 from plink.solvers import _native, datacenters
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.components import component_sizes, components
+from plink.solvers.distances import checked
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import linkage
 from plink.solvers.orders import reference
@@ -131,3 +132,25 @@ def test_what_is_no_distance_is_told(value, place, fault):
     assert _native.fault_of(matrix) is None
     matrix[place] = value
     assert fault in str(_native.fault_of(matrix))
+
+
+def test_what_passed_is_not_looked_at_again(monkeypatch):
+    looks = []
+    fault_of = _native.fault_of
+    monkeypatch.setattr(_native, "fault_of", lambda matrix: looks.append(1) or fault_of(matrix))
+    matrix = datacenters.uniform(16, 1).distance
+    passed = checked(matrix, 16)
+    assert checked(passed, 16) is passed
+    assert len(looks) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        passed[0, 1] = -1.0
+    with pytest.raises(ValueError, match="expected"):
+        checked(passed, 15)
+
+
+def test_what_was_written_to_since_is_looked_at_again():
+    matrix = datacenters.uniform(16, 1).distance
+    checked(matrix, 16)
+    matrix[3, 2] = -1.0
+    with pytest.raises(ValueError, match="negative"):
+        checked(matrix, 16)

@@ -35,6 +35,7 @@ from plink.optimize.orders.slots import (
     with_slots,
 )
 from plink.solvers.collectives.algorithm import Algorithm
+from plink.solvers.distances import checked
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.slots.layout import RankLayout
 
@@ -243,7 +244,9 @@ def _objective(
     name = request.objective or ("contention" if cluster.uplinks is not None else "latency")
     refuse_too_many(algorithm, peers.ranks, by_table=name == "contention")
     form = algorithm.form(peers.ranks)
-    by_latency = LatencyObjective(form, known.matrix_us, peers, request.threads)
+    # Looked at once, here: all searches get the same.
+    matrix_us = checked(known.matrix_us, len(known.matrix_us))
+    by_latency = LatencyObjective(form, matrix_us, peers, request.threads)
     if name == "latency":
         return by_latency
     return ContentionObjective(
@@ -302,8 +305,8 @@ def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
     """The cluster with that percentile of round-trip times standing for a pair."""
     rtt = measured_rtt(cluster)
     chosen, readings_us = readings_at(rtt, percentile, cluster.source)
-    if not np.isfinite(readings_us).any():
-        raise nothing_measured(cluster.source)
+    if not any(np.isfinite(row).any() for row in readings_us):
+        raise nothing_measured(cluster)
     return replace(cluster, rtt=replace(rtt, reading=chosen))
 
 

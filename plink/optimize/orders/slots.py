@@ -22,7 +22,7 @@ ALL_ALGORITHMS = "plink.algorithms() names them all"
 
 def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
     """The hosts, each with so many slots; with their own for None."""
-    return list(hosts) if slots is None else [replace(host, slots=slots) for host in hosts]
+    return list(hosts) if slots is None else [_with_slots(host, slots) for host in hosts]
 
 
 def order_with_slots(order: Order, slots: int) -> Order:
@@ -141,10 +141,14 @@ def placed_on(hosts: Sequence[Host], placement: Sequence[int]) -> Placed:
     place = {host: number for number, host in enumerate(used)}
     in_blocks = [host for host in used for _ in range(ranks_on[host])]
     return Placed(
-        hosts=[replace(hosts[host], slots=ranks_on[host]) for host in used],
+        hosts=[_with_slots(hosts[host], ranks_on[host]) for host in used],
         unused=tuple(given for host, given in enumerate(hosts) if host not in ranks_on),
         host_of_rank=None if in_blocks == placement else [place[host] for host in placement],
     )
+
+
+def _with_slots(host: Host, slots: int) -> Host:
+    return host if host.slots == slots else replace(host, slots=slots)
 
 
 def algorithm_for(name: str, layout: RankLayout) -> Algorithm:

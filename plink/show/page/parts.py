@@ -107,6 +107,33 @@ class Section:
     parts: Sequence[Part]
 
 
+def outline(sections: Sequence[Section]) -> dict[str, Any]:
+    """What a page says, as JSON values: its sections' texts and tables, and what to do next."""
+    steps = [
+        {"why": why, "command": command}
+        for section in sections
+        for part in section.parts
+        if isinstance(part, Steps)
+        for why, command in part.steps
+    ]
+    return {
+        "sections": [
+            {
+                "anchor": section.anchor,
+                "title": section.title,
+                "texts": [part.text for part in section.parts if isinstance(part, Paragraph)],
+                "tables": [
+                    {"caption": part.caption, "header": part.header, "rows": part.rows}
+                    for part in section.parts
+                    if isinstance(part, Table)
+                ],
+            }
+            for section in sections
+        ],
+        "next": steps,
+    }
+
+
 def plotly_text(text: str) -> str:
     """Text that plotly.js shows as it is."""
     return escape(printable(text), quote=False)

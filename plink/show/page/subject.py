@@ -12,6 +12,7 @@ import numpy.typing as npt
 from plink.autotune.log import records
 from plink.autotune.log.history import History, history_of
 from plink.base.errors import WrongUseError
+from plink.base.next_command import next_command
 from plink.files import cluster as cluster_file
 from plink.files import document, order_file
 from plink.files.arrays import Content
@@ -202,13 +203,19 @@ def _check_made_from(named: NamedOrder, cluster: Cluster) -> None:
     is_same = sorted(named.order.given) == sorted(cluster.names)
     if is_same and cluster_file.is_made_from(named.order.made_from, cluster):
         return
-    file = document.argument(cluster.source)
     mesh = named.order.mesh
-    wanted = f"--algo {named.order.algorithm}" if mesh is None else f"--mesh {mesh.text}"
-    ranks = f" --ranks {named.order.ranks}" if named.order.unused else ""
+    wanted = (
+        ["--algo", named.order.algorithm]
+        if mesh is None
+        else ["--mesh", mesh.text, "--traffic", mesh.given_traffic]
+    )
+    if named.order.unused:
+        wanted += ["--ranks", str(named.order.ranks)]
+    source, output = document.argument(cluster.source), document.argument(named.source)
+    again = next_command("order", source, *wanted, "-o", output)
     raise WrongUseError(
         f"{named.source} was not made from {cluster.source} as it is now",
-        f"plink order {file} {wanted}{ranks} -o {document.argument(named.source)} makes it again",
+        f"{again} makes it again",
     )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from plink.base.next_command import next_command
 from plink.base.text import bandwidth_text, counted, printable, rtt_text
+from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.grouping import DoubtfulHost, Grouping, GroupQuality, to_json
 from plink.files.groups import Group
@@ -81,9 +83,11 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
             lines.append(f"{title}: {_names(hosts)}")
     advice = more_passes(cluster)
     if advice is not None:
+        file, passes = document.argument(cluster.source), str(advice.passes)
+        again = next_command("probe", "--resume", file, "--passes", passes, ssh=cluster.ssh)
         lines.append(
             f"to become sure: {advice.further} more passes, about {max(1.0, advice.seconds):.0f} s "
-            f"of probing: plink probe --resume FILE --passes {advice.passes}"
+            f"of probing: {again}"
         )
     return lines
 
