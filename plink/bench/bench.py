@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -190,7 +191,10 @@ def _reach_all(request: BenchRequest, progress: Progress) -> Reached:
     try:
         return reach(listed, request.ssh, on_done=progress.step)
     except HostListError as error:
+        known = request.cluster.ssh
         hint = "give the SSH configuration that plink probe had with -F"
+        if known is not None:
+            hint = f"plink probe reached these hosts with {shlex.join(known.words())}"
         raise WrongUseError(str(error), hint) from None
 
 

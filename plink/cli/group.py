@@ -128,6 +128,8 @@ def _print(
     cluster: Cluster, judgement: Judgement | None, *, as_json: bool, to_stderr: bool
 ) -> Sequence[str]:
     """Print the groups and what their links carry; return what was assumed of these."""
+    from rich.console import Console  # noqa: PLC0415
+
     from plink.model.network import capacity  # noqa: PLC0415
     from plink.show.terminal.groups import (  # noqa: PLC0415
         group_lines,
@@ -141,7 +143,9 @@ def _print(
         text = json_text(groups_to_json(cluster, known, judgement))
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
         return known.assumptions
-    lines = group_lines(cluster, known)
+    screen = Console(stderr=to_stderr)
+    # Into a file or a pipe a group is a line.
+    lines = group_lines(cluster, known, screen.width if screen.is_terminal else None)
     if not lines and cluster.grouping is not None:
         lines = grouping_lines(cluster, cluster.grouping)
     for line in (*lines, *(judgement_lines(judgement) if judgement is not None else ())):

@@ -181,3 +181,13 @@ def test_unmeasured_hosts_are_measured_into_the_file_that_was_written(tmp_path: 
     (said,) = _COMMAND.findall(done.stderr)
     assert parsed(said).params["resume"] == out
     assert ssh_of(said) == ("my config", "/keys/it's", "me")
+
+
+def test_a_bench_that_cannot_find_the_hosts_says_how_they_were_reached(tmp_path: Path) -> None:
+    path = str(tmp_path / "c.json")
+    hosts = [
+        Host(f"nowhere-{name}.invalid", f"10.0.0.{number}") for number, name in enumerate("ab")
+    ]
+    cluster_file.write(path, replace(cluster_with(SSH, 2), hosts=hosts))
+    done = plink_here("bench", path, "-F", "/dev/null", "--orders", "given")
+    assert "hint: plink probe reached these hosts with -F 'my config' -i" in done.stderr

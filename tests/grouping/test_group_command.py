@@ -63,7 +63,7 @@ def test_racks_are_found_and_written_into_the_file(sizes, capsys):
     assert "adjusted mutual information 1.000" in said.out
     assert "PAIA: raw 100.00 %, embedded 100.00 %" in said.out
     assert "no host's link was measured: assuming unlimited links" in said.err
-    assert "groups: sure (> 99.9 %); without groups: " in said.out
+    assert "groups: sure (> 99.9 %); the best explanation without groups: " in said.out
 
 
 def test_json_tells_groups_capacities_and_truth(capsys):
@@ -205,7 +205,7 @@ def test_show_prints_the_groups(capsys):
     capsys.readouterr()
     assert run(["show", "c.json", "--width", "100"]) == 0
     shown = capsys.readouterr().out
-    assert "found by levels on the raw distances" in shown
+    assert "method: levels, on the distances as measured" in shown
     assert shown.index("farthest") < shown.index("g1 ")
 
 

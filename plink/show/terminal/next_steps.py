@@ -119,9 +119,9 @@ def _grouping(cluster: Cluster, file: str) -> list[Step]:
     missing = [group for group in cluster.groups if group.name not in measured]
     if not missing or len(cluster.groups) == 1:
         return []
-    which = (
-        "uplinks were" if len(missing) == len(cluster.groups) else f"{len(missing)} uplinks were"
-    )
+    which = f"{counted(len(missing), 'uplink')} {'was' if len(missing) == 1 else 'were'}"
+    if len(missing) == len(cluster.groups):
+        which = "uplinks were"
     return [
         Step(
             f"{which} not measured: what groups can exchange is not known",
