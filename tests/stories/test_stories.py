@@ -19,7 +19,7 @@ from stories.page import Block, blocks, with_outputs
 from support.lab import Lab, lab_cluster
 from test_docs import CHECKOUT
 
-pytestmark = [pytest.mark.lab, pytest.mark.needs("mpi")]
+pytestmark = [pytest.mark.lab, pytest.mark.needs("mpi", "tools")]
 
 PAGE = CHECKOUT / "docs" / "stories.md"
 STORIES = blocks(PAGE.read_text())
