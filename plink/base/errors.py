@@ -2,11 +2,14 @@
 
 Exit codes: 0 done; 1 failed; 2 wrong use; 3 done in part (a result was written, some hosts or
 pairs are missing and were named on stderr); 4 changed (`plink check` found that the file no
-longer describes the network, `plink verify` that the launcher did not keep the order); 130
-interrupted before there was a result.
+longer describes the network, `plink verify` that the launcher did not keep the order, `plink
+autotune replay` that a log's decisions come out differently); 130 interrupted before there was a
+result.
 """
 
 from __future__ import annotations
+
+from plink.base.next_command import GivenSsh
 
 EXIT_FAILED = 1
 EXIT_WRONG_USE = 2
@@ -43,12 +46,36 @@ class NotMeasuredError(WrongUseError):
         message, hint: as of every error.
         source: what messages call the cluster's file.
         tool: of `plink probe`, that measures it; None for the one that it takes by itself.
+        ssh: how the hosts were reached, as the file has it.
     """
 
-    def __init__(self, message: str, hint: str, *, source: str, tool: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        hint: str,
+        *,
+        source: str,
+        tool: str | None = None,
+        ssh: GivenSsh | None = None,
+    ) -> None:
         super().__init__(message, hint)
         self.source = source
         self.tool = tool
+        self.ssh = ssh
+
+
+class NotJsonError(WrongUseError):
+    """A file that should be one of plink's is text of another kind.
+
+    Args:
+        source: what messages call it.
+        content: of the file.
+    """
+
+    def __init__(self, source: str, content: bytes) -> None:
+        super().__init__(f"{source}: is not JSON", "plink import reads CSV")
+        self.source = source
+        self.content = content
 
 
 class PartialResultError(PlinkError):

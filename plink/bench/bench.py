@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from plink.bench.clients.engine import EngineClient
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.clients.mpi import FoundTools, MpiClient, find_tools
 from plink.bench.clients.mpi_flavours import FLAVOURS
+from plink.bench.clients.nccl import NcclClient
 from plink.bench.clients.workers import START_LIMIT_S
 from plink.bench.order_report import OrderReport, prediction_gaps, report_orders
 from plink.bench.request import ENGINE, BenchRequest, Case
@@ -128,8 +130,9 @@ def make_outcome(
 
 
 def client_key(case: Case) -> str:
-    """Cases of one key are launched by one client; an MPI has its algorithm from its start."""
-    return f"{case.client} {case.algorithm}" if case.client in FLAVOURS else case.client
+    """Cases of one key are launched by one client; MPI and NCCL have theirs from their start."""
+    has_own = case.client in FLAVOURS or case.client == "nccl"
+    return f"{case.client} {case.algorithm}" if has_own else case.client
 
 
 def _clients(
@@ -147,6 +150,8 @@ def _clients(
             clients[name] = EngineClient(seated, request.python, idle_limit_s, tls=request.tls)
         elif first.client == "gloo":
             clients[name] = GlooClient(seated, request.python, idle_limit_s)
+        elif first.client == "nccl":
+            clients[name] = NcclClient(seated, request.python, idle_limit_s, first.algorithm)
         else:
             clients[name] = MpiClient(
                 FLAVOURS[first.client],
@@ -186,7 +191,10 @@ def _reach_all(request: BenchRequest, progress: Progress) -> Reached:
     try:
         return reach(listed, request.ssh, on_done=progress.step)
     except HostListError as error:
+        known = request.cluster.ssh
         hint = "give the SSH configuration that plink probe had with -F"
+        if known is not None:
+            hint = f"plink probe reached these hosts with {shlex.join(known.words())}"
         raise WrongUseError(str(error), hint) from None
 
 

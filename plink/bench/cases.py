@@ -27,6 +27,8 @@ from plink.solvers.slots.layout import RankLayout
 # another one then, and MPICH gives up.
 _ANY_SIZE = (
     ("gloo", "ring"),
+    ("nccl", "ring"),
+    ("nccl", "tree"),
     ("openmpi", "recursive-doubling"),
     ("mpich", "recursive-doubling"),
 )

@@ -21,6 +21,7 @@ ENGINE = "engine"
 # Which allreduce algorithms each library can be made to run.
 ALGORITHMS_OF: Mapping[str, Sequence[str]] = {
     "gloo": ("ring",),
+    "nccl": ("ring", "tree"),
     "openmpi": ("ring", "segmented-ring", "recursive-doubling", "rabenseifner"),
     "mpich": ("ring", "recursive-doubling", "reduce-scatter-allgather"),
 }

@@ -15,6 +15,7 @@ from plink.api.errors import translated
 from plink.base.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
+    NotJsonError,
     NotMeasuredError,
     PlinkError,
     WrongUseError,
@@ -27,7 +28,8 @@ from plink.base.output import (
     output_error,
     tolerate,
 )
-from plink.cli.flags import resuming, spelled
+from plink.cli.flags import measuring, resuming, spelled
+from plink.cli.given import remembering
 from plink.cli.stderr import print_error
 from plink.probes.errors import ProbesError
 
@@ -61,8 +63,7 @@ class LazyGroup(click.Group):
         """Import one command. Its module holds it under the name `command`."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
-        return command
+        return remembering(importlib.import_module(COMMANDS[cmd_name][0]).command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -86,6 +87,8 @@ class LazyGroup(click.Group):
             error.args = (spelled(str(error), command),)
             if isinstance(error, NotMeasuredError):
                 error.hint = resuming(error)
+            if isinstance(error, NotJsonError):
+                error.hint = measuring(error)
             error.hint = error.hint and spelled(error.hint, command)
             raise
 

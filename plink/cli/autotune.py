@@ -97,6 +97,9 @@ def command() -> None:
 @click.option("--log", metavar="FILE", help="Record what is measured and decided; resume from it.")
 @click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.")
 @click.option("--watch", "is_watching", is_flag=True, help="Show the jobs on the terminal.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print every job's environment as a line of JSON."
+)
 @_probing(
     "--cluster",
     metavar="FILE",

@@ -42,7 +42,7 @@ from plink.autotune.reprobing.prober import Prober
 from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.text import printable
+from plink.base.text import json_text, printable
 from plink.cli.stderr import note
 from plink.files import cluster as cluster_file
 from plink.files import document
@@ -71,6 +71,7 @@ class ServeOptions:
     log: str | None = None
     metrics: str | None = None
     is_watching: bool = False
+    as_json: bool = False
     cluster: str | None = None
     hosts: str | None = None
     output: str | None = None
@@ -84,6 +85,8 @@ def run(options: ServeOptions) -> int:
         WrongUseError: a plan, secret or option is not valid.
         PlinkError: the daemon cannot listen on an address.
     """
+    if options.as_json and options.is_watching:
+        raise WrongUseError("--json and --watch both want standard output", "leave one of them out")
     host, port = parse_address(options.listen, "--listen")
     paths = _paths_by_job(options.plans)
     if options.secret_file is not None and len(paths) > 1:
@@ -122,7 +125,12 @@ def run(options: ServeOptions) -> int:
         for name, path in paths.items():
             told = _address_to_tell(plans[name], name, bound) if is_wildcard(bound) else host
             _print_environment(
-                name, format_address(told, port), secrets[name], path, by_tls=bool(options.tls)
+                name,
+                format_address(told, port),
+                secrets[name],
+                path,
+                by_tls=bool(options.tls),
+                as_json=options.as_json,
             )
         sys.stdout.flush()
 
@@ -141,14 +149,20 @@ def _tls_context(folder: str | None) -> ssl.SSLContext | None:
 
 
 def _print_environment(
-    job: str, address: str, secret_file: str, plan: str, *, by_tls: bool
+    job: str, address: str, secret_file: str, plan: str, *, by_tls: bool, as_json: bool
 ) -> None:
-    words = [f"PLINK_AUTOTUNE={address}", f"PLINK_AUTOTUNE_SECRET_FILE={secret_file}"]
+    """What a job is to be started with: words of shell, or a line of JSON."""
+    values = {"PLINK_AUTOTUNE": address, "PLINK_AUTOTUNE_SECRET_FILE": secret_file}
     if job != DEFAULT_JOB:
-        words.append(f"PLINK_AUTOTUNE_JOB={job}")
+        values["PLINK_AUTOTUNE_JOB"] = job
     if by_tls:
-        words.append(f"{FOLDER_VARIABLE}=FOLDER")
-    words.append(f"PLINK_PLAN={plan}")
+        values[FOLDER_VARIABLE] = "FOLDER"
+    values["PLINK_PLAN"] = plan
+    if as_json:
+        values.pop(FOLDER_VARIABLE, None)
+        click.echo(json_text({"job": job, "environment": values, "needs_tls": by_tls}))
+        return
+    words = [f"{name}={value}" for name, value in values.items()]
     click.echo(f"{shlex.join(words)} torchrun ... train.py")
 
 
@@ -266,7 +280,7 @@ def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
         from plink.autotune.daemon.scraping import Scraping  # noqa: PLC0415
     except ImportError:
         raise PlinkError(
-            "--metrics needs prometheus_client", "pip install 'plink-collectives[metrics]'"
+            "--metrics needs prometheus_client", "pip install prometheus-client"
         ) from None
     registry = CollectorRegistry()
     registry.register(JobCollector(jobs, server))

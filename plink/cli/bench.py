@@ -23,13 +23,13 @@ from plink.cli.ssh_options import with_ssh_options
     metavar="LIST",
     default="gloo",
     show_default=True,
-    help="engine (plink's own), gloo (PyTorch), openmpi, mpich, as installed on the hosts; "
-    "several are compared with one another.",
+    help="engine (plink's own), gloo, nccl (both of PyTorch), openmpi, mpich, as installed on the "
+    "hosts; several are compared with one another.",
 )
 @click.option(
     "--algo",
     metavar="LIST",
-    help="For a library: ring (default), segmented-ring, recursive-doubling, rabenseifner, "
+    help="For a library: ring (default), tree, segmented-ring, recursive-doubling, rabenseifner, "
     "reduce-scatter-allgather, forced by its own switches. For the engine the kind of plan: auto "
     "(default), 2lha, flat, ring, tree.",
 )
@@ -104,7 +104,7 @@ from plink.cli.ssh_options import with_ssh_options
     show_default=True,
     help="Seconds that one allreduce may take.",
 )
-@click.option("--python", metavar="PATH", help="Engine, Gloo: the interpreter on the hosts.")
+@click.option("--python", metavar="PATH", help="Engine, Gloo, NCCL: the interpreter on the hosts.")
 @click.option(
     "--tls",
     metavar="FOLDER",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from plink.base.errors import PartialResultError, WrongUseError
-from plink.base.text import json_text
+from plink.base.text import joined, json_text
 from plink.bench import order_report
 from plink.bench.bench import BenchOutcome, bench
 from plink.bench.cases import CaseOptions, make_cases
@@ -34,7 +34,7 @@ _CORRELATED_ORDERS = "spread:12"
 _LEAST_CORRELATED = 10
 
 _MPI = ("openmpi", "mpich")
-_PYTHON = (ENGINE, "gloo")
+_PYTHON = (ENGINE, "gloo", "nccl")
 _HELP = "plink bench --help"
 
 
@@ -107,7 +107,7 @@ def _check_tools(options: Mapping[str, Any], clients: Sequence[str]) -> None:
         option = f"--{name.replace('_', '-')}"
         if options[name] and not any(client in users for client in clients):
             raise WrongUseError(
-                f"{option} is for {' and '.join(users)}, not for --client {','.join(clients)}",
+                f"{option} is for {joined(users, 'and')}, not for --client {','.join(clients)}",
                 _HELP,
             )
         if options[name] and name in ("mpicc", "mpirun") and len(mpi) > 1:

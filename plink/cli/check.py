@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from plink.base.next_command import next_command
+from plink.cli.given import all_words
 from plink.cli.options import SectionedCommand, given_options
 from plink.cli.probe_options import with_check_options
 from plink.cli.progress import StageProgress
@@ -53,7 +54,7 @@ def check_as_probe(given: Mapping[str, str], options: Mapping[str, Any]) -> int:
             raise click.UsageError(f"{written} cannot be combined with --check.")
     values = {name: value for name, value in options.items() if name in _WITH_CHECK}
     values["cluster"], values["partners"] = values.pop("check"), values.pop("rounds")
-    note(f"this is now spelled: plink check {shlex.quote(values['cluster'])}")
+    note(f"this is now spelled: {next_command('check', values['cluster'], *all_words())}")
     return _run(values, given)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from plink.cli.json_output import refuse_json_beside
 from plink.cli.options import FiniteRange
 
 
@@ -24,9 +27,16 @@ from plink.cli.options import FiniteRange
     type=click.Choice(["ns", "us", "µs", "ms", "s"]),
     help="Unit of the times.  [default: us]",
 )
-@click.option("-o", "--output", default="-", metavar="FILE", help="CSV file (default: stdout).")
+@click.option("-o", "--output", metavar="FILE", help="CSV file (default: stdout).")
+@click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON.")
 def command(
-    cluster_file: str, quantity: str, percentile: float | None, unit: str | None, output: str
+    *,
+    cluster_file: str,
+    quantity: str,
+    percentile: float | None,
+    unit: str | None,
+    output: str | None,
+    as_json: bool,
 ) -> None:
     """Write a measured matrix as CSV (`-`: standard input).
 
@@ -38,16 +48,28 @@ def command(
 
     if quantity == "bandwidth" and (percentile is not None or unit is not None):
         raise click.UsageError("--percentile and --unit are for round-trip times.")
-    document.check_writable(output)
-    document.refuse_same_file(cluster_file, output)
+    if output is None:
+        output = None if as_json else document.STANDARD_STREAM
+    if output is not None:
+        refuse_json_beside(output, "the CSV", as_json=as_json)
+        document.check_writable(output)
+        document.refuse_same_file(cluster_file, output)
     found = cluster.read(cluster_file)
     source = document.label(cluster_file)
+    about: dict[str, Any]
     if quantity == "bandwidth":
-        gbit_s = cluster.measured_bandwidth(found, source).gbit_s
-        content = matrix_csv.render_bandwidth(found.names, gbit_s)
+        values = cluster.measured_bandwidth(found, source).gbit_s
+        content = matrix_csv.render_bandwidth(found.names, values)
+        about = {"quantity": quantity, "unit": "gbit_s"}
     else:
         rtt = cluster.measured_rtt(found, source)
-        _, readings_us = readings_at(rtt, percentile, source)
+        chosen, readings_us = readings_at(rtt, percentile, source)
         named = matrix_csv.unit_named(unit or "us") or "us"
         content = matrix_csv.render(found.names, readings_us, named)
-    document.write_bytes(output, content)
+        values = readings_us * 10.0 ** matrix_csv.UNITS[named]
+        about = {"quantity": quantity, "unit": named, "percentile": chosen}
+    if output is not None:
+        document.write_bytes(output, content)
+    if as_json:
+        data = {**about, "hosts": found.names, "values": values}
+        document.write_bytes(document.STANDARD_STREAM, document.dump(data))

@@ -6,7 +6,10 @@ import re
 
 import click
 
-from plink.base.errors import NotMeasuredError
+from plink.base.errors import NotJsonError, NotMeasuredError
+from plink.base.next_command import next_command
+from plink.cli.given import reaching_words
+from plink.probes.errors import HostListError
 
 # `network=10.0.0.0/16`, `accept_new_host_keys=True`, `rounds=auto`
 _ARGUMENT = re.compile(r"\b([a-z][a-z0-9_]*)=([\w./:-]*\w)")
@@ -42,10 +45,24 @@ def resuming(error: NotMeasuredError) -> str | None:
     """The hint of an error with the command that adds what is missing to the cluster's file."""
     from plink.files.document import argument  # noqa: PLC0415  `--help` does without files
 
-    tool = "" if error.tool is None else f" --tool {error.tool}"
+    tool = [] if error.tool is None else ["--tool", error.tool]
     plain = "plink probe" if error.tool is None else f"plink probe tool={error.tool}"
-    command = f"plink probe --resume {argument(error.source)}{tool}"
+    ssh = reaching_words(is_measuring=True) or error.ssh
+    command = next_command("probe", "--resume", argument(error.source), *tool, ssh=ssh)
     return error.hint and error.hint.replace(plain, command, 1)
+
+
+def measuring(error: NotJsonError) -> str | None:
+    """The hint of a file that is not plink's: the command that measures the hosts of a list."""
+    from plink.files.document import argument  # noqa: PLC0415  as above
+    from plink.probes.hosts.source import parse_hosts  # noqa: PLC0415
+
+    try:
+        parse_hosts(error.content, error.source)
+    except HostListError:
+        return error.hint
+    command = next_command("probe", argument(error.source), "-o", "cluster.json")
+    return f"it looks like a host list: {command} measures its hosts"
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:

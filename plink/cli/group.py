@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.next_command import next_command
 from plink.base.text import counted, json_text
 from plink.cli.options import FiniteRange, with_seed_option
 from plink.cli.stderr import console, note, warn
@@ -52,7 +54,8 @@ if TYPE_CHECKING:
 def command(file: str, output: str | None, truth: str | None, as_json: bool, **wanted: Any) -> int:
     """Find the groups of hosts that are near each other, and write them into the cluster file.
 
-    Where the distances show no groups it says so and writes none. `-` is standard input or output.
+    Where the distances show no groups it says so, and the file remembers that. `-` is standard
+    input or output.
     """
     # numpy and rich would slow `--help`.
     from plink.files import cluster as cluster_file  # noqa: PLC0415
@@ -75,28 +78,33 @@ def command(file: str, output: str | None, truth: str | None, as_json: bool, **w
         found = find_groups(cluster, request, needs_points=bool(known), on_progress=tell)
     judgement = judge(cluster, found, known) if known else None
     grouped = with_groups(cluster, found)
-    if found.groups or output is not None:
+    # An answer without groups is kept, too, but not in place of groups that are there.
+    is_written = bool(found.groups) or output is not None or not cluster.groups
+    if is_written:
         cluster_file.write(target, grouped)
+        grouped = replace(grouped, source=document.label(target))
+    file = document.argument(grouped.source)
     # The table is data, but the file may want the same stream.
     assumptions = _print(grouped, judgement, as_json=as_json, to_stderr=_is_stdout(target))
     for text in found.grouping.notes:
         note(text)
     if not found.groups:
-        note(_no_groups(cluster, found, request.groups, is_written=output is not None))
+        note(_no_groups(cluster, found, request.groups, is_written=is_written))
     elif not as_json:
         for text in assumptions:
             note(text)
     lost = _uplinks(cluster) - _uplinks(grouped)
     if lost and found.groups:
+        again = next_command("probe", "--resume", file, "--tool", "uplinks", ssh=cluster.ssh)
         note(
             f"what was measured of {counted(lost, 'uplink')} is of groups that are gone: "
-            "plink probe --resume FILE --tool uplinks measures these"
+            f"{again} measures these"
         )
     if found.grouping.unmeasured:
         warn(
             f"{counted(len(found.grouping.unmeasured), 'host')} with too few measurements to be "
             f"placed: {', '.join(found.grouping.unmeasured[:5])}",
-            "plink probe --resume measures what is missing",
+            f"{next_command('probe', '--resume', file, ssh=cluster.ssh)} measures what is missing",
         )
     return EXIT_PARTIAL if found.grouping.unmeasured or found.is_too_sparse else 0
 
@@ -120,6 +128,8 @@ def _print(
     cluster: Cluster, judgement: Judgement | None, *, as_json: bool, to_stderr: bool
 ) -> Sequence[str]:
     """Print the groups and what their links carry; return what was assumed of these."""
+    from rich.console import Console  # noqa: PLC0415
+
     from plink.model.network import capacity  # noqa: PLC0415
     from plink.show.terminal.groups import (  # noqa: PLC0415
         group_lines,
@@ -133,7 +143,9 @@ def _print(
         text = json_text(groups_to_json(cluster, known, judgement))
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
         return known.assumptions
-    lines = group_lines(cluster, known)
+    screen = Console(stderr=to_stderr)
+    # Into a file or a pipe a group is a line.
+    lines = group_lines(cluster, known, screen.width if screen.is_terminal else None)
     if not lines and cluster.grouping is not None:
         lines = grouping_lines(cluster, cluster.grouping)
     for line in (*lines, *(judgement_lines(judgement) if judgement is not None else ())):
@@ -155,8 +167,7 @@ def _no_groups(
         if found.grouping.rival:
             said += f": {found.grouping.rival}"
     if not is_written:
-        kept = "; its groups stay" if cluster.groups else ""
-        said += f"; {cluster.source} is as it was{kept}"
+        said += f"; {cluster.source} is as it was; its groups stay"
     return said
 
 

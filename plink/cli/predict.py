@@ -87,7 +87,7 @@ def command(
     if made_from is not None and not is_made_from(made_from, cluster):
         note(f"{document.label(file)} was not made from {cluster.source} as it is now")
     if objective == "contention" and not found.has_times:
-        raise no_bandwidth_measured(cluster.source)
+        raise no_bandwidth_measured(cluster)
     for assumption in found.assumptions:
         note(assumption)
     if as_json:

@@ -40,8 +40,6 @@ def command(context: click.Context, /, **options: Any) -> int:
         from plink.cli.check import check_as_probe  # noqa: PLC0415  seldom needed
 
         return check_as_probe(given, context.params)
-    if options.pop("as_json"):
-        raise click.UsageError("--json goes with plink check.")
     if options.pop("all_stages"):
         from plink.cli.probe_all_action import run_command  # noqa: PLC0415  imports numpy
     else:

@@ -11,7 +11,9 @@ import click
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.text import joined
+from plink.cli.json_output import refuse_json_beside
 from plink.cli.probe_report import (
+    print_outcome,
     report_pairs,
     report_uplinks,
     resume_command,
@@ -50,7 +52,9 @@ def run_command(
     refuse_unused(given, options["tool"], f"not {options['tool']}")
     output = output_of(options)
     request = request_of(options, options["tool"], read_earlier(options))
+    again = resume_command(request.tool, output)
     codes: list[int] = []
+    results: list[ProbeResult | UplinkResult] = []
 
     def keep(result: ProbeResult | UplinkResult) -> None:
         warn_of_gaps(result.cluster, result.measurement)
@@ -58,7 +62,7 @@ def run_command(
             what = "group" if isinstance(result, UplinkResult) else "pair of hosts"
             raise PlinkError(f"no {what} could be measured", "the warnings above say why")
         cluster_file.write(output, result.cluster)
-        again = resume_command(request.tool, output)
+        results.append(result)
         if isinstance(result, UplinkResult):
             codes.append(report_uplinks(result, output, again))
         else:
@@ -70,6 +74,10 @@ def run_command(
     except KeyboardInterrupt:
         if not codes:
             raise
+    if options["as_json"]:
+        print_outcome(
+            results[0].cluster, results, output=output, again=again, is_partial=codes[0] != 0
+        )
     return codes[0]
 
 
@@ -96,6 +104,7 @@ def output_of(options: Mapping[str, Any]) -> str:
     output: str | None = options["output"] or options["resume"]
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output'.")
+    refuse_json_beside(output, "the cluster", as_json=options["as_json"])
     document.check_writable(output, has_matrices=True)
     if options["hosts"] is not None:
         document.refuse_same_file(options["hosts"], output)

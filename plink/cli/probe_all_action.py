@@ -12,6 +12,7 @@ from plink.base.errors import EXIT_PARTIAL, PlinkError
 from plink.base.text import counted
 from plink.cli.probe_action import given_to, output_of, read_earlier, request_of
 from plink.cli.probe_report import (
+    print_outcome,
     report_pairs,
     report_uplinks,
     resume_all_command,
@@ -60,6 +61,8 @@ def run_command(
         stages.failed(error)
     finally:
         stages.end()
+    if options["as_json"]:
+        stages.print_outcome()
     return stages.code
 
 
@@ -88,6 +91,7 @@ class _Stages:
         self._is_written = False
         # Each stage that is still to come is missing until it has said how it went.
         self._codes: list[int] = []
+        self._results: list[ProbeResult | UplinkResult] = []
         self._is_over = False
         self._said_interrupted = False
 
@@ -120,6 +124,17 @@ class _Stages:
         self._is_over = False
         warn(str(error), error.hint)
 
+    def print_outcome(self) -> None:
+        """Print what all stages came to as JSON."""
+        if self._cluster is not None:
+            print_outcome(
+                self._cluster,
+                self._results,
+                output=self._output,
+                again=self._again,
+                is_partial=self.code != 0,
+            )
+
     def end(self) -> None:
         """Write what was held back, as standard output takes one file only."""
         if self._cluster is not None and not self._is_written:
@@ -136,6 +151,7 @@ class _Stages:
         if result.measured == 0:
             raise PlinkError("no pair of hosts could be measured", "the warnings above say why")
         self._write(result.cluster)
+        self._results.append(result)
         self._codes.append(report_pairs(result, self._output, self._again))
         self._said_interrupted = result.interrupted
 
@@ -165,6 +181,7 @@ class _Stages:
                 f"the warnings above say why; then: {self._again}",
             )
         self._write(result.cluster)
+        self._results.append(result)
         self._codes.append(report_uplinks(result, self._output, self._again))
         self._said_interrupted = result.interrupted
         self._is_over = not result.interrupted

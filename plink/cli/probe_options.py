@@ -18,6 +18,7 @@ from plink.cli.options import (
 from plink.measure.probing.limits import (
     CHECK_PARTNERS,
     CHECK_PASSES,
+    CHECK_TRANSFERS_S,
     DIRECTIONS,
     MAX_COUNT,
     MAX_DURATION_S,
@@ -85,6 +86,7 @@ _NICS = _dpdk(
 with_probe_options = with_options(
     (
         click.option("-o", "--output", metavar="FILE", help="Cluster file to write; - for stdout."),
+        click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON."),
         _what(
             "--tool",
             type=click.Choice(list(TOOLS)),
@@ -153,7 +155,6 @@ with_probe_options = with_options(
         ),
         # The spelling before there was `plink check`.
         _earlier("--check", metavar="FILE", hidden=True, help="As plink check FILE."),
-        _earlier("--json", "as_json", is_flag=True, hidden=True, help="With --check."),
         _hosts("--strict", is_flag=True, help="Stop if any host cannot be reached."),
         _NETWORK,
         _INTERFACE,
@@ -243,6 +244,16 @@ with_check_options = with_options(
             help="Decides which pairs are measured again.  [default: others each time]",
         ),
         _CONCURRENCY,
+        _transfers(
+            "--transfers",
+            "transfers_s",
+            type=FiniteRange(0, 3600),
+            metavar="SECONDS",
+            default=CHECK_TRANSFERS_S,
+            show_default=True,
+            help="Seconds for transfers with iperf3, where the file holds bandwidths or uplinks; 0 "
+            "for none. What limits most comes first; what seems changed has as long again.",
+        ),
         _NETWORK,
         _INTERFACE,
         _PORT,

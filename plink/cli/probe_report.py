@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import click
 
 from plink.base.errors import EXIT_PARTIAL
+from plink.base.next_command import next_command
+from plink.cli.given import all_words, resuming_words
 from plink.cli.stderr import name_some, warn
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.files.measurement import Measurement
+from plink.files.groups import groups_to_json
+from plink.files.measurement import Measurement, without_nones
 from plink.measure.probing.run import ProbeResult
 from plink.measure.probing.tools import DEFAULT_TOOL
 from plink.measure.probing.tools.transfers import UplinkOptions
@@ -18,17 +24,78 @@ from plink.show.terminal.bandwidth import uplink_lines
 
 def resume_command(tool: str, output: str) -> str:
     """What goes on with a run of this tool that wrote `output`."""
-    chosen = "" if tool == DEFAULT_TOOL else f" --tool {tool}"
-    return f"{_resume(output)}{chosen}"
+    chosen = [] if tool == DEFAULT_TOOL else ["--tool", tool]
+    return _resume(output, *chosen, *resuming_words())
 
 
 def resume_all_command(output: str) -> str:
-    """What goes on with a run of all stages that wrote `output`."""
-    return f"{_resume(output)} --all"
+    """What goes on with a run of all stages that wrote `output`.
+
+    Of a stage that was not begun no file records how it was to be measured.
+    """
+    return _resume(output, "--all", *all_words())
 
 
-def _resume(output: str) -> str:
-    return f"plink probe --resume {document.argument(document.label(output))}"
+def _resume(output: str, *words: str) -> str:
+    file = document.argument(document.label(output))
+    return next_command("probe", "--resume", file, *words)
+
+
+def print_outcome(
+    cluster: Cluster,
+    results: Sequence[ProbeResult | UplinkResult],
+    *,
+    output: str,
+    again: str,
+    is_partial: bool,
+) -> None:
+    """Print what a run came to as JSON (`docs/files.md`, What verbs print).
+
+    Args:
+        cluster: that was written.
+        results: of every stage.
+        output: where it was written.
+        again: the command that goes on.
+        is_partial: something is missing.
+    """
+    data = {
+        "output": output,
+        "hosts": len(cluster.hosts),
+        "unreachable": [
+            {"host": failure.source, "reason": failure.reason} for failure in cluster.unreachable
+        ],
+        "stages": [_stage(result) for result in results],
+        "groups": groups_to_json(cluster.groups),
+        "resume": again if is_partial or _has_warnings(results) else None,
+    }
+    document.write_bytes(document.STANDARD_STREAM, document.dump(data))
+
+
+def _stage(result: ProbeResult | UplinkResult) -> dict[str, Any]:
+    measurement = result.measurement
+    warnings: Sequence[str] = ()
+    if isinstance(result, UplinkResult):
+        asked, measured = len(result.cluster.groups), measured_groups(result)
+    else:
+        asked, measured, warnings = result.asked, result.measured, result.warnings
+    return {
+        "tool": measurement.tool,
+        "asked": asked,
+        "measured": measured,
+        "seconds": round(measurement.seconds, 3),
+        "interrupted": result.interrupted,
+        "warnings": list(warnings),
+        "failures": [without_nones(vars(failure)) for failure in measurement.failures],
+    }
+
+
+def _has_warnings(results: Sequence[ProbeResult | UplinkResult]) -> bool:
+    return any(isinstance(result, ProbeResult) and result.warnings for result in results)
+
+
+def measured_groups(result: UplinkResult) -> int:
+    """How many groups' uplinks were measured in both directions."""
+    return sum(uplink.is_whole for uplink in result.measurement.uplinks)
 
 
 def report_pairs(result: ProbeResult, output: str, again: str) -> int:
@@ -59,13 +126,13 @@ def report_uplinks(result: UplinkResult, output: str, again: str | None = None) 
         warn(f"interrupted; go on with: {again or resume_command(UplinkOptions.tool, output)}")
     for line in uplink_lines(cluster):
         click.echo(line, err=True)
-    whole = [uplink for uplink in measurement.uplinks if uplink.is_whole]
+    whole = measured_groups(result)
     click.echo(
-        f"{len(cluster.hosts)} hosts, {len(whole)} of {len(cluster.groups)} groups, "
+        f"{len(cluster.hosts)} hosts, {whole} of {len(cluster.groups)} groups, "
         f"{measurement.seconds:.1f} s of probing{_where(output)}",
         err=True,
     )
-    missing = cluster.unreachable or measurement.failures or len(whole) < len(cluster.groups)
+    missing = cluster.unreachable or measurement.failures or whole < len(cluster.groups)
     return EXIT_PARTIAL if missing else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from plink.base.text import printable
+from plink.cli.json_output import refuse_json_beside
 from plink.cli.stderr import console
 
 
@@ -17,21 +18,25 @@ from plink.cli.stderr import console
     metavar="FILE",
     help="The page to write; - for standard output.",
 )
-def command(files: tuple[str, ...], output: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print what the page shows as JSON.")
+def command(files: tuple[str, ...], output: str, *, as_json: bool) -> None:
     """Draw a cluster file and orders made from it, or a log of plink autotune, as a page of HTML.
 
-    The page needs no network: heat map, groups, a map of the hosts, what orders cost, rings, and
-    how good the measurement is, with what to do next. For the logs of a run (FILE.1 and FILE):
-    throughput, load and decisions over time. `-`: standard input. Needs the extra `report`
-    (plotly).
+    The page needs no network. It begins with what was found and what to do; then distances,
+    bandwidth and what it limits, groups, what orders cost, rings, and how good the measurement is.
+    For the logs of a run (FILE.1 and FILE): throughput, load and decisions over time. `-`:
+    standard input.
     """
     # numpy would slow `--help`.
     from plink.files import document  # noqa: PLC0415
     from plink.show.page.html import page, plotly_js  # noqa: PLC0415
+    from plink.show.page.outline import outline  # noqa: PLC0415
     from plink.show.page.report import report  # noqa: PLC0415
+    from plink.show.page.sources import shown_sources  # noqa: PLC0415
     from plink.show.page.subject import read_inputs  # noqa: PLC0415
 
     library = plotly_js()
+    refuse_json_beside(output, "the page", as_json=as_json)
     document.check_writable(output)
     for path in files:
         document.refuse_same_file(path, output)
@@ -39,8 +44,11 @@ def command(files: tuple[str, ...], output: str) -> None:
     with stderr.status("reading"):
         subject = read_inputs(files)
     with stderr.status("drawing"):
-        title, sections = report(subject, [document.label(path) for path in files])
+        title, sections = report(subject, shown_sources(files))
         content = page(title, sections, library).encode()
     document.write_bytes(output, content)
+    if as_json:
+        data = {"output": output, "bytes": len(content), "title": title, **outline(sections)}
+        document.write_bytes(document.STANDARD_STREAM, document.dump(data))
     if output != document.STANDARD_STREAM:
         click.echo(f"{printable(output)}: {len(content) / 1e6:.1f} MB", err=True)

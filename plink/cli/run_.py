@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
-from plink.base.text import printable
+from plink.base.text import json_text, printable
 from plink.cli.options import SectionedCommand
 from plink.cli.ssh_options import take_ssh_options, with_ssh_options
 from plink.cli.stderr import print_error
@@ -56,6 +56,12 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
     "--cwd", "folder", metavar="DIR", help="Folder on the hosts (default: this one, if there)."
 )
 @with_ssh_options
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a JSON object a line: every line of output with its rank, and how the job ended.",
+)
 def command(**values: Any) -> int:
     """Start a torch job on the hosts of an order, one process per rank, and wait for it.
 
@@ -77,6 +83,7 @@ def command(**values: Any) -> int:
     from plink.probes.reach import reach  # noqa: PLC0415
 
     ssh = take_ssh_options(values)
+    as_json = values["as_json"]
     order = order_file.read(values["order"])
     extra = _variables(values["variables"])
     ranked = _ranked(order, values["slots"])
@@ -93,7 +100,9 @@ def command(**values: Any) -> int:
         command = rank_command(folder, values["words"], is_required=bool(values["folder"]))
         settings = [rank_settings(each) for each in environments]
         sessions = [by_name[place.host.name].session for place in places(hosts)]
-        failed = run_job(sessions, command, settings, _show)
+        failed = run_job(sessions, command, settings, _show_json if as_json else _show)
+    if as_json:
+        click.echo(json_text(_ended(failed)))
     return _exit_code(failed)
 
 
@@ -122,6 +131,14 @@ def _exit_code(failed: EndedRank | None) -> int:
     return failed.status
 
 
+def _ended(failed: EndedRank | None) -> dict[str, Any]:
+    """How the job ended, as a JSON object; without a rank where all have succeeded."""
+    if failed is None:
+        return {"status": 0}
+    status = EXIT_FAILED if failed.status is None else failed.status
+    return {"status": status, "rank": failed.rank, "host": failed.host, "reason": failed.reason}
+
+
 def _variables(assignments: Sequence[str]) -> dict[str, str]:
     found = {}
     for text in assignments:
@@ -136,3 +153,7 @@ def _variables(assignments: Sequence[str]) -> dict[str, str]:
 
 def _show(rank: int, line: str) -> None:
     click.echo(f"[{rank}] {printable(line)}")
+
+
+def _show_json(rank: int, line: str) -> None:
+    click.echo(json_text({"rank": rank, "line": line}))

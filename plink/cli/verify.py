@@ -44,6 +44,14 @@ _MAX_ROWS = 40
     "--python", metavar="PATH", help="torchrun: the interpreter with PyTorch on the hosts."
 )
 @click.option(
+    "--log",
+    "logs",
+    metavar="FILE",
+    multiple=True,
+    help="nccl: what the ranks of a job printed with NCCL_DEBUG=INFO; may be repeated. Nothing is "
+    "run then.",
+)
+@click.option(
     "--timeout",
     "timeout_s",
     type=FiniteRange(1, 86_400),
@@ -59,6 +67,8 @@ def command(**values: Any) -> int:
     The launcher gets the file that plink order writes for it, and a program that reports its rank,
     host and addresses. The exit code is 0 where the order was kept, 4 where it was not. A
     command after -- is run in place of plink's own, with FILE, RANKS and PROGRAM in it.
+
+    With --launcher nccl --log, the rings and trees that NCCL has logged are compared instead.
     """
     # numpy and paramiko would slow `--help`.
     from plink.deploy.remote.ssh_files import write_ssh_files  # noqa: PLC0415
@@ -67,6 +77,10 @@ def command(**values: Any) -> int:
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     ssh = take_ssh_options(values)
+    if values["logs"]:
+        from plink.cli.verify_logs import verify_logs  # noqa: PLC0415  as above
+
+        return verify_logs(values)
     order = order_file.read(values["order"])
     trial = _trial(values)
     with tempfile.TemporaryDirectory(prefix="plink-verify-") as name:

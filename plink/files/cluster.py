@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from plink.base.errors import NotMeasuredError, WrongUseError
-from plink.files import arrays, document
+from plink.base.next_command import GivenSsh
+from plink.files import arrays, document, ssh_record
 from plink.files import bandwidth as bandwidth_part
 from plink.files import grouping as grouping_part
 from plink.files import groups as groups_part
@@ -75,6 +76,7 @@ class Cluster:
         groups: of hosts, where they are known.
         uplinks: what the groups' uplinks carry.
         grouping: how plink found the groups; None where they were given.
+        ssh: how the hosts were reached, where more was said than SSH knows by itself.
     """
 
     hosts: Sequence[Host]
@@ -86,8 +88,9 @@ class Cluster:
     groups: Sequence[Group] = ()
     uplinks: UplinkMeasurement | None = None
     grouping: Grouping | None = None
+    ssh: GivenSsh | None = None
     file_hash: str | None = field(default=None, compare=False)
-    source: str = field(default="the cluster", compare=False)
+    source: str = field(default=document.NOT_A_FILE, compare=False)
 
     @property
     def names(self) -> list[str]:
@@ -111,7 +114,7 @@ def measured_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
         WrongUseError: it holds none; `source` names the file, if another than the cluster's.
     """
     if cluster.rtt is None:
-        raise nothing_measured(source or cluster.source)
+        raise nothing_measured(cluster, source)
     return cluster.rtt
 
 
@@ -122,26 +125,30 @@ def measured_bandwidth(cluster: Cluster, source: str | None = None) -> Bandwidth
         WrongUseError: it holds none; `source` names the file, if another than the cluster's.
     """
     if cluster.bandwidth is None:
-        raise no_bandwidth_measured(source or cluster.source)
+        raise no_bandwidth_measured(cluster, source)
     return cluster.bandwidth
 
 
-def nothing_measured(source: str) -> NotMeasuredError:
-    """The error that says that a cluster file, `source`, holds hosts only."""
+def nothing_measured(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
+    """The error that says that a cluster file, by default the cluster's, holds hosts only."""
+    source = source or cluster.source
     return NotMeasuredError(
         f"{source}: holds no round-trip times",
         "plink probe measures them, plink import takes them from a matrix",
         source=source,
+        ssh=cluster.ssh,
     )
 
 
-def no_bandwidth_measured(source: str) -> NotMeasuredError:
-    """The error that says that a cluster file, `source`, holds no bandwidths."""
+def no_bandwidth_measured(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
+    """The error that says that a cluster file (by default the cluster's) holds no bandwidths."""
+    source = source or cluster.source
     return NotMeasuredError(
         f"{source}: holds no bandwidths",
         "plink probe tool=iperf3 measures them",
         source=source,
         tool="iperf3",
+        ssh=cluster.ssh,
     )
 
 
@@ -214,8 +221,9 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
         bandwidth=None if bandwidth is None else bandwidth_part.parse(bandwidth, size),
         routes=None if routes is None else routes_part.parse(routes, size),
         groups=groups_part.parse_groups(fields, names),
-        uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks),
+        uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks, names),
         grouping=None if grouping is None else grouping_part.parse(grouping, names),
+        ssh=ssh_record.parse(fields.optional_object("ssh")),
         source=source,
     )
 
@@ -226,6 +234,8 @@ def to_data(cluster: Cluster) -> dict[str, Any]:
     if cluster.made_from is not None:
         data["made_from"] = cluster.made_from
     data["hosts"] = hosts_to_json(cluster.hosts)
+    if cluster.ssh is not None:
+        data["ssh"] = without_nones(vars(cluster.ssh))
     data["unreachable"] = [without_nones(vars(failure)) for failure in cluster.unreachable]
     if cluster.groups:
         data["groups"] = groups_part.groups_to_json(cluster.groups)

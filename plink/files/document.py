@@ -6,13 +6,13 @@ import hashlib
 import io
 import mmap
 import os
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from plink.base.errors import PlinkError, WrongUseError
+from plink.base.errors import NotJsonError, PlinkError, WrongUseError
+from plink.base.next_command import UNNAMED_FILE
 from plink.base.output import check_output, write_output
 from plink.files import arrays, json_text
 from plink.files.arrays import Content
@@ -21,6 +21,8 @@ from plink.files.unpacking import MOST_BYTES, read_file, read_standard_input
 from plink.files.whole import WriteTo, write_whole
 
 STANDARD_STREAM = "-"
+# What messages call a cluster that was never in a file.
+NOT_A_FILE = "the cluster"
 # Lists that people write: of hosts, groups, NICs.
 MOST_LIST_BYTES = 64 << 20
 _MAX_SHOWN = 40
@@ -76,8 +78,8 @@ def label(path: str) -> str:
 
 
 def argument(source: str) -> str:
-    """What a command in a hint calls a file that messages call `source`."""
-    return "FILE" if source == label(STANDARD_STREAM) else shlex.quote(source)
+    """What a command in a hint calls a file that messages call `source`, before it is quoted."""
+    return UNNAMED_FILE if source in (label(STANDARD_STREAM), NOT_A_FILE) else source
 
 
 def read_bytes(path: str, most_bytes: int = MOST_BYTES) -> bytes:
@@ -238,7 +240,7 @@ def parse(content: bytes, source: str) -> dict[str, Any]:
         data = parse_json(content)
     except (ValueError, RecursionError) as error:
         if not content.lstrip().startswith((b"{", b"[")):
-            raise WrongUseError(f"{source}: is not JSON", "plink import reads CSV") from None
+            raise NotJsonError(source, content) from None
         hint = "the file may be cut short, or not be one of plink's"
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
         raise WrongUseError(f"{source}: not valid JSON ({reason})", hint) from None

@@ -70,6 +70,15 @@ class Mesh:
         return ",".join(f"{one.name}={one.size}" for one in self.dimensions)
 
     @property
+    def given_traffic(self) -> str:
+        """What its dimensions carry, as people write it: `dp=ring:2000000`."""
+        return ",".join(
+            f"{one.name}={one.algorithm}:{one.size_bytes}"
+            for one in self.dimensions
+            if one.size_bytes
+        )
+
+    @property
     def traffic(self) -> str:
         """What its dimensions carry, in words."""
         return ", ".join(

@@ -142,10 +142,10 @@ def distances(cluster: Cluster) -> Distances:
     if size == 1:
         return Distances(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool), ())
     if cluster.rtt is None:
-        raise nothing_measured(cluster.source)
+        raise nothing_measured(cluster)
     readings = cluster.rtt.readings_us
     if not _any_between(readings, 0.0):
-        raise nothing_measured(cluster.source)
+        raise nothing_measured(cluster)
     larger = _of_both(readings, np.fmax)
     np.fill_diagonal(larger, np.nan)
     matrix, missing = filled(larger)
@@ -268,7 +268,7 @@ def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
     is_filled = np.isnan(s_per_gbit)
     gaps = is_filled.sum(axis=1)
     if size > 1 and gaps.sum() == size * (size - 1):
-        raise no_bandwidth_measured(cluster.source)
+        raise no_bandwidth_measured(cluster)
     alone = np.flatnonzero((gaps == size - 1) & (size > 1))
     if gaps.any():
         s_per_gbit[is_filled] = np.fmax.reduce(s_per_gbit, axis=None)

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "annealing/annealing.hpp"
+#include "annealing/hard_rounds_cost.hpp"
+#include "annealing/hard_trees_cost.hpp"
 #include "annealing/local_rounds_cost.hpp"
 #include "annealing/rounds_cost.hpp"
 #include "annealing/trees_cost.hpp"
@@ -107,6 +110,31 @@ nb::class_<Annealing<Cost>> register_of(nb::module_& module, const char* name) {
         .def_prop_ro("current_cost", &Self::current_cost);
 }
 
+template <class Cost>
+void run_by_temperature(nb::class_<Annealing<Cost>> annealing) {
+    annealing.def(
+        "run",
+        [](Annealing<Cost>& self, long moves, double temperature,
+           const limits::Deadline* deadline) {
+            require(temperature > 0.0, "the temperature must be above 0");
+            const nb::gil_scoped_release release;
+            limits::Watch watch(deadline);
+            return self.run(moves, {temperature}, watch);
+        },
+        "moves"_a, "temperature"_a, "deadline"_a = nb::none());
+}
+
+template <class Cost>
+void tell_mean_change(nb::class_<Annealing<Cost>> annealing) {
+    annealing.def(
+        "mean_change",
+        [](Annealing<Cost>& self, long swaps) {
+            require(swaps > 0, "there are no swaps");
+            return self.mean_change(swaps, {std::numeric_limits<double>::infinity()});
+        },
+        "swaps"_a);
+}
+
 void register_rounds(nb::module_& module) {
     using Self = Annealing<RoundsCost>;
     register_of<RoundsCost>(module, "RoundsAnnealing")
@@ -139,34 +167,24 @@ void register_rounds(nb::module_& module) {
 
 void register_local_rounds(nb::module_& module) {
     using Self = Annealing<LocalRoundsCost>;
-    register_of<LocalRoundsCost>(module, "LocalRoundsAnnealing")
-        .def(
-            "__init__",
-            [](Self* self, const orders::Array& distance, const std::vector<EdgeArray>& rounds,
-               std::vector<double> weights, std::vector<LocalRoundsCost::Blocks> levels,
-               std::vector<int> order, std::uint64_t seed, const limits::Deadline* deadline) {
-                ring::Matrix values = orders::matrix(distance);
-                orders::require_order(order, values.size());
-                RoundsForm form =
-                    checked_rounds(values.size(), edges_of(rounds), std::move(weights));
-                levels = checked_blocks(values.size(), std::move(levels));
-                const nb::gil_scoped_release release;
-                limits::Watch watch(deadline);
-                new (self)
-                    Self(LocalRoundsCost(std::move(values), std::move(form), std::move(levels)),
-                         std::move(order), seed, watch);
-            },
-            "distance"_a, "rounds"_a, "weights"_a, "levels"_a, "order"_a, "seed"_a,
-            "deadline"_a = nb::none())
-        .def(
-            "run",
-            [](Self& self, long moves, double temperature, const limits::Deadline* deadline) {
-                require(temperature > 0.0, "the temperature must be above 0");
-                const nb::gil_scoped_release release;
-                limits::Watch watch(deadline);
-                return self.run(moves, {temperature}, watch);
-            },
-            "moves"_a, "temperature"_a, "deadline"_a = nb::none());
+    auto annealing = register_of<LocalRoundsCost>(module, "LocalRoundsAnnealing");
+    annealing.def(
+        "__init__",
+        [](Self* self, const orders::Array& distance, const std::vector<EdgeArray>& rounds,
+           std::vector<double> weights, std::vector<LocalRoundsCost::Blocks> levels,
+           std::vector<int> order, std::uint64_t seed, const limits::Deadline* deadline) {
+            ring::Matrix values = orders::matrix(distance);
+            orders::require_order(order, values.size());
+            RoundsForm form = checked_rounds(values.size(), edges_of(rounds), std::move(weights));
+            levels = checked_blocks(values.size(), std::move(levels));
+            const nb::gil_scoped_release release;
+            limits::Watch watch(deadline);
+            new (self) Self(LocalRoundsCost(std::move(values), std::move(form), std::move(levels)),
+                            std::move(order), seed, watch);
+        },
+        "distance"_a, "rounds"_a, "weights"_a, "levels"_a, "order"_a, "seed"_a,
+        "deadline"_a = nb::none());
+    run_by_temperature<LocalRoundsCost>(annealing);
 }
 
 void register_trees(nb::module_& module) {
@@ -198,12 +216,55 @@ void register_trees(nb::module_& module) {
             "moves"_a, "softness"_a, "temperature"_a, "deadline"_a = nb::none());
 }
 
+void register_hard_rounds(nb::module_& module) {
+    using Self = Annealing<HardRoundsCost>;
+    auto annealing = register_of<HardRoundsCost>(module, "HardRoundsAnnealing");
+    annealing.def(
+        "__init__",
+        [](Self* self, const orders::Array& distance, const std::vector<EdgeArray>& rounds,
+           std::vector<double> weights, std::vector<int> order, std::uint64_t seed,
+           const limits::Deadline* deadline) {
+            ring::Matrix values = orders::matrix(distance);
+            orders::require_order(order, values.size());
+            RoundsForm form = checked_rounds(values.size(), edges_of(rounds), std::move(weights));
+            const nb::gil_scoped_release release;
+            limits::Watch watch(deadline);
+            new (self) Self(HardRoundsCost(std::move(values), std::move(form), watch),
+                            std::move(order), seed, watch);
+        },
+        "distance"_a, "rounds"_a, "weights"_a, "order"_a, "seed"_a, "deadline"_a = nb::none());
+    run_by_temperature<HardRoundsCost>(annealing);
+    tell_mean_change<HardRoundsCost>(annealing);
+}
+
+void register_hard_trees(nb::module_& module) {
+    using Self = Annealing<HardTreesCost>;
+    auto annealing = register_of<HardTreesCost>(module, "HardTreesAnnealing");
+    annealing.def(
+        "__init__",
+        [](Self* self, const orders::Array& distance, const std::vector<std::vector<int>>& parents,
+           std::vector<int> order, std::uint64_t seed, const limits::Deadline* deadline) {
+            ring::Matrix values = orders::matrix(distance);
+            orders::require_order(order, values.size());
+            std::vector<Tree> trees = checked_trees(values.size(), parents);
+            const nb::gil_scoped_release release;
+            limits::Watch watch(deadline);
+            new (self) Self(HardTreesCost(std::move(values), std::move(trees)), std::move(order),
+                            seed, watch);
+        },
+        "distance"_a, "parents"_a, "order"_a, "seed"_a, "deadline"_a = nb::none());
+    run_by_temperature<HardTreesCost>(annealing);
+    tell_mean_change<HardTreesCost>(annealing);
+}
+
 }  // namespace
 
 void register_annealing(nb::module_& module) {
     register_rounds(module);
     register_local_rounds(module);
     register_trees(module);
+    register_hard_rounds(module);
+    register_hard_trees(module);
 }
 
 }  // namespace plink::annealing

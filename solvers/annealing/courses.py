@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.solvers import _native
+from plink.solvers.annealing.raced_course import HardCourse, RacedCourse
+from plink.solvers.annealing.races import ROUNDS, TREES, TREES_OF_FEW, between, leg_at
 from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm, distinct_pairs, merged
 from plink.solvers.limits.deadline import Deadline
 
@@ -23,62 +24,8 @@ _PAIRS_A_HOST = 64
 _ROUNDS_MOVES_PER_RANK, _ROUNDS_MOST_MOVES = 128, 8192
 _TREES_MOVES_PER_RANK, _TREES_MOST_MOVES = 64, 4096
 
-
-@dataclass(frozen=True)
-class _Falling:
-    """What falls geometrically, from and to, in spreads of the distances."""
-
-    softness: tuple[float, float]
-    temperature: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class _Race:
-    """Courses of some heats are tried from the same start, for a share of the time each.
-
-    Where hosts stand in racks, a cold course polishes those that the start has; where few outliers
-    make the cost, all but a hot one is stuck. So the heat that found the cheapest order goes on,
-    some times, from the start again: what one course ends in is much by chance. The rest of the
-    time polishes the best order.
-    """
-
-    heats: tuple[float, ...]
-    trial: float
-    courses: tuple[float, ...]
-    falling: _Falling
-    polish: _Falling
-
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """Of the time, one after the other."""
-        before = (*(self.trial for _ in self.heats), *self.courses)
-        return (*before, 1.0 - sum(before))
-
-
-# A temperature of rounds begins in spreads over a round's edges: a maximum that is as soft as the
-# distances spread weighs every edge with one over their number.
-_ROUNDS = _Race(
-    heats=(0.5, 1.0, 2.0, 6.0),
-    trial=0.1,
-    courses=(0.25, 0.25),
-    falling=_Falling((1.5, 1 / 30), (1.6, 1 / 400)),
-    polish=_Falling((1 / 30, 1 / 1000), (1 / 200, 1 / 10000)),
-)
-_TREES = _Race(
-    heats=(1.0, 3.0),
-    trial=0.15,
-    courses=(0.3, 0.3),
-    falling=_Falling((0.5, 1 / 50), (0.3, 1 / 400)),
-    polish=_Falling((1 / 50, 1 / 200), (1 / 400, 1 / 4000)),
-)
-# Few ranks have few good orders, each hard to leave: nothing falls as far.
-_TREES_OF_FEW = replace(
-    _TREES,
-    heats=(1.0,),
-    trial=0.225,
-    courses=(0.225, 0.225, 0.225),
-    falling=_Falling((1 / 2, 1 / 10), (0.3, 1 / 20)),
-)
+# Among more ranks a hard course finds nothing that others do not.
+_MOST_HARD = 512
 
 # The same for a mesh: temperatures, from the mean weight of all that a rank exchanges, and to the
 # weight of the round that has least, in spreads of the distances.
@@ -138,58 +85,6 @@ def course(
     return _trees_course(form, distance, order, spread, seed=seed, deadline=deadline)
 
 
-class _RacedCourse:
-    def __init__(
-        self,
-        native: _native.RoundsAnnealing | _native.TreesAnnealing,
-        race: _Race,
-        start: Sequence[int],
-        spread: float,
-        *,
-        hotter: float,
-        moves: int,
-    ) -> None:
-        self._native = native
-        self._race = race
-        self._start = list(start)
-        self._spread = spread
-        first, last = race.falling.temperature
-        self._falling = _Falling(race.falling.softness, (hotter * first, last))
-        self._moves = moves
-        self._leg = 0
-        self._tried: list[tuple[float, float]] = []
-
-    @property
-    def best(self) -> list[int]:
-        return self._native.best
-
-    @property
-    def best_cost(self) -> float:
-        return self._native.best_cost
-
-    def step(self, progress: float, deadline: Deadline) -> int:
-        heats, shares = self._race.heats, self._race.shares
-        leg, within = _leg_at(progress, shares)
-        is_polish = leg == len(shares) - 1
-        if leg != self._leg:
-            if self._leg < len(heats):
-                self._tried.append((self._native.current_cost, heats[self._leg]))
-            self._leg = leg
-            self._native.restart(self.best if is_polish else self._start)
-        falling, unit = self._falling, self._spread
-        if is_polish:
-            falling = self._race.polish
-        else:
-            unit *= heats[leg] if leg < len(heats) else min(self._tried)[1]
-        tried: int = self._native.run(
-            self._moves,
-            _between(*falling.softness, within) * unit,
-            _between(*falling.temperature, within) * unit,
-            deadline.native,
-        )
-        return tried
-
-
 def _rounds_course(
     form: RoundsForm,
     distance: Matrix,
@@ -198,15 +93,22 @@ def _rounds_course(
     *,
     seed: int,
     deadline: Deadline,
-) -> _RacedCourse:
+) -> RacedCourse:
     rounds = [step for step in form.rounds if len(step.edges) > 0 and step.weight > 0.0]
     edges = [_distinct(step.edges) for step in rounds]
     weights = [step.weight for step in rounds]
     native = _native.RoundsAnnealing(distance, edges, weights, list(order), seed, deadline.native)
     per_round = sum(map(len, edges)) / len(edges)
-    return _RacedCourse(
+    hard = None
+    if form.ranks <= _MOST_HARD:
+        annealing = _native.HardRoundsAnnealing(
+            distance, edges, weights, list(order), seed, deadline.native
+        )
+        hard = HardCourse(annealing, spread, seed=seed)
+    return RacedCourse(
         native,
-        _ROUNDS,
+        hard,
+        ROUNDS,
         order,
         spread,
         hotter=(1.0 + _FEW_RANKS / form.ranks) / per_round,
@@ -222,12 +124,20 @@ def _trees_course(
     *,
     seed: int,
     deadline: Deadline,
-) -> _RacedCourse:
+) -> RacedCourse:
     parents = [tree.tolist() for tree in form.parents]
     native = _native.TreesAnnealing(distance, parents, list(order), seed, deadline.native)
-    return _RacedCourse(
+    hard = None
+    is_few = form.ranks <= _FEW_RANKS
+    if not is_few and form.ranks <= _MOST_HARD:
+        annealing = _native.HardTreesAnnealing(
+            distance, parents, list(order), seed, deadline.native
+        )
+        hard = HardCourse(annealing, spread, seed=seed)
+    return RacedCourse(
         native,
-        _TREES if form.ranks > _FEW_RANKS else _TREES_OF_FEW,
+        hard,
+        TREES_OF_FEW if is_few else TREES,
         order,
         spread,
         hotter=max(1.0, _FEW_RANKS / form.ranks),
@@ -272,13 +182,13 @@ class _MeshCourse:
         return self._native.best_cost
 
     def step(self, progress: float, deadline: Deadline) -> int:
-        number, within = _leg_at(progress, [share for share, _, _ in _MESH_COURSE])
+        number, within = leg_at(progress, [share for share, _, _ in _MESH_COURSE])
         if number != self._leg:
             self._leg = number
             self._native.restart(self.best)
         _, first, last = _MESH_COURSE[number]
         hot = max(first * self._hot, last * self._cold)
-        temperature = _between(hot, last * self._cold, within)
+        temperature = between(hot, last * self._cold, within)
         tried: int = self._native.run(self._moves, temperature, deadline.native)
         return tried
 
@@ -286,20 +196,6 @@ class _MeshCourse:
 def _distinct(edges: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
     """Each pair of ranks once."""
     return np.ascontiguousarray(distinct_pairs(edges, int(edges.max()) + 1), dtype=np.int64)
-
-
-def _leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
-    """Which leg of a course, and how far in it."""
-    before = 0.0
-    for number, share in enumerate(shares):
-        if progress < before + share:
-            return number, (progress - before) / share
-        before += share
-    return len(shares) - 1, 1.0
-
-
-def _between(first: float, last: float, share: float) -> float:
-    return float(first * (last / first) ** share)
 
 
 def spread(distance: npt.NDArray[np.float64]) -> float:

@@ -1,6 +1,7 @@
 #include "bounds/budget_tree.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace plink::bounds {
@@ -14,139 +15,219 @@ constexpr double kRoundedDown = 1.0 - 1e-9;
 
 }  // namespace
 
-BudgetTree::BudgetTree(const ring::Matrix& distance, Shapes shapes, double limit, int cells)
+BudgetTree::BudgetTree(const ring::Matrix& distance, Shapes shapes, std::vector<double> shares,
+                       const std::vector<int>& group, double limit, int cells)
     : hosts_(distance.size()),
       cells_(cells),
+      width_(cells + 1),
+      distance_(distance),
+      limit_(limit),
       shapes_(std::move(shapes)),
+      shares_(std::move(shares)),
       steps_(static_cast<std::size_t>(hosts_) * hosts_),
-      values_(shapes_.size() * hosts_ * (cells + 1)),
+      inside_(hosts_),
+      outside_(hosts_),
+      block_(hosts_ + 1),
       first_(shapes_.size() * hosts_) {
     for (const auto& children : shapes_) {
         int ranks = 1;
-        for (const auto& [child, count] : children) ranks += count * ranks_[child];
+        int depth = 0;
+        for (const auto& [child, count] : children) {
+            ranks += count * ranks_[child];
+            depth = std::max(depth, depth_[child] + 1);
+        }
         ranks_.push_back(ranks);
+        depth_.push_back(depth);
     }
+    std::size_t largest = 0;
     for (int from = 0; from < hosts_; ++from) {
         for (int to = 0; to < hosts_; ++to) {
             const double part = std::min(2.0, distance(from, to) / limit);
             steps_[static_cast<std::size_t>(from) * hosts_ + to] =
                 std::min(cells_ + 1, static_cast<int>(part * cells_ * kRoundedDown));
+            if (from != to) (group[from] == group[to] ? inside_ : outside_)[from].push_back(to);
         }
+        const std::size_t members = inside_[from].size() + 1;
+        block_[from + 1] = block_[from] + members * width_;
+        largest = std::max(largest, members);
+    }
+    values_.resize(shapes_.size() * block_.back());
+    for (auto* values : {&places_.least, &places_.second, &places_.host, &sums_}) {
+        values->resize(largest * width_);
     }
 }
 
-std::vector<float> BudgetTree::cheapest(const std::vector<float>& prices, limits::Watch& watch) {
+bool BudgetTree::is_exact(const Prices& prices) const {
+    float greatest = 0.0F;
+    for (const auto* of_hosts : {&prices.leaf, &prices.inner}) {
+        for (const float price : *of_hosts) {
+            if (price != std::trunc(price)) return false;
+            greatest = std::max(greatest, std::abs(price));
+        }
+    }
+    // What rounding takes off the edges of a way may be so many cells.
+    const double longest = 1.0 + static_cast<double>(depth_.back()) / cells_;
+    return prices.way >= 0.0 && prices.way * longest + greatest * ranks() <= kMostPaid;
+}
+
+float BudgetTree::toll(int child, int from, int to) const {
+    const double exact = toll_ * shares_[child] * distance_(from, to);
+    return static_cast<float>(static_cast<int>(exact * kRoundedDown));
+}
+
+int BudgetTree::most_joined(int shape, int host) const {
+    return std::min(ranks_[shape], static_cast<int>(inside_[host].size()) + 1);
+}
+
+std::size_t BudgetTree::start(int shape, int host, int joined) const {
+    return shape * block_.back() + block_[host] + static_cast<std::size_t>(joined - 1) * width_;
+}
+
+float* BudgetTree::row(int shape, int host, int joined) {
+    return values_.data() + start(shape, host, joined);
+}
+
+const float* BudgetTree::row(int shape, int host, int joined) const {
+    return values_.data() + start(shape, host, joined);
+}
+
+std::vector<float> BudgetTree::cheapest(const Prices& prices, limits::Watch& watch) {
     const int last = static_cast<int>(shapes_.size()) - 1;
+    toll_ = prices.way / limit_;
     for (int shape = 0; shape <= last; ++shape) {
         const int from = shape == last ? cells_ : 0;
+        const std::vector<float>& price = shapes_[shape].empty() ? prices.leaf : prices.inner;
         for (int host = 0; host < hosts_; ++host) {
             watch.throw_if_over();
-            float* paid = row(shape, host);
-            std::fill(paid, paid + from, kNever);
-            std::fill(paid + from, paid + cells_ + 1, prices[host]);
-            for (const auto& [child, count] : shapes_[shape]) {
-                if (count == 1) {
-                    add_one(child, host, from, paid);
-                } else if (count == 2) {
-                    add_two(child, host, from, paid);
-                } else {
-                    add_many(child, count, host, from, paid);
-                }
+            const int most = most_joined(shape, host);
+            for (int joined = 1; joined <= most; ++joined) {
+                float* paid = row(shape, host, joined);
+                std::fill(paid, paid + from, kNever);
+                std::fill(paid + from, paid + width_, price[host]);
             }
-            const float* end = paid + cells_ + 1;
+            for (const auto& [child, count] : shapes_[shape]) {
+                add_sums(shape, child, count, host, from);
+            }
+            const float* paid = row(shape, host, most);
             const float* found =
-                std::find_if(paid, paid + cells_ + 1, [](float value) { return value != kNever; });
+                std::find_if(paid, paid + width_, [](float value) { return value != kNever; });
             first_[static_cast<std::size_t>(shape) * hosts_ + host] =
-                static_cast<int>((found == end ? end : found) - paid);
+                static_cast<int>(found - paid);
         }
     }
     std::vector<float> costs(hosts_);
-    for (int host = 0; host < hosts_; ++host) costs[host] = row(last, host)[cells_];
+    for (int host = 0; host < hosts_; ++host) {
+        costs[host] = row(last, host, most_joined(last, host))[cells_];
+    }
     return costs;
 }
 
-void BudgetTree::add_one(int child, int host, int from, float* paid) {
-    least_.assign(cells_ + 1, kNever);
-    float* least = least_.data();
-    const int* first = first_.data() + static_cast<std::size_t>(child) * hosts_;
-    for (int other = 0; other < hosts_; ++other) {
-        const int needed = steps(host, other);
-        const int begin = std::max(from, needed + first[other]);
-        if (other == host || begin > cells_) continue;
-        const float* below = row(child, other);
-        for (int left = begin; left <= cells_; ++left) {
-            const float value = below[left - needed];
-            least[left] = value < least[left] ? value : least[left];
+void BudgetTree::add_sums(int shape, int child, int count, int host, int from) {
+    if (count <= 2) {
+        find_sums(child, count, host, from);
+    } else {
+        find_sums_of_many(child, count, host, from);
+    }
+    const int most = most_joined(shape, host);
+    const int others = count <= 2 ? std::min(most - 1, count * ranks_[child]) : 0;
+    for (int joined = most; joined >= 1; --joined) {
+        // With `own` of them among the rank and its children so far.
+        float* __restrict paid = row(shape, host, joined);
+        for (int left = from; left <= cells_; ++left) paid[left] += sums_[left];
+        for (int more = 1; more <= std::min(others, joined - 1); ++more) {
+            const float* __restrict own = row(shape, host, joined - more);
+            const float* __restrict sum = sums_.data() + static_cast<std::size_t>(more) * width_;
+            for (int left = from; left <= cells_; ++left) {
+                const float together = own[left] + sum[left];
+                paid[left] = together < paid[left] ? together : paid[left];
+            }
         }
     }
-    for (int left = from; left <= cells_; ++left) paid[left] += least[left];
 }
 
-void BudgetTree::add_two(int child, int host, int from, float* paid) {
-    least_.assign(cells_ + 1, kNever);
-    second_.assign(cells_ + 1, kNever);
-    float* __restrict least = least_.data();
-    float* __restrict second = second_.data();
+void BudgetTree::find_places(int child, int host, int from) {
     const int* first = first_.data() + static_cast<std::size_t>(child) * hosts_;
-    for (int other = 0; other < hosts_; ++other) {
-        const int needed = steps(host, other);
-        const int begin = std::max(from, needed + first[other]);
-        if (other == host || begin > cells_) continue;
-        const float* __restrict below = row(child, other);
-        for (int left = begin; left <= cells_; ++left) {
-            const float value = below[left - needed];
-            const float greater = value < least[left] ? least[left] : value;
-            least[left] = value < least[left] ? value : least[left];
-            second[left] = greater < second[left] ? greater : second[left];
+    const int most = std::min(static_cast<int>(inside_[host].size()), ranks_[child]);
+    for (int joined = 0; joined <= most; ++joined) {
+        const std::size_t begins = static_cast<std::size_t>(joined) * width_;
+        float* __restrict least = places_.least.data() + begins;
+        float* __restrict second = places_.second.data() + begins;
+        float* __restrict where = places_.host.data() + begins;
+        std::fill(least, least + width_, kNever);
+        std::fill(second, second + width_, kNever);
+        std::fill(where, where + width_, -1.0F);
+        for (const int other : joined > 0 ? inside_[host] : outside_[host]) {
+            const int needed = steps(host, other);
+            const int begin = std::max(from, needed + first[other]);
+            const float* __restrict below =
+                row(child, other, joined > 0 ? joined : most_joined(child, other));
+            const auto name = static_cast<float>(other);
+            const float way = toll(child, host, other);
+            for (int left = begin; left <= cells_; ++left) {
+                const float value = below[left - needed] + way;
+                const bool is_less = value < least[left];
+                const float greater = is_less ? least[left] : value;
+                least[left] = is_less ? value : least[left];
+                where[left] = is_less ? name : where[left];
+                second[left] = greater < second[left] ? greater : second[left];
+            }
         }
     }
-    for (int left = from; left <= cells_; ++left) paid[left] += least[left] + second[left];
 }
 
-void BudgetTree::add_many(int child, int count, int host, int from, float* paid) const {
+void BudgetTree::find_sums(int child, int count, int host, int from) {
+    find_places(child, host, from);
+    const int members = static_cast<int>(inside_[host].size());
+    const int most = std::min(members, ranks_[child]);
+    for (int joined = 0; joined <= std::min(members, count * ranks_[child]); ++joined) {
+        float* __restrict sum = sums_.data() + static_cast<std::size_t>(joined) * width_;
+        std::fill(sum, sum + width_, kNever);
+        if (joined > 0) std::copy(sum - width_, sum, sum);
+        // Of two children, one is joined with `fewer`.
+        for (int fewer = count == 1 ? joined : std::max(0, joined - most); fewer <= joined;
+             ++fewer) {
+            const int more = joined - fewer;
+            if (count == 2 && fewer > more) break;
+            const float* __restrict least = places_.least.data() + fewer * width_;
+            if (count == 1) {
+                for (int left = from; left <= cells_; ++left) {
+                    sum[left] = least[left] < sum[left] ? least[left] : sum[left];
+                }
+                continue;
+            }
+            const float* __restrict second = places_.second.data() + fewer * width_;
+            const float* __restrict other_least = places_.least.data() + more * width_;
+            const float* __restrict other_second = places_.second.data() + more * width_;
+            const float* __restrict where = places_.host.data() + fewer * width_;
+            const float* __restrict other_where = places_.host.data() + more * width_;
+            for (int left = from; left <= cells_; ++left) {
+                const float apart = least[left] + other_least[left];
+                const float one = least[left] + other_second[left];
+                const float other = second[left] + other_least[left];
+                const float same = one < other ? one : other;
+                const float both = where[left] == other_where[left] ? same : apart;
+                sum[left] = both < sum[left] ? both : sum[left];
+            }
+        }
+    }
+}
+
+void BudgetTree::find_sums_of_many(int child, int count, int host, int from) {
     std::vector<float> values;
     for (int left = from; left <= cells_; ++left) {
         values.clear();
         for (int other = 0; other < hosts_; ++other) {
             const int needed = steps(host, other);
-            if (other != host && needed <= left) values.push_back(row(child, other)[left - needed]);
+            if (other == host || needed > left) continue;
+            values.push_back(row(child, other, most_joined(child, other))[left - needed] +
+                             toll(child, host, other));
         }
-        if (static_cast<int>(values.size()) < count) {
-            paid[left] = kNever;
-            continue;
-        }
+        sums_[left] = kNever;
+        if (static_cast<int>(values.size()) < count) continue;
         std::nth_element(values.begin(), values.begin() + count - 1, values.end());
-        for (int place = 0; place < count; ++place) paid[left] += values[place];
+        sums_[left] = 0.0F;
+        for (int place = 0; place < count; ++place) sums_[left] += values[place];
     }
-}
-
-std::vector<int> BudgetTree::uses(int root) const {
-    struct Use {
-        int shape, host, left;
-    };
-    std::vector<int> counts(hosts_);
-    std::vector<Use> waiting{{static_cast<int>(shapes_.size()) - 1, root, cells_}};
-    std::vector<std::pair<float, int>> values;
-    while (!waiting.empty()) {
-        const Use use = waiting.back();
-        waiting.pop_back();
-        ++counts[use.host];
-        for (const auto& [child, count] : shapes_[use.shape]) {
-            values.clear();
-            for (int other = 0; other < hosts_; ++other) {
-                const int left = use.left - steps(use.host, other);
-                if (other != use.host && left >= 0) {
-                    values.emplace_back(row(child, other)[left], other);
-                }
-            }
-            std::nth_element(values.begin(), values.begin() + count - 1, values.end());
-            for (int place = 0; place < count; ++place) {
-                const int other = values[place].second;
-                waiting.push_back({child, other, use.left - steps(use.host, other)});
-            }
-        }
-    }
-    return counts;
 }
 
 }  // namespace plink::bounds

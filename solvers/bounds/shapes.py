@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# The factor of a leaf's weight in the mean, for each edge that it is farther from the root.
+EMPHASIS = 2.0
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -53,26 +56,3 @@ def shapes_of(parents: Sequence[int], emphasis: float) -> list[Shape]:
             shapes.append(Shape(weight[rank] / weight[order[0]], children))
         place[rank] = place_of[key]
     return shapes
-
-
-def subtrees_of(parents: Sequence[int]) -> list[list[tuple[int, int]]]:
-    """The different subtrees of a tree, wherever they are, the whole tree last.
-
-    By subtree: the children of its root, as the place of a subtree and how many of them there are.
-
-    Args:
-        parents: of every rank, -1 for the root, -2 for a rank that is in no tree.
-    """
-    below: list[list[int]] = [[] for _ in parents]
-    for rank, parent in enumerate(parents):
-        if parent >= 0:
-            below[parent].append(rank)
-    order = [parents.index(-1)]
-    for rank in order:
-        order.extend(below[rank])
-    place_of: dict[tuple[tuple[int, int], ...], int] = {}
-    place = [0] * len(parents)
-    for rank in reversed(order):
-        children = tuple(sorted(Counter(place[child] for child in below[rank]).items()))
-        place[rank] = place_of.setdefault(children, len(place_of))
-    return [list(children) for children in place_of]

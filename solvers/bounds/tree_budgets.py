@@ -7,24 +7,34 @@ cheapest of those that keep the limit pays more, no order keeps it, and all cost
 
 The cheapest such tree is found by dynamic programming from the leaves up, over a subtree's root and
 what is left of the limit there: a resource-constrained path relaxation (Christofides, Mingozzi and
-Toth 1981) of a tree. Prices follow the subgradient (Held and Karp 1970), for one host as the root
-until it is ruled out; every other that its prices rule out is, too. Hosts that
-are too far from others (`plink.solvers.bounds.far_hosts`) are no roots in any case.
+Toth 1981) of a tree. Three things narrow what such trees can be:
+
+- In a small group of near hosts, ranks that are joined within it are no more than its hosts.
+- A host has two prices, as a leaf and as a rank with children. The trees of a double one pay
+  together, and in these nearly every host is a leaf of one tree and has children in the other.
+- A weighted mean of the ways to the leaves has a price, too, and is no longer than the limit:
+  rounding to few cells takes little off it.
+
+Prices are the point of least norm in the hull of what trees that were found use beyond what orders
+use (`plink.solvers.bounds.least_norm`), for two hosts as the roots until they are ruled out; every
+other two that their prices rule out are, too. Hosts that are too far from others
+(`plink.solvers.bounds.far_hosts`) are no roots in any case.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-import numpy.typing as npt
 
 from plink.solvers import _native
 from plink.solvers.bounds.far_hosts import root_bounds
-from plink.solvers.bounds.shapes import subtrees_of
+from plink.solvers.bounds.least_norm import LeastNorm
+from plink.solvers.bounds.small_groups import small_groups
+from plink.solvers.bounds.tree_pairs import PairOfTrees, pairs_of_trees
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.distances import Matrix
 from plink.solvers.limits.deadline import Deadline
-
-Indices = npt.NDArray[np.intp]
 
 # The cells of a limit, round by round: few cells are quicker, many round less.
 _CELLS = (16, 32, 64, 128, 128)
@@ -32,14 +42,20 @@ _CELLS = (16, 32, 64, 128, 128)
 # Subtrees x hosts x cells that are held at the same time.
 _MOST_VALUES = 1 << 26
 
-# By how much a tree should pay too much after a step; prices are rounded to whole numbers.
-_AIM = 64.0
+# Sums of whole numbers are exact up to this one in single precision.
+_MOST_PAID = float(1 << 24)
 
-# What a step's direction keeps of the last one's (Volgenant and Jonker 1982).
-_MOMENTUM = 0.4
+# A mean way that is as long as the limit, in uses of a host.
+_WAY = 4.0
+
+# Up to so many cells, the hosts of a group have the same prices.
+_MOST_CELLS_ALIKE = 32
 
 # Steps for one root in which nothing is proven, round by round.
-_PATIENCE = (12, 36, 108, 324, 972)
+_PATIENCE = (30, 60, 120, 240, 480)
+
+# Where the least norm is so small, no prices rule out the limit, or hardly any.
+_LEAST_NORM_SQUARED = 2e-3
 
 # Limits are told apart to this share of themselves, and one above all known is so much greater.
 # One that is less than so small a share of the middle distance is not looked for.
@@ -69,19 +85,17 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
         form: with at least two ranks.
         distance: (N, N).
         known: such a value.
-        deadline: when to stop. Every tree gets its share of the time.
+        deadline: when to stop. All trees together, or every one, get their share of the time.
     """
-    different: dict[str, list[list[tuple[int, int]]]] = {}
-    for parents in form.parents:
-        subtrees = subtrees_of(parents.tolist())
-        different.setdefault(str(subtrees), subtrees)
     try:
         by_root = root_bounds(form, distance, deadline)
+        group = small_groups(distance, deadline)
     except TimeoutError:
         return known
     best = max(known, float(by_root.min()))
-    for left, subtrees in zip(range(len(different), 0, -1), different.values(), strict=True):
-        limits = _Limits(subtrees, distance, by_root)
+    parts = pairs_of_trees(form)
+    for left, pair in zip(range(len(parts), 0, -1), parts, strict=True):
+        limits = _Limits(pair, distance, group, by_root)
         try:
             best = limits.raised(best, deadline.part(1.0 / left))
         except TimeoutError:
@@ -90,22 +104,17 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
 
 
 class _Limits:
-    """Limits that are tried for a tree, and the prices that ruled out the greatest so far."""
+    """Limits that are tried for two trees, and the prices that ruled out the greatest so far."""
 
     def __init__(
-        self, subtrees: list[list[tuple[int, int]]], distance: Matrix, root_bounds: Matrix
+        self, pair: PairOfTrees, distance: Matrix, group: Sequence[int], root_bounds: Matrix
     ) -> None:
         self.ruled_out = 0.0
-        self._subtrees = subtrees
+        self._pair = pair
         self._distance = distance
-        self._prices = np.zeros(len(distance))
+        self._group = group
+        self._points = LeastNorm(2 * len(distance) + 1)
         self._root_bounds = root_bounds
-        ranks: list[int] = []
-        for children in subtrees:
-            ranks.append(1 + sum(count * ranks[child] for child, count in children))
-        self._ranks = ranks[-1]
-        # Sums of so great prices are exact in single precision.
-        self._greatest_price = float((1 << 24) // self._ranks)
 
     def raised(self, known: float, deadline: Deadline) -> float:
         """The greatest limit that is ruled out, or what was known if that is more.
@@ -114,7 +123,8 @@ class _Limits:
             TimeoutError: the time did not suffice to try all.
         """
         middle = float(np.median(self._distance))
-        if middle == 0.0 or len(self._subtrees) * len(self._prices) * max(_CELLS) > _MOST_VALUES:
+        values = len(self._pair.subtrees) * max(_CELLS) * _values_per_cell(self._group)
+        if middle == 0.0 or values > _MOST_VALUES:
             return known
         self.ruled_out = known
         least = middle * _LEAST_SHARE
@@ -133,34 +143,70 @@ class _Limits:
 
     def _rules_out(self, limit: float, cells: int, patience: int, deadline: Deadline) -> bool:
         """Whether no order keeps a limit."""
-        tree = _native.BudgetTree(self._distance, self._subtrees, limit, cells)
-        prices = self._prices
-        may_be_root = self._root_bounds <= limit
-        root, tries = -1, 0
-        direction: Matrix | None = None
+        pair, hosts = self._pair, len(self._distance)
+        tree = _native.BudgetTree(
+            self._distance, pair.subtrees, pair.shares, self._group, limit, cells
+        )
+        points = self._points.copy()
+        may_be_roots = pair.roots(self._root_bounds <= limit)
+        roots, tries, of_others = (-1, -1), 0, 0
         while True:
-            whole = np.clip(np.rint(prices), -self._greatest_price, self._greatest_price)
-            paid = self._most_paid(whole)
-            costs = np.array(tree.cheapest(whole.tolist(), deadline.native))
-            above = costs - whole[paid].sum()
-            may_be_root &= above <= 0.0
-            if not may_be_root.any():
-                self._prices = prices
+            nearest = points.nearest
+            prices, way = self._exact(nearest, cells)
+            paid = pair.paid(prices)
+            leaf_prices, inner_prices = prices.tolist()
+            found = tree.cheapest(leaf_prices, inner_prices, way, deadline.native)
+            costs = np.array(found, dtype=np.float64)
+            # The mean ways of both trees are no longer than the limit.
+            above = costs[:, None] + costs - float((prices * paid).sum()) - 2.0 * way
+            may_be_roots &= above <= 0.0
+            if not may_be_roots.any():
+                self._points = points
                 return True
-            if root < 0 or not may_be_root[root]:
-                root, tries = int(np.where(may_be_root, above, -np.inf).argmax()), 0
-                direction = None
-            away = np.array(tree.uses(root), dtype=np.float64)
-            away[paid] -= 1.0
+            if roots[0] < 0 or not may_be_roots[roots]:
+                worst = int(np.where(may_be_roots, above, -np.inf).argmax())
+                roots, tries = divmod(worst, hosts), 0
+                of_others = len(points)
+            away = np.zeros(2 * hosts + 1)
+            for root in roots:
+                leaf, inner, length = tree.uses(root)
+                away += np.concatenate([leaf, inner, [_WAY * (length - 1.0)]])
+            away[:-1] -= paid.ravel()
+            if cells <= _MOST_CELLS_ALIKE:
+                away[:-1] = self._alike(away[:-1])
+            if nearest[-1] < 0.0:
+                # Trees may be longer, but a way's price is not below 0.
+                away[-1] = max(float(away[-1]), _WAY)
             tries += 1
             if tries > patience or not away.any():
                 return False
-            kept = None if direction is None else away + _MOMENTUM * (direction - away)
-            direction = away if kept is None or not kept.any() else kept
-            step = (_AIM - float(above[root])) / float(direction @ direction)
-            prices = prices + step * direction
+            points.add(away)
+            if points.norm_squared < _LEAST_NORM_SQUARED:
+                if not of_others:
+                    return False
+                # Those of other roots may stand in the way.
+                points, of_others = LeastNorm(len(away)), 0
 
-    def _most_paid(self, prices: Matrix) -> Indices:
-        """The hosts of as many greatest prices as there are ranks."""
-        first = len(prices) - self._ranks
-        return np.argpartition(prices, first)[first:] if first > 0 else np.arange(len(prices))
+    def _alike(self, away: Matrix) -> Matrix:
+        """The means of each group's hosts, which then have the same prices: few to be found."""
+        places = np.concatenate([self._group, np.array(self._group) + max(self._group) + 1])
+        means = np.bincount(places, away) / np.bincount(places)
+        alike: Matrix = means[places]
+        return alike
+
+    def _exact(self, nearest: Matrix, cells: int) -> tuple[Matrix, float]:
+        """(2, N) prices and that of the mean way, of which all sums are exact."""
+        prices, way = nearest[:-1], max(0.0, _WAY * float(nearest[-1]))
+        most = _MOST_PAID * 0.49
+        greatest = max(
+            self._pair.ranks * float(np.abs(prices).max()) / most,
+            (1.0 + self._pair.depth / cells) * way / most,
+        )
+        if greatest == 0.0:
+            return np.zeros((2, len(prices) // 2)), 0.0
+        return np.trunc(prices.reshape(2, -1) / greatest), way / greatest
+
+
+def _values_per_cell(group: Sequence[int]) -> int:
+    """By host, as many as its group has hosts."""
+    return int((np.bincount(group) ** 2).sum())

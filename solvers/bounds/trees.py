@@ -23,16 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.bounds.shapes import Shape, shapes_of
+from plink.solvers.bounds.shapes import EMPHASIS, Shape, shapes_of
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import linkage
 
 Matrix = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-
-# The factor of a leaf's weight in the mean, for each edge that it is farther from the root.
-_EMPHASIS = 2.0
 
 # Iterations on a set of roots before another has its turn, and turns in all.
 _TURN = 8
@@ -67,7 +64,7 @@ def trees_bound(form: TreesForm, distance: Matrix, deadline: Deadline) -> float:
         return 0.0
     different: dict[tuple[Shape, ...], list[Shape]] = {}
     for parents in form.parents:
-        shapes = shapes_of(parents.tolist(), _EMPHASIS)
+        shapes = shapes_of(parents.tolist(), EMPHASIS)
         different.setdefault(tuple(shapes), shapes)
     best = 0.0
     for left, shapes in zip(range(len(different), 0, -1), different.values(), strict=True):

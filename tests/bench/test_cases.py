@@ -170,9 +170,9 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
         (["--client", "openmpi,mpich", "--mpicc", "x"], "--mpicc is for one MPI, and here are"),
         (
             ["--client", "openmpi,mpich", "--python", "x"],
-            "--python is for engine and gloo, not for --client openmpi,mpich",
+            "--python is for engine, gloo and nccl, not for --client openmpi,mpich",
         ),
-        (["--client", "engine,nccl"], "--client 'nccl' is not known"),
+        (["--client", "engine,ucc"], "--client 'ucc' is not known"),
         (["--client", "gloo,gloo"], "--client names gloo twice"),
         (["--client", "engine", "--algo", "ring,flat,ring"], "the algorithm ring is named twice"),
         (["--client", "mpich", "--algo", "ring,x"], "mpich cannot run x"),

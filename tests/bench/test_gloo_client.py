@@ -19,7 +19,7 @@ import pytest
 from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
 from plink.bench.clients.client import Launch, Workload
 from plink.bench.clients.gloo import GlooClient
-from plink.bench.workers import gloo_allreduce
+from plink.bench.workers import torch_allreduce
 from plink.deploy.remote.hosts import RemoteHost
 from plink.probes.errors import HostError
 
@@ -114,7 +114,7 @@ def test_nonsense_for_an_answer_ends_the_worker_and_not_plink(answer: str, tmp_p
 
 
 def worker() -> subprocess.Popen[str]:
-    program = resources.files("plink.bench.workers").joinpath("gloo_allreduce.py").read_text()
+    program = resources.files("plink.bench.workers").joinpath("torch_allreduce.py").read_text()
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [sys.executable, "-c", program], stdin=pipe, stdout=pipe, stderr=pipe, text=True
@@ -173,7 +173,7 @@ class NoWatchdog:
 def test_every_wrong_element_is_counted(spoiled: int) -> None:
     import torch
 
-    rank = object.__new__(gloo_allreduce.Rank)
+    rank = object.__new__(torch_allreduce.Rank)
     rank.torch = torch
     rank.dist = OneRank(spoiled)
     rank.watchdog = cast("Any", NoWatchdog())
@@ -183,8 +183,8 @@ def test_every_wrong_element_is_counted(spoiled: int) -> None:
 
 
 def test_the_interface_of_an_address() -> None:
-    assert gloo_allreduce.interface_of("127.0.0.1") == "lo"
+    assert torch_allreduce.interface_of("127.0.0.1") == "lo"
     with pytest.raises(OSError, match=r"no network interface here has the address 192\.0\.2\.1"):
-        gloo_allreduce.interface_of("192.0.2.1")
+        torch_allreduce.interface_of("192.0.2.1")
     if Path("/proc/net/if_inet6").read_text().startswith("0" * 31 + "1"):
-        assert gloo_allreduce.interface_of("::1") == "lo"
+        assert torch_allreduce.interface_of("::1") == "lo"

@@ -7,8 +7,10 @@ import pytest
 
 from plink.base.errors import NotMeasuredError
 from plink.cli.flags import resuming, spelled
-from plink.files.cluster import no_bandwidth_measured, nothing_measured
+from plink.files.cluster import Cluster, Host, no_bandwidth_measured, nothing_measured
 from support.plink_command import plink_here
+
+HOSTS = Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")])
 
 
 @click.command()
@@ -60,9 +62,18 @@ def test_calls_are_spelled_as_commands() -> None:
 @pytest.mark.parametrize(
     ("error", "hint"),
     [
-        (nothing_measured("my file.json"), "plink probe --resume 'my file.json' measures them, "),
-        (no_bandwidth_measured("c.json"), "plink probe --resume c.json --tool iperf3 measures"),
-        (no_bandwidth_measured("standard input"), "plink probe --resume FILE --tool iperf3 "),
+        (
+            nothing_measured(HOSTS, "my file.json"),
+            "plink probe --resume 'my file.json' measures them, ",
+        ),
+        (
+            no_bandwidth_measured(HOSTS, "c.json"),
+            "plink probe --resume c.json --tool iperf3 measures",
+        ),
+        (
+            no_bandwidth_measured(HOSTS, "standard input"),
+            "plink probe --resume FILE --tool iperf3 ",
+        ),
     ],
 )
 def test_what_is_missing_is_measured_into_the_same_file(error: NotMeasuredError, hint: str) -> None:

@@ -52,11 +52,13 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     ours = {name for name in modules if name.startswith("plink.")} - {"plink.probes"}
     assert ours == {
         *("plink.api", "plink.api.errors"),
-        *("plink.cli", "plink.cli.flags", "plink.cli.stderr", "plink.probes.errors"),
+        *("plink.cli", "plink.cli.flags", "plink.cli.given", "plink.cli.stderr"),
+        "plink.probes.errors",
         *(
             "plink.base",
             "plink.base.errors",
             "plink.base.lifetime",
+            "plink.base.next_command",
             "plink.base.output",
             "plink.base.text",
         ),

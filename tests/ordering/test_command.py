@@ -161,7 +161,7 @@ def test_an_unmeasured_host_is_named_and_the_exit_code_says_partly(folder, capsy
     shown = capsys.readouterr()
     assert "no measurement reaches h2" in shown.err
     assert "5 of 15 pairs" in shown.out
-    assert "the embedding was not used: 5 distances without a measurement" in shown.err
+    assert "5 pairs without a measurement: their distances were filled in" in shown.err
     assert order_file.read("o.json").unmeasured_hosts == ["h2"]
 
 

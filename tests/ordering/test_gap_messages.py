@@ -74,11 +74,13 @@ def test_a_range_and_a_bound_are_told_with_their_limits(capsys):
     assert shown(capsys, "o.json").count("not measured") == 1
     named = NamedOrder("o.json", found)
     about = Subject(square(), "c.json", [named])
-    bars = cost_bars(named, "costs")
-    error = bars.traces[0]["error_x"]
-    assert error["arrayminus"][2] == pytest.approx(found.cost_us - 19.0)
-    assert error["array"][2] == pytest.approx(37.0 - found.cost_us)
-    assert bars.layout["xaxis"]["range"][1] >= 37.0
+    bars = {label: bar for label, [bar] in cost_bars(named).rows}
+    low, high = bars["plink's order"].reach
+    # Lengths are shares of the longest.
+    assert low / bars["plink's order"].share == pytest.approx(19.0 / found.cost_us)
+    assert high / bars["plink's order"].share == pytest.approx(37.0 / found.cost_us)
+    assert max(high, *(bar.share for bar in bars.values())) == 1.0
+    assert all(bar.reach is None for label, bar in bars.items() if label != "plink's order")
     assert "the cost is 19.0 to 37.0 µs" in dict(facts_of(about))["order"]
     ranks = [about.place_of[name] for name in found.names]
     assert "1 hop was not measured" in hop_bars(about, named, ranks, "hops").caption
@@ -117,7 +119,8 @@ def test_nothing_of_this_is_said_where_every_pair_was_measured(capsys):
     assert data["version"] == 1
     assert not {"cost_low_us", "cost_high_us", "filled_hops"} & set(data)
     found = order_file.read("o.json")
-    assert "error_x" not in cost_bars(NamedOrder("o.json", found), "costs").traces[0]
+    rows = cost_bars(NamedOrder("o.json", found)).rows
+    assert [bar.reach for _, [bar] in rows] == [None] * len(rows)
     assert run(["predict", "c.json", "--size", "1MB", "--algo", "ring"]) == 0
     assert "range" not in capsys.readouterr().out
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group
+from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.order import Order
 from plink.files.rtt import RttMeasurement
 from plink.optimize.orders.ordering import find_order
@@ -15,6 +16,7 @@ from plink.optimize.orders.request import OrderRequest
 from plink.show.page.subject import NamedOrder, Subject
 
 NEAR_US, FAR_US = 20.0, 60.0
+LINK_GBIT_S, SLOW_GBIT_S = 10.0, 1.0
 
 
 def racks(sizes: list[int], seed: int = 1, names: list[str] | None = None) -> Cluster:
@@ -39,6 +41,26 @@ def racks(sizes: list[int], seed: int = 1, names: list[str] | None = None) -> Cl
     ]
     hosts = [Host(name, f"10.0.0.{host + 1}") for host, name in enumerate(names)]
     return Cluster(hosts, rtt, groups=groups)
+
+
+def with_rates(
+    cluster: Cluster, slow: str | None = None, uplink_gbit_s: float | None = None
+) -> Cluster:
+    """The same with links of 10 Gbit/s, one host's of 1, and uplinks where they are given."""
+    links = np.array([SLOW_GBIT_S if name == slow else LINK_GBIT_S for name in cluster.names])
+    gbit_s = np.minimum(links[:, None], links[None, :])
+    np.fill_diagonal(gbit_s, np.nan)
+    unknown = np.full(gbit_s.shape, np.nan)
+    found = replace(
+        cluster, bandwidth=BandwidthMeasurement(gbit_s=gbit_s, retransmits=unknown, tool="iperf3")
+    )
+    if uplink_gbit_s is None:
+        return found
+    uplinks = [
+        Uplink(group.name, uplink_gbit_s, uplink_gbit_s, LINK_GBIT_S * len(group.hosts))
+        for group in cluster.groups
+    ]
+    return replace(found, uplinks=UplinkMeasurement(uplinks=uplinks, tool="uplinks"))
 
 
 def without(cluster: Cluster, pairs: list[tuple[int, int]]) -> Cluster:

@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from page.subjects import FAR_US, NEAR_US, ordered, racks, subject, without
+from page.subjects import FAR_US, NEAR_US, ordered, racks, subject, with_rates, without
+from plink.base.text import rtt_text
 from plink.model.distance import distances
-from plink.show.page import distances as heat
+from plink.show.page import matrix as heat
 from plink.show.page.costs import cost_bars
 from plink.show.page.distances import heat_map
 from plink.show.page.groups import MAX_JOINTS, dendrogram
 from plink.show.page.hops import leaving
 from plink.show.page.html import figures_json
-from plink.show.page.parts import Figure
+from plink.show.page.parts import Figure, figures_of
 from plink.show.page.points import map_section
 from plink.show.page.quality import host_dots, spreads
 from plink.show.page.report import sections_of
@@ -107,7 +108,7 @@ def test_a_tree_of_many_hosts_is_cut_from_below():
 def test_the_map_has_every_host_once_and_racks_apart():
     about = subject(racks([6, 6]))
     section = map_section(about)
-    figure = next(part for part in section.parts if isinstance(part, Figure))
+    [figure] = figures_of(section.parts)
     points = {
         name: np.array([x, y])
         for trace in figure.traces
@@ -129,20 +130,21 @@ def test_too_few_hosts_have_no_map_but_a_reason():
 def test_costs_are_those_of_the_order():
     about = subject(racks(SIZES), ordered(racks(SIZES)))
     order = about.orders[0].order
-    figure = cost_bars(about.orders[0], "costs")
-    assert figure.layout["xaxis"]["title"]["text"] == "predicted µs"
-    assert figure.traces[0]["x"] == pytest.approx(
-        [order.cost_given_us, order.cost_random_us, order.cost_us, order.lower_bound_us], rel=1e-3
-    )
-    assert figure.layout["shapes"][0]["x0"] == figure.traces[0]["x"][3]
+    bars = cost_bars(about.orders[0])
+    costs_us = [order.cost_given_us, order.cost_random_us, order.cost_us, order.lower_bound_us]
+    shown = [bar for _, [bar] in bars.rows]
+    for bar, cost_us in zip(shown, costs_us, strict=True):
+        assert bar.share == pytest.approx(cost_us / max(costs_us))
+        assert bar.text.startswith(rtt_text(cost_us))
+    assert bars.line == shown[3].share
 
 
 def test_a_bound_that_is_not_known_is_not_drawn():
     order = replace(ordered(racks(SIZES)), lower_bound_us=0.0)
     named = subject(racks(SIZES), order).orders[0]
-    figure = cost_bars(named, "costs")
-    assert figure.layout["shapes"] == []
-    assert "lower bound" not in figure.traces[0]["y"]
+    bars = cost_bars(named)
+    assert bars.line is None
+    assert "lower bound" not in [label for label, _ in bars.rows]
 
 
 def test_a_host_that_is_left_out_is_drawn_pale_and_says_so():
@@ -212,18 +214,16 @@ def test_the_host_that_loses_stands_out():
 
 def test_plotly_knows_every_property_of_every_figure():
     graph_objects = pytest.importorskip("plotly.graph_objects", reason="needs plotly")
-    cluster = without(racks(SIZES), [(0, 1)])
+    cluster = with_rates(without(racks(SIZES), [(0, 1)]))
     losses = cluster.rtt.losses.copy()
     losses[0, 2] = 1
     cluster = replace(cluster, rtt=replace(cluster.rtt, losses=losses))
     about = subject(cluster, ordered(cluster), ordered(cluster))
-    figures = [
-        part for section in sections_of(about) for part in section.parts if isinstance(part, Figure)
-    ]
-    assert len(figures) == len({figure.name for figure in figures}) == 11
+    figures = [figure for section in sections_of(about) for figure in figures_of(section.parts)]
+    assert len(figures) == len({figure.name for figure in figures}) == 10
     for figure in figures:
         themed = json.loads(
-            json.dumps({"data": figure.traces, "layout": figure.layout})
+            json.dumps({"data": figure.traces, "layout": figure.layout | figure.narrow})
             .replace("var(--card)", "#fff")
             .replace("var(--ink)", "#000")
             .replace("var(--muted)", "#888")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from plink.show.page import distances
+from plink.show.page import matrix
 
 
 @pytest.mark.parametrize(("size", "per_cell"), [(7, 1), (12, 3), (13, 4), (10, 7)])
@@ -13,7 +13,7 @@ def test_a_cell_is_the_median_of_what_was_measured(size: int, per_cell: int) -> 
     np.fill_diagonal(readings, np.nan)
     sequence = rng.permutation(size)
     ordered = readings[np.ix_(sequence, sequence)]
-    cells = distances._cells(readings, sequence, per_cell)
+    cells = matrix._cells(readings, sequence, per_cell)
     for i, row in enumerate(cells):
         for j, cell in enumerate(row):
             block = ordered[i * per_cell :][:per_cell, j * per_cell :][:, :per_cell]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from plink.cli import run as run_plink
+from plink.cli.probe import command as probe_command
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.measure.importing.csv_files import import_matrix
@@ -107,6 +110,47 @@ def test_the_command_that_goes_on_names_the_tool(
     assert f"interrupted; go on with: plink probe --resume '{out}'{chosen}\n" in said
     set_tool(monkeypatch, tool)
     assert run_plink(["probe", "--resume", str(out), *chosen.split()]) == 0
+
+
+def test_the_command_that_goes_on_reaches_the_same_hosts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, config = tmp_path / "c.json", tmp_path / "my config"
+    config.write_text("")
+    given = ["-F", str(config), "--user", "me", "--accept-new-host-keys", "--timeout", "7.5"]
+    recorded = ["--count", "9", "--passes", "2", "--network", "10.0.0.0/24"]
+    set_tool(monkeypatch, "echo", stop_after=2)
+    assert run_plink(["probe", listed(tmp_path), "-o", str(out), *given, *recorded]) == 3
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "go on with" in line]
+    plink, *words = shlex.split(line.partition("go on with: ")[2])
+    assert plink == "plink"
+    assert words[:3] == ["probe", "--resume", str(out)]
+    context = probe_command.make_context("probe", words[1:])
+    names = ("ssh_config", "user", "accept_new_host_keys", "timeout_s", "count")
+    assert [context.params[name] for name in names] == [str(config), "me", True, 7.5, None]
+    assert read_json(out)["ssh"] == {"config": str(config), "user": "me"}
+    set_tool(monkeypatch, "echo")
+    assert run_plink(words) == 0
+    assert read_json(out)["rtt"]["options"]["count"] == 9
+
+
+def test_the_outcome_as_json_is_all_that_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "c.json")
+    assert run_plink(["probe", listed(tmp_path), "-o", out, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (stage,) = found.pop("stages")
+    assert stage.pop("seconds") >= 0
+    whole = {"tool": "echo", "asked": 6, "measured": 6, "interrupted": False}
+    assert stage == {**whole, "warnings": [], "failures": []}
+    assert found == {"output": out, "hosts": 3, "unreachable": [], "groups": [], "resume": None}
+    set_tool(monkeypatch, "iperf3", stop_after=2)
+    argv = ["probe", "--resume", out, "--tool", "iperf3", "--user", "me", "--json"]
+    assert run_plink(argv) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["resume"] == f"plink probe --resume {out} --tool iperf3 --user me"
+    assert (found["stages"][0]["measured"], found["stages"][0]["interrupted"]) == (2, True)
 
 
 def test_an_imported_matrix_outlives_what_is_measured_beside_it(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -146,6 +147,18 @@ def test_what_is_there_is_not_done_again(play: Play, tmp_path: Path) -> None:
     after = read(tmp_path)
     assert after.uplinks == before.uplinks
     assert after.grouping == before.grouping
+
+
+def test_the_outcome_of_all_stages_as_json(play: Play, tmp_path: Path) -> None:
+    play.interrupted = "uplinks"
+    found = json.loads(probe(tmp_path, "--json", "--duration", "3").stdout)
+    file = tmp_path / "c.json"
+    assert found["resume"] == f"plink probe --resume {file} --all --duration 3"
+    assert [stage["tool"] for stage in found["stages"]] == ["echo", "uplinks"][:1]
+    play.interrupted = ""
+    found = json.loads(go_on(tmp_path, "--json").stdout)
+    assert [stage["tool"] for stage in found["stages"]] == ["echo", "uplinks"]
+    assert (len(found["groups"]), found["resume"]) == (RACKS, None)
 
 
 def test_without_groups_uplinks_are_left_out(play: Play, tmp_path: Path) -> None:

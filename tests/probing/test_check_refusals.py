@@ -55,12 +55,6 @@ def test_what_the_file_says_is_not_said_again(option: tuple[str, ...], named: st
     assert "cannot be combined with --check" in done.stderr
 
 
-def test_json_is_for_a_check() -> None:
-    done = plink_here("probe", "hosts.txt", "-o", "c.json", "--json")
-    assert done.code == 2
-    assert "--json goes with plink check" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("rounds", "complaint"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,20 @@ def test_a_host_that_is_down_keeps_its_readings(lab: Lab, tmp_path: Path) -> Non
     done = plink("probe", *ssh_options(lab), "--resume", out)
     assert done.code == 0, done.stderr
     assert "30 of 30 directed pairs" in done.stderr
+
+
+def test_the_next_step_that_show_names_reaches_the_hosts_as_it_is_printed(
+    lab: Lab, tmp_path: Path
+) -> None:
+    out, config = tmp_path / "my c.json", tmp_path / "my config"
+    config.write_text(config_without(lab, tmp_path, lab.names[1]).read_text())
+    assert plink("probe", lab.hosts_file, "-F", config, "-o", out, *QUICK).code == 3
+    said = plink("show", out, "--width", "500").stdout
+    (line,) = [line for line in said.splitlines() if "could not be reached: plink" in line]
+    config.write_text(lab.ssh_config.read_text())
+    done = plink(*shlex.split(line.partition("reached: ")[2])[1:])
+    assert done.code == 0, done.stderr
+    assert "6 hosts, 30 of 30 directed pairs" in done.stderr
 
 
 def test_an_unreachable_host_is_tried_again_as_it_was_listed(lab: Lab, tmp_path: Path) -> None:

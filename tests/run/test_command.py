@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 import subprocess
 import sys
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from plink.base.errors import WrongUseError
+from plink.cli import run_
 from plink.cli.run_ import _variables
-from plink.deploy.run import rank_command, rank_environments, rank_settings
+from plink.deploy.run import EndedRank, rank_command, rank_environments, rank_settings
 from plink.files.cluster import Host
 
 SHELLS = [shell for shell in (["dash"], ["bash"], ["busybox", "sh"]) if shutil.which(shell[0])]
@@ -167,3 +169,11 @@ def test_environments() -> None:
     ]
     with pytest.raises(WrongUseError, match="plink run cannot take"):
         rank_environments([Host("a b", "10.0.0.1")], {"a b": "eth0"}, 1, {})
+
+
+def test_lines_and_the_end_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    run_._show_json(3, 'loss "0.41"\x1b[2J')
+    assert json.loads(capsys.readouterr().out) == {"rank": 3, "line": 'loss "0.41"\x1b[2J'}
+    assert run_._ended(None) == {"status": 0}
+    failed = EndedRank(1, "n02", 7, None)
+    assert run_._ended(failed) == {"status": 7, "rank": 1, "host": "n02", "reason": None}

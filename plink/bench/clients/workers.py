@@ -85,13 +85,20 @@ class Workers:
         self._processes: list[RemoteProcess] = []
         self._inbox: queue.Queue[tuple[int, Message]] = queue.Queue()
 
-    def start(self, command: str, idle_limit_s: float, source: str = "") -> dict[int, Message]:
+    def start(
+        self,
+        command: str,
+        idle_limit_s: float,
+        source: str = "",
+        told: Sequence[Message] | None = None,
+    ) -> dict[int, Message]:
         """Run a command on every seat; what each worker says of itself.
 
         Args:
             command: of the shell.
             idle_limit_s: the longest that a worker may wait for a launch.
             source: the first of its standard input.
+            told: what else each seat is told; None for nothing.
         """
         for seat, host in enumerate(self._hosts):
             process = host.session.start(command)
@@ -99,7 +106,12 @@ class Workers:
             threading.Thread(target=self._read, args=(seat, process), daemon=True).start()
             self._send(seat, source)
         commands = {
-            seat: {"do": "start", "address": host.address, "idle_limit_s": idle_limit_s}
+            seat: {
+                "do": "start",
+                "address": host.address,
+                "idle_limit_s": idle_limit_s,
+                **({} if told is None else told[seat]),
+            }
             for seat, host in enumerate(self._hosts)
         }
         return self.ask(commands, START_LIMIT_S)

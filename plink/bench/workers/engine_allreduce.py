@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink import __version__
-from plink.bench.workers.gloo_allreduce import (
+from plink.bench.workers.torch_allreduce import (
     PART_ELEMENTS,
     VALUE_PERIOD,
     Channel,

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files.arrays import Content
 from plink.files.cluster import Cluster, is_cluster, parse
+from plink.files.measurement import Measurement, without_nones
 from plink.measure.importing.csv_files import import_matrix, import_pair_list, is_pair_list
 from plink.measure.importing.mpigraph import import_mpigraph, is_mpigraph
 from plink.measure.importing.nccl_tests import import_nccl_tests, is_nccl_tests
 from plink.measure.importing.osu import import_osu, is_osu
+from plink.measure.importing.perftest import import_perftest, is_perftest
+
+Matrix = npt.NDArray[np.float64]
 
 _LOGS = (
     (is_mpigraph, import_mpigraph),
     (is_osu, import_osu),
     (is_nccl_tests, import_nccl_tests),
+    (is_perftest, import_perftest),
     (is_pair_list, import_pair_list),
 )
 
@@ -24,7 +33,7 @@ _LOGS = (
 def import_measurement(
     content: Content, source: str, *, unit: str | None, percentile: float, size: int | None = None
 ) -> Cluster:
-    """The cluster in the output of mpiGraph, OSU's benchmarks or nccl-tests, in CSV or as it is.
+    """The cluster in another program's output (`docs/files.md`), in CSV, or as it is.
 
     Args:
         content: of the file.
@@ -57,3 +66,24 @@ def import_measurement(
             "a size is for output that tells message sizes apart",
         )
     return import_matrix(content, source, unit=unit, percentile=percentile)
+
+
+def described(cluster: Cluster) -> dict[str, Any]:
+    """What was imported, as a JSON object: hosts, and of each quantity how much is known."""
+    found: dict[str, Any] = {"hosts": cluster.names}
+    if cluster.rtt is not None:
+        found["rtt"] = _about(cluster.rtt, cluster.rtt.readings_us)
+    if cluster.bandwidth is not None:
+        found["bandwidth"] = _about(cluster.bandwidth, cluster.bandwidth.gbit_s)
+    return found
+
+
+def _about(measurement: Measurement, values: Matrix) -> dict[str, Any]:
+    size = len(values)
+    return {
+        "tool": measurement.tool,
+        "pairs": size * (size - 1),
+        "measured": int(np.isfinite(values).sum()),
+        "notes": list(measurement.notes),
+        "failures": [without_nones(vars(failure)) for failure in measurement.failures],
+    }

@@ -8,15 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.next_command import GivenSsh
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import SAMPLE_OPTIONS, Failure, Measurement, Sample
+from plink.files.ssh_record import is_recordable
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.names import is_host_name
 from plink.probes.reach import Reached, ReachedHost
+from plink.probes.ssh.options import SshOptions
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,16 @@ def resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
         carried_over(hosts, request.earlier, moved),
         unreachable=_unreachable(request.hosts, reached, names),
         made_from=request.made_from,
+        ssh=_ssh_as_given(request.ssh),
     )
     return ResumeState(cluster, _absent(reached, names), _moves(hosts, moved))
+
+
+def _ssh_as_given(options: SshOptions) -> GivenSsh | None:
+    """What the file is to say of how the hosts were reached."""
+    typed = (options.config_file, options.identity_file, options.user)
+    given = GivenSsh(*(value if is_recordable(value) else None for value in typed))
+    return given if given.words() else None
 
 
 def _to_host(reached: ReachedHost) -> Host:
@@ -157,17 +168,22 @@ def carried_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Containe
         uplinks=_uplinks_of(
             earlier.uplinks,
             {group.name for group in groups if not any(name in moved for name in group.hosts)},
+            before.keys() & names,
         ),
         grouping=earlier.grouping if are_same else None,
     )
 
 
 def _uplinks_of(
-    uplinks: UplinkMeasurement | None, names: Container[str]
+    uplinks: UplinkMeasurement | None, groups: Container[str], hosts: Container[str]
 ) -> UplinkMeasurement | None:
     if uplinks is None:
         return None
-    return replace(uplinks, uplinks=[known for known in uplinks.uplinks if known.group in names])
+    return replace(
+        uplinks,
+        uplinks=[known for known in uplinks.uplinks if known.group in groups],
+        links=[link for link in uplinks.links if link.host in hosts],
+    )
 
 
 def as_before(before: Measurement, sample: Sample | None, notes: Sequence[str]) -> RunRecord:

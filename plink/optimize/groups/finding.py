@@ -248,10 +248,10 @@ def _options(request: GroupRequest, method: str) -> dict[str, object]:
 def _notes(denoised: Denoised, method: str, discovery: Discovery) -> list[str]:
     notes = []
     if denoised.filled_pairs:
-        used = "used" if denoised.is_embedded else "not used"
+        instead = "by placing hosts as points" if denoised.is_embedded else "from the others"
         notes.append(
-            f"{denoised.filled_pairs:,} pairs were not measured and are no evidence; an embedding "
-            f"is {used} in their place: {denoised.why}"
+            f"{denoised.filled_pairs:,} pairs were not measured and speak neither for nor against "
+            f"these groups: their distances were filled in {instead}"
         )
     if discovery.is_too_sparse:
         notes.append(

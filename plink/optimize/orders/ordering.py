@@ -318,7 +318,7 @@ def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
     rtt = measured_rtt(cluster)
     chosen, readings_us = readings_at(rtt, percentile, cluster.source)
     if not any(np.isfinite(row).any() for row in readings_us):
-        raise nothing_measured(cluster.source)
+        raise nothing_measured(cluster)
     return replace(cluster, rtt=replace(rtt, reading=chosen))
 
 

@@ -55,8 +55,8 @@ def notes_on(order: Order) -> Iterator[str]:
         )
     elif order.filled_pairs:
         yield (
-            f"the embedding was not used: {counted(order.filled_pairs, 'distance')} without a "
-            "measurement came from the raw matrix, on which rings come out no worse"
+            f"{counted(order.filled_pairs, 'pair')} without a measurement: their distances were "
+            "filled in from those that were measured"
         )
 
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from plink.base.size import format_size
 from plink.base.text import counted, range_text, rtt_text, share_text
 from plink.files.order import Order
 from plink.optimize.orders.quality import confirmation, doubt
 from plink.show.page.parts import (
-    BETWEEN,
-    INK,
-    LINE,
+    MUTED,
     NO_GROUP_COLOUR,
     WITHIN,
-    Figure,
+    Bar,
+    Bars,
     Paragraph,
     Part,
     Section,
-    plotly_text,
-    rounded,
 )
 from plink.show.page.subject import NamedOrder, Subject
 from plink.show.terminal.order import (
@@ -31,88 +26,49 @@ from plink.show.terminal.order import (
     what_for,
 )
 
-# For the texts behind the bars.
-_ROOM = 1.35
-
-_OURS = "plink's order"
+OURS = "plink's order"
 
 
 def costs_section(subject: Subject) -> Section | None:
     """A picture for each order; None without any order of several hosts."""
     parts: list[Part] = []
     orders = [named for named in subject.orders if len(named.order.hosts) > 1]
-    for number, named in enumerate(orders):
+    for named in orders:
         parts.append(Paragraph(_said(named)))
         doubtful = doubt(named.order)
         if doubtful is not None:
             parts.append(Paragraph(f"{doubtful[:1].upper()}{doubtful[1:]}.", is_note=True))
-        parts.append(cost_bars(named, f"costs-{number}"))
+        parts.append(cost_bars(named))
     return Section("orders", "Orders", parts) if parts else None
 
 
-def cost_bars(named: NamedOrder, name: str) -> Figure:
-    """The figure of one order's costs.
-
-    Args:
-        named: the order.
-        name: of the figure.
-    """
+def cost_bars(named: NamedOrder) -> Bars:
+    """The costs of one order as bars."""
     order = named.order
     rows = [
         ("given order", order.cost_given_us, NO_GROUP_COLOUR),
         ("random order (median)", order.cost_random_us, NO_GROUP_COLOUR),
-        (_OURS, order.cost_us, WITHIN),
+        (OURS, order.cost_us, WITHIN),
     ]
     if has_bound(order):
-        rows.append(("lower bound", order.lower_bound_us, "rgba(0, 0, 0, 0)"))
-    labels = [label for label, _, _ in rows]
-    scale, unit = _unit(max(cost for _, cost, _ in rows))
-    trace: dict[str, Any] = {
-        "type": "bar",
-        "orientation": "h",
-        "y": labels,
-        "x": [rounded(cost / scale) for _, cost, _ in rows],
-        "text": [plotly_text(_share(cost, order)) for _, cost, _ in rows],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "marker": {
-            "color": [colour for _, _, colour in rows],
-            "line": {"color": INK, "width": [0, 0, 0, 1.5][: len(rows)]},
-        },
-        "hovertemplate": "%{y}: %{text}<extra></extra>",
-    }
-    if order.cost_range_us is not None:
-        trace["error_x"] = _whisker(order, labels.index(_OURS), len(labels), scale)
-    most = max(*trace["x"], rounded((order.most_us or 0.0) / scale))
-    bound = rounded(order.lower_bound_us / scale)
-    line = {
-        "type": "line",
-        "x0": bound,
-        "x1": bound,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": BETWEEN, "width": 1.5, "dash": "dot"},
-    }
-    return Figure(
-        name,
-        [trace],
-        {
-            "xaxis": {
-                "title": {"text": f"predicted {unit}"},
-                "gridcolor": LINE,
-                "range": [0.0, rounded(_ROOM * most or 1.0)],
-                "zeroline": False,
-            },
-            "yaxis": {"autorange": "reversed", "fixedrange": True},
-            "shapes": [line] if bound else [],
-            "showlegend": False,
-            "bargap": 0.35,
-        },
-        260,
-        "Shorter is better; shares are of a random order's cost. " + _about_bound(order),
-        "predicted costs: " + ", ".join(f"{label} {rtt_text(cost)}" for label, cost, _ in rows),
-    )
+        rows.append(("lower bound", order.lower_bound_us, MUTED))
+    most_us = max(*(cost_us for _, cost_us, _ in rows), order.most_us or 0.0) or 1.0
+    bars = [
+        (
+            label,
+            [
+                Bar(
+                    _share(cost_us, order),
+                    cost_us / most_us,
+                    colour,
+                    _reach(order, most_us) if label == OURS else None,
+                )
+            ],
+        )
+        for label, cost_us, colour in rows
+    ]
+    line = order.lower_bound_us / most_us if has_bound(order) and order.lower_bound_us else None
+    return Bars(f"Shorter is better. {_about_bound(order)}", ("order", "predicted"), bars, line)
 
 
 def _said(named: NamedOrder) -> str:
@@ -147,23 +103,12 @@ def _between(order: Order) -> str:
     )
 
 
-def _whisker(order: Order, place: int, bars: int, scale: float) -> dict[str, Any]:
-    """The range of the bar at a place; to the right only where it has an end."""
-    low_us, high_us = order.cost_range_us or (order.cost_us, order.cost_us)
-    ends = {
-        "array": (order.cost_us if high_us is None else high_us) - order.cost_us,
-        "arrayminus": order.cost_us - low_us,
-    }
-    return {
-        "type": "data",
-        "symmetric": False,
-        "color": INK,
-        "thickness": 1.5,
-        **{
-            side: [rounded(max(0.0, end) / scale) if bar == place else 0.0 for bar in range(bars)]
-            for side, end in ends.items()
-        },
-    }
+def _reach(order: Order, most_us: float) -> tuple[float, float] | None:
+    """From which share to which the cost may be; without an end, up to the longest bar."""
+    if order.cost_range_us is None:
+        return None
+    low_us, high_us = order.cost_range_us
+    return low_us / most_us, 1.0 if high_us is None else high_us / most_us
 
 
 def _about_bound(order: Order) -> str:
@@ -188,11 +133,3 @@ def _share(cost_us: float, order: Order) -> str:
     if not order.cost_random_us:
         return rtt_text(cost_us)
     return f"{rtt_text(cost_us)} ({share_text(cost_us / order.cost_random_us)})"
-
-
-def _unit(most_us: float) -> tuple[float, str]:
-    """How many µs a unit has, and its name."""
-    for scale, unit in ((1e6, "s"), (1e3, "ms")):
-        if most_us >= scale:
-            return scale, unit
-    return 1.0, "µs"

@@ -18,6 +18,8 @@ from plink.show.page.parts import (
     MUTED,
     NO_GROUP,
     Figure,
+    Folded,
+    Names,
     Paragraph,
     Part,
     Section,
@@ -27,8 +29,7 @@ from plink.show.page.parts import (
     rounded,
 )
 from plink.show.page.subject import Subject
-from plink.show.terminal.bandwidth import UPLINK_HEADER, uplink_rows
-from plink.show.terminal.groups import GROUP_HEADER, group_rows, grouping_lines
+from plink.show.terminal.groups import GROUP_HEADER, SHOWN, group_rows, grouping_lines, method_lines
 
 _LEAST_HOSTS = 3
 # More joints than this are thinner than a screen's dots; the lowest are left out.
@@ -46,7 +47,7 @@ def groups_section(subject: Subject) -> Section | None:
     cluster = subject.cluster
     if cluster is None:
         return None
-    parts: list[Part] = [*_groups(cluster), *_uplinks(cluster)]
+    parts = _groups(cluster)
     if subject.distances is not None and len(subject.names) >= _LEAST_HOSTS:
         parts.append(dendrogram(subject, subject.distances.matrix_us))
     return Section("groups", "Groups", parts)
@@ -66,34 +67,36 @@ def _groups(cluster: Cluster) -> list[Part]:
         Table(
             "Groups, and how far their hosts are from each other and from the nearest other group",
             GROUP_HEADER,
-            group_rows(cluster, capacity(cluster, cluster.groups)),
+            [
+                (*row[:-1], Names(group.hosts))
+                for row, group in zip(
+                    group_rows(cluster, capacity(cluster, cluster.groups)),
+                    cluster.groups,
+                    strict=True,
+                )
+            ],
             numbers=range(1, len(GROUP_HEADER) - 1),
         )
     ]
-    if cluster.grouping is not None:
-        lines = grouping_lines(cluster, cluster.grouping)
-        parts += [Paragraph(_sentence(line)) for line in lines]
-        parts += [Paragraph(_sentence(note), is_note=True) for note in cluster.grouping.notes]
-    return parts
-
-
-def _uplinks(cluster: Cluster) -> list[Part]:
-    if cluster.uplinks is None:
-        if not cluster.groups:
-            return []
-        return [
-            Paragraph(
-                "Uplinks were not measured: what groups can exchange with each other is not known."
-            )
+    grouping = cluster.grouping
+    if grouping is not None:
+        parts += [Paragraph(_sentence(line)) for line in grouping_lines(cluster, grouping)]
+        parts += [Paragraph(_sentence(note), is_note=True) for note in grouping.notes]
+        for title, hosts in (
+            ("Hosts that may belong elsewhere", [each.host for each in grouping.doubtful]),
+            ("Hosts that fit nowhere", grouping.alone),
+            ("Hosts that were not measured enough", grouping.unmeasured),
+        ):
+            # Fewer stand in the sentences above.
+            if len(hosts) > SHOWN:
+                parts.append(
+                    Table(title, ("how many", "which"), [(f"{len(hosts):,}", Names(hosts))])
+                )
+        details: list[Part] = [
+            Paragraph(_sentence(line)) for line in method_lines(cluster, grouping)
         ]
-    return [
-        Table(
-            "What all hosts of a group together exchange with other groups",
-            UPLINK_HEADER,
-            uplink_rows(cluster),
-            numbers=range(1, len(UPLINK_HEADER)),
-        )
-    ]
+        parts.append(Folded("How the groups were found", details))
+    return parts
 
 
 def _sentence(text: str) -> str:

@@ -99,6 +99,7 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
         300,
         _about(named.order, len(filled)),
         f"hops of {len(ranks)} ranks",
+        narrow={"legend": {"orientation": "h", "y": -0.3, "yanchor": "top"}},
     )
 
 

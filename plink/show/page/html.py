@@ -13,7 +13,19 @@ from importlib import resources
 
 from plink.base.errors import PlinkError
 from plink.base.text import printable
-from plink.show.page.parts import Figure, Legend, Paragraph, Part, Section, Steps, Table
+from plink.show.page.parts import (
+    Bars,
+    Figure,
+    Folded,
+    Legend,
+    Paragraph,
+    Part,
+    Section,
+    Steps,
+    Table,
+    figures_of,
+)
+from plink.show.page.tables import prose_html, table_html, text_html
 
 _WITHOUT_SCRIPT = (
     '<noscript><p class="note">The pictures need JavaScript, tables and words do not.</p>'
@@ -24,8 +36,6 @@ _HELP = (
     "keyboard: Tab to a picture, <kbd>+</kbd> <kbd>-</kbd> to zoom, arrows to move, <kbd>0</kbd> "
     "to go back.</p></footer>"
 )
-# Longer tables scroll inside a frame of their own, and are whole in print.
-_LONG_TABLE = 20
 
 
 def page(title: str, sections: Sequence[Section], library: str) -> str:
@@ -45,7 +55,7 @@ def page(title: str, sections: Sequence[Section], library: str) -> str:
         f"default-src 'none'; script-src {_hash(library)} {_hash(script)}; "
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    figures = [part for section in sections for part in section.parts if isinstance(part, Figure)]
+    figures = [figure for section in sections for figure in figures_of(section.parts)]
     named = escape(printable(title))
     return "\n".join(
         [
@@ -80,7 +90,11 @@ def page(title: str, sections: Sequence[Section], library: str) -> str:
 def figures_json(figures: Sequence[Figure]) -> str:
     """What the page's script draws, as JSON that may stand in a script element."""
     data = {
-        f"figure-{figure.name}": {"data": figure.traces, "layout": figure.layout}
+        f"figure-{figure.name}": {
+            "data": figure.traces,
+            "layout": figure.layout,
+            "narrow": figure.narrow,
+        }
         for figure in figures
     }
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -100,7 +114,7 @@ def _hash(script: str) -> str:
 def section_html(section: Section) -> str:
     """A section with its heading."""
     parts = "\n".join(_part_html(part) for part in section.parts)
-    heading = f'<h2 id="{section.anchor}-title">{_text(section.title)}</h2>'
+    heading = f'<h2 id="{section.anchor}-title">{text_html(section.title)}</h2>'
     return (
         f'<section id="{section.anchor}" aria-labelledby="{section.anchor}-title">\n'
         f"{heading}\n{parts}\n</section>"
@@ -109,15 +123,18 @@ def section_html(section: Section) -> str:
 
 def link_html(section: Section) -> str:
     """A link to a section."""
-    return f'<a href="#{section.anchor}">{_text(section.title)}</a>'
+    return f'<a href="#{section.anchor}">{text_html(section.title)}</a>'
 
 
 def _part_html(part: Part) -> str:
     if isinstance(part, Paragraph):
-        kind = ' class="note"' if part.is_note else ""
-        return f"<p{kind}>{_text(part.text)}</p>"
-    if isinstance(part, Table):
-        return _table_html(part)
+        kind = ' class="note"' if part.is_note else ' class="lead"' if part.is_lead else ""
+        return f"<p{kind}>{prose_html(part.text)}</p>"
+    if isinstance(part, Folded):
+        inside = "\n".join(_part_html(each) for each in part.parts)
+        return f"<details><summary>{text_html(part.summary)}</summary>\n{inside}\n</details>"
+    if isinstance(part, (Table, Bars)):
+        return table_html(part)
     if isinstance(part, Steps):
         return _steps_html(part)
     if isinstance(part, Legend):
@@ -125,37 +142,25 @@ def _part_html(part: Part) -> str:
     return _figure_html(part)
 
 
-def _table_html(table: Table) -> str:
-    numbers = set(table.numbers)
-
-    def cells(kind: str, texts: tuple[str, ...] | list[str]) -> str:
-        return "".join(
-            f"<{kind}{' class=number' if column in numbers else ''}>{_text(text)}</{kind}>"
-            for column, text in enumerate(texts)
-        )
-
-    head = f"<thead><tr>{cells('th', list(table.header))}</tr></thead>"
-    rows = "\n".join(f"<tr>{cells('td', list(row))}</tr>" for row in table.rows)
-    kind = "table long" if len(table.rows) > _LONG_TABLE else "table"
-    return (
-        f'<div class="{kind}" tabindex="0"><table><caption>{_text(table.caption)}</caption>'
-        f"{head}\n<tbody>\n{rows}\n</tbody></table></div>"
-    )
-
-
 def _steps_html(steps: Steps) -> str:
     items = "\n".join(
-        f"<li>{_text(why)}" + ("" if command is None else f"<pre>{_text(command)}</pre>") + "</li>"
+        f"<li>{prose_html(why)}"
+        + ("" if command is None else f"<pre>{text_html(command)}</pre>")
+        + "</li>"
         for why, command in steps.steps
     )
     return f'<ol class="steps">\n{items}\n</ol>'
 
 
+def _command_html(command: str | None) -> str:
+    return "" if command is None else f"<pre>{text_html(command)}</pre>"
+
+
 def _legend_html(legend: Legend) -> str:
     colours = ", ".join(legend.colours)
-    ticks = "".join(f"<span>{_text(tick)}</span>" for tick in legend.ticks)
+    ticks = "".join(f"<span>{text_html(tick)}</span>" for tick in legend.ticks)
     marks = "".join(
-        f'<span class="mark"><i style="background: {colour}"></i>{_text(text)}</span>'
+        f'<span class="mark"><i style="background: {colour}"></i>{text_html(text)}</span>'
         for colour, text in legend.marks
     )
     return (
@@ -168,17 +173,15 @@ def _legend_html(legend: Legend) -> str:
 def _figure_html(figure: Figure) -> str:
     height = f"{figure.height_px}px"
     if figure.is_square:
-        height = f"min({height}, 110vw)"
+        # What a narrow page leaves beside the picture, its labels above and below stay.
+        height = f"min({height}, calc(100vw - 2rem))"
+    narrow = height if figure.narrow_height_px is None else f"{figure.narrow_height_px}px"
     return (
         f'<figure><div class="picture" id="figure-{figure.name}" role="img" tabindex="0" '
         f'aria-label="{escape(printable(figure.description))}" '
-        f'style="height: {height}"></div>'
-        f"<figcaption>{_text(figure.caption)}</figcaption></figure>"
+        f'style="--height: {height}; --narrow-height: {narrow}"></div>'
+        f"<figcaption>{prose_html(figure.caption)}</figcaption></figure>"
     )
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))
 
 
 def plotly_js() -> str:
@@ -188,11 +191,11 @@ def plotly_js() -> str:
         PlinkError: the package is not installed.
     """
     try:
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415  an optional extra
+        from plotly.offline import get_plotlyjs  # noqa: PLC0415  only this needs it
     except ImportError:
         raise PlinkError(
             "plink report needs plotly, which is not installed",
-            "pip install 'plink-collectives[report]' or pip install plotly",
+            "pip install plotly",
         ) from None
     text: str = get_plotlyjs()
     return text

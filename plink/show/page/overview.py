@@ -7,20 +7,29 @@ from collections.abc import Sequence
 import numpy as np
 
 from plink import __version__
-from plink.base.text import counted, range_text, rtt_text, share_text
+from plink.base.text import bandwidth_text, counted, range_text, rtt_text, share_text
+from plink.files.bandwidth import BandwidthMeasurement
+from plink.files.groups import Uplink
 from plink.files.measurement import Measurement
 from plink.files.rtt import percentile_name
+from plink.show.page.finding import finding
 from plink.show.page.parts import Paragraph, Part, Section, Steps, Table
 from plink.show.page.subject import NamedOrder, Subject
+from plink.show.terminal.bandwidth import oversubscription
 from plink.show.terminal.facts import how
 from plink.show.terminal.next_steps import next_steps
 from plink.show.terminal.order import has_bound, what_for
 
 
 def overview_section(subject: Subject) -> Section:
-    """The essentials in a few lines."""
+    """What was found and what to do in a sentence or two, and the essentials in a few lines."""
     return Section(
-        "overview", "Overview", [Table("The essentials", ("what", "found"), facts_of(subject))]
+        "overview",
+        "In short",
+        [
+            Paragraph(finding(subject), is_lead=True),
+            Table("The essentials", ("what", "found"), facts_of(subject)),
+        ],
     )
 
 
@@ -31,7 +40,10 @@ def next_section(subject: Subject) -> Section:
         subject.source,
         [(named.source, named.order) for named in subject.orders],
     )
-    parts: list[Part] = [Steps([(step.why, step.command) for step in steps])]
+    parts: list[Part] = [
+        Steps([(step.why, step.command) for step in steps]),
+        Paragraph("Run these in the folder that holds the files; the page does not say which."),
+    ]
     if not steps:
         parts = [Paragraph("Nothing: all that this report shows is known.")]
     return Section("next", "What to do next", parts)
@@ -73,9 +85,36 @@ def facts_of(subject: Subject) -> list[tuple[str, str]]:
         spread = f"{rtt_text(values.min())} to {rtt_text(values.max())} ({reading})"
         measured = f"{values.size:,} of {counted(size * (size - 1), 'direction')} measured"
         rows.append(("round trips", f"{spread}, {measured}"))
+    if cluster is not None and cluster.bandwidth is not None:
+        rows += [("bandwidth", text) for text in _bandwidth(cluster.bandwidth)]
+    if cluster is not None and cluster.uplinks is not None:
+        rows += [("uplinks", text) for text in _uplinks(cluster.uplinks.uplinks)]
     rows.append(("groups", _groups(subject)))
     rows += [("order", _gained(named)) for named in subject.orders if named.order.cost_random_us]
     return rows
+
+
+def _bandwidth(bandwidth: BandwidthMeasurement) -> list[str]:
+    values = bandwidth.gbit_s[np.isfinite(bandwidth.gbit_s)]
+    if not values.size:
+        return []
+    size = len(bandwidth.gbit_s)
+    spread = f"{bandwidth_text(float(values.min()))} to {bandwidth_text(float(values.max()))}"
+    return [f"{spread}, {values.size:,} of {counted(size * (size - 1), 'direction')} measured"]
+
+
+def _uplinks(uplinks: Sequence[Uplink]) -> list[str]:
+    rates = [
+        rate
+        for uplink in uplinks
+        for rate in (uplink.send_gbit_s, uplink.receive_gbit_s)
+        if rate is not None
+    ]
+    if not rates:
+        return []
+    ratios = [ratio for uplink in uplinks if (ratio := oversubscription(uplink)) is not None]
+    times = f", oversubscribed up to {max(ratios):.1f}:1" if ratios else ""
+    return [f"{bandwidth_text(min(rates))} to {bandwidth_text(max(rates))}{times}"]
 
 
 def _gained(named: NamedOrder) -> str:

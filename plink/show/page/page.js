@@ -4,6 +4,7 @@
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const root = document.documentElement;
   const paperWidth = 680;
+  const narrowWidth = 640;
   const homes = new Map();
 
   // Every "var(--name)" in a figure becomes the colour that the style sheet has for it now.
@@ -29,8 +30,9 @@
     if (trace.type !== "heatmap") {
       return trace;
     }
+    const unit = trace.meta.unit;
     const word = (value, isSelf) =>
-      value === null ? "not measured" : isSelf && value === 0 ? "the host itself" : `${value} µs`;
+      value === null ? "not measured" : isSelf && value === 0 ? "the host itself" : `${value} ${unit}`;
     return { ...trace, text: trace.z.map((row, i) => row.map((z, j) => word(z, i === j))) };
   }
 
@@ -54,8 +56,9 @@
       margin: { l: 16, r: 16, t: 32, b: 16 },
       autosize: width === undefined,
     };
-    const { data, layout } = coloured(figure, style);
-    const all = { ...base, ...layout };
+    const { data, layout, narrow } = coloured(figure, style);
+    const isNarrow = width === undefined && innerWidth <= narrowWidth;
+    const all = { ...base, ...layout, ...(isNarrow ? narrow : {}) };
     if (width !== undefined) {
       all.width = width;
     }
@@ -68,20 +71,25 @@
     return { data: data.map(worded), layout: all };
   }
 
+  function drawOne(id, width) {
+    const place = document.getElementById(id);
+    const { data, layout } = themed(figures[id], getComputedStyle(root), width);
+    return Plotly.react(place, data, { ...layout, height: place.clientHeight }, {
+      displaylogo: false,
+      responsive: width === undefined,
+      // By name, because the library's own choice sends data to a server at a click.
+      modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+    }).then(() => listen(place));
+  }
+
+  // What is folded has no size to draw in.
+  function isFolded(id) {
+    return document.getElementById(id).closest("details:not([open])") !== null;
+  }
+
   function draw(width) {
-    const style = getComputedStyle(root);
-    return Promise.all(
-      Object.entries(figures).map(([id, figure]) => {
-        const place = document.getElementById(id);
-        const { data, layout } = themed(figure, style, width);
-        return Plotly.react(place, data, { ...layout, height: place.clientHeight }, {
-          displaylogo: false,
-          responsive: width === undefined,
-          // By name, because the library's own choice sends data to a server at a click.
-          modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
-        });
-      }),
-    );
+    const seen = Object.keys(figures).filter((id) => !isFolded(id));
+    return Promise.all(seen.map((id) => drawOne(id, width)));
   }
 
   function axesOf(place) {
@@ -118,6 +126,9 @@
   };
 
   function listen(place) {
+    if (homes.has(place.id)) {
+      return;
+    }
     homes.set(place.id, rangesOf(place));
     place.addEventListener("keydown", (event) => {
       const act = keys[event.key];
@@ -128,8 +139,23 @@
     });
   }
 
+  for (const details of document.querySelectorAll("details")) {
+    details.addEventListener("toggle", () => {
+      if (details.open) {
+        details.querySelectorAll(".picture").forEach((place) => drawOne(place.id));
+      }
+    });
+  }
+  // Beside a narrow page's own layouts nothing depends on the width but what the library fits.
+  let wasNarrow = innerWidth <= narrowWidth;
+  addEventListener("resize", () => {
+    const isNarrow = innerWidth <= narrowWidth;
+    if (isNarrow !== wasNarrow) {
+      wasNarrow = isNarrow;
+      draw();
+    }
+  });
   draw().then(() => {
-    Object.keys(figures).forEach((id) => listen(document.getElementById(id)));
     root.dataset.drawn = "yes";
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());

@@ -4,8 +4,8 @@ Groups have both a colour and a symbol of their own, so that no reader depends o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -17,7 +17,6 @@ MUTED = "var(--muted)"
 LINE = "var(--line)"
 SELF = "var(--self)"
 
-_LONGEST_NAME = 40
 # Okabe and Ito, "Color Universal Design" (2008), without black and yellow, which one of a light
 # and a dark page hides.
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7")
@@ -33,20 +32,71 @@ BETWEEN = "#d55e00"
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences."""
+    """Sentences; a note is set apart, and a lead is larger."""
 
     text: str
     is_note: bool = False
+    is_lead: bool = False
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names in a cell of a table, none of which is broken; the first few, the others on demand."""
+
+    names: Sequence[str]
+
+
+Cell = str | Names
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts under a header; columns in `numbers` are set flush right."""
+    """Rows under a header, whose first cell names the row.
+
+    Args:
+        numbers: columns that are flush right.
+        is_grid: columns are compared, so that rows are never taken apart on a narrow page.
+    """
 
     caption: str
     header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Cell]]
     numbers: Sequence[int] = ()
+    is_grid: bool = False
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar and the text beside it.
+
+    Args:
+        text: its value.
+        share: of the longest bar there may be, from 0 to 1.
+        colour: of a style sheet.
+        reach: from which share to which the value may be, where it is a range.
+    """
+
+    text: str
+    share: float
+    colour: str
+    reach: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Rows with a bar in every column but the first, which names the row.
+
+    Args:
+        caption: what they are.
+        header: of the first column and those of bars.
+        rows: a name and a bar for each column, None where nothing is known.
+        line: a share at which a line is drawn through all bars.
+    """
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Bar | None]]]
+    line: float | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +134,8 @@ class Figure:
         caption: how to read it.
         description: what it shows, for those who cannot see it.
         is_square: never much higher than the page is wide.
+        narrow: what replaces members of the layout on a narrow page.
+        narrow_height_px: of the picture there; None for the same.
     """
 
     name: str
@@ -93,9 +145,33 @@ class Figure:
     caption: str
     description: str
     is_square: bool = False
+    narrow: dict[str, Any] = field(default_factory=dict)
+    narrow_height_px: int | None = None
 
 
-Part = Paragraph | Table | Steps | Legend | Figure
+@dataclass(frozen=True)
+class Folded:
+    """Parts that are seen once the reader asks for them; `summary` says what they are."""
+
+    summary: str
+    parts: Sequence[Part]
+
+
+Part = Paragraph | Table | Bars | Steps | Legend | Figure | Folded
+
+
+def unfolded(parts: Sequence[Part]) -> Iterator[Part]:
+    """All parts, and in place of folded ones what these hold."""
+    for part in parts:
+        if isinstance(part, Folded):
+            yield from unfolded(part.parts)
+        else:
+            yield part
+
+
+def figures_of(parts: Sequence[Part]) -> Iterator[Figure]:
+    """All figures among parts, folded ones too."""
+    return (part for part in unfolded(parts) if isinstance(part, Figure))
 
 
 @dataclass(frozen=True)
@@ -110,14 +186,6 @@ class Section:
 def plotly_text(text: str) -> str:
     """Text that plotly.js shows as it is."""
     return escape(printable(text), quote=False)
-
-
-def plotly_names(names: Sequence[str]) -> list[str]:
-    """Names for plotly.js, cut where they are long, and still distinct."""
-    return [
-        plotly_text(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}… ({place})")
-        for place, name in enumerate(names)
-    ]
 
 
 def rounded(value: float, digits: int = 4) -> float:

@@ -13,6 +13,7 @@ from plink.show.page.parts import (
     MUTED,
     NO_GROUP,
     Figure,
+    Folded,
     Paragraph,
     Part,
     Section,
@@ -29,7 +30,7 @@ _LEAST_HOSTS = 4
 MOST_POINTS = 512
 _MAX_NAMES = 24
 _MAX_LEGEND = 32
-# From here on the picture is said to be a rough one.
+# From here on the picture misleads more than it tells.
 _ROUGH = 0.25
 
 
@@ -54,17 +55,21 @@ def map_section(subject: Subject) -> Section | None:
     except ValueError as error:
         return Section("map", "Map", [Paragraph(f"There is no map: {error}.")])
     missed = share_text(found.held_out_error)
-    said = f"Pairs that were left out of the fit are missed by {missed} on average."
-    if found.held_out_error > _ROUGH:
+    is_rough = found.held_out_error > _ROUGH
+    said = f"Distances on the map miss the measured ones by {missed} on average."
+    if is_rough:
         said += (
-            " Two dimensions hold only the rough shape of this network: trust the heat map and "
-            "the tree where they differ."
+            " That is too much to read anything from it: this network does not fit into a plane. "
+            "So the map is folded away; trust the heat map and the tree."
         )
     if len(hosts) < placed:
         said += f" {len(hosts)} of {placed:,} hosts are shown, of each group its share."
     if placed < len(subject.names):
         said += f" {len(subject.names) - placed} hosts have too few measurements to be placed."
-    return Section("map", "Map", [Paragraph(said), point_map(subject, hosts, found)])
+    figure: Part = point_map(subject, hosts, found)
+    if is_rough:
+        figure = Folded("The map all the same", [figure])
+    return Section("map", "Map", [Paragraph(said), figure])
 
 
 def point_map(subject: Subject, hosts: list[int], found: Embedding) -> Figure:
@@ -100,6 +105,7 @@ def point_map(subject: Subject, hosts: list[int], found: Embedding) -> Figure:
         "meaning of their own, only distances have. Groups should show as clumps apart.",
         f"map of {len(hosts)} hosts in {len(traces)} groups",
         is_square=True,
+        narrow={"legend": {"itemsizing": "constant", "orientation": "h", "y": -0.1}},
     )
 
 

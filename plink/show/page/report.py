@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 
 from plink.autotune.log.history import History
 from plink.base.text import counted
+from plink.show.page.bandwidth import bandwidth_section
 from plink.show.page.costs import costs_section
 from plink.show.page.distances import distances_section
+from plink.show.page.finding import groups_text
 from plink.show.page.groups import groups_section
 from plink.show.page.overview import next_section, origin_section, overview_section
 from plink.show.page.parts import Section
@@ -22,6 +24,7 @@ SECTIONS: Sequence[Callable[[Subject], Section | None]] = (
     overview_section,
     next_section,
     distances_section,
+    bandwidth_section,
     groups_section,
     map_section,
     costs_section,
@@ -36,14 +39,13 @@ def report(subject: Subject | History, sources: Sequence[str]) -> tuple[str, lis
 
     Args:
         subject: what it is about.
-        sources: the files that it was read from, as messages call them.
+        sources: the files that it was read from, as the report calls them.
     """
     if isinstance(subject, History):
         hosts = counted(len(subject.hosts), "host")
-        title = f"plink autotune: {', '.join(sources)}, {hosts}"
-        return title, tuned_sections(subject, sources)
+        return f"plink autotune: {hosts}, {', '.join(sources)}", tuned_sections(subject, sources)
     source = subject.source or ", ".join(named.source for named in subject.orders)
-    return f"plink: {source}, {counted(len(subject.names), 'host')}", sections_of(subject)
+    return f"plink: {groups_text(subject)}, {source}", sections_of(subject)
 
 
 def sections_of(subject: Subject) -> list[Section]:

@@ -33,6 +33,8 @@ _MAX_NAMES = 32
 _MAX_LEGEND = 16
 # More lines are thin and through each other.
 _MANY = 64
+# A letter and a mark with its distance to the name, beside half of a narrow circle's picture.
+_LETTER_PX, _MARK_PX, _HALF_PX = 6.5, 14.0, 200.0
 # The opacity of a host without a rank.
 _LEFT_OUT = 0.3
 
@@ -92,31 +94,18 @@ def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) 
     """
     places = _places(subject)
     traces: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {"hovermode": "closest", "showlegend": True, "annotations": []}
+    layout: dict[str, Any] = {"hovermode": "closest", "showlegend": True}
     layout["legend"] = {"orientation": "h", "y": -0.02, "yanchor": "top"}
-    width = 1.0 / len(orders)
-    for number, (title, ranks) in enumerate(orders):
+    half = _half_width(subject)
+    for number, (_, ranks) in enumerate(orders):
         suffix = "" if number == 0 else str(number + 1)
         axes = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
         traces += [
             {**trace, **axes, "showlegend": trace["showlegend"] and number == 0}
             for trace in _ring(subject, ranks, places)
         ]
-        domain = [number * width + 0.01, (number + 1) * width - 0.01]
-        hidden = {"visible": False, "range": [-1.25, 1.25]}
-        layout[f"xaxis{suffix}"] = {**hidden, "domain": domain, "constrain": "domain"}
-        layout[f"yaxis{suffix}"] = {**hidden, "scaleanchor": f"x{suffix}", "anchor": f"x{suffix}"}
-        layout["annotations"].append(
-            {
-                "text": plotly_text(title[:60]),
-                "showarrow": False,
-                "xref": "paper",
-                "yref": "paper",
-                "x": sum(domain) / 2.0,
-                "y": 1.0,
-                "yanchor": "bottom",
-            }
-        )
+    titles = [title for title, _ in orders]
+    layout |= _side_by_side(titles, half)
     return Figure(
         name,
         traces,
@@ -126,7 +115,63 @@ def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) 
         "Orange hops leave a group (dashed where they are few), blue ones stay: a good ring runs "
         "around the circle, one that ignores the network crosses it again and again.",
         f"rings of {len(subject.names)} hosts",
+        narrow=_stacked(titles, half),
+        narrow_height_px=400 * len(orders) + 80,
     )
+
+
+def _half_width(subject: Subject) -> float:
+    """How far a picture goes to either side of a circle of radius 1, with room for names."""
+    letters = max(map(len, subject.labels)) if len(subject.names) <= _MAX_NAMES else 0
+    return 1.0 / (1.0 - (_LETTER_PX * letters + _MARK_PX) / _HALF_PX)
+
+
+def _side_by_side(titles: Sequence[str], half: float) -> dict[str, Any]:
+    """The layout of circles beside each other."""
+    width = 1.0 / len(titles)
+    places = [[number * width + 0.01, (number + 1) * width - 0.01] for number in range(len(titles))]
+    return _axes(titles, half, [(place, [0.0, 1.0]) for place in places])
+
+
+def _stacked(titles: Sequence[str], half: float) -> dict[str, Any]:
+    """The layout of circles below each other."""
+    height = 1.0 / len(titles)
+    tops = [1.0 - number * height for number in range(len(titles))]
+    return _axes(titles, half, [([0.0, 1.0], [top - 0.92 * height, top]) for top in tops])
+
+
+def _axes(
+    titles: Sequence[str], half: float, domains: Sequence[tuple[list[float], list[float]]]
+) -> dict[str, Any]:
+    layout: dict[str, Any] = {"annotations": []}
+    for number, (title, (x, y)) in enumerate(zip(titles, domains, strict=True)):
+        suffix = "" if number == 0 else str(number + 1)
+        hidden = {"visible": False, "range": [-half, half]}
+        layout[f"xaxis{suffix}"] = {
+            **hidden,
+            "domain": x,
+            "constrain": "domain",
+            "anchor": f"y{suffix}",
+        }
+        layout[f"yaxis{suffix}"] = {
+            **hidden,
+            "domain": y,
+            "constrain": "domain",
+            "scaleanchor": f"x{suffix}",
+            "anchor": f"x{suffix}",
+        }
+        layout["annotations"].append(
+            {
+                "text": plotly_text(title[:60]),
+                "showarrow": False,
+                "xref": "paper",
+                "yref": "paper",
+                "x": sum(x) / 2.0,
+                "y": y[1],
+                "yanchor": "bottom",
+            }
+        )
+    return layout
 
 
 def _places(subject: Subject) -> npt.NDArray[np.float64]:
@@ -205,6 +250,7 @@ def _marks(
         "text": [subject.labels[host] for host in hosts],
         "textposition": [_beside(places[host]) for host in hosts],
         "textfont": {"size": 10},
+        "cliponaxis": False,
         "customdata": [
             f"place {rank_of[host]}" if host in rank_of else "left out" for host in hosts
         ],

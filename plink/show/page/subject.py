@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from plink.autotune.log import records
 from plink.autotune.log.history import History, history_of
 from plink.base.errors import WrongUseError
+from plink.base.next_command import next_command
 from plink.files import cluster as cluster_file
 from plink.files import document, order_file
 from plink.files.arrays import Content
@@ -19,13 +20,15 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.order import Order
 from plink.model.distance import Distances, distances
-from plink.show.page.parts import NO_GROUP, plotly_names
+from plink.show.page.labels import plotly_names
+from plink.show.page.parts import NO_GROUP
+from plink.show.page.sources import shown_sources
 from plink.solvers.seriation import seriate
 
 
 @dataclass(frozen=True)
 class NamedOrder:
-    """An order and the file that it came from."""
+    """An order and the file that it came from, as the report calls it."""
 
     source: str
     order: Order
@@ -37,7 +40,7 @@ class Subject:
 
     Args:
         cluster: hosts and what was measured.
-        source: the cluster's file, as messages call it.
+        source: the cluster's file, as the report calls it.
         orders: of the same hosts.
     """
 
@@ -139,7 +142,7 @@ def read_inputs(paths: Sequence[str]) -> Subject | History:
         if isinstance(content, bytes) and records.is_log(content)
     ]
     if not logs:
-        return _subject(contents)
+        return _subject(contents, shown_sources(paths))
     if len(logs) < len(contents):
         raise WrongUseError(
             f"{logs[0][0]} is a log of plink autotune, but not every file is",
@@ -168,7 +171,7 @@ def _history(logs: Sequence[tuple[str, bytes]]) -> History:
         raise WrongUseError(f"{first_source}: {error}") from None
 
 
-def _subject(contents: Sequence[tuple[str, Content]]) -> Subject:
+def _subject(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> Subject:
     clusters: list[Cluster] = []
     orders: list[NamedOrder] = []
     for source, content in contents:
@@ -189,26 +192,35 @@ def _subject(contents: Sequence[tuple[str, Content]]) -> Subject:
             f"{clusters[0].source} and {clusters[1].source} are both cluster files",
             "a report shows one cluster",
         )
+    shown_as = {source: name for (source, _), name in zip(contents, shown, strict=True)}
+    renamed = [replace(named, source=shown_as[named.source]) for named in orders]
     if not clusters:
         _check_same(orders)
-        return Subject(None, None, orders)
+        return Subject(None, None, renamed)
     cluster = clusters[0]
     for named in orders:
         _check_made_from(named, cluster)
-    return Subject(cluster, cluster.source, orders)
+    source = shown_as[cluster.source]
+    return Subject(replace(cluster, source=source), source, renamed)
 
 
 def _check_made_from(named: NamedOrder, cluster: Cluster) -> None:
     is_same = sorted(named.order.given) == sorted(cluster.names)
     if is_same and cluster_file.is_made_from(named.order.made_from, cluster):
         return
-    file = document.argument(cluster.source)
     mesh = named.order.mesh
-    wanted = f"--algo {named.order.algorithm}" if mesh is None else f"--mesh {mesh.text}"
-    ranks = f" --ranks {named.order.ranks}" if named.order.unused else ""
+    wanted = (
+        ["--algo", named.order.algorithm]
+        if mesh is None
+        else ["--mesh", mesh.text, "--traffic", mesh.given_traffic]
+    )
+    if named.order.unused:
+        wanted += ["--ranks", str(named.order.ranks)]
+    source, output = document.argument(cluster.source), document.argument(named.source)
+    again = next_command("order", source, *wanted, "-o", output)
     raise WrongUseError(
         f"{named.source} was not made from {cluster.source} as it is now",
-        f"plink order {file} {wanted}{ranks} -o {document.argument(named.source)} makes it again",
+        f"{again} makes it again",
     )
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from plink.autotune.log.history import Change, History
 from plink.autotune.tuner.interface import Action
 from plink.base.text import counted
+from plink.show.page.labels import plotly_names
 from plink.show.page.parts import (
     BETWEEN,
     INK,
@@ -23,7 +24,6 @@ from plink.show.page.parts import (
     Figure,
     group_colour,
     group_symbol,
-    plotly_names,
     plotly_text,
     rounded,
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from plink.base.text import bandwidth_text, counted, printable, rtt_text
+from plink.base.next_command import next_command
+from plink.base.text import bandwidth_text, counted, printable, rtt_text, share_text
+from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.grouping import DoubtfulHost, Grouping, GroupQuality, to_json
 from plink.files.groups import Group
@@ -19,19 +22,54 @@ from plink.solvers.groups.grouping import traffic
 from plink.solvers.groups.levels import LIKELY, SURE
 
 _UNKNOWN = "-"
-_SHOWN = 8
+SHOWN = 8
+# Of lines that go on, and what a name needs at the least.
+_INDENT = 4
+_LEAST_ROOM = 16
 GROUP_HEADER = ("group", "hosts", "within", "to next", "sure", "uplink", "members")
 
 
-def group_lines(cluster: Cluster, capacity: Capacity | None = None) -> list[str]:
-    """The table of a cluster's groups, heading first, and what to know of them."""
+def group_lines(
+    cluster: Cluster, capacity: Capacity | None = None, width: int | None = None
+) -> list[str]:
+    """The table of a cluster's groups, heading first, and what to know of them.
+
+    Args:
+        cluster: with its groups.
+        capacity: what links carry.
+        width: columns in which longer lines are wrapped, under where their text began; None for
+            none.
+    """
     if not cluster.groups:
         return []
     rows = group_rows(cluster, capacity)
     lines = aligned([GROUP_HEADER, *rows], left=(0, len(GROUP_HEADER) - 1))
+    members = lines[0].rindex(GROUP_HEADER[-1])
+    found = [part for line in lines for part in hanging(line, width, members)]
     if cluster.grouping is not None:
-        lines += grouping_lines(cluster, cluster.grouping)
-    return lines
+        said = grouping_lines(cluster, cluster.grouping) + method_lines(cluster, cluster.grouping)
+        found += [part for line in said for part in hanging(line, width, _INDENT)]
+    return found
+
+
+def hanging(line: str, width: int | None, indent: int) -> list[str]:
+    """A line wrapped between words, all lines but the first indented.
+
+    Args:
+        line: one without line breaks.
+        width: in columns; None to leave it as it is.
+        indent: in columns; less where it would leave no room.
+    """
+    if width is None or len(line) <= width:
+        return [line]
+    indent = indent if width - indent >= _LEAST_ROOM else _INDENT
+    return textwrap.wrap(
+        line,
+        max(width, indent + 1),
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, ...]]:
@@ -50,24 +88,10 @@ def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, .
 
 
 def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
-    """How sure groups are, how they were found, what does not fit, and what would tell more."""
+    """How sure groups are, what does not fit, and what would tell more."""
     lines = []
     if grouping.probability is not None:
         lines.append(_belief(grouping.probability, grouping.rival))
-    placed = sum(len(group.hosts) for group in cluster.groups)
-    sizes = [len(group.hosts) for group in cluster.groups]
-    if sizes:
-        others, least = traffic(placed, len(sizes)), 2 * placed**0.5
-        lines.append(
-            f"balance: {min(sizes)} to {max(sizes)} hosts a group; a global master of 2LHA "
-            f"exchanges with {others:.1f} others, at least {least:.1f}"
-        )
-        lines.append(f"found by {printable(grouping.method)} on the {grouping.matrix} distances")
-        if grouping.confirmed is not None:
-            lines.append(
-                "found again: either half of the readings alone gives groups that agree to "
-                f"{max(0.0, grouping.confirmed):.2f} (adjusted mutual information)"
-            )
     if len(grouping.levels) > 1:
         counts = " > ".join(counted(len(level), "group") for level in grouping.levels)
         lines.append(f"levels: {counts}")
@@ -81,15 +105,41 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
             lines.append(f"{title}: {_names(hosts)}")
     advice = more_passes(cluster)
     if advice is not None:
+        file, passes = document.argument(cluster.source), str(advice.passes)
+        again = next_command("probe", "--resume", file, "--passes", passes, ssh=cluster.ssh)
         lines.append(
             f"to become sure: {advice.further} more passes, about {max(1.0, advice.seconds):.0f} s "
-            f"of probing: plink probe --resume FILE --passes {advice.passes}"
+            f"of probing: {again}"
         )
     return lines
 
 
+def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
+    """How groups were found, whether they were found again, and what they mean for a plan."""
+    if not cluster.groups:
+        return []
+    distances = (
+        "distances smoothed by placing hosts as points"
+        if grouping.matrix == "embedding"
+        else "the distances as measured"
+    )
+    lines = [f"method: {printable(grouping.method)}, on {distances}"]
+    if grouping.confirmed is not None:
+        lines.append(
+            "found again: the groups that each half of the readings shows by itself agree to "
+            f"{share_text(max(0.0, grouping.confirmed))} (adjusted mutual information)"
+        )
+    sizes = [len(group.hosts) for group in cluster.groups]
+    others, least = traffic(sum(sizes), len(sizes)), 2 * sum(sizes) ** 0.5
+    lines.append(
+        f"in a plan of two levels the host that sums up a share of the data exchanges it with "
+        f"{others:.1f} others; the best number of groups would make that {least:.1f}"
+    )
+    return lines
+
+
 def _belief(chance: float, rival: str | None) -> str:
-    instead = "" if not rival else f"; without groups: {printable(rival)}"
+    instead = "" if not rival else f"; the best explanation without groups: {printable(rival)}"
     if chance >= SURE:
         return f"groups: sure ({_percent(chance)}){instead}"
     if chance >= LIKELY:
@@ -99,9 +149,9 @@ def _belief(chance: float, rival: str | None) -> str:
 
 def _doubtful(hosts: Sequence[DoubtfulHost]) -> str:
     shown = ", ".join(
-        f"{printable(each.host)} (sure to {_percent(each.probability)})" for each in hosts[:_SHOWN]
+        f"{printable(each.host)} (sure to {_percent(each.probability)})" for each in hosts[:SHOWN]
     )
-    more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
+    more = f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
     return shown + more
 
 
@@ -166,8 +216,8 @@ def _distance(rtt_us: float | None, gbit_s: float | None) -> str:
 
 
 def _names(hosts: Sequence[str]) -> str:
-    more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
-    return printable(" ".join(hosts[:_SHOWN])) + more
+    more = f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
+    return printable(" ".join(hosts[:SHOWN])) + more
 
 
 def _least(*rates: float | None) -> float | None:

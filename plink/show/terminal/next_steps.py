@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from plink.base.next_command import UNNAMED_FILE, GivenSsh, next_command
 from plink.base.text import counted
 from plink.files import document
 from plink.files.cluster import Cluster
@@ -38,7 +39,8 @@ def next_steps(
         source: the cluster's file, as messages call it.
         orders: of its hosts: each the file, as messages call it, and the order.
     """
-    file = "FILE" if source is None else document.argument(source)
+    file = UNNAMED_FILE if source is None else document.argument(source)
+    ssh = None if cluster is None else cluster.ssh
     steps: list[Step] = []
     if cluster is not None:
         steps += _measuring(cluster, file)
@@ -49,30 +51,31 @@ def next_steps(
             steps.append(
                 Step(
                     "there is no order yet; --algo names the collective that the job runs",
-                    f"plink order {file} --algo ring -o order.json",
+                    next_command("order", file, "--algo", "ring", "-o", "order.json"),
                 )
             )
     for order_source, order in orders:
-        steps += _ordering(file, document.argument(order_source), order)
+        steps += _ordering(file, document.argument(order_source), order, ssh)
     if cluster is not None and cluster.rtt is not None and orders:
         steps.append(
             Step(
                 "before a later job: does the file still describe the network?",
-                f"plink check {file}",
+                next_command("check", file, ssh=ssh),
             )
         )
     return steps
 
 
 def _measuring(cluster: Cluster, file: str) -> list[Step]:
+    again = next_command("probe", "--resume", file, ssh=cluster.ssh)
     if cluster.rtt is None:
-        return [Step("no round-trip times are known", f"plink probe --resume {file}")]
+        return [Step("no round-trip times are known", again)]
     steps = []
     if cluster.unreachable:
         steps.append(
             Step(
                 f"{counted(len(cluster.unreachable), 'host')} could not be reached",
-                f"plink probe --resume {file}",
+                again,
             )
         )
     sample = recorded_sample(cluster.rtt.options)
@@ -82,7 +85,7 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
         steps.append(
             Step(
                 f"{missing:,} of {counted(size * (size - 1), 'direction')} were not measured",
-                f"plink probe --resume {file}",
+                again,
             )
         )
     disturbed = _disturbed(cluster.rtt)
@@ -92,7 +95,7 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
             Step(
                 f"{counted(disturbed, 'direction')} {verb} disturbed by "
                 "other work on the hosts: measure again when it is quiet",
-                f"plink probe --resume {file}",
+                again,
             )
         )
     return steps
@@ -110,27 +113,28 @@ def _grouping(cluster: Cluster, file: str) -> list[Step]:
     if not cluster.groups:
         if cluster.grouping is not None or len(cluster.hosts) < _LEAST_GROUPED:
             return []
-        return [Step("no groups are known yet", f"plink group {file}")]
+        return [Step("no groups are known yet", next_command("group", file))]
     known = () if cluster.uplinks is None else cluster.uplinks.uplinks
     measured = {uplink.group for uplink in known if uplink.is_whole}
     missing = [group for group in cluster.groups if group.name not in measured]
     if not missing or len(cluster.groups) == 1:
         return []
-    which = (
-        "uplinks were" if len(missing) == len(cluster.groups) else f"{len(missing)} uplinks were"
-    )
+    which = f"{counted(len(missing), 'uplink')} {'was' if len(missing) == 1 else 'were'}"
+    if len(missing) == len(cluster.groups):
+        which = "uplinks were"
     return [
         Step(
             f"{which} not measured: what groups can exchange is not known",
-            f"plink probe --resume {file} --tool uplinks",
+            next_command("probe", "--resume", file, "--tool", "uplinks", ssh=cluster.ssh),
         )
     ]
 
 
-def _ordering(file: str, order_file: str, order: Order) -> list[Step]:
+def _ordering(file: str, order_file: str, order: Order, ssh: GivenSsh | None) -> list[Step]:
     if len(order.hosts) < 2:
         return []
-    bench = f"plink bench {file}{_ranks(order)} --orders given,{order_file},random:5"
+    orders = f"given,{order_file},random:5"
+    bench = next_command("bench", file, *_ranks(order), "--orders", orders, ssh=ssh)
     doubtful = doubt(order)
     if doubtful is not None:
         return [
@@ -142,11 +146,11 @@ def _ordering(file: str, order_file: str, order: Order) -> list[Step]:
     return [
         Step(
             f"use {order_file} (plink order --format LIST names other launchers)",
-            f"plink order {order_file} --format openmpi -o hostfile",
+            next_command("order", order_file, "--format", "openmpi", "-o", "hostfile"),
         ),
         Step(
             "check that the launcher keeps it: several do not",
-            f"plink verify {order_file} --launcher openmpi",
+            next_command("verify", order_file, "--launcher", "openmpi", ssh=ssh),
         ),
         Step(
             "measure what it gains",
@@ -155,9 +159,9 @@ def _ordering(file: str, order_file: str, order: Order) -> list[Step]:
     ]
 
 
-def _ranks(order: Order) -> str:
+def _ranks(order: Order) -> list[str]:
     """What tells `plink bench` how many ranks an order has, where hosts are left out."""
     if not order.unused:
-        return ""
+        return []
     slots = max(host.slots for host in (*order.hosts, *order.unused))
-    return f" --ranks {order.ranks}" + (f" --slots {slots}" if slots > 1 else "")
+    return ["--ranks", str(order.ranks), *(["--slots", str(slots)] if slots > 1 else [])]

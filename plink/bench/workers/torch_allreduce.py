@@ -1,4 +1,5 @@
-"""One rank of a Gloo bench. It is sent to a host over SSH and needs torch there, but not plink.
+"""One rank of a bench of PyTorch, with Gloo or NCCL. It is sent to a host over SSH and needs torch
+there, but not plink.
 
 Standard input carries one JSON object a line, each a command; each is answered by one JSON object
 on standard output. When standard input ends, or stays silent for too long, the process ends.
@@ -33,7 +34,7 @@ WATCHDOG_MARGIN_S = 2.0
 
 def main() -> None:
     """Answer commands until standard input ends."""
-    serve(lambda command, watchdog, _: Rank(command["address"], watchdog))
+    serve(lambda command, watchdog, _: RANKS[command["library"]](watchdog, command))
 
 
 def serve(make_rank: Callable[[dict[str, Any], Watchdog, Channel], Any]) -> None:
@@ -118,15 +119,25 @@ class Watchdog:
 class Rank:
     """This process's part in one process group after another; its methods are the commands."""
 
-    def __init__(self, address: str, watchdog: Watchdog) -> None:
-        self.address = address
+    backend = "gloo"
+    device = "cpu"
+
+    def __init__(self, watchdog: Watchdog, command: dict[str, Any]) -> None:
+        self.address = command["address"]
         self.watchdog = watchdog
-        os.environ["GLOO_SOCKET_IFNAME"] = interface_of(address)
+        self.set_environment(interface_of(self.address), command)
         # Seconds of CPU: late, so that the end of standard input also ends a start.
         self.torch: Any = importlib.import_module("torch")
         self.dist: Any = importlib.import_module("torch.distributed")
         self.torch.set_num_threads(1)
         self.store: Any = None
+
+    def set_environment(self, interface: str, command: dict[str, Any]) -> None:  # noqa: ARG002
+        """Say which interface carries the traffic, before the library is there."""
+        os.environ["GLOO_SOCKET_IFNAME"] = interface
+
+    def settle(self) -> None:
+        """Wait until what was begun on the buffer has ended."""
 
     def start(self, command: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Say what runs here."""
@@ -149,7 +160,7 @@ class Rank:
         return {"event": "serving", "port": self.store.port}
 
     def join(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Become one rank of a new Gloo process group."""
+        """Become one rank of a new process group."""
         self.watchdog.begin("joining the process group", command["timeout_s"])
         timeout = datetime.timedelta(seconds=command["timeout_s"])
         if self.store is None:
@@ -162,7 +173,7 @@ class Rank:
                 timeout=timeout,
             )
         self.dist.init_process_group(
-            "gloo",
+            self.backend,
             store=self.store,
             rank=command["rank"],
             world_size=command["world_size"],
@@ -176,8 +187,9 @@ class Rank:
         rank, size = dist.get_rank(), dist.get_world_size()
         # Small whole numbers, so that float32 holds every partial sum exactly; they differ from
         # rank to rank and from place to place, so that a lost or misplaced part shows.
-        buffer = torch.empty(command["elements"], dtype=torch.float32)
-        pattern = torch.arange(min(len(buffer), PART_ELEMENTS)).remainder_(VALUE_PERIOD)
+        buffer = torch.empty(command["elements"], dtype=torch.float32, device=self.device)
+        pattern = torch.arange(min(len(buffer), PART_ELEMENTS), device=self.device)
+        pattern.remainder_(VALUE_PERIOD)
         own = pattern.to(torch.float32) + rank + 1
         expected = pattern.to(torch.float32) * size + size * (size + 1) // 2
         seconds, cpu_s, wrong = [], [], 0
@@ -186,9 +198,11 @@ class Rank:
             for part in buffer.split(PART_ELEMENTS):
                 part.copy_(own[: len(part)])
             dist.barrier()
+            self.settle()
             cpu_begin = time.process_time()
             begin = time.perf_counter()
             dist.all_reduce(buffer)
+            self.settle()
             end = time.perf_counter()
             cpu_end = time.process_time()
             for part in buffer.split(PART_ELEMENTS):
@@ -204,6 +218,45 @@ class Rank:
         self.dist.destroy_process_group()
         self.store = None
         return {"event": "left"}
+
+
+class NcclRank(Rank):
+    """The same with NCCL, on one of the host's GPUs."""
+
+    backend = "nccl"
+
+    def set_environment(self, interface: str, command: dict[str, Any]) -> None:
+        """Say which interface carries the traffic, and which algorithm runs."""
+        # Without `=` in front, eth1 would mean eth10 too.
+        os.environ["NCCL_SOCKET_IFNAME"] = f"={interface}"
+        if ":" in self.address:
+            os.environ["NCCL_SOCKET_FAMILY"] = "AF_INET6"
+        os.environ["NCCL_ALGO"] = command["nccl_algo"]
+
+    def start(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Take a GPU and say what runs here.
+
+        Raises:
+            RuntimeError: there is none, or this PyTorch cannot use it.
+        """
+        gpu, cuda = command["gpu"], self.torch.cuda
+        if not self.dist.is_available() or not self.dist.is_nccl_available():
+            raise RuntimeError("PyTorch has no NCCL")
+        if not cuda.is_available():
+            raise RuntimeError("PyTorch sees no GPU")
+        if gpu >= cuda.device_count():
+            raise RuntimeError(f"PyTorch sees {cuda.device_count()} GPUs, too few")
+        cuda.set_device(gpu)
+        self.device = f"cuda:{gpu}"
+        version = ".".join(map(str, cuda.nccl.version()))
+        return {**super().start(command), "nccl": version, "gpu": cuda.get_device_name(gpu)}
+
+    def settle(self) -> None:
+        """Wait for the GPU."""
+        self.torch.cuda.synchronize()
+
+
+RANKS = {"gloo": Rank, "nccl": NcclRank}
 
 
 def interface_of(address: str) -> str:

@@ -1,0 +1,47 @@
+"""The commands that a person is told to type next: put together here, and nowhere else."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# A file on standard input has no name that a later command could give.
+UNNAMED_FILE = "FILE"
+
+# The verbs that reach hosts over SSH, and so have the options of `GivenSsh`.
+REACHING = ("probe", "check", "verify", "run", "bench", "autotune serve")
+
+
+@dataclass(frozen=True)
+class GivenSsh:
+    """What SSH had to be told to reach the hosts, as it was typed; None for what was not.
+
+    Args:
+        config: the SSH configuration (`-F`).
+        identity: the private key (`-i`).
+        user: the user where the host list names none (`--user`).
+    """
+
+    config: str | None = None
+    identity: str | None = None
+    user: str | None = None
+
+    def words(self) -> list[str]:
+        """The options and their values."""
+        options = (("-F", self.config), ("-i", self.identity), ("--user", self.user))
+        return [word for option, value in options if value is not None for word in (option, value)]
+
+
+def next_command(verb: str, *words: str, ssh: GivenSsh | Sequence[str] | None = None) -> str:
+    """The shell line `plink VERB WORDS...`, quoted, with what reaches the same hosts.
+
+    Args:
+        verb: of plink.
+        words: as plink is to get them.
+        ssh: how the hosts were reached, or options that say it; left out for a verb that reaches
+            none.
+    """
+    reaching = ssh.words() if isinstance(ssh, GivenSsh) else ssh or ()
+    options = reaching if verb in REACHING else ()
+    return f"plink {verb} {shlex.join([*words, *options])}".rstrip()

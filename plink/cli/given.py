@@ -1,0 +1,87 @@
+"""What of the running command line the next one needs, so that it reaches the same hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+import click
+
+# The options of SSH, which every verb that reaches hosts has.
+SSH = frozenset({"ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"})
+# Which addresses of the hosts are meant, for the verbs that measure.
+_ADDRESSES = frozenset({"network", "interface"})
+# How `plink probe` measures, which no file records.
+_UNRECORDED = frozenset(
+    {"timeout_s", "concurrency", "strict", "port", "remote_cache", "remote_python", "nics"}
+)
+# Which files are read and written, which the next command says anew.
+_FILES = frozenset({"hosts", "output", "resume", "check", "cluster", "as_json", "all_stages"})
+
+
+_RUNNING = "plink.running"
+
+
+class RunningContext(click.Context):
+    """A context that is found again once its command has failed."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.meta[_RUNNING] = self
+
+
+def remembering(command: click.Command) -> click.Command:
+    """The command, whose errors may ask what its command line gave."""
+    command.context_class = RunningContext
+    for verb in command.commands.values() if isinstance(command, click.Group) else ():
+        remembering(verb)
+    return command
+
+
+def reaching_words(is_measuring: bool = False) -> list[str]:
+    """The options of SSH that the running command was given; none outside of a command.
+
+    Args:
+        is_measuring: those of the hosts' addresses, too.
+    """
+    return _words(SSH | _ADDRESSES if is_measuring else SSH)
+
+
+def resuming_words() -> list[str]:
+    """What goes on with a running `plink probe` and stands in no file."""
+    return _words(SSH | _UNRECORDED)
+
+
+def all_words() -> list[str]:
+    """Every option that the running command was given, without its files."""
+    context = _running()
+    if context is None:
+        return []
+    return _words({parameter.name or "" for parameter in context.command.params} - _FILES)
+
+
+def _running() -> click.Context | None:
+    current = click.get_current_context(silent=True)
+    return None if current is None else current.meta.get(_RUNNING)
+
+
+def _words(names: Container[str]) -> list[str]:
+    context = _running()
+    if context is None:
+        return []
+    from plink.cli.options import given_options  # noqa: PLC0415  `--help` does without
+
+    given = given_options(context)
+    found: list[str] = []
+    for option in context.command.params:
+        if isinstance(option, click.Option) and option.name in given and option.name in names:
+            found += _written(option, context.params)
+    return found
+
+
+def _written(option: click.Option, values: Mapping[str, Any]) -> list[str]:
+    """An option as it can be typed again: `-F` for `--ssh-config`, as the shorter one."""
+    short = next((name for name in option.opts if len(name) == 2), max(option.opts, key=len))
+    if option.is_flag:
+        return [short]
+    return [short, str(values[option.name or ""])]

@@ -1,0 +1,18 @@
+"""`--json`: standard output holds one JSON object then, and nothing else."""
+
+from __future__ import annotations
+
+from plink.base.errors import WrongUseError
+from plink.files import document
+
+
+def refuse_json_beside(output: str, what: str, *, as_json: bool) -> None:
+    """Refuse a file on standard output where that is to hold JSON.
+
+    Raises:
+        WrongUseError: both are asked for.
+    """
+    if as_json and output == document.STANDARD_STREAM:
+        raise WrongUseError(
+            f"--json and {what} both want standard output", "give the file a name with -o"
+        )

@@ -1,0 +1,143 @@
+"""What NCCL logs of a job with NCCL_DEBUG=INFO: where its ranks are, its rings and its trees.
+
+The lines are those of NCCL's sources (`src/init.cc`, `src/graph/rings.cc`), which differ a little
+from version to version; those since 2.4 are read. Everything else in a log is passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+_LINE = re.compile(r"([A-Za-z0-9_][\w.-]*):(\d+):(\d+) \[\d+\] NCCL INFO (.*)")
+_VERSION = re.compile(r"NCCL version (\d[\w.+-]*)")
+_RANK = re.compile(r"\brank (\d{1,7}) nranks (\d{1,7})\b", re.IGNORECASE)
+_RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? :((?:\s+\d{1,7})+)\s*")
+_NEIGHBOURS = re.compile(r"Ring (\d{1,4}) : \d{1,7} -> (\d{1,7}) -> (\d{1,7})\s*")
+_TREE = re.compile(r"\[(\d{1,4})\] (-?[\d/-]+)->(\d{1,7})->(-?[\d/-]+)")
+_NETWORK = re.compile(r"\bvia (NET/[A-Za-z][\w ]*)")
+# A longer line is no line of NCCL's that matters here.
+_MOST_CHARACTERS = 1 << 16
+# A rank and how many there are, before a line has said it.
+_UNKNOWN = (-1, -1)
+
+
+@dataclass
+class NcclJob:
+    """One communicator of all ranks, as far as logs tell of it.
+
+    Args:
+        ranks: how many there are.
+        version: of NCCL, or None.
+        host_of_rank: the machine's own name, up to the first dot, by rank.
+        rings: by channel, the ranks from rank 0 on; the first 20 to 28 alone where NCCL cuts the
+            line off and no rank logged its neighbours.
+        parents: by channel and rank, the rank's parent in the channel's tree; -1 for none.
+        networks: what ranks of different hosts exchange by: `NET/Socket`, `NET/IB`.
+    """
+
+    ranks: int
+    version: str | None = None
+    host_of_rank: dict[int, str] = field(default_factory=dict)
+    rings: dict[int, list[int]] = field(default_factory=dict)
+    parents: dict[int, dict[int, int]] = field(default_factory=dict)
+    networks: set[str] = field(default_factory=set)
+
+    @property
+    def missing(self) -> list[int]:
+        """The ranks that no log tells of."""
+        return [rank for rank in range(self.ranks) if rank not in self.host_of_rank]
+
+
+@dataclass
+class _Setup:
+    """What one thread of a process has logged of the communicator that it sets up."""
+
+    rings: dict[int, list[int]] = field(default_factory=dict)
+    next_of: list[tuple[int, int, int]] = field(default_factory=list)
+    parents: list[tuple[int, int, int]] = field(default_factory=list)
+    rank: tuple[int, int] = _UNKNOWN
+
+
+def parse_nccl_log(text: str, ranks: int) -> NcclJob:
+    """The job of so many ranks in logs of its processes, one after the other or mixed.
+
+    Communicators of fewer ranks are passed over; where several have all ranks, the first counts.
+
+    Args:
+        text: of the logs.
+        ranks: of the job.
+    """
+    job = NcclJob(ranks)
+    next_of: dict[int, dict[int, int]] = {}
+    for host, setup in _setups(text, job):
+        rank, size = setup.rank
+        if size != ranks or rank >= ranks or rank in job.host_of_rank:
+            continue
+        job.host_of_rank[rank] = host.partition(".")[0]
+        for channel, ring in setup.rings.items():
+            # A line that is cut off may end within a number.
+            job.rings.setdefault(channel, ring if len(ring) == ranks else ring[:-1])
+        for channel, of, after in setup.next_of:
+            next_of.setdefault(channel, {})[of] = after
+        for channel, of, parent in setup.parents:
+            job.parents.setdefault(channel, {})[of] = parent
+    for channel, known in next_of.items():
+        followed = _followed(known, ranks)
+        if followed is not None and len(job.rings.get(channel, ())) < ranks:
+            job.rings[channel] = followed
+    return job
+
+
+def _setups(text: str, job: NcclJob) -> Iterator[tuple[str, _Setup]]:
+    """Every communicator that a process has set up, with the name of its machine."""
+    under_way: dict[tuple[str, str, str], _Setup] = {}
+    for line in text.splitlines():
+        if len(line) > _MOST_CHARACTERS:
+            continue
+        if job.version is None and (version := _VERSION.search(line)):
+            job.version = version[1]
+        if (found := _LINE.search(line)) is None:
+            continue
+        host, process, thread, said = found.groups()
+        place = (host, process, thread)
+        setup = under_way.setdefault(place, _Setup())
+        _take(setup, said, job)
+        if setup.rank != _UNKNOWN and "Init COMPLETE" in said:
+            yield host, under_way.pop(place)
+    # A log that ends early may tell enough all the same.
+    yield from ((host, each) for (host, _, _), each in under_way.items() if each.rank != _UNKNOWN)
+
+
+def _take(setup: _Setup, said: str, job: NcclJob) -> None:
+    if ring := _RING.fullmatch(said):
+        setup.rings.setdefault(int(ring[1]), [int(rank) for rank in ring[2].split()])
+    elif near := _NEIGHBOURS.fullmatch(said):
+        channel, rank, after = map(int, near.groups())
+        setup.next_of.append((channel, rank, after))
+    elif said.startswith("Trees "):
+        setup.parents += _parents(said)
+    elif rank_of := _RANK.search(said):
+        setup.rank = (int(rank_of[1]), int(rank_of[2]))
+    elif network := _NETWORK.search(said):
+        job.networks.add(network[1].strip())
+
+
+def _parents(said: str) -> Iterator[tuple[int, int, int]]:
+    """Channel, rank and parent; children are written with slashes, before the rank or after it."""
+    for channel, left, rank, right in _TREE.findall(said):
+        parent = left if "/" in right else right
+        if parent.lstrip("-").isdigit():
+            yield int(channel), int(rank), int(parent)
+
+
+def _followed(next_of: Mapping[int, int], ranks: int) -> list[int] | None:
+    """The ring from rank 0 on; None where a rank's neighbour is not known."""
+    ring = [0]
+    while len(ring) < ranks:
+        after = next_of.get(ring[-1])
+        if after is None or after in ring[:1]:
+            return None
+        ring.append(after)
+    return ring if len(set(ring)) == ranks else None

@@ -1,0 +1,149 @@
+"""Whether NCCL's rings and trees follow an order, by what its ranks have logged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from plink.base.errors import PlinkError, WrongUseError
+from plink.deploy.launchers.format import places
+from plink.deploy.nccl_log import NcclJob, parse_nccl_log
+from plink.deploy.verify import PlacedRank
+from plink.files.cluster import Host
+from plink.solvers.collectives.nccl import double_tree
+
+_WANTED = "set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,GRAPH, and keep what every rank prints"
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A ring of NCCL's, as the hosts that it goes through.
+
+    Args:
+        channel: its number.
+        hosts: from the host of rank 0 on; a host comes more than once where the ring returns.
+        is_whole: whether all of it is known, as NCCL cuts long ones off.
+        is_kept: whether it goes from host to host as the order does, in either direction.
+    """
+
+    channel: int
+    hosts: Sequence[str]
+    is_whole: bool
+    is_kept: bool
+
+
+@dataclass(frozen=True)
+class NcclOrder:
+    """What NCCL made of an order.
+
+    Args:
+        job: as logged.
+        ranks: where each is and should be.
+        rings: of every channel.
+        other_trees: channels whose tree joins other hosts than NCCL's trees do in plink's model.
+        trees: how many channels logged a tree.
+    """
+
+    job: NcclJob
+    ranks: Sequence[PlacedRank]
+    rings: Sequence[Ring]
+    other_trees: Sequence[int]
+    trees: int
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether every rank is on its host and every ring follows the order."""
+        return all(rank.is_kept for rank in self.ranks) and all(ring.is_kept for ring in self.rings)
+
+
+def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
+    """Compare an order with the logs of a job.
+
+    Args:
+        hosts: in rank order.
+        text: of the logs of all ranks.
+        source: what errors call them.
+
+    Raises:
+        WrongUseError: the logs do not tell of such a job.
+        PlinkError: they lack ranks, or name other machines than the order does.
+    """
+    expected = [place.host.name for place in places(hosts)]
+    job = parse_nccl_log(text, len(expected))
+    if not job.host_of_rank:
+        said = "no lines of NCCL" if "NCCL INFO" not in text else f"no job of {len(expected)} ranks"
+        raise WrongUseError(f"{source}: holds {said}", _WANTED)
+    if job.missing:
+        some = ", ".join(map(str, job.missing[:_SHOWN])) + (", ..." if job.missing[_SHOWN:] else "")
+        raise PlinkError(f"{source}: lacks rank {some}, of {len(expected)}", _WANTED)
+    named = {alias: host.name for host in hosts for alias in _aliases(host)}
+    found = [named.get(job.host_of_rank[rank]) for rank in range(job.ranks)]
+    if not any(found):
+        raise PlinkError(
+            f"{source}: the ranks ran on {job.host_of_rank[0]} and others, which the order lacks",
+            "the order's hosts have to be named as the machines name themselves (uname -n)",
+        )
+    if not job.rings:
+        raise PlinkError(f"{source}: holds no ring", _WANTED)
+    placed = [
+        PlacedRank(rank, name, found[rank] or job.host_of_rank[rank])
+        for rank, name in enumerate(expected)
+    ]
+    rings = [
+        _ring(channel, ring, [place.found for place in placed], expected)
+        for channel, ring in sorted(job.rings.items())
+    ]
+    return NcclOrder(job, placed, rings, _other_trees(job, placed), len(job.parents))
+
+
+def _aliases(host: Host) -> set[str]:
+    """By what NCCL, which cuts a name at its first dot, may call a host."""
+    return {host.name, host.name.partition(".")[0], host.address}
+
+
+def _ring(channel: int, ring: Sequence[int], found: Sequence[str], expected: Sequence[str]) -> Ring:
+    is_whole = len(ring) == len(expected)
+    hosts = _without_repeats([found[rank] for rank in ring if rank < len(found)])
+    wanted = _without_repeats(expected)
+    if is_whole and len(hosts) > 1 and hosts[0] == hosts[-1]:
+        hosts.pop()  # the ring ends on the host on which it began
+    return Ring(channel, hosts, is_whole, _follows(hosts, wanted, is_whole=is_whole))
+
+
+def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> bool:
+    """Whether a ring visits hosts as `wanted` does, from any of them on and in either direction."""
+    if is_whole and len(hosts) != len(wanted):
+        return False
+    if hosts[0] not in wanted:
+        return False
+    begin = list(wanted).index(hosts[0])
+    there = [*wanted[begin:], *wanted[:begin]]
+    back = [there[0], *reversed(there[1:])]
+    known = len(hosts)
+    return list(hosts) in (there[:known], back[:known])
+
+
+def _without_repeats(names: Sequence[str]) -> list[str]:
+    return [name for name, _ in groupby(names)]
+
+
+def _other_trees(job: NcclJob, placed: Sequence[PlacedRank]) -> list[int]:
+    """Channels whose hosts are joined as in neither of NCCL's two trees over the hosts."""
+    hosts = list(dict.fromkeys(rank.found for rank in placed))
+    number = {host: index for index, host in enumerate(hosts)}
+    known = [
+        {(child, int(parent)) for child, parent in enumerate(tree) if parent >= 0}
+        for tree in double_tree(len(hosts))
+    ]
+    others = []
+    for channel, parents in sorted(job.parents.items()):
+        edges = {
+            (number[placed[child].found], number[placed[parent].found])
+            for child, parent in parents.items()
+            if 0 <= parent < len(placed) and placed[child].found != placed[parent].found
+        }
+        if len(parents) == len(placed) and edges not in known:
+            others.append(channel)
+    return others

@@ -1,0 +1,72 @@
+"""What limits collectives on a cluster: which links, or latency, and for how much of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plink.base.errors import WrongUseError
+from plink.files.cluster import Cluster
+from plink.files.order import Order
+from plink.model.network import KnownNetwork
+from plink.optimize.orders.slots import layout_in, layout_of, peers_of, placement_in
+from plink.solvers.collectives.registry import find
+from plink.solvers.contention.limiting import Limit, limits
+
+# More messages take seconds.
+_MOST_MESSAGES = 1 << 19
+_MOST_HOSTS = 2048
+
+
+@dataclass(frozen=True)
+class Limited:
+    """One collective, how long it takes, and what it waits for.
+
+    Args:
+        algorithm: its name.
+        seconds: that it is predicted to take.
+        limits: the longest first; indices are of the cluster's hosts and groups.
+    """
+
+    algorithm: str
+    seconds: float
+    limits: Sequence[Limit]
+
+
+def what_limits(
+    cluster: Cluster,
+    network: KnownNetwork,
+    algorithms: Sequence[str],
+    size_bytes: int,
+    order: Order | None = None,
+) -> list[Limited]:
+    """What limits each algorithm, without those that do not run with so many ranks.
+
+    Args:
+        cluster: the hosts.
+        network: what the cluster says of the network (`plink.model.network.network_of`).
+        algorithms: names.
+        size_bytes: the buffer of each rank.
+        order: of the cluster's hosts; None for the cluster's own order.
+    """
+    if len(cluster.hosts) > _MOST_HOSTS:
+        return []
+    layout = layout_of(cluster.hosts, None) if order is None else layout_in(cluster, order)
+    placed = (
+        layout.placement(range(layout.hosts))
+        if order is None
+        else placement_in(cluster, order, "the order")
+    )
+    found = []
+    for name in algorithms:
+        algorithm = find(name)
+        try:
+            ranks = peers_of(algorithm, layout).ranks
+        except WrongUseError:  # it runs over hosts, which differ in slots
+            continue
+        if algorithm.refusal(ranks) is not None or algorithm.messages(ranks) > _MOST_MESSAGES:
+            continue
+        hosts = list(dict.fromkeys(placed)) if algorithm.is_over_hosts else placed
+        parts = limits(algorithm.table(ranks, size_bytes), network.network, hosts)
+        found.append(Limited(name, sum(part.seconds for part in parts), parts))
+    return found

@@ -1,0 +1,47 @@
+"""What a page says, as JSON values: for programs, which need no pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plink.show.page.parts import Bars, Names, Paragraph, Section, Steps, Table, unfolded
+
+
+def outline(sections: Sequence[Section]) -> dict[str, Any]:
+    """The texts and the tables of each section, folded ones too, and what to do next."""
+    return {
+        "sections": [
+            {
+                "anchor": section.anchor,
+                "title": section.title,
+                "texts": [p.text for p in unfolded(section.parts) if isinstance(p, Paragraph)],
+                "tables": [
+                    _table(part)
+                    for part in unfolded(section.parts)
+                    if isinstance(part, (Table, Bars))
+                ],
+            }
+            for section in sections
+        ],
+        "next": [
+            {"why": why, "command": command}
+            for section in sections
+            for part in section.parts
+            if isinstance(part, Steps)
+            for why, command in part.steps
+        ],
+    }
+
+
+def _table(part: Table | Bars) -> dict[str, Any]:
+    if isinstance(part, Bars):
+        rows: list[list[Any]] = [
+            [name, *(None if bar is None else bar.text for bar in bars)] for name, bars in part.rows
+        ]
+    else:
+        rows = [
+            [list(cell.names) if isinstance(cell, Names) else cell for cell in row]
+            for row in part.rows
+        ]
+    return {"caption": part.caption, "header": list(part.header), "rows": rows}

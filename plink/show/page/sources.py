@@ -1,0 +1,21 @@
+"""What a report calls its files: a page is sent around, and the folders of a machine are not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from plink.files import document
+
+
+def shown_sources(paths: Sequence[str]) -> list[str]:
+    """The files' names, with as many folders as tell them apart from the one that all are in."""
+    files = [path for path in paths if path != document.STANDARD_STREAM]
+    folders = [os.path.dirname(os.path.abspath(path)) for path in files]  # noqa: PTH100, PTH120
+    common = os.path.commonpath(folders) if folders else ""
+    return [
+        document.label(path)
+        if path == document.STANDARD_STREAM
+        else os.path.relpath(path, common)  # pathlib goes no folder up
+        for path in paths
+    ]

@@ -1,0 +1,39 @@
+"""What the time of a table is spent on: its parts sum up to it, and the slowest links are named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contention.instances import networks, racks_network, ring_table, tables
+from plink.solvers.contention import reference
+from plink.solvers.contention.limiting import HOSTS, UPLINKS, limits
+from plink.solvers.contention.network import make_network
+
+
+@given(st.data(), st.integers(1, 6))
+def test_what_is_waited_for_sums_up_to_the_time(data, ranks):
+    table = data.draw(tables(ranks), label="table")
+    hosts = data.draw(st.integers(1, 6), label="hosts")
+    network = data.draw(networks(hosts), label="network")
+    order = data.draw(st.lists(st.integers(0, hosts - 1), min_size=ranks, max_size=ranks))
+    found = limits(table, network, order)
+    assert [each.seconds for each in found] == sorted((e.seconds for e in found), reverse=True)
+    plain_s = reference.time_s(table, network, order)
+    assert sum(each.seconds for each in found) == pytest.approx(plain_s, rel=1e-9, abs=1e-12)
+
+
+def test_the_slow_host_and_its_direction_are_named():
+    send = np.full(6, 1e9)
+    send[4] = 1e8
+    network = make_network(6, send_bytes_s=send, receive_bytes_s=1e9)
+    [limit] = limits(ring_table(6, 60e6), network, range(6))
+    assert (limit.kind, limit.sending, limit.receiving) == (HOSTS, [4], [])
+
+
+def test_a_ring_over_racks_in_any_order_waits_for_uplinks():
+    network = racks_network(4, 4, shuffled=1)
+    first = limits(ring_table(16, 64e6), network, range(16))[0]
+    assert first.kind == UPLINKS

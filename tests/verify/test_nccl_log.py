@@ -1,0 +1,152 @@
+"""NCCL's rings and trees, read from logs, against an order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plink.base.errors import PlinkError, WrongUseError
+from plink.deploy.nccl_log import parse_nccl_log
+from plink.deploy.nccl_order import NcclOrder, nccl_order
+from plink.files.cluster import Host
+from support.plink_command import Done, plink_here
+from verify.nccl_logs import job
+from verify.orders import write_order
+
+VERSIONS = ("2.4.8", "2.7.6", "2.18.5", "2.21.5")
+NAMES = ["n03", "n01", "n04", "n02", "n05", "n06", "n07"]
+
+
+def placed(names: list[str], slots: int) -> list[str]:
+    return [name for name in names for _ in range(slots)]
+
+
+def compared(names: list[str], text: str, slots: int = 1) -> NcclOrder:
+    hosts = [Host(name, f"10.0.0.{number}", slots=slots) for number, name in enumerate(names, 1)]
+    return nccl_order(hosts, text, "job.log")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("slots", [1, 4])
+@pytest.mark.parametrize("hosts", [2, 3, 6, 7])
+def test_a_job_in_the_order_follows_it(version: str, slots: int, hosts: int) -> None:
+    names = NAMES[:hosts]
+    found = compared(names, job(placed(names, slots), version), slots)
+    assert found.is_kept
+    assert found.job.version == f"{version}+cuda12.2"
+    assert [ring.hosts for ring in found.rings] == [names, names]
+    assert (found.trees, list(found.other_trees)) == (2, [])
+    assert found.job.networks == {"NET/Socket"}
+
+
+def test_gpus_within_a_host_and_the_direction_are_nccls_own() -> None:
+    names = NAMES[:2]
+    there = [0, 2, 3, 1, 5, 4, 7, 6]
+    # Alternating rings leave a host by another GPU, and come back in the middle of it.
+    back = [0, 1, 6, 7, 5, 4, 2, 3]
+    found = compared(names, job(placed(names, 4), "2.20.3", rings=[there, back]), 4)
+    assert found.is_kept
+    names = NAMES[:4]
+    reverse = [0, 3, 2, 1]
+    assert compared(names, job(names, "2.20.3", rings=[[0, 1, 2, 3], reverse])).is_kept
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_ring_that_goes_another_way_does_not(version: str) -> None:
+    names = NAMES[:4]
+    found = compared(names, job(names, version, rings=[[0, 1, 2, 3], [0, 2, 1, 3]]))
+    assert [ring.is_kept for ring in found.rings] == [True, False]
+    assert not found.is_kept
+
+
+def test_ranks_on_other_hosts_do_not() -> None:
+    found = compared(NAMES[:4], job(sorted(NAMES[:4]), "2.18.5"))
+    assert not found.is_kept
+    assert [rank.found for rank in found.ranks] == sorted(NAMES[:4])
+
+
+def test_a_long_ring_is_known_from_its_ranks_or_else_as_far_as_it_is_written() -> None:
+    names = [f"h{number:02d}" for number in range(40)]
+    assert [ring.is_whole for ring in compared(names, job(names, "2.18.5")).rings] == [True, True]
+    found = compared(names, job(names, "2.18.5", with_neighbours=False))
+    assert found.is_kept
+    assert found.rings[0].hosts == names[: len(found.rings[0].hosts)]
+    assert 20 <= len(found.rings[0].hosts) < 40
+    assert not found.rings[0].is_whole
+
+
+def test_other_trees_than_the_model_has_are_counted() -> None:
+    names = NAMES[:6]
+    text = job(names, "2.18.5").replace("->5->4", "->5->3")
+    assert list(compared(names, text).other_trees) == [0]
+
+
+def test_mixed_lines_prefixes_and_other_communicators_are_taken_apart() -> None:
+    names = NAMES[:4]
+    whole = job(names, "2.21.5").splitlines()
+    pairs = job(names[:2], "2.21.5").replace(":41", ":51").splitlines()
+    mixed = [
+        line for both in zip(whole, [*pairs, *[""] * len(whole)], strict=False) for line in both
+    ]
+    text = "\n".join(f"[1,0]<stdout>:{line}" for line in mixed)
+    found = compared(names, text)
+    assert found.is_kept
+    assert len(found.rings) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("loss 0.4\n", "holds no lines of NCCL"),
+        (job(NAMES[:3], "2.18.5"), "holds no job of 4 ranks"),
+        (job(["a", "b", "c", "d"], "2.18.5"), "ran on a and others"),
+        (
+            "n03:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 4 cudaDev 0 - Init COMPLETE",
+            "lacks rank 1",
+        ),
+    ],
+)
+def test_logs_that_do_not_tell_are_refused(text: str, said: str) -> None:
+    with pytest.raises((PlinkError, WrongUseError), match=said):
+        compared(NAMES[:4], text)
+
+
+def test_no_log_breaks_it() -> None:
+    hostile = "x:1:2 [0] NCCL INFO "
+    for said in (
+        "Trees [0] --/-1->1->--",
+        "Channel 00 : 9 9",
+        "Ring 00 : 1 -> 1 -> 1",
+        "Trees " * 999,
+    ):
+        parse_nccl_log(f"{hostile}{said}\n{hostile}rank 0 nranks 2 Init COMPLETE", 2)
+    parse_nccl_log(f"{hostile}rank 7 nranks 2 Init COMPLETE", 2)
+
+
+def verified(tmp_path: Path, text: str, *more: str) -> Done:
+    order, log = tmp_path / "o.json", tmp_path / "job.log"
+    write_order(order, [Host(name, "10.0.0.1") for name in NAMES[:4]])
+    log.write_text(text)
+    return plink_here("verify", order, "--launcher", "nccl", "--log", log, *more)
+
+
+def test_the_command_says_what_nccl_did(tmp_path: Path) -> None:
+    done = verified(tmp_path, job(NAMES[:4], "2.18.5"))
+    assert (done.code, done.stdout.splitlines()) == (
+        0,
+        [
+            "NCCL 2.18.5+cuda12.2 follows the order: 4 ranks on 4 hosts, 2 rings",
+            "ring 00 goes n03 n01 n04 n02",
+            "trees: all 2 join hosts as plink order --algo nccl-tree expects",
+            "between hosts: NET/Socket",
+        ],
+    )
+    done = verified(tmp_path, job(NAMES[:4], "2.18.5", rings=[[0, 2, 1, 3]]), "--json")
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert (done.code, found["kept"]) == (4, False)
+    assert found["rings"][0]["hosts"] == ["n03", "n04", "n01", "n02"]
+    done = verified(tmp_path, "", "--python", "python3")
+    assert "nothing is started" in done.stderr
