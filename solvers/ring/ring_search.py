@@ -64,6 +64,10 @@ _MERGING_DEPTH, _MERGING_TEMPERATURE = 10, 0.1
 # search ends.
 _IDLE_ROUNDS = 3
 
+# Hosts are renumbered up to here: a copy of the distances of more would cost more memory than the
+# search gains.
+_MOST_RENUMBERED = 2048
+
 # Rings within this share of the bound are optimal for every purpose.
 _RELATIVE_TOLERANCE = 1e-9
 
@@ -157,6 +161,7 @@ class _RingSearch:
         self._deadline = deadline
         self._limit_s = deadline.left_s
         self._best = (reference.ring_cost(matrix, given), given)
+        self._hosts = list(range(len(matrix)))
         self._bound = 0.0
         self._kicks = 0
 
@@ -164,6 +169,9 @@ class _RingSearch:
         """Search until something ends it."""
         first = min(self._given, self._quick_ring(self._given[0]), key=self._cost)
         self._keep(first)
+        if len(first) <= _MOST_RENUMBERED:
+            self._renumber(first)
+            first = self._best[1]
         deadline = self._deadline.part(_NEAR_SHARE).at_least(_LEAST_S)
         near: list[list[int]] = _native.nearest_lists(
             self._matrix, _BY_ALPHA + _BY_DISTANCE, deadline.native
@@ -187,6 +195,13 @@ class _RingSearch:
                 kicks *= 2
         return "kicks"
 
+    def _renumber(self, ring: list[int]) -> None:
+        """Number the hosts along a ring: near ones then share lines of the processor's caches."""
+        renumbered = np.ascontiguousarray(self._matrix[np.ix_(ring, ring)])
+        best = (self._cost(ring), list(range(len(ring))))
+        # At once, so that an interrupt finds all three or none.
+        self._matrix, self._hosts, self._best = renumbered, ring, best
+
     def _round(self, candidates: list[list[int]], kicks: int) -> None:
         """Chains of kicks, and what comes of merging their rings."""
         size = len(self._matrix)
@@ -209,7 +224,7 @@ class _RingSearch:
         """The best so far."""
         cost, order = self._best
         return RingSolution(
-            order=_from_first(order, self._given[0]),
+            order=_from_first([self._hosts[number] for number in order], self._given[0]),
             cost=cost,
             lower_bound=min(self._bound, cost),
             ended_by=ended_by,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchkit import ring_instances
-from plink.solvers.ring import reference
+from plink.solvers.ring import reference, ring_search
 from plink.solvers.ring.ring_search import MAX_EXACT_SIZE, search_ring
 from ring_strategies import distance_matrices
 
@@ -89,6 +89,17 @@ def test_an_optimal_given_order_is_returned_as_it_is():
     distance, truth, _ = ring_instances.circle(30, seed=3)
     assert search_ring(distance, truth, time_limit_s=20).order == truth
     assert search_ring(distance[:8, :8], [3, 1, 2, 0, 7, 6, 5, 4]).order[0] == 3
+
+
+@pytest.mark.parametrize("most", [0, 40])
+def test_an_order_names_the_hosts_as_they_were_given_though_they_are_renumbered(monkeypatch, most):
+    monkeypatch.setattr(ring_search, "_MOST_RENUMBERED", most)
+    distance, truth, cost = ring_instances.circle(40, seed=8)
+    start = truth[7]
+    solution = search_ring(distance, [start, *(i for i in range(40) if i != start)])
+    assert solution.order[0] == start
+    assert _edges(solution.order) == _edges(truth)
+    assert solution.cost == reference.ring_cost(distance, solution.order) == pytest.approx(cost)
 
 
 def test_equal_distances_are_proven_optimal_at_once():
