@@ -31,6 +31,8 @@ LONG = (
     "bench/test_gloo_client.py",
     "collectives/test_traffic.py",
     "launchers/test_in_lab.py",
+    "recipes/test_in_lab.py",
+    "recipes/test_on_slurm.py",
     "verify/test_in_lab.py",
     "probing/test_probe.py",
     "ordering/test_command.py",

@@ -280,7 +280,7 @@ def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
         from plink.autotune.daemon.scraping import Scraping  # noqa: PLC0415
     except ImportError:
         raise PlinkError(
-            "--metrics needs prometheus_client", "pip install 'plink-collectives[metrics]'"
+            "--metrics needs prometheus_client", "pip install prometheus-client"
         ) from None
     registry = CollectorRegistry()
     registry.register(JobCollector(jobs, server))

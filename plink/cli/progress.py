@@ -1,9 +1,13 @@
-"""Progress on standard error, where that is a terminal."""
+"""Progress on standard error: a bar on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from typing import TYPE_CHECKING
+
+import click
 
 from plink.cli.stderr import fit, note
 
@@ -11,26 +15,40 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from typing_extensions import Self
 
+# How often there is a line where standard error is no terminal.
+_S_A_LINE = 8.0
+
 
 class StageProgress:
-    """A bar with the time left for each stage of a long command, on standard error."""
+    """A bar with the time left for each stage of a long command, on standard error.
+
+    Where that is no terminal, such as a log, a command that takes long says how far it is.
+    """
 
     def __init__(self) -> None:
         self._bars: Progress | None = None
         self._task: TaskID | None = None
+        self._lines: _Lines | None = None
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
             self._bars = _bars()
             self._bars.start()
+        else:
+            self._lines = _Lines()
+            self._lines.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._bars is not None:
             self._bars.stop()
+        if self._lines is not None:
+            self._lines.stop()
 
     def stage(self, name: str, total: int) -> None:
         """Begin a stage of `total` steps."""
+        if self._lines is not None:
+            self._lines.stage(name, total)
         if self._bars is not None:
             if self._task is not None:
                 self._bars.remove_task(self._task)
@@ -38,6 +56,8 @@ class StageProgress:
 
     def step(self) -> None:
         """A step of the current stage is done."""
+        if self._lines is not None:
+            self._lines.step()
         if self._bars is not None and self._task is not None:
             self._bars.advance(self._task)
 
@@ -47,6 +67,36 @@ class StageProgress:
             self._bars.console.print(f"note: {fit(text)}", markup=False, highlight=False)
         else:
             note(text)
+
+
+class _Lines(threading.Thread):
+    """Says every few seconds how many steps of the current stage are done."""
+
+    def __init__(self) -> None:
+        super().__init__(name="progress", daemon=True)
+        self._has_ended = threading.Event()
+        # Replaced as a whole, so that what is said is of one stage.
+        self._stage: tuple[str, int, float] | None = None
+        self._done = 0
+
+    def run(self) -> None:
+        while not self._has_ended.wait(_S_A_LINE):
+            if self._stage is not None:
+                name, total, began_s = self._stage
+                took_s = time.monotonic() - began_s
+                click.echo(f"{name}: {self._done} of {total} after {took_s:.0f} s", err=True)
+
+    def stage(self, name: str, total: int) -> None:
+        self._done = 0
+        self._stage = (name, total, time.monotonic())
+
+    def step(self) -> None:
+        self._done += 1
+
+    def stop(self) -> None:
+        self._has_ended.set()
+        # Whoever does not read what is said here holds up nothing.
+        self.join(timeout=1.0)
 
 
 def _bars() -> Progress:

@@ -38,7 +38,7 @@ class RedisStore:
         except ImportError:
             raise WrongUseError(
                 "a RedisStore needs the Python package redis",
-                "pip install 'plink-collectives[redis]' or pip install redis",
+                "pip install redis",
             ) from None
         if not job:
             raise WrongUseError("a job that meets in Redis needs a name of its own")

@@ -2,7 +2,7 @@
 # Long commands whose output nobody wants to read: what they do is told in few words. Needs say.sh.
 
 # How often there is a line where standard error is no terminal.
-SECONDS_A_LINE=${SECONDS_A_LINE:-8}
+SECONDS_A_LINE=${SECONDS_A_LINE:-6}
 
 # run_quietly WHAT COMMAND...: the command's output is shown only when it fails.
 run_quietly() {
@@ -38,15 +38,15 @@ telling_progress() {
 
 # tell_progress LOG: until it is killed, or this script is no more.
 tell_progress() {
-    local log=$1 waited=0
+    local log=$1 began=$SECONDS told=$SECONDS
     while kill -0 "$$" 2>/dev/null; do
         # It may outlive this by a second, and whoever reads our messages must not wait for it.
         sleep 1 2>/dev/null
-        waited=$((waited + 1))
         if [[ -t 2 ]]; then
-            printf '\r\e[K%s' "$(progress_line "$log" "$waited" "${COLUMNS:-80}")" >&2
-        elif ((waited % SECONDS_A_LINE == 0)); then
-            say "$(progress_line "$log" "$waited" 100)"
+            printf '\r\e[K%s' "$(progress_line "$log" $((SECONDS - began)) "${COLUMNS:-80}")" >&2
+        elif ((SECONDS - told >= SECONDS_A_LINE)); then
+            told=$SECONDS
+            say "$(progress_line "$log" $((SECONDS - began)) 100)"
         fi
     done
 }
@@ -54,7 +54,8 @@ tell_progress() {
 # progress_line LOG SECONDS COLUMNS: as much as fits of the last line that says anything.
 progress_line() {
     local log=$1 line
-    line=$(tail -n 5 "$log" | tr -dc '[:print:]\n' | sed 's/^ *//; /^$/d' | tail -n 1)
+    line=$(tail -n 20 "$log" | tr -dc '[:print:]\n' | sed 's/^ *//; /^$/d; /^WARNING:/d' |
+        tail -n 1)
     line="  $2 s  $line"
     printf '%s' "${line:0:$(($3 - 1))}"
 }

@@ -119,13 +119,11 @@ pip_install_torch() {
     local version wanted size='about 1 GB'
     version=$(sed -n 's/^torch==//p' "$ROOT/constraints.txt")
     wanted="torch==$version"
-    if "$VENV/bin/python" -m pip show --quiet torch 2>/dev/null; then
+    if compgen -G "$VENV/lib/python3*/site-packages/torch/version.py" >/dev/null; then
         return
     fi
     if ! has_gpu; then
-        # Not `grep -q`, which would not wait for what pip still writes.
-        if "$VENV/bin/python" -m pip index versions torch 2>/dev/null |
-            grep -F "$version+cpu" >/dev/null; then
+        if pip_finds torch "$version+cpu"; then
             wanted+=+cpu
         elif [[ $(uname -m) == x86_64 ]]; then
             size='with CUDA, some 6 GB'
@@ -136,6 +134,16 @@ pip_install_torch() {
     fi
     pip_install "installing PyTorch into .venv ($size on disk)" "$wanted" ||
         die "pip could not install PyTorch"
+}
+
+# pip_finds PACKAGE VERSION
+pip_finds() {
+    local log status=0
+    log=$(mktemp)
+    telling_progress "looking for $1 $2" "$log" "$VENV/bin/python" -m pip index versions "$1" || true
+    grep -qF "$2" "$log" || status=1
+    rm -f "$log"
+    return "$status"
 }
 
 has_gpu() {

@@ -54,7 +54,15 @@ class Verdict:
 
 
 class EngineMissingError(ImportError):
-    """The library of an exact engine is not installed."""
+    """The library of an exact engine is not installed.
+
+    Args:
+        package: what to install.
+    """
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"{package} is not installed")
+        self.package = package
 
 
 def prove(
@@ -155,6 +163,4 @@ def _engine(engine: Engine) -> tuple[Callable[[Form], int], _LookBelow]:
         return cp_sat.most_ranks, cp_sat.look_below
     except ModuleNotFoundError as error:
         package = "z3-solver" if engine == "z3" else "ortools"
-        raise EngineMissingError(
-            f"{package} is not installed; it comes with plink-collectives[exact]"
-        ) from error
+        raise EngineMissingError(package) from error

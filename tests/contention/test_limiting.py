@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from contention.instances import networks, racks_network, ring_table, tables
 from plink.solvers.contention import reference
 from plink.solvers.contention.limiting import HOSTS, UPLINKS, limits
 from plink.solvers.contention.network import make_network
-
-from contention.instances import networks, racks_network, ring_table, tables
 
 
 @given(st.data(), st.integers(1, 6))

@@ -125,4 +125,4 @@ def test_an_engine_that_is_not_installed_is_named(folder, capsys, monkeypatch):
     assert run(["order", "c.json", "--executor", "ray://127.0.0.1:9"]) == 2
     shown = capsys.readouterr().err
     assert "ray, which is not installed" in shown
-    assert "plink-collectives[ray]" in shown
+    assert "hint: pip install 'ray[client]'\n" in shown

@@ -12,5 +12,12 @@ from support.lab import Lab, lab_cluster
 @pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
     """Two racks of two. A test that changes it changes it back."""
-    with lab_cluster(racks=2, hosts=2, host_rate="400mbit", uplink_rate="200mbit", hops=4) as lab:
+    with lab_cluster(
+        racks=2,
+        hosts=2,
+        host_rate="400mbit",
+        uplink_rate="200mbit",
+        hops=4,
+        reached_from_here=False,
+    ) as lab:
         yield lab

@@ -9,12 +9,21 @@ import pytest
 
 from support.lab import lab_cluster
 from support.lab_measure import p10_us, transfer_mbit
+from support.require import require_fping
 
 pytestmark = pytest.mark.lab
 
 
 def test_a_moved_host_is_near_its_new_neighbours() -> None:
-    with lab_cluster(racks=3, hosts=2, host_rate="200mbit", uplink_rate="50mbit", hops=6) as lab:
+    require_fping()
+    with lab_cluster(
+        racks=3,
+        hosts=2,
+        host_rate="200mbit",
+        uplink_rate="50mbit",
+        hops=6,
+        reached_from_here=False,
+    ) as lab:
         moved, left = lab.racks["r1"]
         new_neighbour = lab.racks["r2"][0]
         third = lab.racks["r3"][0]
@@ -37,11 +46,12 @@ def test_a_moved_host_is_near_its_new_neighbours() -> None:
         assert 100 < transfer_mbit(lab, new_neighbour, moved, megabytes=8) < 220
         assert transfer_mbit(lab, moved, left, megabytes=2) < 60
         argv = ["ssh", "-F", str(lab.ssh_config), moved, "hostname"]
-        assert subprocess.check_output(argv, text=True) == f"{moved}\n"
+        assert lab.exec(".", argv).stdout == f"{moved}\n"
 
 
 def test_a_stopped_host_stays_silent_and_a_rate_follows() -> None:
-    with lab_cluster(racks=2, hosts=1, hops=1) as lab:
+    require_fping()
+    with lab_cluster(racks=2, hosts=1, hops=1, reached_from_here=False) as lab:
         (moved,), (other,) = lab.racks.values()
         ping = ["fping", "-q", "-c", "1", "-t", "300", moved]
         lab.lab("stop", moved)
@@ -58,7 +68,7 @@ def test_a_stopped_host_stays_silent_and_a_rate_follows() -> None:
 
 
 def test_refusals_are_sentences() -> None:
-    with lab_cluster(racks=1, hosts=1, hops=0) as lab:
+    with lab_cluster(racks=1, hosts=1, hops=0, reached_from_here=False) as lab:
         for arguments, word in ((("n01", "r9"), "r9"), (("n09", "r1"), "n09")):
             with pytest.raises(subprocess.CalledProcessError) as failure:
                 lab.lab("move", *arguments)

@@ -12,6 +12,7 @@ import pytest
 from support.lab import Lab, lab_cluster
 from support.lab_measure import p10_us, transfer_mbit
 from support.lab_traces import NO_TRACES, traces
+from support.require import require_fping
 
 pytestmark = pytest.mark.lab
 
@@ -19,11 +20,19 @@ pytestmark = pytest.mark.lab
 @pytest.fixture(scope="module")
 def routed() -> Iterator[Lab]:
     """Two racks of two, a router between each and the spine."""
-    with lab_cluster(racks=2, hosts=2, uplink_rate="200mbit", hops=1, options=["--routed"]) as lab:
+    with lab_cluster(
+        racks=2,
+        hosts=2,
+        uplink_rate="200mbit",
+        hops=1,
+        options=["--routed"],
+        reached_from_here=False,
+    ) as lab:
         yield lab
 
 
 def test_all_hosts_and_routers_reach_each_other(routed: Lab) -> None:
+    require_fping()
     routers = {
         address
         for ways in routed.truth["routes"].values()
@@ -39,6 +48,7 @@ def test_all_hosts_and_routers_reach_each_other(routed: Lab) -> None:
 
 
 def test_a_packet_lives_as_many_hops_as_the_truth_says(routed: Lab) -> None:
+    require_fping()
     near, mate = routed.racks["r1"]
     far = routed.racks["r2"][0]
     for target in (mate, far):
@@ -62,6 +72,7 @@ def test_links_carry_their_rate_and_no_more(routed: Lab) -> None:
 
 
 def test_other_racks_are_farther_than_ones_own(routed: Lab) -> None:
+    require_fping()
     near, mate = routed.racks["r1"]
     far = routed.racks["r2"]
     p10 = p10_us(routed, near, [mate, *far])
@@ -71,12 +82,13 @@ def test_other_racks_are_farther_than_ones_own(routed: Lab) -> None:
 def test_ssh_and_names_work_across_racks(routed: Lab) -> None:
     near, far = routed.racks["r1"][0], routed.racks["r2"][0]
     argv = ["ssh", "-F", str(routed.ssh_config), "-o", "BatchMode=yes", far, "hostname"]
-    assert subprocess.check_output(argv, text=True) == f"{far}\n"
+    assert routed.exec(".", argv).stdout == f"{far}\n"
     found = routed.exec(near, ["getent", "ahostsv4", far]).stdout.split()[0]
     assert found == routed.truth["addresses"][far]
 
 
 def test_a_stopped_host_is_silent_until_started(routed: Lab) -> None:
+    require_fping()
     near, mate = routed.racks["r1"]
     far = routed.racks["r2"][0]
     ping = ["fping", "-q", "-c", "1", "-t", "300", far]
@@ -105,13 +117,14 @@ def test_status_says_that_it_is_routed(routed: Lab) -> None:
 
 
 def test_a_file_may_ask_for_it_and_nothing_is_left(tmp_path: Path) -> None:
+    require_fping()
     shape = tmp_path / "rows.json"
     shape.write_text(
         json.dumps(
             {"routed": True, "hops": 0, "row_hops": 0, "rows": [{"racks": [1, 2]}, {"racks": [1]}]}
         )
     )
-    with lab_cluster(topology=shape) as lab:
+    with lab_cluster(topology=shape, reached_from_here=False) as lab:
         one, neighbour, far = (hosts[0] for hosts in lab.racks.values())
         assert [len(lab.route(one, other)) for other in (neighbour, far)] == [3, 5]
         for hops, target in ((4, neighbour), (6, far)):

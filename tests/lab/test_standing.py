@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
 
 import paramiko
 import pytest
 
 from support.lab import Lab
 from support.lab_measure import p10_us, transfer_mbit
+from support.require import require_fping, require_root
 
 pytestmark = pytest.mark.lab
 
@@ -28,7 +28,7 @@ def near_pair(lab: Lab) -> tuple[str, str]:
 def test_ssh_logs_in_with_the_host_key_verified(lab: Lab) -> None:
     for host in lab.names:
         argv = ["ssh", "-F", str(lab.ssh_config), "-o", "BatchMode=yes", host, "hostname"]
-        assert subprocess.check_output(argv, text=True).strip() == host
+        assert lab.exec(".", argv).stdout.strip() == host
 
 
 def test_every_host_has_a_key_of_its_own(lab: Lab) -> None:
@@ -41,12 +41,13 @@ def test_another_hosts_key_is_refused(lab: Lab) -> None:
     addresses = lab.truth["addresses"]
     argv = ["ssh", "-F", str(lab.ssh_config), "-o", "BatchMode=yes"]
     argv += ["-o", f"HostName={addresses[other]}", "-o", f"HostKeyAlias={one}", one, "hostname"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = lab.exec(".", argv, check=False)
     assert done.returncode == 255
     assert "verification failed" in done.stderr
 
 
 def test_paramiko_reads_the_same_configuration(lab: Lab) -> None:
+    require_root()
     config = paramiko.SSHConfig.from_path(str(lab.ssh_config)).lookup(lab.names[0])
     with paramiko.SSHClient() as client:
         client.load_host_keys(config["userknownhostsfile"].strip('"'))
@@ -86,6 +87,7 @@ def test_hosts_know_each_other_by_name(lab: Lab) -> None:
 
 
 def test_other_racks_are_farther_than_ones_own(lab: Lab) -> None:
+    require_fping()
     source, near = near_pair(lab)
     far = lab.racks["r2"]
     p10 = p10_us(lab, source, [near, *far])
@@ -124,6 +126,7 @@ def test_a_racks_uplink_changes_for_all_its_hosts(lab: Lab) -> None:
 
 
 def test_a_stopped_host_is_silent_until_started(lab: Lab) -> None:
+    require_fping()
     silent, other = near_pair(lab)
     address = lab.truth["addresses"][silent]
     ping = ["fping", "-q", "-c", "1", "-t", "300"]
@@ -135,9 +138,7 @@ def test_a_stopped_host_is_silent_until_started(lab: Lab) -> None:
         assert "nreachable" not in received.stderr + received.stdout
         assert lab.exec(silent, [*ping, other], check=False).returncode == 1
         ssh = ["ssh", "-F", str(lab.ssh_config), "-o", "ConnectTimeout=1", silent, "true"]
-        assert (
-            "timed out" in subprocess.run(ssh, capture_output=True, text=True, check=False).stderr
-        )
+        assert "timed out" in lab.exec(".", ssh, check=False).stderr
         third = lab.racks["r2"][0]
         assert lab.exec(third, [*ping, other]).returncode == 0
         status = json.loads(lab.lab("status", "--json"))[0]

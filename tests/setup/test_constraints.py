@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -90,6 +91,14 @@ def test_pins_satisfy_the_requirements(python: str) -> None:
             assert requirement.specifier.contains(pin.removeprefix("=="), prereleases=True), (
                 f"{requirement} against the pin {pin}"
             )
+
+
+def test_all_is_every_extra_but_what_hosts_and_developers_need() -> None:
+    project = (FILE.parent / "pyproject.toml").read_text("utf-8")
+    table = project.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
+    extras = set(re.findall(r"^(\w+) = ", table, re.MULTILINE))
+    (everything,) = re.findall(r'^all = \["plink-collectives\[(.*)\]"\]$', table, re.MULTILINE)
+    assert set(everything.split(",")) == extras - {"all", "dev", "trace"}
 
 
 def test_pins_are_exact() -> None:

@@ -11,7 +11,6 @@ import pytest
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 PIP = """#!/bin/bash
 case "$3" in
-show) exit 1 ;;
 index) echo "Available versions: {found}" ;;
 install) echo "${{@: -1}}" >>"{calls}" ;;
 esac

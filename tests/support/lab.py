@@ -22,7 +22,7 @@ from typing import Any
 from labkit.entry import command_at
 from labkit.holder import PROGRAM, held
 from labkit.registry import ROOT_REGISTRY, Registry
-from support.require import require_root
+from support.require import require_namespaces, require_root
 
 EXEC_TIMEOUT_S = 60
 
@@ -87,7 +87,13 @@ class Lab:
         )
 
     def command(self, host: str, argv: Sequence[str]) -> list[str]:
-        """The command line that runs another one as if on the host."""
+        """The command line that runs another one as if on the host.
+
+        On `.` it runs on the machine itself, from where also the hosts of a lab without root are
+        reached.
+        """
+        if os.geteuid() != 0:
+            return [*program(), "exec", "--name", self.name, host, "--", *argv]
         return command_at(Registry(ROOT_REGISTRY).find(self.name), host, argv)
 
     def lab(self, command: str, *arguments: str) -> str:
@@ -112,6 +118,7 @@ def lab_cluster(
     seed: int = 1,
     topology: Path | None = None,
     options: Sequence[str] = (),
+    reached_from_here: bool = True,
 ) -> Iterator[Lab]:
     """Put a lab up for a while. It goes down with this process, however that ends.
 
@@ -124,8 +131,13 @@ def lab_cluster(
         seed: shuffles names, addresses and the given order.
         topology: a file instead of all the above but the seed.
         options: further options of `lab up`.
+        reached_from_here: whether the test itself opens connections to the hosts, which takes root;
+            otherwise it does all by `Lab.exec`.
     """
-    require_root()
+    if reached_from_here:
+        require_root()
+    else:
+        require_namespaces()
     _clear_remains()
     name = f"t{os.getpid()}-{next(_numbers)}"
     directory = Path(tempfile.gettempdir(), f"plink-lab-{name}")

@@ -47,6 +47,25 @@ def require_root() -> None:
     pytest.skip(reason)
 
 
+def require_namespaces() -> None:
+    """Skip unless a lab may be put up: by root, or by anyone where the kernel lets all users."""
+    if os.geteuid() == 0:
+        return
+    argv = ["unshare", "--user", "--map-root-user", "--net", "--mount", "true"]
+    if subprocess.run(argv, capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs root, or a kernel that lets ordinary users create namespaces")
+
+
+def require_fping() -> None:
+    """Skip unless fping gets answers here: before 5.2 it does only on the sockets of root."""
+    declared("tools")
+    if os.geteuid() == 0:
+        return
+    found = re.search(r"Version (\d+)\.(\d+)", _output(["fping", "--version"]))
+    if found is None or (int(found[1]), int(found[2])) < (5, 2):
+        pytest.skip("fping before 5.2 gets no answers without root")
+
+
 def require_dpdk() -> None:
     """Skip unless the DPDK agent was built, which takes libdpdk, and may use interfaces."""
     require_root()

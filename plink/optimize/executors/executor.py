@@ -13,7 +13,8 @@ Shared = TypeVar("Shared")
 Result = TypeVar("Result")
 
 LOCAL = "local"
-_ENGINES = ("dask", "ray")
+# Each engine and what to install for it.
+_ENGINES = {"dask": "distributed", "ray": "'ray[client]'"}
 _HINT = "an executor is local, dask://HOST:PORT or ray://HOST:PORT"
 
 
@@ -80,7 +81,7 @@ def executor_at(address: str, threads: int) -> Executor:
     except ImportError:
         raise WrongUseError(
             f"executor={engine}:// needs {engine}, which is not installed",
-            f"pip install 'plink-collectives[{engine}]'",
+            f"pip install {_ENGINES[engine]}",
         ) from None
     made: Executor = adapter.connected(place)
     return made

@@ -223,7 +223,10 @@ class LatencyObjective:
                 below = prove(form, limits.lowest_us, verdict.order, search_s, engine)
                 verdict = self._told_of_gaps(limits, found, verdict, below)
         except EngineMissingError as error:
-            hint = f"leave out prove_s={time_limit_s:g} to go without a proof"
+            hint = (
+                f"pip install {error.package}, or leave out prove_s={time_limit_s:g} to go without "
+                "a proof"
+            )
             raise WrongUseError(str(error), hint) from None
         better = replace(
             found,

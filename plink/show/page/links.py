@@ -18,13 +18,6 @@ _SLOWEST = 8
 _MOST_ROWS = 512
 
 
-def slow_hosts(known: Capacity) -> list[int]:
-    """Hosts whose link carries much less than most, the slowest first."""
-    rates = np.fmin(known.send_gbit_s, known.receive_gbit_s)
-    found = np.flatnonzero(is_slow(known.send_gbit_s) | is_slow(known.receive_gbit_s))
-    return [int(host) for host in found[np.argsort(rates[found], kind="stable")]]
-
-
 def host_bars(subject: Subject, known: Capacity) -> list[Part]:
     """Two bars for each host; of many, the slowest, and all of them folded. None without rates."""
     rates = np.fmin(known.send_gbit_s, known.receive_gbit_s)

@@ -134,7 +134,8 @@ def _print_groups(console: Console, cluster: Cluster) -> None:
     """The groups that plink found, or why there are none; given ones stand with their uplinks."""
     if cluster.grouping is None:
         return
-    lines = group_lines(cluster, capacity(cluster, cluster.groups), console.width)
+    known = capacity(cluster, cluster.groups)
+    lines = group_lines(cluster, known, console.width)
     if lines := lines or grouping_lines(cluster, cluster.grouping):
         console.print()
         for line in lines:
