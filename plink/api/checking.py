@@ -15,7 +15,7 @@ from plink.api.progress import OnProgress, Steps
 from plink.api.warning import warn
 from plink.base.text import counted, named
 from plink.measure.probing import check as checking
-from plink.measure.probing.limits import CHECK_PARTNERS
+from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
 from plink.probes.ssh.options import SshOptions
 
 _SOURCE = "the cluster"
@@ -26,7 +26,7 @@ class Verdict(checking.CheckResult):
     """What measuring some pairs of a cluster again has shown.
 
     The members of `plink.measure.probing.check.CheckResult`, of which most are used: `is_changed`,
-    `is_whole`, `moved`, `unreachable`.
+    `is_whole`, `moved`, `unreachable`, `rates` (of links and uplinks) and `not_checked`.
 
     Args:
         names: of the cluster's hosts.
@@ -43,6 +43,9 @@ class Verdict(checking.CheckResult):
         found = "no longer describes" if self.is_changed else "still describes"
         pairs = f"{len(self.judgement.changed)} of {counted(self.judgement.pairs, 'pair')} changed"
         hosts = "".join(f"; {named(together)}" for together in self.changed)
+        if self.rates is not None and self.rates.changes:
+            links = dict.fromkeys(change.name for change in self.rates.changes)
+            hosts += f"; links of {named(list(links))}"
         return f"<plink.Verdict: {found} the network, {pairs}{hosts}>"
 
 
@@ -50,6 +53,7 @@ def check(
     cluster: Cluster,
     *,
     partners: int = CHECK_PARTNERS,
+    transfers_s: float = CHECK_TRANSFERS_S,
     seed: int | None = None,
     timeout_s: float = 2.0,
     concurrency: int | None = None,
@@ -62,6 +66,8 @@ def check(
     Args:
         cluster: that `probe` made; it is measured as it says that it was.
         partners: how many of every host are measured again.
+        transfers_s: seconds that transfers may take, where the cluster has bandwidths or uplinks;
+            0 for none.
         seed: decides which; None for others each time.
         timeout_s: seconds of silence after which a host is given up.
         concurrency: pairs in flight; None to choose by what the hosts share.
@@ -78,6 +84,7 @@ def check(
     whole("seed", seed, 0, MAX_SEED)
     whole("concurrency", concurrency, 1, 1 << 16)
     number("timeout_s", timeout_s, 0.05, 600.0)
+    number("transfers_s", transfers_s, 0.0, 3600.0)
     rtt = checking.comparable_rtt(known, _SOURCE)
     with plinks_errors():
         request = checking.check_request(
@@ -89,7 +96,14 @@ def check(
             concurrency=concurrency,
             ssh=ssh or SshOptions(),
         )
-        found = checking.check(known, rtt, request, partners=partners, progress=Steps(progress))
+        found = checking.check(
+            known,
+            rtt,
+            request,
+            partners=partners,
+            transfers_s=transfers_s,
+            progress=Steps(progress),
+        )
     for name, reason in found.unreachable.items():
         warn(f"{name}: {reason}")
     for text in gaps([], found.failures):

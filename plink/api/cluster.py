@@ -22,6 +22,7 @@ from plink.files.fields import WORD, is_word
 from plink.files.groups import Group
 from plink.files.measurement import Matrix
 from plink.files.rtt import MAX_RTT_US, RttMeasurement
+from plink.model.outliers import Outlier, outliers
 from plink.probes.hosts.names import HINT_NAME, fault_of_name
 
 _READING = 10.0
@@ -139,6 +140,11 @@ class Cluster(cluster_file.Cluster):
     def gbit_s(self) -> Matrix | None:
         """(N, N) bandwidths in Gbit/s, [source][destination]; NaN where not measured."""
         return None if self.bandwidth is None else self.bandwidth.gbit_s
+
+    @cached_property
+    def outliers(self) -> list[Outlier]:
+        """The hosts that are much slower, or farther from all others, than the other hosts are."""
+        return outliers(self)
 
     @property
     def notes(self) -> list[str]:

@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args, overload
 
 from plink.api.arguments import MAX_SEED, chosen, nearest, number, size_bytes, whole
@@ -19,6 +20,7 @@ from plink.deploy import launchers as writers
 from plink.files import document, order_file
 from plink.files import order as order_of_files
 from plink.files.mesh import parse_mesh
+from plink.optimize.leaving_out import Limiting, limiting
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import notes_on
 from plink.optimize.orders.request import OrderRequest
@@ -61,6 +63,14 @@ class Order(order_of_files.Order):
     def hosts_by_rank(self) -> list[str]:
         """The name of the host of every rank."""
         return [host.name for host in self.ranked for _ in range(host.slots)]
+
+    @cached_property
+    def limiting(self) -> Limiting | None:
+        """Which hosts limit the job, and what leaving them out is predicted to gain.
+
+        None for an order that was read from a file, which does not have what was measured.
+        """
+        return None if self.cluster is None else limiting(self.cluster, self)
 
     @property
     def notes(self) -> list[str]:

@@ -28,7 +28,8 @@ def run(path: str, *, has_all: bool, as_json: bool) -> int:
     except ValueError as error:  # the plan has no masters, or the state is not valid
         raise WrongUseError(f"{document.label(path)}: {error}") from None
     if as_json:
-        text = json_text([_to_json(each) for each in replayed])
+        hosts = list(dict.fromkeys(rank.host for rank in start.plan.ranks))
+        text = json_text([_to_json(each, hosts) for each in replayed])
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         _print(replayed, has_all=has_all)
@@ -59,7 +60,7 @@ def _print(replayed: Sequence[Replayed], *, has_all: bool) -> None:
     note(f"{counted(len(replayed), 'window')}, {counted(changes, 'new plan')}")
 
 
-def _to_json(each: Replayed) -> dict[str, Any]:
+def _to_json(each: Replayed, hosts: Sequence[str]) -> dict[str, Any]:
     decision = each.decision
     return {
         "now_s": each.entry.now_s,
@@ -69,6 +70,7 @@ def _to_json(each: Replayed) -> dict[str, Any]:
         "plan": decision.plan,
         "is_new_plan": decision.forest is not None,
         "hosts": list(decision.hosts),
+        "host_names": [hosts[host] for host in decision.hosts],
         "of_groups": decision.masters.of_groups.tolist(),
         "of_hosts": decision.masters.of_hosts.tolist(),
         "is_as_logged": each.is_same,

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL
-from plink.base.text import counted, printable
+from plink.base.text import bandwidth_text, counted, printable
 from plink.cli.probe_action import given_to, read_nics, refuse_unused
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import take_ssh_options
@@ -18,11 +18,14 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.measure.probing.check import CheckResult, check, check_request, comparable_rtt
-from plink.measure.probing.limits import CHECK_PARTNERS
+from plink.measure.probing.check_transfers import RatesResult, summary
+from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
+from plink.show.terminal import facts
 from plink.show.terminal.paper import paper
 
 # A common factor as small as that is not worth a word.
 _ALIKE = 0.02
+_ALIKE_RATES = 0.1
 
 
 def run_command(
@@ -54,7 +57,14 @@ def run_command(
         ssh=take_ssh_options(dict(options)),
     )
     with naming_unreached():
-        result = check(cluster, rtt, request, partners=partners, progress=progress)
+        result = check(
+            cluster,
+            rtt,
+            request,
+            partners=partners,
+            transfers_s=options.get("transfers_s", CHECK_TRANSFERS_S),
+            progress=progress,
+        )
     _warn(result)
     if options["as_json"]:
         document.write_bytes(
@@ -87,9 +97,23 @@ def _print(source: str, cluster: Cluster, result: CheckResult) -> None:
     if abs(found.common_factor - 1.0) > _ALIKE:
         text += f"; the others take {_percent(found.common_factor)} than in the file"
     console.print(Text(text))
+    rates = result.rates
+    if rates is not None and (rates.hosts or rates.groups):
+        console.print(Text(summary(rates)))
+        if abs(rates.common_factor - 1.0) > _ALIKE_RATES:
+            share = f"{rates.common_factor:.0%}".replace("%", " %")
+            console.print(Text(f"the other hosts' links carry {share} of what the file says"))
     if found.changes:
         console.print()
         console.print(_table(cluster, result))
+    if rates is not None and rates.changes:
+        console.print()
+        console.print(_rates_table(rates))
+    if result.not_checked:
+        console.print()
+        console.print(
+            facts.table([("unchecked", [printable(text) for text in result.not_checked])])
+        )
 
 
 def _table(cluster: Cluster, result: CheckResult) -> Table:
@@ -104,6 +128,21 @@ def _table(cluster: Cluster, result: CheckResult) -> Table:
         longer = _times(change.longer, change.longer_factor)
         table.add_row(
             Text(printable(names)), share, longer, _times(change.shorter, change.shorter_factor)
+        )
+    return table
+
+
+def _rates_table(rates: RatesResult) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="cyan")
+    table.add_column("link", overflow="fold")
+    for title in ("in the file", "now"):
+        table.add_column(title, no_wrap=True, justify="right")
+    for change in rates.changes:
+        whose = f"uplink of {change.name}" if change.is_uplink else change.name
+        table.add_row(
+            Text(printable(f"{whose} {'sends' if change.sends else 'receives'}")),
+            bandwidth_text(change.file_gbit_s),
+            bandwidth_text(change.now_gbit_s),
         )
     return table
 
@@ -148,7 +187,27 @@ def _to_json(cluster: Cluster, result: CheckResult, partners: int, seed: int) ->
             {key: value for key, value in vars(failure).items() if value is not None}
             for failure in result.failures
         ],
+        "transfers": None if result.rates is None else _rates_to_json(result.rates),
+        "not_checked": list(result.not_checked),
         "rounds": partners,
         "seed": seed,
         "seconds": round(result.seconds, 3),
+    }
+
+
+def _rates_to_json(rates: RatesResult) -> dict[str, Any]:
+    return {
+        "hosts": list(rates.hosts),
+        "groups": list(rates.groups),
+        "changes": [
+            {
+                "group" if change.is_uplink else "host": change.name,
+                "direction": "send" if change.sends else "receive",
+                "file_gbit_s": round(change.file_gbit_s, 6),
+                "now_gbit_s": round(change.now_gbit_s, 6),
+            }
+            for change in rates.changes
+        ],
+        "common_factor": round(rates.common_factor, 4),
+        "seconds": round(rates.seconds, 3),
     }

@@ -54,7 +54,8 @@ if TYPE_CHECKING:
 def command(file: str, output: str | None, truth: str | None, as_json: bool, **wanted: Any) -> int:
     """Find the groups of hosts that are near each other, and write them into the cluster file.
 
-    Where the distances show no groups it says so and writes none. `-` is standard input or output.
+    Where the distances show no groups it says so, and the file remembers that. `-` is standard
+    input or output.
     """
     # numpy and rich would slow `--help`.
     from plink.files import cluster as cluster_file  # noqa: PLC0415
@@ -77,7 +78,9 @@ def command(file: str, output: str | None, truth: str | None, as_json: bool, **w
         found = find_groups(cluster, request, needs_points=bool(known), on_progress=tell)
     judgement = judge(cluster, found, known) if known else None
     grouped = with_groups(cluster, found)
-    if found.groups or output is not None:
+    # An answer without groups is kept, too, but not in place of groups that are there.
+    is_written = bool(found.groups) or output is not None or not cluster.groups
+    if is_written:
         cluster_file.write(target, grouped)
         grouped = replace(grouped, source=document.label(target))
     file = document.argument(grouped.source)
@@ -86,7 +89,7 @@ def command(file: str, output: str | None, truth: str | None, as_json: bool, **w
     for text in found.grouping.notes:
         note(text)
     if not found.groups:
-        note(_no_groups(cluster, found, request.groups, is_written=output is not None))
+        note(_no_groups(cluster, found, request.groups, is_written=is_written))
     elif not as_json:
         for text in assumptions:
             note(text)
@@ -164,8 +167,7 @@ def _no_groups(
         if found.grouping.rival:
             said += f": {found.grouping.rival}"
     if not is_written:
-        kept = "; its groups stay" if cluster.groups else ""
-        said += f"; {cluster.source} is as it was{kept}"
+        said += f"; {cluster.source} is as it was; its groups stay"
     return said
 
 

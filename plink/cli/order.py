@@ -19,6 +19,7 @@ from plink.cli.stderr import console, note, warn
 from plink.files import document
 
 if TYPE_CHECKING:
+    from plink.files.cluster import Cluster
     from plink.files.measurement import Failure
     from plink.files.order import Order
     from plink.optimize.orders.request import OrderRequest
@@ -179,26 +180,33 @@ def command(
     start_s = time.monotonic()
     # numpy and rich would slow `--help`.
     from plink.files import order_file  # noqa: PLC0415
+    from plink.optimize.leaving_out import limiting, limiting_lines, limiting_to_json  # noqa: PLC0415
     from plink.optimize.orders.quality import notes_on  # noqa: PLC0415
     from plink.optimize.orders.request import OrderRequest  # noqa: PLC0415
     from plink.show.terminal.order import print_order  # noqa: PLC0415
+    from plink.show.terminal.outliers import print_outliers  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     has_data_on_stdout = _check(file, output, format_name, as_json=as_json)
     check_executor(wanted["executor"])
     mesh = mesh_of(mesh_text, traffic, wanted["size_bytes"])
-    order, unreachable = _order(file, OrderRequest(**wanted, mesh=mesh), format_name, start_s)
+    order, cluster = _order(file, OrderRequest(**wanted, mesh=mesh), format_name, start_s)
     _write(order, output, format_name)
+    found = None if cluster is None else limiting(cluster, order)
     if as_json:
-        text = json_text(order_file.summary(order))
+        limits = {} if found is None else limiting_to_json(found)
+        text = json_text({**order_file.summary(order), **limits})
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
-        print_order(console() if has_data_on_stdout else paper(None).console, order)
+        page = console() if has_data_on_stdout else paper(None).console
+        print_order(page, order)
+        if found is not None:
+            print_outliers(page, limiting_lines(found, order, document.argument(file)))
     for text in notes_on(order):
         note(text)
     if format_name is not None and output is not None:
         _explain(format_name, output, order)
-    return _warn(order, unreachable)
+    return _warn(order, () if cluster is None else cluster.unreachable)
 
 
 def _check(file: str, output: str | None, format_name: str | None, *, as_json: bool) -> bool:
@@ -224,8 +232,8 @@ def _check(file: str, output: str | None, format_name: str | None, *, as_json: b
 
 def _order(
     file: str, request: OrderRequest, format_name: str | None, start_s: float
-) -> tuple[Order, Sequence[Failure]]:
-    """The order, and the hosts that it lacks; reading the file is no part of its time limit."""
+) -> tuple[Order, Cluster | None]:
+    """The order, and the cluster that it was searched for; reading is no part of its time limit."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import order_file  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415
@@ -235,7 +243,7 @@ def _order(
     found = document.read(file)
     if found.format == order_file.FORMAT:
         order = order_file.from_json(found.data, found.source)
-        return _made_before(order, request, found.source), ()
+        return _made_before(order, request, found.source), None
     cluster = cluster_file.from_document(found)
     deadline = Deadline(request.time_limit_s - spent_s)
     if format_name is not None and request.ranks is None and request.mesh is None:
@@ -247,10 +255,10 @@ def _order(
         launchers.render(format_name, slotted, cluster.groups)
     stderr = console()
     if not stderr.is_terminal:
-        return find_order(cluster, request, deadline=deadline), cluster.unreachable
+        return find_order(cluster, request, deadline=deadline), cluster
     with stderr.status("") as status:
         on_progress = _show_on(status.update)
-        return find_order(cluster, request, on_progress, deadline=deadline), cluster.unreachable
+        return find_order(cluster, request, on_progress, deadline=deadline), cluster
 
 
 def _made_before(order: Order, request: OrderRequest, source: str) -> Order:

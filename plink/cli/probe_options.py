@@ -18,6 +18,7 @@ from plink.cli.options import (
 from plink.measure.probing.limits import (
     CHECK_PARTNERS,
     CHECK_PASSES,
+    CHECK_TRANSFERS_S,
     DIRECTIONS,
     MAX_COUNT,
     MAX_DURATION_S,
@@ -243,6 +244,16 @@ with_check_options = with_options(
             help="Decides which pairs are measured again.  [default: others each time]",
         ),
         _CONCURRENCY,
+        _transfers(
+            "--transfers",
+            "transfers_s",
+            type=FiniteRange(0, 3600),
+            metavar="SECONDS",
+            default=CHECK_TRANSFERS_S,
+            show_default=True,
+            help="Seconds for transfers with iperf3, where the file holds bandwidths or uplinks; 0 "
+            "for none. What limits most comes first; what seems changed has as long again.",
+        ),
         _NETWORK,
         _INTERFACE,
         _PORT,

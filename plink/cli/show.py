@@ -61,6 +61,8 @@ def _show_cluster(
 ) -> None:
     from plink.files import cluster  # noqa: PLC0415
     from plink.files.rtt import readings_at  # noqa: PLC0415
+    from plink.model.outliers import outliers  # noqa: PLC0415
+    from plink.model.outliers import to_json as outliers_to_json  # noqa: PLC0415
     from plink.show.terminal.bandwidth import bandwidth_to_json  # noqa: PLC0415
     from plink.show.terminal.page import print_cluster  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
@@ -73,7 +75,12 @@ def _show_cluster(
         chosen, _ = readings_at(found.rtt, percentile, source)
         summary = summarise(found.names, found.rtt, chosen)
     if as_json:
-        _print_json(to_json(found, summary) | bandwidth_to_json(found) | routes_to_json(found))
+        _print_json(
+            to_json(found, summary)
+            | {"outliers": outliers_to_json(outliers(found))}
+            | bandwidth_to_json(found)
+            | routes_to_json(found)
+        )
     else:
         print_cluster(paper(width), source, found, summary)
 

@@ -221,7 +221,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
         bandwidth=None if bandwidth is None else bandwidth_part.parse(bandwidth, size),
         routes=None if routes is None else routes_part.parse(routes, size),
         groups=groups_part.parse_groups(fields, names),
-        uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks),
+        uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks, names),
         grouping=None if grouping is None else grouping_part.parse(grouping, names),
         ssh=ssh_record.parse(fields.optional_object("ssh")),
         source=source,

@@ -46,10 +46,25 @@ class Uplink:
 
 
 @dataclass(frozen=True)
+class HostLink:
+    """What a host sends and receives by itself, at best; None where that was not measured."""
+
+    host: str
+    send_gbit_s: float | None
+    receive_gbit_s: float | None
+
+
+@dataclass(frozen=True)
 class UplinkMeasurement(Measurement):
-    """The uplinks of groups."""
+    """The uplinks of groups.
+
+    Args:
+        uplinks: of each group that was measured.
+        links: of the hosts, measured beside them; empty in older files.
+    """
 
     uplinks: Sequence[Uplink]
+    links: Sequence[HostLink] = ()
 
 
 def groups_to_json(groups: Sequence[Group]) -> list[dict[str, Any]]:
@@ -84,21 +99,40 @@ def parse_groups(fields: Fields, names: Sequence[str]) -> list[Group]:
 
 def uplinks_to_json(measurement: UplinkMeasurement) -> dict[str, Any]:
     """`measurement` as a JSON object."""
+    links = [without_nones(vars(link)) for link in measurement.links]
     return {
         **record_to_json(measurement),
         "uplinks": [without_nones(vars(uplink)) for uplink in measurement.uplinks],
+        **({"links": links} if links else {}),
     }
 
 
-def parse_uplinks(fields: Fields) -> UplinkMeasurement:
-    """The uplinks of a cluster file's groups.
+def parse_uplinks(fields: Fields, names: Sequence[str]) -> UplinkMeasurement:
+    """The uplinks of a cluster file's groups, and its hosts' links.
 
     Raises:
-        WrongUseError: invalid values.
+        WrongUseError: invalid values, or a link of a host that is not there, or listed twice.
     """
+    links = [_parse_link(item) for item in fields.objects("links", optional=True)]
+    known = set(names)
+    for link in links:
+        if link.host not in known:
+            raise WrongUseError(
+                f"{fields.place}: links has {brief(link.host)} twice, or it is not a host"
+            )
+        known.remove(link.host)
     return UplinkMeasurement(
         uplinks=[_parse_uplink(item) for item in fields.objects("uplinks")],
+        links=links,
         **parse_record(fields),
+    )
+
+
+def _parse_link(fields: Fields) -> HostLink:
+    return HostLink(
+        host=fields.text("host"),
+        send_gbit_s=fields.optional_number("send_gbit_s", low=0.0, high=MAX_GBIT_S),
+        receive_gbit_s=fields.optional_number("receive_gbit_s", low=0.0, high=MAX_GBIT_S),
     )
 
 

@@ -22,6 +22,9 @@ _BYTES_S_PER_GBIT_S = 1e9 / 8.0
 
 _MOST_NAMED = 5
 
+# Transfers of a second over equal links differ by so much at most, mostly by far less.
+_ALIKE = 0.25
+
 
 @dataclass(frozen=True)
 class UplinkCapacity:
@@ -58,9 +61,11 @@ def capacity(
     """The capacity of a cluster's links, for these groups.
 
     A host's link carries the most that any of its measured transfers did; where none was measured,
-    an even share of what the hosts of its group can do by themselves (`hosts_gbit_s` of the
-    uplinks). A link of which nothing is known is assumed to carry the median of the others:
-    hosts are mostly alike, and an unlimited one would draw all masters of a plan to it. A group's
+    what it did by itself when uplinks were measured (`links`), and in older files an even share of
+    what the hosts of its group did (`hosts_gbit_s`). Links that differ from the median of their
+    group by no more than such short transfers do count as equal to it. A link of which nothing is
+    known is assumed to carry the median of the others: hosts are mostly alike, and an unlimited one
+    would draw all masters of a plan to it. A group's
     uplink carries what was measured with all its hosts at once; where it was not, it is assumed to
     carry all that its hosts exchange, that is, to be unlimited.
 
@@ -147,8 +152,8 @@ def _links(
     cluster: Cluster, groups: Sequence[Group], measured: dict[str, Uplink]
 ) -> tuple[Vector, Vector]:
     """What each host's link sends and receives; NaN where unknown."""
-    send = _shares_of_groups(cluster, groups, measured)
-    receive = send.copy()
+    shares = _shares_of_groups(cluster, groups, measured)
+    send, receive = (np.where(np.isnan(own), shares, own) for own in _own_links(cluster, groups))
     if cluster.bandwidth is not None:
         for rates, best in zip((send, receive), _best(cluster.bandwidth.gbit_s), strict=True):
             is_known = best > 0.0
@@ -179,6 +184,28 @@ def _shares_of_groups(
             places = [place_of[host] for host in group.hosts]
             shares[places] = uplink.hosts_gbit_s / len(places)
     return shares
+
+
+def _own_links(cluster: Cluster, groups: Sequence[Group]) -> tuple[Vector, Vector]:
+    """What each host did by itself beside the uplinks, evened out within groups; NaN if unknown."""
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    send = np.full(len(place_of), np.nan)
+    receive = send.copy()
+    for link in () if cluster.uplinks is None else cluster.uplinks.links:
+        if link.host not in place_of:
+            continue
+        place = place_of[link.host]
+        send[place] = link.send_gbit_s or np.nan
+        receive[place] = link.receive_gbit_s or np.nan
+    for group in groups:
+        places = [place_of[host] for host in group.hosts]
+        for rates in (send, receive):
+            known = rates[places][~np.isnan(rates[places])]
+            if known.size:
+                usual = _median_of_known(known)
+                is_usual = np.abs(rates[places] / usual - 1.0) <= _ALIKE
+                rates[places] = np.where(is_usual, usual, rates[places])
+    return send, receive
 
 
 def _assumed(

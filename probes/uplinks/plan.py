@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 # Of a host at once, for every one takes a channel of its SSH connection, of which sshd allows 10.
 MAX_FLOWS = 8
+
+# A transfer below this share of the median of all is slow.
+_SLOW = 0.75
+
+# As many hosts as a list may have, so that indices can be compared in a circle.
+_SPREAD = 65_536
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,66 @@ def plan_links(groups: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
         last = _circle([alone[0], circles[0][0]])
     first = [pair for hosts in circles for pair in _circle(hosts)]
     return [pairs for pairs in (first, last) if pairs]
+
+
+def second_looks(
+    groups: Sequence[Sequence[int]], gbit_s: Mapping[tuple[int, int], float]
+) -> list[list[tuple[int, int]]]:
+    """Rounds in which both ends of slow transfers meet others, to see which end was the limit.
+
+    Each slow sender sends to a host that received well before, each slow receiver gets from a host
+    that sent well; of their own group where there is one, so that no uplink is in the way.
+
+    Args:
+        groups: indices of the hosts of each group.
+        gbit_s: what transfers achieved, by sender and receiver.
+    """
+    if not gbit_s:
+        return []
+    least = _SLOW * median(gbit_s.values())
+    slow = [pair for pair, rate in gbit_s.items() if rate < least]
+    well = [pair for pair, rate in gbit_s.items() if rate >= least]
+    group_of = {host: group for group, hosts in enumerate(groups) for host in hosts}
+    rounds: list[list[tuple[int, int]]] = []
+    for sender, receiver in slow:
+        for pair in (
+            _partner(sender, [to for _, to in well], group_of, receiver, sends=True),
+            _partner(receiver, [by for by, _ in well], group_of, sender, sends=False),
+        ):
+            if pair is not None:
+                _into_a_round(rounds, pair)
+    return rounds
+
+
+def _partner(
+    host: int,
+    partners: Sequence[int],
+    group_of: Mapping[int, int],
+    before: int,
+    *,
+    sends: bool,
+) -> tuple[int, int] | None:
+    """The host and a partner of its own group, or else of another; not the one it had."""
+    able = [partner for partner in partners if partner not in {host, before}]
+    if not able:
+        return None
+    # Sorting is stable, and partners are spread over the slow hosts by their indices.
+    able.sort(key=lambda other: (group_of[other] != group_of[host], (other - host) % _SPREAD))
+    return (host, able[0]) if sends else (able[0], host)
+
+
+def _into_a_round(rounds: list[list[tuple[int, int]]], pair: tuple[int, int]) -> None:
+    """Add a transfer to the first round in which its sender sends, and its receiver gets, nothing.
+
+    A transfer that is there already is not added.
+    """
+    if any(pair in other for other in rounds):
+        return
+    for others in rounds:
+        if all(pair[0] != sender and pair[1] != receiver for sender, receiver in others):
+            others.append(pair)
+            return
+    rounds.append([pair])
 
 
 def _circle(hosts: Sequence[int]) -> list[tuple[int, int]]:

@@ -193,7 +193,7 @@ def test_the_command_prints_changes_with_their_reasons(log: Path, capsys: Any) -
     lines = out.splitlines()
     assert len(lines) == 2
     assert "plan 1  quicktune: iterations take +" in lines[0]
-    assert "slow hosts: 0 at" in lines[0]
+    assert "slow hosts: n0 at" in lines[0]
     assert "plan 2  quicktune: iterations take -" in lines[1]
     assert "45 windows, 2 new plans" in err
 
@@ -210,3 +210,12 @@ def test_other_decisions_are_told(log: Path, capsys: Any) -> None:
     assert run(["autotune", "replay", str(log)]) == EXIT_CHANGED
     err = capsys.readouterr().err
     assert "not as in the log: 1 of 45 decisions, the first in line 21: wait, because" in err
+
+
+def test_json_has_numbers_and_names(log: Path, capsys: Any) -> None:
+    assert run(["autotune", "replay", str(log), "--json"]) == 0
+    decided = json.loads(capsys.readouterr().out)
+    for each in decided:
+        assert each["host_names"] == [f"n{host}" for host in each["hosts"]]
+    acted = [each["reason"] for each in decided if each["is_new_plan"]]
+    assert "slow hosts: n0 at" in acted[0]

@@ -15,7 +15,7 @@ from plink.base.errors import WrongUseError
 from plink.files import cluster, document
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host, Unreachable
-from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.files.groups import Group, HostLink, Uplink, UplinkMeasurement
 from plink.files.measurement import Failure
 from plink.files.routes import NO_ROUTE, RouteMeasurement
 from plink.files.rtt import MAX_RTT_US, RttMeasurement, readings_at
@@ -126,7 +126,11 @@ def small() -> dict[str, Any]:
             tool="trace",
         ),
         groups=[Group("r1", ["a"]), Group("r2", ["b"])],
-        uplinks=UplinkMeasurement(uplinks=[Uplink("r1", 1.5, None, 2.0, True)], tool="uplinks"),
+        uplinks=UplinkMeasurement(
+            uplinks=[Uplink("r1", 1.5, None, 2.0, True)],
+            links=[HostLink("b", 1.0, None)],
+            tool="uplinks",
+        ),
     )
     data: dict[str, Any] = json.loads(document.dump(cluster.to_data(whole)))
     return data
@@ -256,7 +260,14 @@ def test_a_missing_field_is_named_or_optional(place: tuple[Any, ...]) -> None:
     del target[place[-1]]
     optional = {"made_from", "unreachable", "rtt", "ssh_address", "user", "port", "slots"}
     optional |= {"started", "failures", "notes", "destination", "p50"}
-    optional |= {"bandwidth", "groups", "send_gbit_s", "hosts_gbit_s", "send_is_lower_bound"}
+    optional |= {
+        "bandwidth",
+        "groups",
+        "send_gbit_s",
+        "hosts_gbit_s",
+        "send_is_lower_bound",
+        "links",
+    }
     optional |= {"receive_is_lower_bound"}
     if place[-1] in optional or place in (("routes",), ("uplinks",)):
         parse(data)

@@ -80,12 +80,14 @@ def test_json_tells_groups_capacities_and_truth(capsys):
     assert cluster.read("c.json").groups == []
 
 
-def test_where_there_is_no_structure_nothing_is_written(capsys):
+def test_where_there_is_no_structure_only_that_is_written(capsys):
     write(np.random.default_rng(1).lognormal(0.0, 0.15, (40, 40)) * 30.0)
-    before = Path("c.json").read_bytes()
+    before = cluster.to_json(cluster.read("c.json"))
     assert run(["group", "c.json"]) == 0
     assert "no structure found" in capsys.readouterr().err
-    assert Path("c.json").read_bytes() == before
+    after = cluster.to_json(cluster.read("c.json"))
+    assert after.pop("grouping")["levels"] == []
+    assert after == before
 
 
 def test_groups_that_are_asked_for_are_made_and_doubted(capsys):
@@ -226,3 +228,29 @@ def test_of_many_hosts_halves_are_not_compared(
     assert len(found.groups) == 3
     assert found.grouping is not None
     assert found.grouping.confirmed is None
+
+
+@pytest.mark.parametrize("hosts", [2, 4, 6, 16])
+def test_no_step_leads_back_to_a_grouping_that_found_nothing(hosts, capsys):
+    write(np.full((hosts, hosts), 30.0))
+    assert run(["group", "c.json"]) == 0
+    said = capsys.readouterr()
+    assert "no structure found" in said.err
+    assert "as it was" not in said.err
+    kept = cluster.read("c.json")
+    assert kept.groups == []
+    assert kept.grouping is not None
+    assert run(["show", "c.json"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "plink group" not in shown
+    assert "groups: not likely" in shown
+    assert "plink order c.json --algo ring" in shown
+    assert run(["group", "c.json"]) == 0
+
+
+def test_groups_that_were_given_stay_where_none_are_found(capsys):
+    given = replace(cluster_of(np.full((4, 4), 30.0)), groups=[Group("a", ["h0", "h1"])])
+    cluster.write("c.json", given)
+    assert run(["group", "c.json"]) == 0
+    assert "c.json is as it was; its groups stay" in capsys.readouterr().err
+    assert cluster.read("c.json").groups == given.groups

@@ -242,7 +242,7 @@ def test_show_prints_decisions(log: Path, capsys: pytest.CaptureFixture[str]) ->
     assert run(["show", str(log), "--width", "120"]) == 0
     out = capsys.readouterr().out
     assert "2 new plans" in out
-    assert re.search(r"1 quicktune +60\.0 s +1 .*slow hosts: 0 at", " ".join(out.split()))
+    assert re.search(r"1 quicktune +60\.0 s +1 .*slow hosts: n0 at", " ".join(out.split()))
     assert run(["show", str(log), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert [each["plan"] for each in shown["decisions"]] == [1, 2]

@@ -11,6 +11,7 @@ from plink.autotune.log.records import Entry, Start
 from plink.autotune.protocol.identity import Identity, identity
 from plink.autotune.tuner.interface import Decision, TunerOptions
 from plink.autotune.tuner.masters import forest_of
+from plink.autotune.tuner.names import Names
 from plink.autotune.tuner.snapshot import restore
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import WrongUseError
@@ -51,7 +52,21 @@ def tuner_of(plan: Plan, options: TunerOptions) -> Tuner:
     Raises:
         NoMastersError: the plan is neither flat nor of two levels.
     """
-    return Tuner(plan.forest, plan.host_of, plan.group_of, plan.size_bytes, options)
+    return Tuner(
+        plan.forest, plan.host_of, plan.group_of, plan.size_bytes, options, names=_names_of(plan)
+    )
+
+
+def _names_of(plan: Plan) -> Names:
+    """What the plan calls its hosts and groups, in the order of a tuner's layout."""
+    host_of_group = dict(zip(plan.group_of, (rank.host for rank in plan.ranks), strict=True))
+    return Names(
+        list(dict.fromkeys(rank.host for rank in plan.ranks)),
+        [
+            plan.groups[group].name if group < len(plan.groups) else host
+            for group, host in sorted(host_of_group.items())
+        ],
+    )
 
 
 def replay(start: Start, entries: Iterable[Entry]) -> Iterator[Replayed]:

@@ -15,7 +15,9 @@ import numpy as np
 
 from plink.autotune.tuner.interface import Floats, TunerOptions, Window, merged
 from plink.autotune.tuner.masters import Layout
+from plink.autotune.tuner.names import Names
 from plink.autotune.tuner.readings import Flags, Reader, Readings, by_link, flows_of, middle_mean
+from plink.base.text import share_text
 
 # How much of a link's bytes has to have been limited there for it to be a cause. The clearest
 # causes are taken first, since they explain flows that make others look slow.
@@ -29,6 +31,9 @@ _SAMPLED = 64
 
 # Where nothing is known yet: most links are about as fast as this one of them.
 _USUAL = 0.75
+
+# More hosts, flows or uplinks are not named in a sentence.
+_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -172,25 +177,39 @@ def reading_noise(windows: Sequence[Window], layout: Layout) -> float:
     return float(np.median(deviation))
 
 
-def describe_slow(belief: Belief, layout: Layout, options: TunerOptions) -> str:
+def describe_slow(belief: Belief, layout: Layout, options: TunerOptions, names: Names) -> str:
     """Which flows, hosts or uplinks are believed to be slow, as part of a decision's reason."""
     if belief.slow_flows:
         flows = [
-            f"{flow.sender} to {flow.receiver}, {flow.retransmissions} segments sent again"
-            for flow in belief.slow_flows[:4]
+            f"{names.hosts[flow.sender]} to {names.hosts[flow.receiver]}, "
+            f"{flow.retransmissions} segments sent again"
+            for flow in belief.slow_flows[:_NAMED]
         ]
-        return f"flows are slow whose hosts are not ({'; '.join(flows)})"
+        more = " and others" if len(belief.slow_flows) > _NAMED else ""
+        return f"flows are slow whose hosts are not ({'; '.join(flows)}{more})"
     hosts = belief.hosts_bytes_s(layout)
     usual = float(np.median(hosts))
     slow = np.flatnonzero(hosts < usual * (1.0 - options.alike))
     if len(slow):
-        named = ", ".join(f"{host} at {hosts[host] / usual:.0%}" for host in slow[:4].tolist())
-        return f"slow hosts: {named}" + (" and others" if len(slow) > 4 else "")
+        # The slowest first.
+        first = slow[np.argsort(hosts[slow], kind="stable")].tolist()
+        return f"slow hosts: {_with_shares(first, hosts / usual, names.hosts)}"
     uplinks = belief.uplinks_bytes_s(layout)
     is_slow = np.isfinite(uplinks) & (uplinks < np.median(uplinks) * (1 - options.alike))
     if is_slow.any():
-        return f"slow uplinks: {', '.join(map(str, np.flatnonzero(is_slow).tolist()))}"
+        # Most may be unlimited, as far as was seen: there is no share of that.
+        named = [names.groups[group] for group in np.flatnonzero(is_slow)[:_NAMED].tolist()]
+        more = " and others" if int(is_slow.sum()) > _NAMED else ""
+        return f"slow uplinks: {', '.join(named)}{more}"
     return "all hosts are alike"
+
+
+def _with_shares(slow: Sequence[int], shares: Floats, names: Sequence[str]) -> str:
+    """Names, and what each carries as a share of what is usual."""
+    text = ", ".join(
+        f"{names[host]} at {share_text(float(shares[host]))}" for host in slow[:_NAMED]
+    )
+    return text + (" and others" if len(slow) > _NAMED else "")
 
 
 def _kinds(layout: Layout) -> list[Flags]:

@@ -25,6 +25,7 @@ from plink.autotune.tuner.finetune import Move, next_move
 from plink.autotune.tuner.interface import Action, Decision, Floats, TunerOptions, Window, median_s
 from plink.autotune.tuner.masters import Masters, forest_of, host_loads, layout_of, masters_of
 from plink.autotune.tuner.memory import Memory
+from plink.autotune.tuner.names import Names, numbered
 from plink.autotune.tuner.quicktune import link_s, quicktune
 from plink.autotune.tuner.trigger import Baseline, change, is_sudden, learn, median_deviation
 from plink.plans.forest import Forest
@@ -59,6 +60,7 @@ class Tuner:
         group_of: (P,) the group of each rank.
         size_bytes: of the buffer in an iteration.
         options: how it decides.
+        names: what decisions call hosts and groups; None for numbers.
 
     Raises:
         NoMastersError: the plan is neither flat nor of two levels.
@@ -71,9 +73,12 @@ class Tuner:
         group_of: Sequence[int],
         size_bytes: float,
         options: TunerOptions | None = None,
+        *,
+        names: Names | None = None,
     ) -> None:
         self.options = options or TunerOptions()
         self.layout = layout_of(forest, host_of, group_of)
+        self.names = names or numbered(self.layout)
         self.home = masters_of(forest, self.layout)
         self.masters = self.home
         self.plan = 0
@@ -179,7 +184,7 @@ class Tuner:
         self.memory.saw(now_s, belief.slow_flows, self.options)
         is_home = masters is self.home
         trial = Trial(self.masters, took_s, 0.0 if is_home else gain)
-        slow = describe_slow(belief, self.layout, self.options)
+        slow = describe_slow(belief, self.layout, self.options, self.names)
         reason = (
             f"{changed}, {slow}: {'the first plan' if is_home else 'new shares'}, "
             f"{100 * gain:.0f} % less expected"
@@ -192,7 +197,7 @@ class Tuner:
         self._settle(belief, took_s)
         hosts = self._to_be_probed(belief)
         if hosts:
-            slow = describe_slow(belief, self.layout, self.options)
+            slow = describe_slow(belief, self.layout, self.options, self.names)
             reason = f"{changed}, {slow}: to be probed again"
             return Decision(Action.REPROBE, reason, self.plan, self.masters, hosts=hosts)
         return self._wait(f"{changed}, and no plan would change that")
@@ -228,9 +233,10 @@ class Tuner:
             return self._wait(f"{changed}, nothing left to move")
         self.rates_bytes_s = belief.rate_bytes_s
         self.moves += 1
+        giver, taker = (self.names.hosts[host] for host in (move.giver, move.taker))
         reason = (
-            f"{changed}; host {move.giver} has {move.ratio:.2f} times the blame of host "
-            f"{move.taker} and hands it masters"
+            f"{changed}; {giver} has {move.ratio:.2f} times the blame of {taker} and hands it "
+            "masters"
         )
         # Against the best so far, so that small losses do not add up.
         best_s = took_s if trial.move is None else min(trial.before_s, took_s)

@@ -20,12 +20,12 @@ from plink.measure.drift.sample import Mask, Pair, both_ways_us, near_hosts
 
 # On a log scale. The cores of a virtual machine may be slower by a third for some tenths of a
 # second, which both directions of a pair then show; a rack more or less on the way is 0.5 and more.
-_LEAST_CEILING = 0.35
+LEAST_CEILING = 0.35
 _NOISE_QUANTILE = 0.95
 # No shift at all is preferred to one that leaves twice as many pairs unchanged at most.
 _PREFER_NO_SHIFT = 0.5
 # Beyond that the file's times say little even if all of them changed alike.
-_MAX_COMMON_FACTOR = 2.0
+MAX_COMMON_FACTOR = 2.0
 _CANDIDATES = 101
 _LEAST_SHARE = 0.5
 # In ceilings, summed up over a host's changed pairs: two pairs, or one that is far beyond it.
@@ -87,7 +87,7 @@ class Judgement:
     @property
     def is_changed(self) -> bool:
         """Whether the file no longer describes the network."""
-        limit = _MAX_COMMON_FACTOR
+        limit = MAX_COMMON_FACTOR
         return bool(self.changes) or not 1.0 / limit <= self.common_factor <= limit
 
 
@@ -104,7 +104,7 @@ def noise_ceilings(rtt: RttMeasurement) -> Matrix:
     readings = logs[rtt.reading]
     apart = np.abs(readings - readings.T)
     known = apart[np.isfinite(apart)]
-    floor = max(_LEAST_CEILING, float(np.quantile(known, _NOISE_QUANTILE)) if known.size else 0.0)
+    floor = max(LEAST_CEILING, float(np.quantile(known, _NOISE_QUANTILE)) if known.size else 0.0)
     ceilings = np.full(readings.shape, floor)
     if 50.0 in logs:
         width = logs[50.0] - readings
@@ -150,7 +150,7 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> Judgement:
     compared = ~np.isnan(there)
     if not compared.any():
         return Judgement((), (), 1.0, (), 1.0)
-    common = _common_shift((there + back) / 2.0, ceilings, compared)
+    common = common_shift((there + back) / 2.0, ceilings, compared)
     above = (there - common > ceilings) & (back - common > ceilings)
     below = (there - common < -ceilings) & (back - common < -ceilings)
     changed = above | below
@@ -179,7 +179,7 @@ def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
     return shifts
 
 
-def _common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
+def common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
     """The shift of the most pairs that can be explained by one; about 0 where that does as well."""
     values, limits = shifts[compared], ceilings[compared]
     candidates = np.quantile(values, np.linspace(0.0, 1.0, _CANDIDATES))

@@ -19,6 +19,7 @@ from plink.measure.drift.judge import Judgement
 from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Pair
 from plink.measure.listed import hosts_of
+from plink.measure.probing.check_transfers import RatesResult, check_rates, holds_rates
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.limits import CHECK_PASSES
 from plink.measure.probing.meetings import Visits
@@ -50,6 +51,8 @@ class CheckResult:
         unreachable: hosts of the file that were not reached, and why.
         failures: hosts and pairs that were reached but could not be measured, and why.
         seconds: how long the probing itself took.
+        rates: what transfers have shown; None where the file holds nothing to compare with.
+        not_checked: what else the file holds and was not measured again, a clause each.
     """
 
     hosts: int
@@ -58,11 +61,14 @@ class CheckResult:
     unreachable: Mapping[str, str]
     failures: Sequence[Failure]
     seconds: float
+    rates: RatesResult | None = None
+    not_checked: Sequence[str] = ()
 
     @property
     def is_changed(self) -> bool:
         """Whether the file no longer describes the network."""
-        return self.judgement.is_changed or bool(self.moved)
+        rates_changed = self.rates is not None and self.rates.is_changed
+        return self.judgement.is_changed or bool(self.moved) or rates_changed
 
     @property
     def is_whole(self) -> bool:
@@ -131,15 +137,19 @@ def check(
     request: ProbeRequest,
     *,
     partners: int,
+    transfers_s: float,
     progress: Progress,
 ) -> CheckResult:
     """Measure some pairs again, those that seem changed twice, and judge.
+
+    Where the file holds bandwidths or uplinks, some transfers follow.
 
     Args:
         cluster: what is checked.
         rtt: the round-trip times in it.
         request: how to measure; its hosts are the cluster's, its seed decides which pairs.
         partners: of every host, how many are measured again.
+        transfers_s: seconds that transfers may take; 0 for none.
 
     Raises:
         HostListError, OptionError: the request cannot be carried out as it stands.
@@ -148,14 +158,36 @@ def check(
     with connected(request, progress) as reached:
         again = _Again(cluster, request, reached, progress)
         judgement = _judge(again, rtt, partners, request.seed)
+        rates = None
+        if holds_rates(cluster):
+            rates = check_rates(
+                cluster,
+                reached,
+                limit_s=transfers_s,
+                silence_s=request.timeout_s,
+                seed=request.seed,
+                progress=progress,
+            )
     return CheckResult(
         hosts=len(reached.hosts),
         judgement=judgement,
         moved=again.moved,
         unreachable={error.host: str(error) for error in reached.failures},
-        failures=again.failures,
+        failures=[*again.failures, *(() if rates is None else rates.failures)],
         seconds=again.seconds,
+        rates=rates,
+        not_checked=_not_checked(cluster, rates),
     )
+
+
+def _not_checked(cluster: Cluster, rates: RatesResult | None) -> list[str]:
+    """What a file holds beside the round trips that were compared."""
+    found = [] if rates is None else list(rates.not_checked)
+    if cluster.bandwidth is not None and cluster.bandwidth.tool not in TOOLS:
+        found.append(f"bandwidths, which plink did not measure (tool: {cluster.bandwidth.tool})")
+    if cluster.routes is not None:
+        found.append("routes")
+    return found
 
 
 def _judge(again: _Again, rtt: RttMeasurement, partners: int, seed: int) -> Judgement:

@@ -19,3 +19,8 @@ CHECK_PASSES = 2
 # Partners of a host that a check measures again. With 4 near and 4 other ones every host that was
 # moved was found, and every rack whose uplink changed as one group (tests/drift).
 CHECK_PARTNERS = 8
+# Seconds that the transfers of a check may take, and how many hosts and groups they are of: those
+# that limit jobs most.
+CHECK_TRANSFERS_S = 60.0
+CHECK_LINKS = 64
+CHECK_UPLINKS = 16

@@ -168,17 +168,22 @@ def carried_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Containe
         uplinks=_uplinks_of(
             earlier.uplinks,
             {group.name for group in groups if not any(name in moved for name in group.hosts)},
+            before.keys() & names,
         ),
         grouping=earlier.grouping if are_same else None,
     )
 
 
 def _uplinks_of(
-    uplinks: UplinkMeasurement | None, names: Container[str]
+    uplinks: UplinkMeasurement | None, groups: Container[str], hosts: Container[str]
 ) -> UplinkMeasurement | None:
     if uplinks is None:
         return None
-    return replace(uplinks, uplinks=[known for known in uplinks.uplinks if known.group in names])
+    return replace(
+        uplinks,
+        uplinks=[known for known in uplinks.uplinks if known.group in groups],
+        links=[link for link in uplinks.links if link.host in hosts],
+    )
 
 
 def as_before(before: Measurement, sample: Sample | None, notes: Sequence[str]) -> RunRecord:

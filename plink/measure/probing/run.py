@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -169,6 +169,9 @@ def measure_pairs(
             run = as_before(before, sample, state.moves)
             done = ["nothing measured anew"]
         cluster, measurement = collector.result(run)
+        if is_due and isinstance(collector, RttCollector) and not cluster.groups:
+            # That there are no groups was said of other readings.
+            cluster = replace(cluster, grouping=None)
         asked = _asked(listed, kept.names, sample, following, measured)
         result = ProbeResult(
             cluster=cluster,

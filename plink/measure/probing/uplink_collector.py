@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from plink.files.bandwidth import BandwidthMeasurement
-from plink.files.groups import Uplink
+from plink.files.groups import HostLink, Uplink
 from plink.files.measurement import Failure, Matrix
-from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
+from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
 from plink.probes.uplinks.judge import may_be_more, seen_links
+from plink.probes.uplinks.plan import second_looks
 from plink.probes.uplinks.samples import Exchange, Links
 
 # Figures no further apart than this factor count as the same.
@@ -23,17 +24,20 @@ class LinkCollector:
 
     Args:
         names: of the hosts of the run.
+        groups: of them, by index.
         known: what an earlier run measured between them, in the same order, or None.
     """
 
     def __init__(
         self,
         names: Sequence[str],
+        groups: Sequence[Sequence[int]],
         known: BandwidthMeasurement | None,
         *,
         on_settled: Callable[[], None] = lambda: None,
     ) -> None:
         self._names = names
+        self._groups = groups
         self._on_settled = on_settled
         size = len(names)
         self._gbit_s: Matrix = (
@@ -46,6 +50,14 @@ class LinkCollector:
         return Links(
             send=_largest(self._gbit_s),
             receive=_largest(self._gbit_s.T),
+        )
+
+    def doubtful(self, rounds: Rounds) -> Rounds:
+        """Transfers that were much slower than most, with other partners: one end was the limit."""
+        pairs = [pair for met in rounds for pair in met]
+        rates = {pair: float(self._gbit_s[pair]) for pair in pairs}
+        return second_looks(
+            self._groups, {pair: rate for pair, rate in rates.items() if not np.isnan(rate)}
         )
 
     def reading(self, reading: BandwidthReading) -> None:
@@ -136,6 +148,15 @@ class UplinkCollector:
             if uplink.send_gbit_s is not None or uplink.receive_gbit_s is not None:
                 found.append(_with_hosts(uplink, groups[index], links))
         return found
+
+    def host_links(self, links: Links) -> list[HostLink]:
+        """What each host of the run is known to send and receive, by itself or among others."""
+        seen = seen_links(links, self._exchanges.values())
+        return [
+            HostLink(name, seen.send.get(host), seen.receive.get(host))
+            for host, name in enumerate(self._names)
+            if host in seen.send or host in seen.receive
+        ]
 
     def _all_carried(self) -> dict[tuple[int, bool], float]:
         return {

@@ -11,7 +11,7 @@ from plink.base.errors import PlinkError
 from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
-from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.files.groups import Group, HostLink, Uplink, UplinkMeasurement
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.resume import as_before, resume_state
@@ -81,7 +81,7 @@ def measure_uplinks(
     notes = [*state.moves, *_notes_on(reached.hosts, members)]
     for note in notes:
         progress.say(note)
-    links = _link_collector(cluster, reached.hosts, progress)
+    links = _link_collector(cluster, reached.hosts, list(members.values()), progress)
     collector = UplinkCollector(
         [host.name for host in reached.hosts],
         members,
@@ -102,14 +102,7 @@ def measure_uplinks(
                 ssh_concurrency=request.ssh.concurrency,
             ) as between:
                 rounds = _unknown_links(list(members.values()), links, request.concurrency)
-                progress.stage("measuring hosts' links", sum(map(len, rounds)))
-                measure_links(
-                    between,
-                    rounds,
-                    options.link_duration_s,
-                    links,
-                    concurrency=most_pairs([host.facts for host in reached.hosts]),
-                )
+                _measure_links(between, rounds, options.link_duration_s, links, progress)
                 progress.stage("measuring uplinks", len(wanted))
                 _measure_groups(between, list(members.values()), links, collector, progress)
     except KeyboardInterrupt:
@@ -134,12 +127,38 @@ def measure_uplinks(
             run = as_before(before, None, state.moves)
         measurement = UplinkMeasurement(
             uplinks=collector.uplinks(links.links()),
+            links=_with_earlier(collector.host_links(links.links()), before),
             failures=[*state.absent, *links.failures, *collector.failures],
             **vars(run),
         )
         result = UplinkResult(replace(cluster, uplinks=measurement), measurement, interrupted)
         on_result(result)
     return result
+
+
+def _measure_links(
+    between: AtOnce,
+    rounds: Rounds,
+    duration_s: int,
+    links: LinkCollector,
+    progress: Progress,
+) -> None:
+    """Measure what hosts do by themselves; where one end may have held back the other, again."""
+    concurrency = most_pairs([host.facts for host in between.hosts])
+    progress.stage("measuring hosts' links", sum(map(len, rounds)))
+    measure_links(between, rounds, duration_s, links, concurrency=concurrency)
+    if again := links.doubtful(rounds):
+        progress.stage("measuring slow links again", sum(map(len, again)))
+        measure_links(between, again, duration_s, links, concurrency=concurrency)
+
+
+def _with_earlier(
+    links: Sequence[HostLink], before: UplinkMeasurement | None
+) -> Sequence[HostLink]:
+    """The links of this run, and of hosts that took no part those of an earlier one."""
+    names = {link.host for link in links}
+    earlier = () if before is None else before.links
+    return [*links, *(link for link in earlier if link.host not in names)]
 
 
 def _measure_groups(
@@ -190,7 +209,10 @@ def _kept(cluster: Cluster, earlier: Cluster | None) -> dict[str, Uplink]:
 
 
 def _link_collector(
-    cluster: Cluster, hosts: Sequence[ReachedHost], progress: Progress
+    cluster: Cluster,
+    hosts: Sequence[ReachedHost],
+    groups: Sequence[Sequence[int]],
+    progress: Progress,
 ) -> LinkCollector:
     """With what the cluster knows of the bandwidth between the hosts of the run."""
     names = [host.name for host in hosts]
@@ -198,7 +220,7 @@ def _link_collector(
     known = cluster.bandwidth
     if known is not None:
         known = known.for_hosts([places[name] for name in names])
-    return LinkCollector(names, known, on_settled=progress.step)
+    return LinkCollector(names, groups, known, on_settled=progress.step)
 
 
 def _unknown_links(

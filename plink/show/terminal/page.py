@@ -16,11 +16,13 @@ from plink.files.measurement import Matrix
 from plink.files.rtt import percentile_name
 from plink.model.distance import distances
 from plink.model.network import capacity
+from plink.model.outliers import outliers, sentences
 from plink.show.terminal import facts, heatmap
 from plink.show.terminal.bandwidth import bandwidth_facts, uplink_facts, uplink_lines
-from plink.show.terminal.groups import group_lines
+from plink.show.terminal.groups import group_lines, grouping_lines
 from plink.show.terminal.modes import Vector, histogram_line
 from plink.show.terminal.next_steps import next_steps
+from plink.show.terminal.outliers import print_outliers
 from plink.show.terminal.paper import Paper
 from plink.show.terminal.routes import route_facts
 from plink.show.terminal.scale import scale_for
@@ -51,6 +53,7 @@ def print_cluster(
     """
     console, rtt = paper.console, cluster.rtt
     console.print(_title(source, cluster, summary))
+    print_outliers(console, sentences(outliers(cluster)))
     if rtt is None or summary is None:
         console.print("no round-trip times in this file")
         _print_doubts(console, cluster, source if with_next else None)
@@ -128,11 +131,12 @@ def _title(source: str, cluster: Cluster, summary: Summary | None) -> Text:
 
 
 def _print_groups(console: Console, cluster: Cluster) -> None:
-    """The groups that plink found; given ones are there with their uplinks."""
+    """The groups that plink found, or why there are none; given ones stand with their uplinks."""
     if cluster.grouping is None:
         return
     known = capacity(cluster, cluster.groups)
-    if lines := group_lines(cluster, known, console.width):
+    lines = group_lines(cluster, known, console.width)
+    if lines := lines or grouping_lines(cluster, cluster.grouping):
         console.print()
         for line in lines:
             console.print(Text(line))

@@ -58,7 +58,7 @@ def test_nothing_is_done_in_between(tuned: TunedRun) -> None:
 
 def test_what_it_says_names_the_host(tuned: TunedRun) -> None:
     reason = tuned.steps[CHANGE + 2].decision.reason
-    assert "slow hosts: 0 at" in reason
+    assert "slow hosts: host 0 at" in reason
     assert "iterations take +1" in reason
 
 

@@ -1,0 +1,230 @@
+"""What changed between the rates in a cluster file and new ones: of hosts' links, and of uplinks.
+
+A host's link is named in a direction when most of its pairs changed in that direction, and no other
+host explains them better. As with round trips, a factor common to all is no change unless it is
+large, and only what lasts counts (`nearer_to_file`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plink.files.groups import Group, HostLink, Uplink
+from plink.files.measurement import Matrix
+from plink.measure.drift.judge import LEAST_CEILING, MAX_COMMON_FACTOR, common_shift
+from plink.measure.drift.sample import Mask
+
+# A file whose pairs differ by direction may be so noisy, on a log scale, or more: then some of its
+# links differ by direction, which is no noise.
+_MOST_CEILING = 0.7
+_NOISE_QUANTILE = 0.9
+# Of a host's pairs in a direction that were compared, more than this share has to have changed.
+_LEAST_SHARE = 0.5
+_LEAST_PAIRS = 2
+
+
+@dataclass(frozen=True)
+class RateChange:
+    """A link that carries another amount than in the file.
+
+    Args:
+        name: of the host, or of the group whose uplink it is.
+        is_uplink: it is a group's.
+        sends: what it sends changed; else what it receives.
+        file_gbit_s, now_gbit_s: of the transfer that shows it best, of an uplink of all its hosts.
+    """
+
+    name: str
+    is_uplink: bool
+    sends: bool
+    file_gbit_s: float
+    now_gbit_s: float
+
+
+@dataclass(frozen=True)
+class LinkJudgement:
+    """What was found of hosts' links.
+
+    Args:
+        changes: links that changed, the most changed first.
+        changed: (N, N) directed pairs that changed, whether a host explains it or not.
+        compared: (N, N) those that were compared.
+        common_factor: new over old rate of those that did not change.
+    """
+
+    changes: Sequence[RateChange]
+    changed: Mask
+    compared: Mask
+    common_factor: float
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the file no longer describes the links."""
+        limit = MAX_COMMON_FACTOR
+        return bool(self.changes) or not 1.0 / limit <= self.common_factor <= limit
+
+
+def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudgement:
+    """Compare new rates with those of a file.
+
+    Args:
+        names: of the N hosts.
+        expected: (N, N) in Gbit/s by the file, NaN if unknown.
+        now: (N, N) measured again, NaN where not.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shifts = np.where((expected > 0.0) & (now > 0.0), np.log(now / expected), np.nan)
+    compared: Mask = ~np.isnan(shifts)
+    if not compared.any():
+        return LinkJudgement((), compared & False, compared, 1.0)
+    ceiling = link_ceiling(expected)
+    common = common_shift(shifts, np.full(shifts.shape, ceiling), compared)
+    changed: Mask = compared & (np.abs(np.nan_to_num(shifts) - common) > ceiling)
+    changes = _blamed(names, expected, now, changed, compared)
+    return LinkJudgement(changes, changed, compared, float(np.exp(common)))
+
+
+def link_ceiling(expected: Matrix) -> float:
+    """By how much the log of an unchanged rate may differ: as directions of the file's pairs do."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.abs(np.log(expected / expected.T))
+    known = apart[np.isfinite(apart)]
+    noise = float(np.quantile(known, _NOISE_QUANTILE)) if known.size else 0.0
+    return min(_MOST_CEILING, max(LEAST_CEILING, noise))
+
+
+def _blamed(
+    names: Sequence[str], expected: Matrix, now: Matrix, changed: Mask, compared: Mask
+) -> list[RateChange]:
+    """Directions of links that explain the changed pairs, each pair by one end, the worst first."""
+    open_ = compared.copy()
+    found: list[RateChange] = []
+    while (hit := open_ & changed).any():
+        ends = [
+            (hits[host] / pairs[host], int(hits[host]), sends, host)
+            for sends, axis in ((True, 1), (False, 0))
+            for hits, pairs in ((hit.sum(axis=axis), open_.sum(axis=axis)),)
+            for host in np.flatnonzero(hits).tolist()
+            if hits[host] >= _LEAST_PAIRS
+        ]
+        share, _, sends, host = max(ends, key=lambda end: end[:2], default=(0.0, 0, True, 0))
+        if share <= _LEAST_SHARE:
+            break
+        others = np.flatnonzero(hit[host] if sends else hit[:, host]).tolist()
+        ways = [(host, other) if sends else (other, host) for other in others]
+        best = max(ways, key=lambda way: float(now[way]))
+        found.append(_change(names, expected, now, best, sends=sends))
+        if sends:
+            open_[host] = False
+        else:
+            open_[:, host] = False
+    # Where two hosts have nobody else to be compared with, both are named.
+    partners = (~np.isnan(expected) | ~np.isnan(expected.T)).sum(axis=1)
+    for a, b in np.argwhere(open_ & changed).tolist():
+        if partners[a] == partners[b] == 1:
+            found += [_change(names, expected, now, (a, b), sends=sends) for sends in (True, False)]
+    return sorted(found, key=_size, reverse=True)
+
+
+def _change(
+    names: Sequence[str], expected: Matrix, now: Matrix, way: tuple[int, int], *, sends: bool
+) -> RateChange:
+    name = names[way[0] if sends else way[1]]
+    return RateChange(name, False, sends, float(expected[way]), float(now[way]))
+
+
+def _size(change: RateChange) -> float:
+    return abs(float(np.log(change.now_gbit_s / change.file_gbit_s)))
+
+
+Way = tuple[str, bool]
+"""A group's name, and whether it sends."""
+
+
+def groups_by_weight(groups: Sequence[Group], uplinks: Sequence[Uplink]) -> list[Group]:
+    """Groups with an uplink, those whose hosts have the least share of it first."""
+    known = {uplink.group: uplink for uplink in uplinks}
+
+    def share(group: Group) -> float:
+        uplink = known[group.name]
+        rates = [rate for rate in (uplink.send_gbit_s, uplink.receive_gbit_s) if rate]
+        return min(rates, default=np.inf) / len(group.hosts)
+
+    return sorted((group for group in groups if group.name in known), key=share)
+
+
+def changed_uplinks(
+    uplinks: Sequence[Uplink],
+    now_gbit_s: Mapping[Way, float],
+    explained_gbit_s: Mapping[Way, float],
+) -> list[RateChange]:
+    """Uplinks that carry another amount than in the file, the most changed first.
+
+    Args:
+        uplinks: of the file.
+        now_gbit_s: measured again.
+        explained_gbit_s: what links of hosts that were named leave to groups, where they do.
+    """
+    found = []
+    for uplink in uplinks:
+        for sends, before, is_least in (
+            (True, uplink.send_gbit_s, uplink.send_is_lower_bound),
+            (False, uplink.receive_gbit_s, uplink.receive_is_lower_bound),
+        ):
+            now = now_gbit_s.get((uplink.group, sends))
+            if not before or not now:
+                continue
+            least = min(before, explained_gbit_s.get((uplink.group, sends), before))
+            is_slower = np.log(now / least) < -LEAST_CEILING
+            is_faster = np.log(now / before) > LEAST_CEILING and not is_least
+            if is_slower or is_faster:
+                found.append(RateChange(uplink.group, True, sends, before, now))
+    return sorted(found, key=_size, reverse=True)
+
+
+def explained_by_hosts(
+    groups: Sequence[Group], links: Sequence[HostLink], changes: Sequence[RateChange]
+) -> dict[Way, float]:
+    """What groups can exchange at most, in Gbit/s, where hosts of theirs carry another amount now.
+
+    Args:
+        groups: of the hosts.
+        links: of the hosts, as the file has them.
+        changes: of hosts.
+    """
+    found: dict[Way, float] = {}
+    for sends in (True, False):
+        file = {each.host: each.send_gbit_s if sends else each.receive_gbit_s for each in links}
+        now = {each.name: each.now_gbit_s for each in changes if each.sends == sends}
+        for group in groups:
+            rates = [now.get(host, file.get(host)) for host in group.hosts]
+            known = [rate for rate in rates if rate is not None]
+            if len(known) == len(rates) and not now.keys().isdisjoint(group.hosts):
+                found[group.name, sends] = sum(known)
+    return found
+
+
+def nearer_uplinks(
+    uplinks: Sequence[Uplink], first: Mapping[Way, float], second: Mapping[Way, float]
+) -> dict[Way, float]:
+    """Of both figures of an uplink, which was measured twice, the one that is nearer to the file's.
+
+    Args:
+        uplinks: of the file.
+        first, second: in Gbit/s, above zero.
+    """
+    known: dict[Way, float | None] = {}
+    for uplink in uplinks:
+        known[uplink.group, True] = uplink.send_gbit_s
+        known[uplink.group, False] = uplink.receive_gbit_s
+
+    def off(way: Way, rate: float) -> float:
+        return abs(float(np.log(rate / (known[way] or rate))))
+
+    return {
+        way: rate if off(way, rate) < off(way, first[way]) else first[way]
+        for way, rate in second.items()
+    }

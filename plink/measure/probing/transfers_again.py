@@ -1,0 +1,273 @@
+"""Transfers between the hosts of a cluster file once more, and those that seem changed twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from plink.base.progress import Progress
+from plink.files.cluster import Cluster
+from plink.files.groups import UplinkMeasurement
+from plink.files.measurement import Failure, Matrix
+from plink.measure.drift.judge import nearer_to_file
+from plink.measure.drift.rates import (
+    LinkJudgement,
+    RateChange,
+    Way,
+    changed_uplinks,
+    explained_by_hosts,
+    groups_by_weight,
+    judge_links,
+    nearer_uplinks,
+)
+from plink.measure.drift.sample import Pair
+from plink.measure.drift.transfers import expected_gbit_s, others_to_transfer, pairs_to_transfer
+from plink.measure.probing.limits import CHECK_LINKS, CHECK_UPLINKS
+from plink.measure.probing.tools.transfers import Iperf3Options, UplinkOptions
+from plink.probes.facts import most_pairs
+from plink.probes.iperf3.commands import TransferOptions
+from plink.probes.iperf3.transfers import OUT_OF_TIME
+from plink.probes.reach import ReachedHost
+from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
+from plink.probes.uplinks import tool as uplink_tool
+from plink.probes.uplinks.at_once import AtOnce, at_once
+from plink.probes.uplinks.links import measure as measure_links
+from plink.probes.uplinks.plan import Turn, plan_turns
+from plink.probes.uplinks.samples import Exchange
+
+# As when uplinks are measured.
+_LINK_DURATION_S = 1
+# What seems to have changed is measured again so often, and counts only if it stays so. Uplinks,
+# which carry many transfers at once, are the steadier ones.
+_LINK_CONFIRMATIONS = 2
+_UPLINK_CONFIRMATIONS = 1
+
+
+@dataclass
+class _Rates:
+    """A sink for transfers between hosts of the run, by the file's indices."""
+
+    places: Sequence[int]
+    gbit_s: Matrix
+    lost: list[PairLoss] = field(default_factory=list)
+
+    def reading(self, reading: BandwidthReading) -> None:
+        ends = self.places[reading.source], self.places[reading.destination]
+        self.gbit_s[ends] = reading.gbit_s
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        self.lost.append(loss)
+
+
+@dataclass
+class _Exchanges:
+    """A sink for what groups exchange; those that were not measured whole say nothing."""
+
+    names: Sequence[str]
+    now: dict[Way, float] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+
+    def exchange(self, exchange: Exchange) -> None:
+        name = self.names[exchange.group]
+        if exchange.is_whole:
+            self.now[name, exchange.sends] = exchange.gbit_s
+        else:
+            self.lost[name] = "not all of its hosts took part"
+
+    def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
+        del sends
+        self.lost[self.names[group]] = reason
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        """The exchange that it belongs to is not whole."""
+
+
+class TransfersAgain:
+    """Transfers between the hosts of a cluster that were reached.
+
+    Args:
+        cluster: whose file it is.
+        hosts: of it, that were reached.
+        silence_s: a transfer is given up after so many seconds without data.
+        seed: decides among hosts that are alike.
+        progress: told how far it is.
+
+    `failures` has what could not be measured.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        hosts: Sequence[ReachedHost],
+        *,
+        silence_s: float,
+        seed: int,
+        progress: Progress,
+    ) -> None:
+        self._cluster = cluster
+        self._hosts = hosts
+        self._silence_s = silence_s
+        self._seed = seed
+        self._progress = progress
+        place_of = {name: place for place, name in enumerate(cluster.names)}
+        # The index in the file of each reached host, and back.
+        self._places = [place_of[host.name] for host in hosts]
+        self._index_of = {host.name: index for index, host in enumerate(hosts)}
+        # When no transfer is begun any more, by the monotonic clock.
+        self._until_s = 0.0
+        self.failures: list[Failure] = []
+
+    def links(self, gbit_s: Matrix | None, limit_s: float) -> LinkJudgement:
+        """What hosts' links carry now, beside the file.
+
+        Args:
+            gbit_s: (N, N) bandwidths of the file that plink measured; None for what it has of the
+                hosts' links beside uplinks.
+            limit_s: seconds for all links, and as many again for those that seem changed.
+        """
+        cluster = self._cluster
+        options, both = self._link_options(has_pairs=gbit_s is not None)
+        expected = expected_gbit_s(cluster.names, gbit_s, cluster.groups, cluster.uplinks)
+        is_here = np.isin(np.arange(len(cluster.hosts)), self._places)
+        expected = np.where(is_here[:, None] & is_here[None, :], expected, np.nan)
+        rounds = pairs_to_transfer(expected, CHECK_LINKS, self._seed)
+        with self._transfers(options, limit_s) as between:
+            now = self._measured(between, rounds, both=both)
+            found = judge_links(cluster.names, expected, now)
+            self._until_s = time.monotonic() + limit_s
+            for number in range(_LINK_CONFIRMATIONS):
+                if not found.changed.any():
+                    break
+                seed = self._seed + number
+                again = others_to_transfer(expected, found.changed, found.compared, seed)
+                rates = self._measured(between, again, both=both)
+                # What could not be confirmed is not known.
+                now[found.changed & np.isnan(rates)] = np.nan
+                now = nearer_to_file(expected, now, rates)
+                found = judge_links(cluster.names, expected, now)
+        return found
+
+    def uplinks(
+        self, uplinks: UplinkMeasurement, hosts: Sequence[RateChange], limit_s: float
+    ) -> tuple[dict[Way, float], list[RateChange]]:
+        """What groups exchange now, in Gbit/s, and which of that changed.
+
+        Args:
+            uplinks: of the file.
+            hosts: links of hosts that changed, which may explain what groups exchange.
+            limit_s: seconds for all uplinks, and as many again for those that seem changed.
+        """
+        cluster = self._cluster
+        options = UplinkOptions.resumed({}, uplinks.options, cluster.source)
+        present = {
+            group.name: [self._index_of[name] for name in group.hosts if name in self._index_of]
+            for group in cluster.groups
+        }
+        names = [name for name, found in present.items() if found]
+        groups = [present[name] for name in names]
+        # What a group exchanges without one of its hosts cannot be compared.
+        whole = {each.name for each in cluster.groups if len(present[each.name]) == len(each.hosts)}
+        weighty = groups_by_weight(cluster.groups, uplinks.uplinks)
+        wanted = [names.index(group.name) for group in weighty if group.name in whole]
+        wanted = wanted[:CHECK_UPLINKS]
+        if len(names) < 2 or not wanted:
+            return {}, []
+        explained = explained_by_hosts(cluster.groups, uplinks.links, hosts)
+        ways = [(group, sends) for group in wanted for sends in (True, False)]
+        turns = plan_turns([len(found) for found in groups], ways)
+        turns.sort(key=lambda turn: min(wanted.index(group) for group in turn.groups))
+        transfer = self._transfer_options(options.group_duration_s, options)
+        with self._transfers(transfer, limit_s) as between:
+            self._progress.stage("checking uplinks", len(turns))
+            now = self._exchanged(between, names, groups, turns)
+            changes = changed_uplinks(uplinks.uplinks, now, explained)
+            self._until_s = time.monotonic() + limit_s
+            for _ in range(_UPLINK_CONFIRMATIONS):
+                if not changes:
+                    break
+                self._progress.stage("checking uplinks again", len(changes))
+                alone = [Turn((names.index(each.name),), each.sends) for each in changes]
+                again = self._exchanged(between, names, groups, alone)
+                for each in changes:
+                    # What could not be confirmed is not known.
+                    before = now.pop((each.name, each.sends))
+                    if (each.name, each.sends) in again:
+                        now[each.name, each.sends] = before
+                now |= nearer_uplinks(uplinks.uplinks, now, again)
+                changes = changed_uplinks(uplinks.uplinks, now, explained)
+        return now, changes
+
+    def _exchanged(
+        self,
+        between: AtOnce,
+        names: Sequence[str],
+        groups: Sequence[Sequence[int]],
+        turns: Sequence[Turn],
+    ) -> dict[Way, float]:
+        sink = _Exchanges(names)
+        uplink_tool.measure(between, groups, turns, sink)
+        self.failures += [
+            Failure(name, f"its uplink was not measured: {reason}")
+            for name, reason in sink.lost.items()
+            if reason != OUT_OF_TIME
+        ]
+        return sink.now
+
+    def _link_options(self, *, has_pairs: bool) -> tuple[TransferOptions, bool]:
+        """How hosts' links were measured, and whether both directions at once."""
+        cluster = self._cluster
+        if has_pairs and cluster.bandwidth is not None:
+            pairs = Iperf3Options.resumed({}, cluster.bandwidth.options, cluster.source)
+            return self._transfer_options(pairs.duration_s, pairs), pairs.direction == "both"
+        recorded = {} if cluster.uplinks is None else cluster.uplinks.options
+        groups = UplinkOptions.resumed({}, recorded, cluster.source)
+        return self._transfer_options(_LINK_DURATION_S, groups), True
+
+    def _transfer_options(
+        self, duration_s: int, options: Iperf3Options | UplinkOptions
+    ) -> TransferOptions:
+        return TransferOptions(
+            duration_s=duration_s,
+            streams=options.streams,
+            silence_s=self._silence_s,
+            congestion=options.congestion,
+        )
+
+    def _transfers(
+        self, options: TransferOptions, limit_s: float
+    ) -> AbstractContextManager[AtOnce]:
+        self._until_s = time.monotonic() + limit_s
+        limited = replace(options, left_s=lambda: self._until_s - time.monotonic())
+        return at_once(self._hosts, limited, self._lost)
+
+    def _lost(self, loss: HostLoss) -> None:
+        failure = Failure(self._hosts[loss.host].name, loss.reason)
+        if failure not in self.failures:
+            self.failures.append(failure)
+
+    def _measured(self, between: AtOnce, rounds: Sequence[Sequence[Pair]], *, both: bool) -> Matrix:
+        """(N, N) what these pairs achieve in either direction, NaN where not measured."""
+        size, names = len(self._cluster.hosts), self._cluster.names
+        sink = _Rates(self._places, np.full((size, size), np.nan))
+        directed: list[list[tuple[int, int]]] = []
+        for pairs in rounds:
+            there = [(self._index_of[names[a]], self._index_of[names[b]]) for a, b in pairs]
+            back = [(b, a) for a, b in there]
+            directed += [there + back] if both else [there, back]
+        self._progress.stage("checking hosts' links", sum(map(len, directed)))
+        measure_links(
+            between,
+            directed,
+            between.transfer.duration_s,
+            sink,
+            concurrency=most_pairs([host.facts for host in self._hosts]),
+        )
+        for loss in sink.lost:
+            if loss.reason != OUT_OF_TIME:
+                ends = self._hosts[loss.source].name, self._hosts[loss.destination].name
+                self.failures.append(Failure(ends[0], loss.reason, destination=ends[1]))
+        return sink.gbit_s

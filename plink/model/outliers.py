@@ -1,0 +1,279 @@
+"""Hosts that stand out: much slower, or much farther from all others, than the other hosts are.
+
+A host is slow where the best that it did with anyone is far below the best that others did, though
+its partners did better with others: what racks share (an uplink) slows some pairs of many hosts,
+and no host's best. A host is far where its round trips to most others take longer than those of any
+other host to the same ones. What is known of too few pairs is no evidence, and where many hosts
+differ, none stands out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.text import bandwidth_text, named, rtt_text
+from plink.files.cluster import Cluster
+from plink.files.measurement import Matrix
+
+Vector = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Kind = Literal["send", "receive", "round trip"]
+
+# What stands out is this far from the median of the others, and so many of their deviations.
+_SLOW = 0.7
+_FAR = 1.3
+_DEVIATIONS = 5.0
+# The standard deviation of a normal distribution by its median absolute deviation.
+_PER_MAD = 1.4826
+
+# A host is compared where so many others are known; at most this share of all hosts stands out.
+_LEAST_OTHERS = 2
+_MOST_SHARE = 0.25
+# With fewer of its pairs known, what is best for a host may just not have been measured: so many
+# partners have to show that it is not.
+_COVERED = 0.9
+_LEAST_PARTNERS = 4
+# So many partners of a host are looked at for its middle distance.
+_SAMPLED = 512
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A host, and how it differs from the others in one respect.
+
+    Args:
+        host: index in the cluster.
+        name: of the host.
+        kind: what differs: what it sends or receives at best, or its round trips to most others.
+        value: in Gbit/s, or in µs.
+        usual: the median of the other hosts; of round trips, the longest that others have to the
+            same hosts (the median of these).
+    """
+
+    host: int
+    name: str
+    kind: Kind
+    value: float
+    usual: float
+
+    @property
+    def factor(self) -> float:
+        """How many times slower, or farther, it is."""
+        return self.value / self.usual if self.kind == "round trip" else self.usual / self.value
+
+
+def outliers(cluster: Cluster) -> list[Outlier]:
+    """The hosts of a cluster that stand out, the greatest factor first; mostly none.
+
+    A host that stands out in several respects is there several times (`by_host`). For `plink show`,
+    `plink order`, the page of `plink report` and `plink.Cluster.outliers`; `sentences` has them in
+    words, and `plink.optimize.leaving_out` what a job would gain without them.
+    """
+    found = []
+    for kind, best, is_evident in _rates(cluster):
+        found += _slow(cluster.names, kind, best, is_evident)
+    found += _far(cluster)
+    return sorted(found, key=lambda each: -each.factor)
+
+
+def by_host(found: Sequence[Outlier]) -> dict[str, list[Outlier]]:
+    """What stands out, by the name of the host, in the same order."""
+    hosts: dict[str, list[Outlier]] = {}
+    for each in found:
+        hosts.setdefault(each.name, []).append(each)
+    return hosts
+
+
+def sentences(found: Sequence[Outlier]) -> list[str]:
+    """A sentence for each host that stands out."""
+    return [f"{host} is {_how(respects)}" for host, respects in by_host(found).items()]
+
+
+def summary(found: Sequence[Outlier]) -> str:
+    """All of them in one clause, such as `n03 is slow`; empty for none."""
+    slow = [host for host, each in by_host(found).items() if each[0].kind != "round trip"]
+    far = [host for host, each in by_host(found).items() if each[0].kind == "round trip"]
+    parts = [
+        f"{named(hosts)} {'is' if len(hosts) == 1 else 'are'} {how}"
+        for hosts, how in ((slow, "slow"), (far, "far from all others"))
+        if hosts
+    ]
+    return ", and ".join(parts)
+
+
+def to_json(found: Sequence[Outlier]) -> list[dict[str, object]]:
+    """What `--json` prints of them."""
+    return [
+        {
+            "host": each.name,
+            "kind": each.kind,
+            "unit": "us" if each.kind == "round trip" else "gbit_s",
+            "value": each.value,
+            "usual": each.usual,
+        }
+        for each in found
+    ]
+
+
+def _how(respects: Sequence[Outlier]) -> str:
+    rates = {each.kind: each for each in respects if each.kind != "round trip"}
+    parts = []
+    if rates:
+        does = " and ".join(
+            f"{kind}s {bandwidth_text(rates[kind].value)}"
+            for kind in ("send", "receive")
+            if kind in rates
+        )
+        usual = bandwidth_text(max(each.usual for each in rates.values()))
+        parts.append(f"slow: it {does} at best, the other hosts {usual} (median)")
+    for each in respects:
+        if each.kind == "round trip":
+            parts.append(
+                f"far from all others: its round trips take {rtt_text(each.value)} (median), "
+                f"those of other hosts to the same ones {rtt_text(each.usual)} at most"
+            )
+    return "; and ".join(parts)
+
+
+def _rates(cluster: Cluster) -> list[tuple[Kind, Vector, Mask]]:
+    """What hosts did at best in each direction, NaN if unknown, and where that is evidence."""
+    size = len(cluster.hosts)
+    if cluster.bandwidth is not None:
+        gbit_s = np.where(cluster.bandwidth.gbit_s > 0.0, cluster.bandwidth.gbit_s, np.nan)
+        np.fill_diagonal(gbit_s, np.nan)
+        is_mate = _same_group(cluster)
+        return [
+            ("send", _best(gbit_s), _has_evidence(gbit_s, is_mate)),
+            ("receive", _best(gbit_s.T), _has_evidence(gbit_s.T, is_mate)),
+        ]
+    if cluster.uplinks is None:
+        return []
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    send, receive = np.full(size, np.nan), np.full(size, np.nan)
+    for link in cluster.uplinks.links:
+        if link.host in place_of:
+            send[place_of[link.host]] = link.send_gbit_s or np.nan
+            receive[place_of[link.host]] = link.receive_gbit_s or np.nan
+    # Slow links were measured again there, with partners that had done well.
+    known = np.ones(size, dtype=np.bool_)
+    return [("send", send, known), ("receive", receive, known)]
+
+
+def _best(gbit_s: Matrix) -> Vector:
+    best = np.where(np.isnan(gbit_s), -np.inf, gbit_s).max(axis=1)
+    return np.where(np.isfinite(best), best, np.nan)
+
+
+def _same_group(cluster: Cluster) -> Mask:
+    """(N, N) whether two hosts are in one group; no two are where no groups are known."""
+    group_of = {name: number for number, each in enumerate(cluster.groups) for name in each.hosts}
+    groups = np.array([group_of.get(name, -1 - i) for i, name in enumerate(cluster.names)])
+    same: Mask = groups[:, None] == groups[None, :]
+    return same
+
+
+def _has_evidence(gbit_s: Matrix, is_mate: Mask) -> Mask:
+    """(N,) whether a host's best is its own doing and not its partners', or that of few pairs."""
+    is_known = ~np.isnan(gbit_s)
+    best = _best(gbit_s)
+    # What partners did with others on the same side of their uplinks.
+    inside, outside = (_best(np.where(side, gbit_s, np.nan).T) for side in (is_mate, ~is_mate))
+    did = np.where(is_mate, inside[None, :], outside[None, :])
+    did_better = is_known & (_SLOW * did > gbit_s)
+    partners = did_better.sum(axis=1)
+    is_covered: Mask = (is_known.sum(axis=1) >= _COVERED * (len(gbit_s) - 1)) | (
+        (is_known & is_mate).sum(axis=1) >= _LEAST_OTHERS
+    )
+    usual = _median(best)
+    # A host that is slow in one direction only has several partners that show the other is not.
+    one_way = (gbit_s < _SLOW * usual) & (_SLOW * usual <= gbit_s.T)
+    is_slow_back = ~(_best(gbit_s.T) >= _SLOW * usual)
+    is_shown = is_slow_back | (one_way.sum(axis=1) >= _LEAST_OTHERS)
+    has_several = (partners >= _LEAST_OTHERS) | (is_slow_back & (partners > 0))
+    evident: Mask = has_several & is_covered & is_shown
+    for host in np.flatnonzero((partners >= _LEAST_OTHERS) & ~is_covered & (best < _SLOW * usual)):
+        evident[host] = _is_least_everywhere(gbit_s, int(host))
+    return evident
+
+
+def _is_least_everywhere(gbit_s: Matrix, host: int) -> bool:
+    """Whether each partner of a host did better with all others."""
+    partners = np.flatnonzero(~np.isnan(gbit_s[host]))
+    others = np.delete(gbit_s[:, partners], host, axis=0)
+    is_compared = (~np.isnan(others)).sum(axis=0) > _LEAST_OTHERS
+    least = np.where(np.isnan(others), np.inf, others).min(axis=0)
+    is_less = gbit_s[host, partners] < _SLOW * least
+    return int(is_compared.sum()) >= _LEAST_PARTNERS and bool(is_less[is_compared].all())
+
+
+def _slow(names: Sequence[str], kind: Kind, best: Vector, is_evident: Mask) -> list[Outlier]:
+    known = np.flatnonzero(~np.isnan(best))
+    if len(known) <= _LEAST_OTHERS:
+        return []
+    logs, usual = np.log(best[known]), _median(best)
+    below = np.log(usual) - logs
+    # The slow ones are few, so that they hardly move a median of all.
+    limit = max(-np.log(_SLOW), _DEVIATIONS * _PER_MAD * _median(np.abs(below)))
+    hosts = known[below > limit]
+    if len(hosts) > max(1, int(_MOST_SHARE * len(known))):
+        return []
+    return [
+        Outlier(host, names[host], kind, float(best[host]), usual)
+        for host in hosts.tolist()
+        if is_evident[host]
+    ]
+
+
+def _far(cluster: Cluster) -> list[Outlier]:
+    if cluster.rtt is None:
+        return []
+    readings = cluster.rtt.readings_us
+    times = np.where(readings > 0.0, readings, np.nan)
+    times = np.fmax(times, times.T)
+    np.fill_diagonal(times, np.nan)
+    found = []
+    candidates = _candidates(times)
+    is_candidate = np.isin(np.arange(len(times)), candidates)
+    for host in candidates:
+        partners = np.flatnonzero(~np.isnan(times[host]))
+        # Others that stand out are no measure, unless they may be this one's neighbours.
+        is_measure = ~is_candidate | np.isnan(times[host])
+        is_measure[host] = False
+        others = times[np.ix_(is_measure, partners)]
+        is_compared = (~np.isnan(others)).sum(axis=0) >= _LEAST_OTHERS
+        is_covered = len(partners) >= _COVERED * (len(times) - 1)
+        if is_compared.sum() < (_LEAST_OTHERS if is_covered else _LEAST_PARTNERS):
+            continue
+        longest = np.where(np.isnan(others), -np.inf, others).max(axis=0)[is_compared]
+        own = times[host, partners][is_compared]
+        if _median(own / longest) > _FAR:
+            found.append(
+                Outlier(host, cluster.names[host], "round trip", _median(own), _median(longest))
+            )
+    return found if len(found) <= max(1, int(_MOST_SHARE * len(times))) else []
+
+
+def _candidates(times: Matrix) -> list[int]:
+    """Hosts that are far from their nearest and their middle partner, beside what is usual."""
+    nearest = np.where(np.isnan(times), np.inf, times).min(axis=1, initial=np.inf)
+    # Of thousands of hosts some tell where the middle is.
+    seen = np.unique(np.linspace(0, len(times) - 1, min(len(times), _SAMPLED)).astype(int))
+    ordered = np.sort(times[:, seen], axis=1)
+    known = (~np.isnan(ordered)).sum(axis=1)
+    at = ordered[np.arange(len(times)), np.maximum(known - 1, 0) // 2]
+    middle = np.where(known > 0, at, np.nan)
+    is_far = (middle > _FAR * _median(middle)) & (nearest > _FAR * _median(nearest))
+    return [int(host) for host in np.flatnonzero(is_far)]
+
+
+def _median(values: Vector) -> float:
+    """NaN where nothing is known; NumPy's own median imports all of its masked arrays."""
+    known = np.sort(values[~np.isnan(values)])
+    if not known.size:
+        return float("nan")
+    return float(known[(len(known) - 1) // 2 : len(known) // 2 + 1].mean())

@@ -1,0 +1,171 @@
+"""What a job would gain without the hosts that stand out: predicted, with the same algorithm.
+
+The order stays as it is but for the hosts that are left out, whose ranks are gone: the job has so
+many fewer. A better order of the rest may gain more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plink.base.size import format_size
+from plink.base.text import counted, named, rtt_text
+from plink.files.cluster import Cluster
+from plink.files.order import Order
+from plink.model.network import network_of
+from plink.model.outliers import Outlier, by_host, outliers, sentences, to_json
+from plink.optimize.orders.request import DEFAULT_SIZE_BYTES
+from plink.optimize.orders.slots import placement_in
+from plink.optimize.prediction import Predictor, known_distances
+from plink.solvers.collectives.algorithm import Algorithm
+from plink.solvers.collectives.registry import ALGORITHMS
+
+# What is looked at takes hundredths of a second: so many hosts, and messages of the algorithm.
+_MOST_HOSTS = 2048
+_MOST_MESSAGES = 1 << 20
+
+# A gain below this share is not worth a host.
+_LEAST_GAIN = 0.05
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What an order costs with some hosts and without them.
+
+    Args:
+        hosts: names of those that are left out.
+        ranks: how many are left.
+        is_time: the costs are times under contention; else sums of latencies.
+        with_us: the cost of the order with them, in µs.
+        without_us: without them; None where the algorithm does not take so many ranks.
+        size_bytes: of the buffer.
+    """
+
+    hosts: Sequence[str]
+    ranks: int
+    is_time: bool
+    with_us: float
+    without_us: float | None
+    size_bytes: int
+
+    @property
+    def gain(self) -> float:
+        """The share of the cost that is saved; 0 where that is not known, below 0 if it grows."""
+        if self.without_us is None or not self.with_us:
+            return 0.0
+        return 1.0 - self.without_us / self.with_us
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether the gain is more than a trifle."""
+        return self.gain >= _LEAST_GAIN
+
+
+@dataclass(frozen=True)
+class Limiting:
+    """Which hosts limit a job.
+
+    Args:
+        found: the hosts that stand out, among those that have a rank.
+        left_out: all of them left out; None where that was not predicted.
+    """
+
+    found: Sequence[Outlier]
+    left_out: LeftOut | None
+
+
+def limiting(cluster: Cluster, order: Order) -> Limiting:
+    """Which hosts of an order stand out, and what leaving them out is predicted to gain.
+
+    Args:
+        cluster: that the order is of.
+        order: any; what orders of meshes would gain is not predicted.
+    """
+    used = set(order.names)
+    found = [each for each in outliers(cluster) if each.name in used]
+    return Limiting(found, leaving_out(cluster, order, list(by_host(found))) if found else None)
+
+
+def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> LeftOut | None:
+    """What an order costs with these hosts and without them.
+
+    By time where anything is known of what links carry, whatever the order minimised: a sum of
+    latencies does not know how slow a link is.
+
+    Returns:
+        None where it is a mesh's, too large to be predicted at once, or nothing would be left.
+    """
+    algorithm = ALGORITHMS.get(order.algorithm)
+    if algorithm is None or len(cluster.hosts) > _MOST_HOSTS:
+        return None
+    placement = placement_in(cluster, order, "the order")
+    places = {name: place for place, name in enumerate(cluster.names)}
+    out = {places[name] for name in hosts}
+    rest = [host for host in placement if host not in out]
+    if len(set(rest)) < 2 or algorithm.messages(len(placement)) > _MOST_MESSAGES:
+        return None
+    size_bytes = order.size_bytes or DEFAULT_SIZE_BYTES
+    network, distances = network_of(cluster), known_distances(cluster)
+    costs: list[float | None] = []
+    for each in (placement, rest):
+        ranks = _peers(algorithm, each)
+        if algorithm.refusal(ranks) is not None:
+            costs.append(None)
+            continue
+        predictor = Predictor(algorithm, ranks, size_bytes, distances=distances, network=network)
+        cost = predictor.cost(each)
+        costs.append(cost.latency_us if cost.time_s is None else cost.time_s * 1e6)
+    with_us, without_us = costs
+    if with_us is None:
+        return None
+    return LeftOut(list(hosts), len(rest), network.has_rates, with_us, without_us, size_bytes)
+
+
+def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
+    """Which hosts limit the job, in sentences; none where no host stands out.
+
+    Args:
+        found: what `limiting` gave.
+        order: that it is on.
+        source: the cluster's file as a command names it.
+    """
+    lines = sentences(found.found)
+    left_out = found.left_out
+    if left_out is None:
+        return lines
+    without = f"without {named(left_out.hosts)}"
+    ranks = counted(left_out.ranks, "rank")
+    if left_out.without_us is None:
+        return [*lines, f"{without}: {order.algorithm} does not run on {ranks}"]
+    what, gain = f"the sum of {order.algorithm}'s latencies is", f"{left_out.gain:.0%} less"
+    if left_out.is_time:
+        what = f"{order.algorithm} of {format_size(left_out.size_bytes)} takes"
+        gain = f"{left_out.with_us / left_out.without_us:.1f} times as fast"
+    before, after = rtt_text(left_out.with_us), rtt_text(left_out.without_us)
+    predicted = f"predicted {without}, on {ranks} instead of {order.ranks}: {what} {after}"
+    if not left_out.is_worth_it:
+        return [*lines, f"{predicted}, and {before} with all: nothing to gain"]
+    objective = " --objective contention" if left_out.is_time else ""
+    command = f"plink order {source} --algo {order.algorithm} --ranks {left_out.ranks}{objective}"
+    return [
+        *lines,
+        f"{predicted} in place of {before}, {gain.replace('%', ' %')}",
+        f"to leave out as many: {command}",
+    ]
+
+
+def limiting_to_json(found: Limiting) -> dict[str, Any]:
+    """What `--json` prints: the hosts that stand out, and what leaving them out would gain."""
+    left_out = found.left_out
+    return {
+        "outliers": to_json(found.found),
+        "leaving_out": None
+        if left_out is None
+        else {**vars(left_out), "hosts": list(left_out.hosts), "gain": left_out.gain},
+    }
+
+
+def _peers(algorithm: Algorithm, placement: Sequence[int]) -> int:
+    return len(set(placement)) if algorithm.is_over_hosts else len(placement)

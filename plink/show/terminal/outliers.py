@@ -1,0 +1,17 @@
+"""Hosts that stand out, in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from plink.base.text import printable
+from plink.show.terminal import facts
+
+
+def print_outliers(console: Console, lines: Sequence[str]) -> None:
+    """Print what is known of them, sentence by sentence; nothing where there are none."""
+    if lines:
+        console.print()
+        console.print(facts.table([("outliers", [printable(line) for line in lines])]))

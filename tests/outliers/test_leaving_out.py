@@ -1,0 +1,132 @@
+"""What orders say of hosts that limit the job, and what they gain without these."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import plink
+from outliers.networks import Drawn, draw
+from plink.cli import run
+from plink.files import cluster as cluster_file
+from plink.optimize.leaving_out import limiting, limiting_lines
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
+
+FAST = OrderRequest(time_limit_s=0.3)
+
+
+@pytest.fixture
+def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drawn:
+    """A cluster of 16 hosts in c.json, one of which is slow."""
+    monkeypatch.chdir(tmp_path)
+    drawn = next(
+        each
+        for each in (draw(seed, most=6, odd="slow") for seed in range(100))
+        if len(each.cluster.hosts) == 16
+    )
+    cluster_file.write("c.json", drawn.cluster)
+    return drawn
+
+
+def name_of(drawn: Drawn) -> str:
+    assert drawn.odd is not None
+    return drawn.cluster.names[drawn.odd]
+
+
+def test_the_slow_host_and_the_gain_without_it_are_said(slow: Drawn) -> None:
+    order = find_order(slow.cluster, FAST)
+    found = limiting(slow.cluster, order)
+    left_out = found.left_out
+    assert left_out is not None
+    assert (list(left_out.hosts), left_out.ranks) == ([name_of(slow)], 15)
+    assert left_out.is_time
+    assert left_out.gain > 0.4
+    assert left_out.without_us is not None
+    # A ring of N ranks takes 2 (N - 1) / N of the buffer over its slowest link.
+    assert left_out.with_us / left_out.without_us > 1.5
+    lines = limiting_lines(found, order, "c.json")
+    assert lines[0].startswith(f"{name_of(slow)} is slow")
+    assert (
+        f"predicted without {name_of(slow)}, on 15 ranks instead of 16: ring of 100 MB" in lines[1]
+    )
+
+
+def test_the_command_that_is_named_leaves_out_that_host(
+    slow: Drawn, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["order", "c.json", "--time-limit", "0.5"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    command = said.partition("to leave out as many: plink ")[2].split()
+    assert command[:2] == ["order", "c.json"]
+    assert command[2:] == ["--algo", "ring", "--ranks", "15", "--objective", "contention"]
+    # Its search ends long before that.
+    assert run([*command, "--time-limit", "10", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["unused"] == [name_of(slow)]
+    assert data["outliers"] == []
+    assert data["leaving_out"] is None
+
+
+def test_json_has_names_and_figures(slow: Drawn, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["order", "c.json", "--time-limit", "0.3", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {each["host"] for each in data["outliers"]} == {name_of(slow)}
+    assert data["leaving_out"]["hosts"] == [name_of(slow)]
+    assert data["leaving_out"]["gain"] > 0.4
+    assert run(["show", "c.json", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["outliers"] == data["outliers"]
+
+
+def test_show_names_the_slow_host_at_the_top(
+    slow: Drawn, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["show", "c.json"]) == 0
+    top = " ".join(capsys.readouterr().out.split("p10 by")[0].split())
+    assert f"outliers {name_of(slow)} is slow: it sends " in top
+
+
+def test_where_nothing_stands_out_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cluster_file.write("c.json", draw(3, most=5).cluster)
+    assert run(["show", "c.json"]) == 0
+    assert run(["order", "c.json", "--time-limit", "0.3"]) == 0
+    assert "outliers" not in capsys.readouterr().out
+
+
+def test_an_algorithm_that_does_not_run_on_fewer_is_named(slow: Drawn) -> None:
+    order = find_order(slow.cluster, replace(FAST, algorithm="halving-doubling"))
+    found = limiting(slow.cluster, order)
+    assert found.left_out is not None
+    assert found.left_out.without_us is None
+    assert found.left_out.gain == 0.0
+    said = limiting_lines(found, order, "c.json")[1]
+    assert said == f"without {name_of(slow)}: halving-doubling does not run on 15 ranks"
+
+
+def test_a_far_host_is_priced_by_latency_where_no_rate_is_known() -> None:
+    drawn = draw(11, most=6, odd="far")
+    bare = replace(drawn.cluster, bandwidth=None)
+    order = find_order(bare, FAST)
+    found = limiting(bare, order)
+    assert found.left_out is not None
+    assert not found.left_out.is_time
+    assert found.left_out.is_worth_it
+    said = limiting_lines(found, order, "c.json")[1]
+    assert "instead of" in said
+    assert "the sum of ring's latencies is " in said
+
+
+def test_the_library_has_both(slow: Drawn) -> None:
+    cluster = plink.read("c.json")
+    assert {each.name for each in cluster.outliers} == {name_of(slow)}
+    order = plink.order(cluster, time_limit_s=0.3)
+    assert order.limiting is not None
+    assert order.limiting.left_out is not None
+    assert order.limiting.left_out.hosts == [name_of(slow)]

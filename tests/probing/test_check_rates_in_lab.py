@@ -1,0 +1,84 @@
+"""`plink check` of a file with uplinks, where a host's link and an uplink are cut."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.lab import Lab, lab_cluster
+from support.plink_command import plink, read_json, ssh_options
+
+pytestmark = pytest.mark.lab
+
+HOST_RATE, UPLINK_RATE = "200mbit", "100mbit"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with lab_cluster(racks=3, hosts=2, host_rate=HOST_RATE, uplink_rate=UPLINK_RATE) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def file(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cluster file with round trips and uplinks."""
+    folder = tmp_path_factory.mktemp("rates")
+    path, racks = folder / "c.json", folder / "racks.txt"
+    racks.write_text("".join(f"{rack}: {','.join(hosts)}\n" for rack, hosts in lab.racks.items()))
+    probe = ("probe", *ssh_options(lab))
+    assert plink(*probe, lab.hosts_file, "-o", path, "--count", "50").code == 0
+    done = plink(*probe, "--resume", path, "--tool", "uplinks", "--groups", racks)
+    assert done.code == 0, done.stderr
+    return path
+
+
+def check(lab: Lab, file: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    done = plink("check", file, *ssh_options(lab), "--partners", "2", "--json", *options)
+    assert done.stdout, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return done.code, found
+
+
+def test_the_file_has_every_host_s_link(lab: Lab, file: Path) -> None:
+    links = read_json(file)["uplinks"]["links"]
+    assert {link["host"] for link in links} == set(lab.names)
+    for link in links:
+        assert link["send_gbit_s"] == pytest.approx(0.19, rel=0.3)
+
+
+def test_nothing_changed(lab: Lab, file: Path) -> None:
+    code, found = check(lab, file)
+    assert (code, found["transfers"]["changes"]) == (0, [])
+    assert set(found["transfers"]["hosts"]) == set(lab.names)
+    assert set(found["transfers"]["groups"]) == set(lab.racks)
+    assert found["not_checked"] == []
+
+
+def test_a_cut_host_and_a_cut_uplink_are_named(lab: Lab, file: Path) -> None:
+    host, rack = lab.racks["r1"][0], "r3"
+    lab.lab("set", host, "--rate", "25mbit")
+    lab.lab("set", rack, "--rate", "30mbit")
+    try:
+        code, found = check(lab, file)
+    finally:
+        lab.lab("set", host, "--rate", HOST_RATE)
+        lab.lab("set", rack, "--rate", UPLINK_RATE)
+    assert code == 4
+    changes = found["transfers"]["changes"]
+    assert host in {change.get("host") for change in changes}
+    assert rack in {change.get("group") for change in changes}
+    for change in changes:
+        assert change["now_gbit_s"] < 0.5 * change["file_gbit_s"]
+
+
+def test_transfers_can_be_left_out(lab: Lab, file: Path) -> None:
+    code, found = check(lab, file, "--transfers", "0")
+    assert code == 0
+    assert found["transfers"]["hosts"] == []
+    said = " ".join(found["not_checked"])
+    assert "the links of " in said
+    assert "the uplinks of r1" in said
