@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import mmap
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -66,6 +65,8 @@ def write(stream: IO[bytes], data: Mapping[str, Any], dump: Callable[[Any], byte
         data: the object; (N, N) arrays stand in objects of it, at any depth.
         dump: makes JSON text of what is left of it.
     """
+    import zipfile  # noqa: PLC0415  few files have this form
+
     with zipfile.ZipFile(stream, "w") as archive:
         for name, size, chunks in _members(data, dump):
             entry = zipfile.ZipInfo(name, _NO_DATE)

@@ -14,7 +14,7 @@ from typing import IO, Any
 from plink.base.errors import NotJsonError, PlinkError, WrongUseError
 from plink.base.next_command import UNNAMED_FILE
 from plink.base.output import check_output, write_output
-from plink.files import archive, arrays, json_text
+from plink.files import arrays, json_text
 from plink.files.arrays import Content
 from plink.files.json_parsing import parse_json
 from plink.files.unpacking import MOST_BYTES, read_file, read_standard_input
@@ -64,6 +64,9 @@ def loaded(content: Content, source: str) -> Document:
         WrongUseError: no object.
     """
     if isinstance(content, mmap.mmap) or arrays.is_binary(content):
+        # It takes longer than a small file of the other form.
+        from plink.files import archive  # noqa: PLC0415
+
         data, file_hash = archive.read(content, source, parse)
         return Document(source, file_hash, data)
     return Document(source, digest(content), parse(content, source))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, cast
@@ -41,6 +40,8 @@ def _write(stream: IO[bytes], write_to: WriteTo, *, is_packed: bool) -> None:
 
 
 def _replace(target: Path, write_to: WriteTo, *, is_packed: bool) -> None:
+    import tempfile  # noqa: PLC0415  many commands read only
+
     descriptor, beside = tempfile.mkstemp(prefix=".plink-", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

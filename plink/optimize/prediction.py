@@ -16,8 +16,9 @@ from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.model.distance import Distances, distances
-from plink.model.gaps import Range, latency_range_us, time_range_s
+from plink.model.gaps import Range, latency_range_us
 from plink.model.network import KnownNetwork, network_of
+from plink.model.time_gaps import time_range_s
 from plink.optimize.orders.mesh import by_dimension
 from plink.optimize.orders.slots import (
     ALL_ALGORITHMS,

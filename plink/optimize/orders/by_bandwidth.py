@@ -13,7 +13,7 @@ from plink.files.bandwidth import MAX_GBIT_S
 from plink.files.cluster import Cluster, Host
 from plink.files.measurement import Matrix
 from plink.files.order import Order, OrderBandwidth, Solver
-from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
+from plink.model.distance import filled_bandwidth_distances
 from plink.optimize.orders.mesh import algorithm_asked
 from plink.optimize.orders.random_orders import Orders, median_of_random
 from plink.optimize.orders.request import (
@@ -43,11 +43,6 @@ _US_PER_S = 1e6
 
 # A search has some time at least, in which it looks at the given order.
 _LEAST_S = 1e-3
-
-
-def is_by_bandwidth(cluster: Cluster, objective: str | None) -> bool:
-    """Whether an order goes by bandwidth: where that is asked for, or there is nothing else."""
-    return has_only_bandwidth(cluster) if objective is None else objective == NAME
 
 
 def order_by_bandwidth(

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from plink.files.measurement import Matrix
 from plink.model.distance import Limits
-from plink.model.gaps import Range, time_bound_us, time_range_s, with_latency, without_bound
+from plink.model.gaps import Range, without_bound
+from plink.model.time_gaps import time_bound_us, time_range_s, with_latency
 from plink.optimize.orders.latency import FOREVER_S, FoundOrder, LatencyObjective
 from plink.optimize.orders.request import OnProgress
 from plink.solvers.collectives.form import RingForm

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +13,7 @@ from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster, Host, measured_rtt, nothing_measured
 from plink.files.order import Order, Proof, Solver
 from plink.files.rtt import percentile_name, readings_at
-from plink.model.distance import Distances, both_directions, distances
-from plink.model.network import network_of
-from plink.optimize.orders.by_bandwidth import is_by_bandwidth, order_by_bandwidth
-from plink.optimize.orders.contention import ContentionObjective
+from plink.model.distance import Distances, both_directions, distances, has_only_bandwidth
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from plink.optimize.orders.mesh import algorithm_asked, for_mesh
 from plink.optimize.orders.random_orders import median_of_random
@@ -53,7 +51,10 @@ _CHECK_SHARE = 0.1
 _FIND_SHARE = 0.8
 _S_PER_PAIR = 1e-7
 
-Objective = LatencyObjective | ContentionObjective
+if TYPE_CHECKING:
+    from plink.optimize.orders.contention import ContentionObjective
+
+    Objective = LatencyObjective | ContentionObjective
 
 DEFAULT_REQUEST = OrderRequest()
 
@@ -89,7 +90,11 @@ def find_order(
     layout = layout_of(hosts, request.ranks)
     if len(hosts) == 1:
         return _of_one_host(replace(hosts[0], slots=layout.ranks), cluster, request)
-    if is_by_bandwidth(cluster, request.objective):
+    if _is_by_bandwidth(cluster, request.objective):
+        # What not every order needs is imported for those that do, here and below: it takes longer
+        # than an order of few hosts.
+        from plink.optimize.orders.by_bandwidth import order_by_bandwidth  # noqa: PLC0415
+
         return order_by_bandwidth(
             cluster, hosts, layout, request, deadline, on_progress=on_progress
         )
@@ -105,7 +110,7 @@ def find_order(
             f"leave out prove_s={request.prove_s:g}, or use objective=latency",
         )
     if request.is_interleaved:
-        from plink.optimize.orders.interleave import check_size  # noqa: PLC0415  as below
+        from plink.optimize.orders.interleave import check_size  # noqa: PLC0415
 
         check_size(layout)
     random_s = RANDOM_SHARE * deadline.left_s
@@ -196,7 +201,6 @@ def _searched(
     # Where an algorithm's peers are hosts, its ranks are adjacent.
     is_interleaved = request.is_interleaved and objective.layout is layout
     if request.executor is not None:
-        # What few orders need is imported for these alone.
         from plink.optimize.orders.restarts import by_restarts  # noqa: PLC0415
 
         left_s = deadline.left_s
@@ -249,6 +253,9 @@ def _objective(
     by_latency = LatencyObjective(form, matrix_us, peers, request.threads)
     if name == "latency":
         return by_latency
+    from plink.model.network import network_of  # noqa: PLC0415  as above
+    from plink.optimize.orders.contention import ContentionObjective  # noqa: PLC0415
+
     return ContentionObjective(
         algorithm.table(peers.ranks, request.size_bytes),
         network_of(cluster, found=known).network,
@@ -299,6 +306,11 @@ def _of_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:
         groups=tuple(cluster.groups),
         mesh=request.mesh,
     )
+
+
+def _is_by_bandwidth(cluster: Cluster, objective: str | None) -> bool:
+    """Whether an order goes by bandwidth: where that is asked for, or there is nothing else."""
+    return has_only_bandwidth(cluster) if objective is None else objective == "bandwidth"
 
 
 def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from plink.base.text import bandwidth_text, counted, joined, rtt_text, share_text
+from plink.base.text import bandwidth_text, counted, named, rtt_text, share_text
 from plink.files.cluster import Cluster
-from plink.model.network import Capacity, capacity
+from plink.model.outliers import Outlier, by_host
 from plink.optimize.orders.quality import doubt
-from plink.show.page.links import is_slow, slow_hosts
 from plink.show.page.subject import NamedOrder, Subject
 from plink.show.terminal.bandwidth import oversubscription
 from plink.show.terminal.order import what_for
@@ -24,9 +25,9 @@ def finding(subject: Subject) -> str:
     cluster = subject.cluster
     if cluster is not None and cluster.rtt is None and cluster.bandwidth is None:
         return f"{who}. Nothing was measured yet: begin with plink probe."
-    slow = None if cluster is None else _slow(subject, capacity(cluster, cluster.groups))
-    if slow is not None:
-        return f"{who}; {slow}"
+    outstanding = _outstanding(subject)
+    if outstanding is not None:
+        return f"{who}; {outstanding}"
     said = next((text for text in map(_order, subject.orders) if text is not None), None)
     if said is None and cluster is not None:
         said = _uplinks(cluster) or _distances(cluster)
@@ -50,33 +51,34 @@ def groups_text(subject: Subject) -> str:
     return f"{hosts} in {counted(len(sizes), 'group')} of {spread}{without}"
 
 
-def _slow(subject: Subject, known: Capacity) -> str | None:
-    hosts = slow_hosts(known)
-    if not hosts:
+def _outstanding(subject: Subject) -> str | None:
+    """Hosts that are slow, else those that are far, and what to do about them."""
+    slow = [each for each in subject.outliers if each.kind != "round trip"]
+    if slow:
+        return _slow(slow)
+    if not subject.outliers:
         return None
-    behind = [
-        (float(np.nanmedian(rates)) / float(rates[hosts[0]]), rates, verb)
-        for rates, verb in ((known.send_gbit_s, "send"), (known.receive_gbit_s, "receive"))
-        if is_slow(rates)[hosts[0]] and rates[hosts[0]] > 0.0
-    ]
-    if not behind:
-        return None
-    # The direction in which the slowest host is furthest behind tells the figures.
-    times, rates, _ = max(behind, key=lambda each: each[0])
-    one, many = (" and ".join(f"{verb}{ending}" for _, _, verb in behind) for ending in ("s", ""))
-    usual, least = bandwidth_text(float(np.nanmedian(rates))), bandwidth_text(rates[hosts[0]])
-    if len(hosts) > _MOST_NAMED:
-        return (
-            f"{len(hosts):,} of them {many} up to {times:.1f} times slower than most ({least} "
-            f"against {usual}). A collective is as quick as its slowest host: leave them out, or "
-            "give them a job of their own."
-        )
-    who = joined([subject.names[host] for host in hosts], "and")
+    hosts = by_host(subject.outliers)
+    worst = subject.outliers[0]
     return (
-        f"{who} {one if len(hosts) == 1 else many} {times:.1f} times slower than the others "
-        f"({least} against {usual}). A collective is as quick as its slowest host: leave "
-        f"{'it' if len(hosts) == 1 else 'them'} out, or find out what limits "
-        f"{'its link' if len(hosts) == 1 else 'their links'}."
+        f"{named(list(hosts), _MOST_NAMED)} {'is' if len(hosts) == 1 else 'are'} "
+        f"{worst.factor:.1f} times as far from the others as these are from each other "
+        f"({rtt_text(worst.value)} against {rtt_text(worst.usual)}). Leave "
+        f"{'it' if len(hosts) == 1 else 'them'} out where round trips matter."
+    )
+
+
+def _slow(slow: Sequence[Outlier]) -> str:
+    hosts, worst = by_host(slow), slow[0]
+    kinds = [kind for kind in ("send", "receive") if any(each.kind == kind for each in slow)]
+    is_one = len(hosts) == 1
+    does = " and ".join(f"{kind}s" if is_one else kind for kind in kinds)
+    return (
+        f"{named(list(hosts), _MOST_NAMED)} {does} {'' if is_one else 'up to '}"
+        f"{worst.factor:.1f} times slower than the others ({bandwidth_text(worst.value)} against "
+        f"{bandwidth_text(worst.usual)}). A collective is as quick as its slowest host: leave "
+        f"{'it' if is_one else 'them'} out, or find out what limits "
+        f"{'its link' if is_one else 'their links'}."
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from plink.base.text import bandwidth_text
 from plink.files.groups import Uplink
@@ -14,29 +13,9 @@ from plink.show.page.parts import BETWEEN, NO_GROUP_COLOUR, WITHIN, Bar, Bars, F
 from plink.show.page.subject import Subject
 from plink.show.terminal.bandwidth import oversubscription
 
-Vector = npt.NDArray[np.float64]
-
-# A link that carries less than this share of the median one is marked.
-_SLOW = 0.6
 _FEW = 16
 _SLOWEST = 8
 _MOST_ROWS = 512
-
-
-def slow_hosts(known: Capacity) -> list[int]:
-    """Hosts whose link carries much less than most, the slowest first."""
-    rates = np.fmin(known.send_gbit_s, known.receive_gbit_s)
-    found = np.flatnonzero(is_slow(known.send_gbit_s) | is_slow(known.receive_gbit_s))
-    return [int(host) for host in found[np.argsort(rates[found], kind="stable")]]
-
-
-def is_slow(rates: Vector) -> npt.NDArray[np.bool_]:
-    """(N,) whether a rate is much below the median; false where it is not known."""
-    measured = rates[np.isfinite(rates)]
-    if not measured.size:
-        return np.zeros(len(rates), dtype=np.bool_)
-    found: npt.NDArray[np.bool_] = rates < _SLOW * float(np.median(measured))
-    return found
 
 
 def host_bars(subject: Subject, known: Capacity) -> list[Part]:
@@ -62,11 +41,12 @@ def host_bars(subject: Subject, known: Capacity) -> list[Part]:
 
 def _hosts(subject: Subject, known: Capacity, hosts: Sequence[int], caption: str) -> Bars:
     most = max(float(np.nanmax(known.send_gbit_s)), float(np.nanmax(known.receive_gbit_s)))
-    sides = [(rates, is_slow(rates)) for rates in (known.send_gbit_s, known.receive_gbit_s)]
+    slow = {(each.host, each.kind) for each in subject.outliers}
+    sides = (("send", known.send_gbit_s), ("receive", known.receive_gbit_s))
     rows = [
         (
             subject.names[host],
-            [_bar(float(rates[host]), most, is_low=bool(slow[host])) for rates, slow in sides],
+            [_bar(float(rates[host]), most, is_low=(host, kind) in slow) for kind, rates in sides],
         )
         for host in hosts
     ]

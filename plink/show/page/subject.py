@@ -20,6 +20,7 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.order import Order
 from plink.model.distance import Distances, distances
+from plink.model.outliers import Outlier, outliers
 from plink.show.page.labels import plotly_names
 from plink.show.page.parts import NO_GROUP
 from plink.show.page.sources import shown_sources
@@ -89,6 +90,11 @@ class Subject:
             return distances(self.cluster)
         except WrongUseError:  # nothing was measured
             return None
+
+    @cached_property
+    def outliers(self) -> Sequence[Outlier]:
+        """Hosts that stand out, the greatest factor first."""
+        return () if self.cluster is None else outliers(self.cluster)
 
     @cached_property
     def sequence(self) -> Sequence[int]:
