@@ -91,7 +91,5 @@ def with_outputs(page: str, found: list[Block]) -> str:
     lines = page.splitlines()
     commands = [command for block in found for command in block.commands]
     for command in sorted(commands, key=lambda command: -command.begin):
-        lines[command.begin : command.end] = [
-            f"{INDENT}{line}".rstrip() for line in command.output
-        ]
+        lines[command.begin : command.end] = [f"{INDENT}{line}".rstrip() for line in command.output]
     return "\n".join(lines) + "\n"
