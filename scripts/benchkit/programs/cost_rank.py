@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from torch._C._distributed_c10d import PrefixStore
 
 from benchkit.programs.meeting import Meeting, rank_task
 from plink.autotune.ranks.agreement import DEFAULT_BYTES, DEFAULT_COLLECTIVES
-from plink.torch import backend
+from plink.torch import create
 from plink.torch.group import PlinkGroup
 
 TIMEOUT_S = 60
@@ -46,15 +45,8 @@ def main() -> None:
 
 def made(name: str, meeting: Meeting) -> PlinkGroup:
     """What `init_process_group` would make, which makes only one in a process."""
-    asked = SimpleNamespace(
-        store=PrefixStore(name, meeting.store),
-        group_id=name,
-        group_rank=meeting.rank,
-        group_size=meeting.ranks,
-        timeout=meeting.timeout,
-        global_ranks_in_group=[],
-    )
-    return backend.create(asked, None)
+    store = PrefixStore(name, meeting.store)
+    return create(store, meeting.rank, meeting.ranks, meeting.timeout)
 
 
 def in_turn(
