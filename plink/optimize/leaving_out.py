@@ -131,14 +131,18 @@ def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
         order: that it is on.
         source: the cluster's file as a command names it.
     """
-    lines = sentences(found.found)
+    return [*sentences(found.found), *gain_lines(found, order, source)]
+
+
+def gain_lines(found: Limiting, order: Order, source: str) -> list[str]:
+    """What is predicted without these hosts, and how to get there; arguments as before."""
     left_out = found.left_out
     if left_out is None:
-        return lines
+        return []
     without = f"without {named(left_out.hosts)}"
     ranks = counted(left_out.ranks, "rank")
     if left_out.without_us is None:
-        return [*lines, f"{without}: {order.algorithm} does not run on {ranks}"]
+        return [f"{without}: {order.algorithm} does not run on {ranks}"]
     what, gain = f"the sum of {order.algorithm}'s latencies is", f"{left_out.gain:.0%} less"
     if left_out.is_time:
         what = f"{order.algorithm} of {format_size(left_out.size_bytes)} takes"
@@ -146,11 +150,10 @@ def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
     before, after = rtt_text(left_out.with_us), rtt_text(left_out.without_us)
     predicted = f"predicted {without}, on {ranks} instead of {order.ranks}: {what} {after}"
     if not left_out.is_worth_it:
-        return [*lines, f"{predicted}, and {before} with all: nothing to gain"]
+        return [f"{predicted}, and {before} with all: nothing to gain"]
     objective = " --objective contention" if left_out.is_time else ""
     command = f"plink order {source} --algo {order.algorithm} --ranks {left_out.ranks}{objective}"
     return [
-        *lines,
         f"{predicted} in place of {before}, {gain.replace('%', ' %')}",
         f"to leave out as many: {command}",
     ]

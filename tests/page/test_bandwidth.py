@@ -168,6 +168,13 @@ def test_an_order_that_helps_is_what_to_do() -> None:
     assert said.endswith(" for ring: start the job in that order.")
 
 
+def test_a_slow_host_is_followed_by_what_leaving_it_out_would_gain() -> None:
+    cluster = with_rates(racks([4, 4, 4]), slow="h4")
+    said = finding(subject(cluster, ordered(cluster)))
+    assert "limits its link. Predicted without h4, on 11 ranks instead of 12: ring of" in said
+    assert said.endswith(" times as fast.")
+
+
 def test_a_table_of_distances_stands_for_the_heat_map() -> None:
     few = parts_of(distances_section(subject(without(racks(SIZES), [(2, 7)]))), Table)
     rows = {row[0]: dict(zip(few[0].header, row, strict=True)) for row in few[0].rows}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from plink.base.text import bandwidth_text, counted, named, rtt_text, share_text
 from plink.files.cluster import Cluster
 from plink.model.outliers import Outlier, by_host
+from plink.optimize.leaving_out import gain_lines, limiting
 from plink.optimize.orders.quality import doubt
 from plink.show.page.subject import NamedOrder, Subject
 from plink.show.terminal.bandwidth import oversubscription
@@ -27,7 +28,7 @@ def finding(subject: Subject) -> str:
         return f"{who}. Nothing was measured yet: begin with plink probe."
     outstanding = _outstanding(subject)
     if outstanding is not None:
-        return f"{who}; {outstanding}"
+        return " ".join([f"{who}; {outstanding}", *_gain(subject)])
     said = next((text for text in map(_order, subject.orders) if text is not None), None)
     if said is None and cluster is not None:
         said = _uplinks(cluster) or _distances(cluster)
@@ -66,6 +67,16 @@ def _outstanding(subject: Subject) -> str | None:
         f"({rtt_text(worst.value)} against {rtt_text(worst.usual)}). Leave "
         f"{'it' if len(hosts) == 1 else 'them'} out where round trips matter."
     )
+
+
+def _gain(subject: Subject) -> Iterator[str]:
+    """What the first order is predicted to gain without the hosts that stand out."""
+    if subject.cluster is None or not subject.orders:
+        return
+    order = subject.orders[0].order
+    found = limiting(subject.cluster, order)
+    for line in gain_lines(found, order, subject.source or "")[:1]:
+        yield f"{line[0].upper()}{line[1:]}."
 
 
 def _slow(slow: Sequence[Outlier]) -> str:
