@@ -12,9 +12,10 @@ import plink
 from outliers.networks import Drawn, draw
 from plink.cli import run
 from plink.files import cluster as cluster_file
-from plink.optimize.leaving_out import limiting, limiting_lines
+from plink.optimize.leaving_out import limiting
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
+from plink.show.terminal.limiting import limiting_lines
 
 FAST = OrderRequest(time_limit_s=0.3)
 

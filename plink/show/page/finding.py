@@ -9,10 +9,11 @@ import numpy as np
 from plink.base.text import bandwidth_text, counted, named, rtt_text, share_text
 from plink.files.cluster import Cluster
 from plink.model.outliers import Outlier, by_host
-from plink.optimize.leaving_out import gain_lines, limiting
+from plink.optimize.leaving_out import limiting
 from plink.optimize.orders.quality import doubt
 from plink.show.page.subject import NamedOrder, Subject
 from plink.show.terminal.bandwidth import oversubscription
+from plink.show.terminal.limiting import gain_lines
 from plink.show.terminal.order import what_for
 
 _MOST_NAMED = 3
