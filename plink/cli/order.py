@@ -180,9 +180,10 @@ def command(
     start_s = time.monotonic()
     # numpy and rich would slow `--help`.
     from plink.files import order_file  # noqa: PLC0415
-    from plink.optimize.leaving_out import limiting, limiting_lines, limiting_to_json  # noqa: PLC0415
+    from plink.optimize.leaving_out import limiting, limiting_to_json  # noqa: PLC0415
     from plink.optimize.orders.quality import notes_on  # noqa: PLC0415
     from plink.optimize.orders.request import OrderRequest  # noqa: PLC0415
+    from plink.show.terminal.limiting import limiting_lines  # noqa: PLC0415
     from plink.show.terminal.order import print_order  # noqa: PLC0415
     from plink.show.terminal.outliers import print_outliers  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plink.base.size import format_size
-from plink.base.text import counted, named, rtt_text
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.model.network import network_of
-from plink.model.outliers import Outlier, by_host, outliers, sentences, to_json
+from plink.model.outliers import Outlier, by_host, outliers, to_json
 from plink.optimize.orders.request import DEFAULT_SIZE_BYTES
-from plink.optimize.orders.slots import placement_in
+from plink.optimize.orders.slots import placement_in, slots_of
 from plink.optimize.prediction import Predictor, known_distances
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS
@@ -41,6 +39,7 @@ class LeftOut:
         with_us: the cost of the order with them, in µs.
         without_us: without them; None where the algorithm does not take so many ranks.
         size_bytes: of the buffer.
+        slots: of every host, where the order has other ones than the cluster; else None.
     """
 
     hosts: Sequence[str]
@@ -49,6 +48,7 @@ class LeftOut:
     with_us: float
     without_us: float | None
     size_bytes: int
+    slots: int | None = None
 
     @property
     def gain(self) -> float:
@@ -120,43 +120,23 @@ def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> LeftOut
     with_us, without_us = costs
     if with_us is None:
         return None
-    return LeftOut(list(hosts), len(rest), network.has_rates, with_us, without_us, size_bytes)
+    return LeftOut(
+        list(hosts),
+        len(rest),
+        network.has_rates,
+        with_us,
+        without_us,
+        size_bytes,
+        _other_slots(cluster, order),
+    )
 
 
-def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
-    """Which hosts limit the job, in sentences; none where no host stands out.
-
-    Args:
-        found: what `limiting` gave.
-        order: that it is on.
-        source: the cluster's file as a command names it.
-    """
-    return [*sentences(found.found), *gain_lines(found, order, source)]
-
-
-def gain_lines(found: Limiting, order: Order, source: str) -> list[str]:
-    """What is predicted without these hosts, and how to get there; arguments as before."""
-    left_out = found.left_out
-    if left_out is None:
-        return []
-    without = f"without {named(left_out.hosts)}"
-    ranks = counted(left_out.ranks, "rank")
-    if left_out.without_us is None:
-        return [f"{without}: {order.algorithm} does not run on {ranks}"]
-    what, gain = f"the sum of {order.algorithm}'s latencies is", f"{left_out.gain:.0%} less"
-    if left_out.is_time:
-        what = f"{order.algorithm} of {format_size(left_out.size_bytes)} takes"
-        gain = f"{left_out.with_us / left_out.without_us:.1f} times as fast"
-    before, after = rtt_text(left_out.with_us), rtt_text(left_out.without_us)
-    predicted = f"predicted {without}, on {ranks} instead of {order.ranks}: {what} {after}"
-    if not left_out.is_worth_it:
-        return [f"{predicted}, and {before} with all: nothing to gain"]
-    objective = " --objective contention" if left_out.is_time else ""
-    command = f"plink order {source} --algo {order.algorithm} --ranks {left_out.ranks}{objective}"
-    return [
-        f"{predicted} in place of {before}, {gain.replace('%', ' %')}",
-        f"to leave out as many: {command}",
-    ]
+def _other_slots(cluster: Cluster, order: Order) -> int | None:
+    slots = slots_of(order, cluster.hosts)
+    pairs = [(had, host.slots) for had, host in zip(slots, cluster.hosts, strict=True)]
+    # One host may have fewer ranks than slots, as the last one to be filled.
+    is_other = any(had > own for had, own in pairs) or sum(had != own for had, own in pairs) > 1
+    return max(slots) if is_other else None
 
 
 def limiting_to_json(found: Limiting) -> dict[str, Any]:

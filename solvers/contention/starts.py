@@ -16,6 +16,8 @@ from plink.solvers.slots.slot_search import search_with_slots
 
 # A search has some time at least.
 _LEAST_S = 1e-3
+# Other distances are made and looked at, in so long a time a pair of hosts.
+_PREPARATION_S = 1e-8
 
 
 def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[int]:
@@ -46,23 +48,19 @@ def ring_by_groups(
 
     Returns:
         position p is on host `order[p]`, and the hosts that are left follow; None where the table
-        is something else.
+        is something else, or the time does not suffice to prepare the search.
 
     Raises:
         KeyboardInterrupt: the user ended that search.
     """
     if len(waits.counts) != 1 or not waits.goes_round[0]:
         return None
-    if deadline.is_over:
+    if deadline.left_s < _PREPARATION_S * network.hosts**2:
         return None
-    group_of = network.group_of
-    crosses = group_of[:, None] != group_of[None, :]
-    # One crossing more is dearer than all that distances can save.
-    penalty = max(1.0, float(distance.max())) * network.hosts
     ring = len(waits.sources)
     found = search_with_slots(
         RingForm(ring),
-        np.where(crosses, distance + penalty, distance),
+        _with_penalties(distance, network.group_of),
         RankLayout([1] * network.hosts, ring),
         range(network.hosts),
         seed=seed,
@@ -78,3 +76,12 @@ def ring_by_groups(
         order[position] = host
         position = int(next_of[position])
     return [*order, *found.order[ring:]]
+
+
+def _with_penalties(distance: Floats, group_of: npt.NDArray[np.intp]) -> Floats:
+    """Distances at which one crossing between groups more is dearer than all that they can save."""
+    penalty = max(1.0, float(distance.max())) * len(distance)
+    found = distance.copy()
+    for host, group in enumerate(group_of):
+        found[host] += penalty * (group_of != group)
+    return found

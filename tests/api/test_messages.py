@@ -11,7 +11,12 @@ _FLAG = re.compile(r"(?<![\w-])--[a-z]")
 
 # Folders whose texts are the command line's: its options, the pages that commands print, and what
 # only a command does.
-OF_COMMANDS = ("plink/cli/", "plink/show/", "plink/autotune/daemon/")
+OF_COMMANDS = (
+    "plink/base/next_command.py",
+    "plink/cli/",
+    "plink/show/",
+    "plink/autotune/daemon/",
+)
 
 # Flags of other programs, which plink tells of or runs.
 OF_OTHERS = (

@@ -258,7 +258,7 @@ def test_a_verdict_names_the_hosts_that_changed() -> None:
         changes=[Change([0], 2, 1, 0, 1.6, None)],
         noise_factor=1.1,
     )
-    verdict = plink.Verdict(3, judgement, {}, {}, [], 1.0, HOSTS)
+    verdict = plink.Verdict(3, judgement, {}, {}, [], 1.0, names=HOSTS)
     assert verdict.changed == [["n01"]]
     assert repr(verdict) == (
         "<plink.Verdict: no longer describes the network, 1 of 2 pairs changed; n01>"

@@ -179,7 +179,6 @@ def test_own_addresses_are_of_the_family_that_is_listened_on() -> None:
         (["attach"], "missing argument 'HOST:PORT'"),
         (["serve", "plan.json"], "missing option '--listen'"),
         (["serve", "--listen", "h:1"], "missing argument '[NAME=]PLAN...'"),
-        (["serve", "plan.json", "--listen", "h:1", "--json"], "no such option '--json'"),
         (["replay", "a.log", "plan.json"], "unexpected extra argument"),
         (["replay", "a.log", "--watch"], "no such option '--watch'"),
         # As they were once spelled, which is understood.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -73,11 +74,11 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
     @contextmanager
     def at_once(
         hosts: Sequence[object], _transfer: object, lose: Callable[[HostLoss], None], **_: object
-    ) -> Iterator[None]:
+    ) -> Iterator[SimpleNamespace]:
         if not played.has_iperf3:
             for k in range(len(hosts)):
                 lose(HostLoss(k, "iperf3 is not installed there"))
-        yield
+        yield SimpleNamespace(hosts=hosts)
 
     def measure_groups(
         _between: object, groups: Sequence[Sequence[int]], turns: Sequence[Turn], sink: UplinkSink

@@ -46,7 +46,7 @@ def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]
     # click keeps what a command's help option is called from its first context on.
     context = probe_command.make_context("probe", argv, help_option_names=["-h", "--help"])
     values = context.params
-    others = ("check", "as_json", "all_stages")
+    others = ("check", "all_stages")
     return {name: value for name, value in values.items() if name not in others}
 
 

@@ -17,6 +17,7 @@ from plink.probes.dpdk.tool import AGENT_FILE
 from support.needs import declared
 
 _TIMEOUT_S = 30
+_TRIES = 3
 _TWO_RANKS = ["2", "2"]
 # Gloo's own needs of libraries that it loads are not met where a program is linked.
 GLOO_LIBRARIES = ["-lgloo", "-lpthread", "-Wl,--allow-shlib-undefined"]
@@ -179,9 +180,11 @@ def why_no_mpich(launcher: str = "mpiexec.mpich", compiler: str = "mpicc.mpich")
 
 def _unless_two(launcher: str, argv: list[str]) -> str | None:
     """None if each of two ranks prints that there are two."""
-    said = _output([launcher, "-n", "2", *argv])
-    if said.split() == _TWO_RANKS:
-        return None
+    # On a busy machine a launcher may leave before its ranks' words have arrived.
+    for _ in range(_TRIES):
+        said = _output([launcher, "-n", "2", *argv])
+        if said.split() == _TWO_RANKS:
+            return None
     return f"needs a working MPICH; two ranks of {launcher} were told of {said.split()} ranks"
 
 

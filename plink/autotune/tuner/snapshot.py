@@ -13,8 +13,9 @@ from plink.autotune.tuner.finetune import Move
 from plink.autotune.tuner.interface import Floats, Window
 from plink.autotune.tuner.masters import Masters
 from plink.autotune.tuner.memory import Failure, Turn
+from plink.autotune.tuner.trial import Trial
 from plink.autotune.tuner.trigger import Baseline
-from plink.autotune.tuner.tuner import Trial, Tuner
+from plink.autotune.tuner.tuner import Tuner
 
 # JSON has no infinity.
 _UNLIMITED = -1.0

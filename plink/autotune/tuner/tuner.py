@@ -9,7 +9,7 @@ When there is nothing left to move, learning begins anew.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,28 +27,12 @@ from plink.autotune.tuner.masters import Masters, forest_of, host_loads, layout_
 from plink.autotune.tuner.memory import Memory
 from plink.autotune.tuner.names import Names, numbered
 from plink.autotune.tuner.quicktune import link_s, quicktune
+from plink.autotune.tuner.trial import Trial
 from plink.autotune.tuner.trigger import Baseline, change, is_sudden, learn, median_deviation
 from plink.plans.forest import Forest
 
 # Rates of links, and iteration times, are alike within so many deviations.
 _NOISE_MULTIPLE = 3.0
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A plan on trial: it has to show that it is not worse than the one before.
-
-    Args:
-        before: the masters to go back to.
-        before_s: what an iteration took with them.
-        promised: the share of it that is to be saved.
-        move: the step of Finetune that made it; None for Quicktune.
-    """
-
-    before: Masters
-    before_s: float
-    promised: float = 0.0
-    move: Move | None = None
 
 
 class Tuner:

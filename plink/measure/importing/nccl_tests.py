@@ -91,13 +91,12 @@ def import_nccl_tests(
     if left_out and not readings:
         first = left_out[0]
         raise WrongUseError(f"{first.place}: this run {first.reason}", _HINT)
-    has_times = any(reading.rtt_us is not None for reading in readings)
     return cluster_of(
         readings,
         source,
         tool=TOOL,
         percentile=percentile,
-        rtt_notes=[_NOTE] if has_times else [],
+        rtt_notes=[_NOTE],
         left_out=left_out,
     )
 

@@ -110,7 +110,7 @@ def cluster_of(
         source: what errors call the file.
         tool: what measured them.
         percentile: the percentile that the times stand for.
-        rtt_notes: what a reader of the times should know.
+        rtt_notes: what a reader of the times should know, where there are any.
         hosts: those that come first, by name.
         left_out: runs without a result: failures of their pairs, notes where there is no pair.
 

@@ -73,10 +73,7 @@ def import_perftest(
     """
     runs = _runs(text_of(content, source), source)
     readings = [reading for run in runs for reading in _readings(run, size_bytes)]
-    has_times = any(reading.rtt_us is not None for reading in readings)
-    return cluster_of(
-        readings, source, tool=TOOL, percentile=percentile, rtt_notes=[_NOTE] if has_times else []
-    )
+    return cluster_of(readings, source, tool=TOOL, percentile=percentile, rtt_notes=[_NOTE])
 
 
 def _runs(text: str, source: str) -> Sequence[_Run]:

@@ -1,0 +1,59 @@
+"""Which hosts limit a job, in sentences, and what the job would gain without them."""
+
+from __future__ import annotations
+
+from plink.base.next_command import next_command
+from plink.base.size import format_size
+from plink.base.text import counted, named, rtt_text
+from plink.files.order import Order
+from plink.model.outliers import sentences
+from plink.optimize.leaving_out import LeftOut, Limiting
+from plink.optimize.orders.request import DEFAULT_SIZE_BYTES
+
+
+def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
+    """Which hosts limit the job, in sentences; none where no host stands out.
+
+    Args:
+        found: what `limiting` gave.
+        order: that it is on.
+        source: the cluster's file as a command names it.
+    """
+    return [*sentences(found.found), *gain_lines(found, order, source)]
+
+
+def gain_lines(found: Limiting, order: Order, source: str) -> list[str]:
+    """What is predicted without these hosts, and how to get there; arguments as before."""
+    left_out = found.left_out
+    if left_out is None:
+        return []
+    without = f"without {named(left_out.hosts)}"
+    ranks = counted(left_out.ranks, "rank")
+    if left_out.without_us is None:
+        return [f"{without}: {order.algorithm} does not run on {ranks}"]
+    what, gain = f"the sum of {order.algorithm}'s latencies is", f"{left_out.gain:.0%} less"
+    if left_out.is_time:
+        what = f"{order.algorithm} of {format_size(left_out.size_bytes)} takes"
+        gain = f"{left_out.with_us / left_out.without_us:.1f} times as fast"
+    before, after = rtt_text(left_out.with_us), rtt_text(left_out.without_us)
+    predicted = f"predicted {without}, on {ranks} instead of {order.ranks}: {what} {after}"
+    if not left_out.is_worth_it:
+        return [f"{predicted}, and {before} with all: nothing to gain"]
+    return [
+        f"{predicted} in place of {before}, {gain.replace('%', ' %')}",
+        f"to leave out as many: {next_command('order', source, *_words(left_out, order))}",
+    ]
+
+
+def _words(left_out: LeftOut, order: Order) -> list[str]:
+    """What `plink order` is told for as good an order of fewer ranks."""
+    words = ["--algo", order.algorithm, "--ranks", str(left_out.ranks)]
+    if left_out.slots is not None:
+        words += ["--slots", str(left_out.slots)]
+    if order.host_of_rank is not None:
+        words.append("--interleave")
+    if left_out.is_time:
+        words += ["--objective", "contention"]
+        if left_out.size_bytes != DEFAULT_SIZE_BYTES:
+            words += ["--size", str(left_out.size_bytes)]
+    return words
