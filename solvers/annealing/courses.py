@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plink.solvers import _native
 from plink.solvers.annealing.raced_course import HardCourse, RacedCourse
-from plink.solvers.annealing.races import ROUNDS, TREES, TREES_OF_FEW, between, leg_at
+from plink.solvers.annealing.races import LEAST_HEAT, ROUNDS, TREES, TREES_OF_FEW, between, leg_at
 from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm, distinct_pairs, merged
 from plink.solvers.limits.deadline import Deadline
 
@@ -202,14 +202,15 @@ def spread(distance: npt.NDArray[np.float64]) -> float:
     """Half of what lies between the 10th and the 90th percentile of (N, N) distances.
 
     For normally distributed ones it is 1.28 standard deviations; outliers do not move it. Where so
-    many are equal that it would be 0, half of the whole range; where all are, 1. Of very many
-    distances it is that of a sample.
+    many are equal that it would be 0, half of the whole range; where all are, or nearly so, 1. The
+    spread of very many distances is that of a sample.
     """
     values = _sampled(distance)
     low, high = np.percentile(values, [10.0, 90.0])
     if high <= low:
         low, high = values.min(), values.max()
-    return float(high - low) / 2.0 if high > low else 1.0
+    half = float(high - low) / 2.0
+    return half if half > LEAST_HEAT else 1.0
 
 
 def _sampled(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

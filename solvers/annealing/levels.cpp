@@ -1,6 +1,7 @@
 #include "annealing/levels.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace plink::annealing {
 
@@ -61,7 +62,9 @@ Levels::Levels(const ring::Matrix& distance, limits::Watch& watch)
 
 void Levels::set_guide() {
     const double range = value_.back() - value_.front();
-    parts_per_unit_ = range > 0.0 ? (kGuide - 1) / range : 0.0;
+    const double parts = (kGuide - 1) / range;
+    // Without a guide where all distances are one, or differ by too little to divide by.
+    parts_per_unit_ = range > 0.0 && std::isfinite(parts) ? parts : 0.0;
     guide_.resize(kGuide);
     std::uint16_t level = 0;
     for (int part = 0; part < kGuide; ++part) {
@@ -76,7 +79,8 @@ void Levels::set_guide() {
 std::uint16_t Levels::below(double distance) const {
     const double part = (distance - value_.front()) * parts_per_unit_;
     const int begin = part <= 0.0 ? 0 : static_cast<int>(std::min(part, kGuide - 1.0));
-    const int end = begin + 1 < kGuide ? std::min(count(), guide_[begin + 1] + 3) : count();
+    const bool is_guided = parts_per_unit_ > 0.0 && begin + 1 < kGuide;
+    const int end = is_guided ? std::min(count(), guide_[begin + 1] + 3) : count();
     const auto above =
         std::upper_bound(value_.begin() + guide_[begin], value_.begin() + end, distance);
     return static_cast<std::uint16_t>(std::max<std::ptrdiff_t>(above - value_.begin() - 1, 0));

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from plink.solvers import _native
-from plink.solvers.annealing.races import Falling, Race, between, leg_at
+from plink.solvers.annealing.races import LEAST_HEAT, Falling, Race, between, leg_at
 from plink.solvers.limits.deadline import Deadline
 
 _Native = (
@@ -50,7 +50,8 @@ class HardCourse:
     def begin(self) -> None:
         """From a random order."""
         self.native.restart(self._rng.permutation(len(self.native.best)).tolist())
-        self._hot = self.native.mean_change(_HARD_SAMPLES) or self._unit
+        change = self.native.mean_change(_HARD_SAMPLES)
+        self._hot = change if change > LEAST_HEAT else self._unit
 
     def step(self, within: float, deadline: Deadline) -> int:
         """Try some moves, of a course that is `within` of 0 to 1 done; returns how many."""

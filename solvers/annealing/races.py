@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+# Shares of less are 0.
+LEAST_HEAT = 1e-290
+
 
 @dataclass(frozen=True)
 class Falling:

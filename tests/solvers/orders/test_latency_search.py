@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from order_strategies import PAPER_FORMS, forms
 from plink.solvers import datacenters
 from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
+from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders import reference
 from plink.solvers.orders.anneal import anneal
@@ -239,3 +240,12 @@ def test_clusters_hold_every_host_once(distance):
 def test_wrong_input_is_refused(form, matrix, order, options):
     with pytest.raises(ValueError, match=r"expected|symmetric|negative|permutation"):
         search_by_latency(form, matrix, order, **options)
+
+
+@pytest.mark.parametrize("algorithm", ["tree", "halving-doubling"])
+def test_distances_that_are_nearly_nothing_are_ordered_too(algorithm):
+    form = find(algorithm).form(64)
+    distance = 1e-320 * datacenters.uniform(64, 3).distance
+    found = search_by_latency(form, distance, seed=1, steps=20_000, time_limit_s=30.0)
+    assert sorted(found.order) == list(range(64))
+    assert found.lower_bound <= found.cost == reference.cost(form, distance, found.order)
