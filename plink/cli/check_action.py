@@ -153,7 +153,7 @@ def _times(pairs: int, factor: float | None) -> str:
 
 def _percent(factor: float) -> str:
     share = f"{abs(factor - 1.0):.0%}".replace("%", " %")
-    return f"{share} {'longer' if factor > 1.0 else 'less long'}"
+    return f"{share} {'longer' if factor > 1.0 else 'less time'}"
 
 
 def _to_json(cluster: Cluster, result: CheckResult, partners: int, seed: int) -> dict[str, Any]:

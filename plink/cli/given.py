@@ -84,4 +84,5 @@ def _written(option: click.Option, values: Mapping[str, Any]) -> list[str]:
     short = next((name for name in option.opts if len(name) == 2), max(option.opts, key=len))
     if option.is_flag:
         return [short]
-    return [short, str(values[option.name or ""])]
+    written = getattr(option.type, "written", str)
+    return [short, written(values[option.name or ""])]

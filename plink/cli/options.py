@@ -128,6 +128,10 @@ class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
             self.fail("fewer than 2 rounds do not connect the hosts", param, ctx)
         return int(text)
 
+    def written(self, rounds: int) -> str:
+        """A value as it can be typed."""
+        return {ALL_ROUNDS: "all", FOLLOWED_ROUNDS: "auto"}.get(rounds, str(rounds))
+
 
 class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
     """A network in CIDR form."""

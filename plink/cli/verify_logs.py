@@ -65,8 +65,10 @@ def _print(found: NcclOrder) -> None:
             f"{first.found}, in the order on {first.expected}"
         )
     other = [ring for ring in found.rings if not ring.is_kept]
-    lines += [f"ring {_path(ring)}, which the order does not" for ring in other[:1]]
-    if not other:
+    if other:
+        rings = f"{len(other)} of {counted(len(found.rings), 'ring')}"
+        lines.append(f"another way than the order: {rings}; ring {_path(other[0])}")
+    else:
         lines.append(f"ring {_path(found.rings[0])}")
     if found.trees:
         lines.append(_trees(found))

@@ -77,7 +77,8 @@ def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
         raise WrongUseError(f"{source}: holds {said}", _WANTED)
     if job.missing:
         some = ", ".join(map(str, job.missing[:_SHOWN])) + (", ..." if job.missing[_SHOWN:] else "")
-        raise PlinkError(f"{source}: lacks rank {some}, of {len(expected)}", _WANTED)
+        what = "rank" if len(job.missing) == 1 else "ranks"
+        raise PlinkError(f"{source}: lacks {what} {some} of {len(expected)}", _WANTED)
     named = {alias: host.name for host in hosts for alias in _aliases(host)}
     found = [named.get(job.host_of_rank[rank]) for rank in range(job.ranks)]
     if not any(found):
@@ -105,10 +106,8 @@ def _aliases(host: Host) -> set[str]:
 
 def _ring(channel: int, ring: Sequence[int], found: Sequence[str], expected: Sequence[str]) -> Ring:
     is_whole = len(ring) == len(expected)
-    hosts = _without_repeats([found[rank] for rank in ring if rank < len(found)])
-    wanted = _without_repeats(expected)
-    if is_whole and len(hosts) > 1 and hosts[0] == hosts[-1]:
-        hosts.pop()  # the ring ends on the host on which it began
+    hosts = _visits([found[rank] for rank in ring if rank < len(found)], is_whole=is_whole)
+    wanted = _visits(expected, is_whole=True)
     return Ring(channel, hosts, is_whole, _follows(hosts, wanted, is_whole=is_whole))
 
 
@@ -125,8 +124,12 @@ def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> 
     return list(hosts) in (there[:known], back[:known])
 
 
-def _without_repeats(names: Sequence[str]) -> list[str]:
-    return [name for name, _ in groupby(names)]
+def _visits(names: Sequence[str], *, is_whole: bool) -> list[str]:
+    """The hosts of a ring of ranks, one for each time that it comes to one."""
+    visits = [name for name, _ in groupby(names)]
+    if is_whole and len(visits) > 1 and visits[0] == visits[-1]:
+        visits.pop()  # the ring ends on the host on which it began
+    return visits
 
 
 def _other_trees(job: NcclJob, placed: Sequence[PlacedRank]) -> list[int]:

@@ -222,8 +222,9 @@ def _slow(names: Sequence[str], kind: Kind, best: Vector, is_evident: Mask) -> l
     hosts = known[below > limit]
     if len(hosts) > max(1, int(_MOST_SHARE * len(known))):
         return []
+    of_others = _median(np.delete(best, hosts))
     return [
-        Outlier(host, names[host], kind, float(best[host]), usual)
+        Outlier(host, names[host], kind, float(best[host]), of_others)
         for host in hosts.tolist()
         if is_evident[host]
     ]

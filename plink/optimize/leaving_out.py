@@ -15,7 +15,7 @@ from plink.files.order import Order
 from plink.model.network import network_of
 from plink.model.outliers import Outlier, by_host, outliers, to_json
 from plink.optimize.orders.request import DEFAULT_SIZE_BYTES
-from plink.optimize.orders.slots import placement_in
+from plink.optimize.orders.slots import placement_in, slots_of
 from plink.optimize.prediction import Predictor, known_distances
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS
@@ -39,6 +39,7 @@ class LeftOut:
         with_us: the cost of the order with them, in µs.
         without_us: without them; None where the algorithm does not take so many ranks.
         size_bytes: of the buffer.
+        slots: of every host, where the order has other ones than the cluster; else None.
     """
 
     hosts: Sequence[str]
@@ -47,6 +48,7 @@ class LeftOut:
     with_us: float
     without_us: float | None
     size_bytes: int
+    slots: int | None = None
 
     @property
     def gain(self) -> float:
@@ -118,7 +120,23 @@ def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> LeftOut
     with_us, without_us = costs
     if with_us is None:
         return None
-    return LeftOut(list(hosts), len(rest), network.has_rates, with_us, without_us, size_bytes)
+    return LeftOut(
+        list(hosts),
+        len(rest),
+        network.has_rates,
+        with_us,
+        without_us,
+        size_bytes,
+        _other_slots(cluster, order),
+    )
+
+
+def _other_slots(cluster: Cluster, order: Order) -> int | None:
+    slots = slots_of(order, cluster.hosts)
+    pairs = [(had, host.slots) for had, host in zip(slots, cluster.hosts, strict=True)]
+    # One host may have fewer ranks than slots, as the last one to be filled.
+    is_other = any(had > own for had, own in pairs) or sum(had != own for had, own in pairs) > 1
+    return max(slots) if is_other else None
 
 
 def limiting_to_json(found: Limiting) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class Notifier:
         self._awaiting.submit(run)
 
     def end(self) -> None:
-        """Return when all that was submitted is done, but for who is told and does not return."""
+        """Return when all that was submitted is done and told, but for what this thread tells."""
         self._awaiting.end()
         with self._lock:
             others = self._threads - {threading.current_thread()}

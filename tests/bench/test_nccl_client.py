@@ -65,7 +65,7 @@ def test_more_ranks_than_gpus_are_refused(tmp_path: Path) -> None:
     hosts = local_remote_hosts(1) * 2
     nccl = NcclClient(hosts, pretending(tmp_path, 1), 60.0, "ring")
     try:
-        with pytest.raises(HostError, match="PyTorch sees 1 GPUs, too few"):
+        with pytest.raises(HostError, match="PyTorch sees too few GPUs: 1"):
             nccl.start()
     finally:
         nccl.close()

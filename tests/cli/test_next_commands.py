@@ -14,6 +14,7 @@ import pytest
 
 from plink.base.next_command import REACHING, GivenSsh, next_command
 from plink.cli import COMMANDS, cli
+from plink.cli.given import all_words
 from plink.files import cluster as cluster_file
 from plink.files import document, order_file
 from plink.files.cluster import Cluster, Host
@@ -191,3 +192,17 @@ def test_a_bench_that_cannot_find_the_hosts_says_how_they_were_reached(tmp_path:
     cluster_file.write(path, replace(cluster_with(SSH, 2), hosts=hosts))
     done = plink_here("bench", path, "-F", "/dev/null", "--orders", "given")
     assert "hint: plink probe reached these hosts with -F 'my config' -i" in done.stderr
+
+
+@pytest.mark.parametrize("rounds", ["auto", "all", "7"])
+def test_rounds_are_written_as_they_were_typed(rounds: str, tmp_path: Path) -> None:
+    bare = str(tmp_path / "bare.json")
+    cluster_file.write(bare, Cluster(HOSTS))
+    done = plink_here("probe", "--check", bare, "--rounds", rounds)
+    (line,) = [line for line in done.stderr.splitlines() if "now spelled" in line]
+    assert line.endswith(f" --rounds {rounds}")
+    probe = cli.get_command(click.Context(cli), "probe")
+    assert probe is not None
+    with probe.make_context("probe", ["hosts", "-o", "c.json", "--rounds", rounds]) as context:
+        context.meta["plink.running"] = context
+        assert all_words() == ["--rounds", rounds]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,3 +132,30 @@ def test_the_library_has_both(slow: Drawn) -> None:
     assert order.limiting is not None
     assert order.limiting.left_out is not None
     assert order.limiting.left_out.hosts == [name_of(slow)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--slots", "2"], {"--slots": "2", "--ranks": "30"}),
+        (["--objective", "contention", "--size", "1MB"], {"--size": "1000000"}),
+        (["--objective", "contention", "--algo", "halving-doubling", "--slots", "2"], None),
+    ],
+)
+def test_the_command_has_what_the_order_was_asked_for(
+    slow: Drawn, asked: list[str], said: dict[str, str] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster_file.write("my c.json", slow.cluster)
+    assert run(["order", "my c.json", *asked, "--time-limit", "0.5"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    _, is_there, command = printed.partition("to leave out as many: plink ")
+    assert bool(is_there) == (said is not None)
+    if said is None:
+        return
+    words = shlex.split(command)
+    assert words[:2] == ["order", "my c.json"]
+    for option, value in said.items():
+        assert words[words.index(option) + 1] == value
+    assert run([*words, "--time-limit", "5", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["unused"] == [name_of(slow)]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from outliers.networks import draw, with_links_alone
+from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster, Host
 from plink.model.outliers import outliers, sentences, summary, to_json
 
@@ -88,3 +89,15 @@ def test_it_is_said_in_one_sentence_a_host() -> None:
     far = draw(2, most=6, odd="far")
     (said,) = sentences(outliers(far.cluster))
     assert "is far from all others: its round trips take " in said
+
+
+def test_what_is_usual_is_the_median_of_the_others() -> None:
+    gbit_s = np.minimum.outer(links := np.array([1.0, 10.0, 12.0, 14.0]), links)
+    np.fill_diagonal(gbit_s, np.nan)
+    bandwidth = BandwidthMeasurement(
+        gbit_s=gbit_s, retransmits=np.full((4, 4), np.nan), tool="iperf3"
+    )
+    hosts = [Host(name, f"10.0.0.{number}") for number, name in enumerate("abcd", 1)]
+    found = outliers(Cluster(hosts, bandwidth=bandwidth))
+    assert {(each.name, each.kind) for each in found} == {("a", "send"), ("a", "receive")}
+    assert {each.usual for each in found} == {12.0}

@@ -10,6 +10,7 @@ import pytest
 from page.subjects import LINK_GBIT_S, SLOW_GBIT_S, ordered, racks, subject, with_rates, without
 from plink.files.cluster import Cluster
 from plink.files.grouping import Grouping
+from plink.files.groups import HostLink
 from plink.show.page.bandwidth import bandwidth_section
 from plink.show.page.distances import distances_section
 from plink.show.page.finding import finding
@@ -20,6 +21,7 @@ from plink.show.page.parts import (
     Bars,
     Figure,
     Folded,
+    Paragraph,
     Part,
     Section,
     Steps,
@@ -93,6 +95,20 @@ def test_uplinks_stand_beside_what_their_hosts_could_send() -> None:
         assert f"({sizes[name]:.1f}:1)" in could.text
 
 
+def test_where_the_rates_of_links_come_from_is_said() -> None:
+    cluster = replace(with_rates(racks([4, 4]), uplink_gbit_s=10.0), bandwidth=None)
+    assert cluster.uplinks is not None
+    links = [HostLink(name, LINK_GBIT_S, LINK_GBIT_S) for name in cluster.names]
+    by_itself = replace(cluster, uplinks=replace(cluster.uplinks, links=links))
+    for known, said in (
+        (cluster, "even shares of what the hosts of a group carry"),
+        (by_itself, "Each host exchanged data by itself"),
+        (with_rates(racks([4, 4])), "the fastest of its transfers"),
+    ):
+        texts = [part.text for part in parts_of(bandwidth_section(subject(known)), Paragraph)]
+        assert [text for text in texts if said in text], said
+
+
 def test_what_limits_collectives_follows_the_network() -> None:
     assert limits(with_rates(racks(SIZES), slow="h4"))["nccl-ring"].startswith("the link of h4 (")
     slow_uplinks = limits(with_rates(racks([4, 4]), uplink_gbit_s=1.0))
@@ -149,6 +165,13 @@ def test_what_was_not_measured_is_no_bar_and_no_number() -> None:
             (
                 "8 hosts in no groups. All are about as far from each other: the order of ranks "
                 "hardly matters."
+            ),
+        ),
+        (
+            replace(racks([4, 4]), groups=[], grouping=Grouping("levels", "raw")),
+            (
+                "8 hosts in no groups. Distances differ, but show no groups: plink order tells "
+                "what an order of ranks gains all the same."
             ),
         ),
         (

@@ -105,7 +105,7 @@ def _live_through(block: Block, folder: Path, environment: Mapping[str, str]) ->
 def test_the_page_shows_what_it_says_it_shows() -> None:
     wanting = [
         (block.story, words)
-        for block in STORIES
+        for block in blocks(PAGE.read_text())
         for words in block.says
         if words not in "\n".join(block.commands[-1].output)
     ]

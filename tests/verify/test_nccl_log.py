@@ -54,6 +54,14 @@ def test_gpus_within_a_host_and_the_direction_are_nccls_own() -> None:
     assert compared(names, job(names, "2.20.3", rings=[[0, 1, 2, 3], reverse])).is_kept
 
 
+def test_a_ring_may_come_to_a_host_several_times() -> None:
+    for names in (["a", "b", "a"], ["a", "b", "a", "c", "a"], ["a", "b", "a", "b"]):
+        hosts = [Host(name, f"10.0.0.{number}") for number, name in enumerate(names, 1)]
+        size = len(names)
+        rings = [list(range(size)), [0, *range(size - 1, 0, -1)]]
+        assert nccl_order(hosts, job(names, "2.20.3", rings=rings), "job.log").is_kept
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_ring_that_goes_another_way_does_not(version: str) -> None:
     names = NAMES[:4]
@@ -105,7 +113,7 @@ def test_mixed_lines_prefixes_and_other_communicators_are_taken_apart() -> None:
         (job(["a", "b", "c", "d"], "2.18.5"), "ran on a and others"),
         (
             "n03:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 4 cudaDev 0 - Init COMPLETE",
-            "lacks rank 1",
+            "lacks ranks 1, 2, 3 of 4",
         ),
     ],
 )
@@ -148,5 +156,10 @@ def test_the_command_says_what_nccl_did(tmp_path: Path) -> None:
     found: dict[str, Any] = json.loads(done.stdout)
     assert (done.code, found["kept"]) == (4, False)
     assert found["rings"][0]["hosts"] == ["n03", "n04", "n01", "n02"]
+    done = verified(tmp_path, job(NAMES[:4], "2.18.5", rings=[[0, 1, 2, 3], [0, 2, 1, 3]]))
+    assert done.stdout.splitlines()[:2] == [
+        "NCCL 2.18.5+cuda12.2 does not follow the order: 4 ranks on 4 hosts, 2 rings",
+        "another way than the order: 1 of 2 rings; ring 01 goes n03 n04 n01 n02",
+    ]
     done = verified(tmp_path, "", "--python", "python3")
     assert "nothing is started" in done.stderr

@@ -46,6 +46,6 @@ class NcclClient(PyTorchClient):
             return said, f"install a build of torch with CUDA there; {_HINT}"
         if "PyTorch sees no GPU" in reason:
             return "the remote PyTorch sees no GPU", f"nvidia-smi there says why; {_HINT}"
-        if "GPUs, too few" in reason:
+        if "too few GPUs" in reason:
             return reason.partition(": ")[2] or reason, "slots=K takes K GPUs of every host"
         return super()._explain(reason)

@@ -245,7 +245,7 @@ class NcclRank(Rank):
         if not cuda.is_available():
             raise RuntimeError("PyTorch sees no GPU")
         if gpu >= cuda.device_count():
-            raise RuntimeError(f"PyTorch sees {cuda.device_count()} GPUs, too few")
+            raise RuntimeError(f"PyTorch sees too few GPUs: {cuda.device_count()}")
         cuda.set_device(gpu)
         self.device = f"cuda:{gpu}"
         version = ".".join(map(str, cuda.nccl.version()))

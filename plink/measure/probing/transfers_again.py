@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
@@ -53,14 +53,17 @@ class _Rates:
 
     places: Sequence[int]
     gbit_s: Matrix
+    on_settled: Callable[[], None]
     lost: list[PairLoss] = field(default_factory=list)
 
     def reading(self, reading: BandwidthReading) -> None:
         ends = self.places[reading.source], self.places[reading.destination]
         self.gbit_s[ends] = reading.gbit_s
+        self.on_settled()
 
     def pair_lost(self, loss: PairLoss) -> None:
         self.lost.append(loss)
+        self.on_settled()
 
 
 @dataclass
@@ -68,6 +71,7 @@ class _Exchanges:
     """A sink for what groups exchange; those that were not measured whole say nothing."""
 
     names: Sequence[str]
+    on_settled: Callable[[], None]
     now: dict[Way, float] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
 
@@ -77,10 +81,12 @@ class _Exchanges:
             self.now[name, exchange.sends] = exchange.gbit_s
         else:
             self.lost[name] = "not all of its hosts took part"
+        self.on_settled()
 
     def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
         del sends
         self.lost[self.names[group]] = reason
+        self.on_settled()
 
     def pair_lost(self, loss: PairLoss) -> None:
         """The exchange that it belongs to is not whole."""
@@ -182,7 +188,7 @@ class TransfersAgain:
         turns.sort(key=lambda turn: min(wanted.index(group) for group in turn.groups))
         transfer = self._transfer_options(options.group_duration_s, options)
         with self._transfers(transfer, limit_s) as between:
-            self._progress.stage("checking uplinks", len(turns))
+            self._progress.stage("checking uplinks", len(ways))
             now = self._exchanged(between, names, groups, turns)
             changes = changed_uplinks(uplinks.uplinks, now, explained)
             self._until_s = time.monotonic() + limit_s
@@ -208,7 +214,7 @@ class TransfersAgain:
         groups: Sequence[Sequence[int]],
         turns: Sequence[Turn],
     ) -> dict[Way, float]:
-        sink = _Exchanges(names)
+        sink = _Exchanges(names, self._progress.step)
         uplink_tool.measure(between, groups, turns, sink)
         self.failures += [
             Failure(name, f"its uplink was not measured: {reason}")
@@ -252,7 +258,7 @@ class TransfersAgain:
     def _measured(self, between: AtOnce, rounds: Sequence[Sequence[Pair]], *, both: bool) -> Matrix:
         """(N, N) what these pairs achieve in either direction, NaN where not measured."""
         size, names = len(self._cluster.hosts), self._cluster.names
-        sink = _Rates(self._places, np.full((size, size), np.nan))
+        sink = _Rates(self._places, np.full((size, size), np.nan), self._progress.step)
         directed: list[list[tuple[int, int]]] = []
         for pairs in rounds:
             there = [(self._index_of[names[a]], self._index_of[names[b]]) for a, b in pairs]

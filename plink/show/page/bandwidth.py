@@ -145,16 +145,21 @@ def _ends(gbit_s: Matrix) -> tuple[float, float]:
 
 def _links(subject: Subject, cluster: Cluster) -> list[Part]:
     bars = host_bars(subject, capacity(cluster, cluster.groups))
-    if bars and cluster.bandwidth is None:
+    if not bars:
+        return []
+    if cluster.bandwidth is not None:
+        said = "A host's link is taken to carry as much as the fastest of its transfers did."
+    elif cluster.uplinks is not None and cluster.uplinks.links:
+        said = (
+            "Each host exchanged data by itself when uplinks were measured. Links of a group that "
+            "differ by no more than such short transfers do are taken to be equal."
+        )
+    else:
         said = (
             "Links of hosts were not measured one by one: these are even shares of what the hosts "
             "of a group carry together."
         )
-        return [Paragraph(said), *bars]
-    if bars:
-        said = "A host's link is taken to carry as much as the fastest of its transfers did."
-        return [Paragraph(said), *bars]
-    return []
+    return [Paragraph(said), *bars]
 
 
 def _uplinks(subject: Subject, cluster: Cluster) -> list[Part]:

@@ -19,6 +19,8 @@ from plink.show.terminal.order import what_for
 _MOST_NAMED = 3
 # Groups whose hosts can send so many times what their uplink carries.
 _OVERSUBSCRIBED = 1.3
+# Nine tenths of the distances are at most so many times those of the nearest tenth.
+_ALIKE = 1.3
 
 
 def finding(subject: Subject) -> str:
@@ -32,7 +34,7 @@ def finding(subject: Subject) -> str:
         return " ".join([f"{who}; {outstanding}", *_gain(subject)])
     said = next((text for text in map(_order, subject.orders) if text is not None), None)
     if said is None and cluster is not None:
-        said = _uplinks(cluster) or _distances(cluster)
+        said = _uplinks(cluster) or _distances(subject, cluster)
     return f"{who}. {said}" if said else f"{who}."
 
 
@@ -121,7 +123,7 @@ def _uplinks(cluster: Cluster) -> str | None:
     )
 
 
-def _distances(cluster: Cluster) -> str | None:
+def _distances(subject: Subject, cluster: Cluster) -> str | None:
     quality = () if cluster.grouping is None else cluster.grouping.quality
     known = [
         (each.within_us, each.between_us)
@@ -132,10 +134,23 @@ def _distances(cluster: Cluster) -> str | None:
         looked = cluster.grouping is not None and not cluster.groups
         is_one = len(cluster.groups) == 1 and len(cluster.groups[0].hosts) == len(cluster.hosts)
         if looked or (is_one and len(cluster.hosts) > 1):
-            return "All are about as far from each other: the order of ranks hardly matters."
+            return _without_groups(subject)
         return None
     within, between = (float(np.median(values)) for values in zip(*known, strict=True))
     return (
         f"A round trip takes {rtt_text(within)} inside a group and {rtt_text(between)} to the "
         "next one: order ranks so that few messages leave a group (plink order)."
+    )
+
+
+def _without_groups(subject: Subject) -> str | None:
+    if subject.distances is None or len(subject.names) < 2:
+        return None
+    matrix_us = subject.distances.matrix_us
+    near_us, far_us = np.quantile(matrix_us[~np.eye(len(matrix_us), dtype=bool)], (0.1, 0.9))
+    if far_us <= _ALIKE * near_us:
+        return "All are about as far from each other: the order of ranks hardly matters."
+    return (
+        "Distances differ, but show no groups: plink order tells what an order of ranks gains all "
+        "the same."
     )

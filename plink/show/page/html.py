@@ -152,10 +152,6 @@ def _steps_html(steps: Steps) -> str:
     return f'<ol class="steps">\n{items}\n</ol>'
 
 
-def _command_html(command: str | None) -> str:
-    return "" if command is None else f"<pre>{text_html(command)}</pre>"
-
-
 def _legend_html(legend: Legend) -> str:
     colours = ", ".join(legend.colours)
     ticks = "".join(f"<span>{text_html(tick)}</span>" for tick in legend.ticks)

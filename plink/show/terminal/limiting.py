@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from plink.base.next_command import next_command
 from plink.base.size import format_size
 from plink.base.text import counted, named, rtt_text
 from plink.files.order import Order
 from plink.model.outliers import sentences
-from plink.optimize.leaving_out import Limiting
+from plink.optimize.leaving_out import LeftOut, Limiting
+from plink.optimize.orders.request import DEFAULT_SIZE_BYTES
 
 
 def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
@@ -37,9 +39,21 @@ def gain_lines(found: Limiting, order: Order, source: str) -> list[str]:
     predicted = f"predicted {without}, on {ranks} instead of {order.ranks}: {what} {after}"
     if not left_out.is_worth_it:
         return [f"{predicted}, and {before} with all: nothing to gain"]
-    objective = " --objective contention" if left_out.is_time else ""
-    command = f"plink order {source} --algo {order.algorithm} --ranks {left_out.ranks}{objective}"
     return [
         f"{predicted} in place of {before}, {gain.replace('%', ' %')}",
-        f"to leave out as many: {command}",
+        f"to leave out as many: {next_command('order', source, *_words(left_out, order))}",
     ]
+
+
+def _words(left_out: LeftOut, order: Order) -> list[str]:
+    """What `plink order` is told for as good an order of fewer ranks."""
+    words = ["--algo", order.algorithm, "--ranks", str(left_out.ranks)]
+    if left_out.slots is not None:
+        words += ["--slots", str(left_out.slots)]
+    if order.host_of_rank is not None:
+        words.append("--interleave")
+    if left_out.is_time:
+        words += ["--objective", "contention"]
+        if left_out.size_bytes != DEFAULT_SIZE_BYTES:
+            words += ["--size", str(left_out.size_bytes)]
+    return words

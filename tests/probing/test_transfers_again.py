@@ -1,0 +1,90 @@
+"""How far the transfers of a check are is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from page.subjects import LINK_GBIT_S, racks, with_rates
+from plink.measure.probing import transfers_again
+from plink.measure.probing.transfers_again import TransfersAgain
+from plink.probes.samples import BandwidthReading, PairLoss
+from plink.probes.uplinks.plan import Flow, Turn
+from plink.probes.uplinks.samples import Exchange
+from support.reached import reached_host
+
+NUMBERS = (1, 2, 3, 4, 5, 6)
+UPLINK_GBIT_S = 10.0
+
+
+class Steps:
+    """Stages, each with its steps in all and those that were done."""
+
+    def __init__(self) -> None:
+        self.stages: list[tuple[str, int]] = []
+        self.done: list[int] = []
+
+    def stage(self, name: str, total: int) -> None:
+        self.stages.append((name, total))
+        self.done.append(0)
+
+    def step(self) -> None:
+        self.done[-1] += 1
+
+    def say(self, text: str) -> None:
+        raise AssertionError(text)
+
+
+@contextmanager
+def at_once(_: object, transfer: Any, __: object) -> Iterator[Any]:
+    yield SimpleNamespace(transfer=transfer)
+
+
+def measure_links(
+    _: object, rounds: Sequence[Sequence[tuple[int, int]]], __: int, sink: Any, **___: object
+) -> None:
+    for place, pair in enumerate(pair for pairs in rounds for pair in pairs):
+        if place:
+            sink.reading(BandwidthReading(*pair, LINK_GBIT_S, 0))
+        else:
+            sink.pair_lost(PairLoss(*pair, "no data came through"))
+
+
+def measure_groups(_: object, __: object, turns: Sequence[Turn], sink: Any) -> None:
+    ways = [(group, turn.sends) for turn in turns for group in turn.groups]
+    for place, (group, sends) in enumerate(ways):
+        if place:
+            sink.exchange(Exchange(group, sends, [(Flow(0, 1), UPLINK_GBIT_S)], True))
+        else:
+            sink.exchange_lost(group, sends=sends, reason="no transfer succeeded")
+
+
+def test_every_transfer_is_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfers_again, "at_once", at_once)
+    monkeypatch.setattr(transfers_again, "measure_links", measure_links)
+    monkeypatch.setattr(transfers_again.uplink_tool, "measure", measure_groups)
+    names = [reached_host(number).name for number in NUMBERS]
+    cluster = with_rates(racks([3, 3], names=names), uplink_gbit_s=UPLINK_GBIT_S)
+    assert cluster.uplinks is not None
+    assert cluster.bandwidth is not None
+    options = {"duration_s": 1, "streams": 1}
+    cluster = replace(
+        cluster,
+        uplinks=replace(cluster.uplinks, options=options),
+        bandwidth=replace(cluster.bandwidth, options={**options, "direction": "each"}),
+    )
+    steps = Steps()
+    hosts = [reached_host(number) for number in NUMBERS]
+    again = TransfersAgain(cluster, hosts, silence_s=1.0, seed=0, progress=steps)
+    assert cluster.bandwidth is not None
+    again.links(cluster.bandwidth.gbit_s, 60.0)
+    assert cluster.uplinks is not None
+    now, changed = again.uplinks(cluster.uplinks, [], 60.0)
+    assert (len(now), changed) == (3, [])
+    assert steps.stages == [("checking hosts' links", 6), ("checking uplinks", 4)]
+    assert steps.done == [total for _, total in steps.stages]
