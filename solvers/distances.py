@@ -19,7 +19,8 @@ def checked(distance: Matrix, ranks: int) -> Matrix:
     """The matrix, C-contiguous, as a view that cannot be written to.
 
     Looking at all pairs of thousands of hosts takes long: a view that this function returned is not
-    looked at again. Who writes to the matrix behind it asks anew with that.
+    looked at again, unless somebody made it one that can be written to. Who writes to the matrix
+    behind it asks anew with that.
 
     Args:
         distance: (N, N), symmetric, zero diagonal, finite, not negative.
@@ -28,7 +29,8 @@ def checked(distance: Matrix, ranks: int) -> Matrix:
     Raises:
         ValueError: it is not that.
     """
-    if _passed.get(id(distance)) is distance and len(distance) == ranks:
+    is_passed = _passed.get(id(distance)) is distance and not distance.flags.writeable
+    if is_passed and len(distance) == ranks:
         return distance
     matrix = np.ascontiguousarray(distance, dtype=np.float64)[...]
     if matrix.shape != (ranks, ranks):

@@ -88,12 +88,15 @@ def _symmetric(readings: Matrix) -> Matrix:
     return matrix
 
 
+def is_whole(path: Path) -> bool:
+    """Whether a file has the pairs of all of its hosts."""
+    return not path.name.startswith("nccl-pairs")
+
+
 def _measured(folder: Path) -> dict[str, Matrix]:
-    """By name, what is a whole matrix; of many slices of one network the first."""
+    """By name, what is a whole matrix."""
     found: dict[str, Matrix] = {}
-    for path in sorted(folder.glob("*.csv")):
-        if path.name.startswith("nccl-pairs"):
-            continue
+    for path in filter(is_whole, sorted(folder.glob("*.csv"))):
         cluster = import_matrix(read_bytes(str(path)), str(path), unit=None, percentile=50.0)
         found[path.stem] = np.ascontiguousarray(distances(cluster).matrix_us)
     return found

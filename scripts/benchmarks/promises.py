@@ -2,8 +2,8 @@
 
 The tables are those of the benchmarks `limits`, `large`, `ring`, `annealers` and `trees`: time
 limits, time and memory of large clusters, rings beside fast-tsp, rounds and trees beside a plain
-annealer, and how near bounds are. DATA has TSPLIB's instances and measured matrices; without it,
-what needs them is left out.
+annealer, and how near bounds are. DATA has latency/ (measured matrices as CSV); without it, what
+needs them is left out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchkit.annealing_cases import is_whole
 from benchkit.arguments import numbers
 from benchkit.catalogue import BY_NAME
 from benchkit.entry import parser_of
@@ -27,7 +28,7 @@ _LARGE = 1024
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser.add_argument("--data", metavar="DATA", type=Path, help="a folder of matrices")
+    parser.add_argument("--data", metavar="DATA", type=Path, help="a folder with latency/")
     sizes = [64, 256, 1024, 2048, 4096, 8192]
     parser.add_argument("--hosts", type=numbers, default=sizes, help="sizes, for limits and large")
 
@@ -47,8 +48,10 @@ def parts(hosts: list[int], data: Path | None) -> Iterator[tuple[str, list[str]]
         yield "large", ["--hosts", ",".join(map(str, large))]
     if data is not None:
         yield "ring", [str(data), "--only", "plane"]
-        yield "annealers", ["--data", str(data)]
-        yield "trees", ["--matrices", *map(str, sorted(data.glob("**/*.csv")))]
+        matrices = data / "latency"
+        yield "annealers", ["--data", str(matrices)]
+        whole = [path for path in sorted(matrices.glob("*.csv")) if is_whole(path)]
+        yield "trees", ["--matrices", *map(str, whole)]
     else:
         yield "annealers", []
         yield "trees", []

@@ -23,8 +23,7 @@ namespace plink::annealing {
 /// - `distance()`, of the hosts;
 /// - `place(Placement)`: begin with this order;
 /// - `worst_edge(Placement, Random&)`: one that the cost hinges on;
-/// - `attempt(Swap, Placement&, accepts)`: swap if `accepts(change of the cost)`, which may be
-/// asked
+/// - `attempt(Swap, Placement&, accepts)`: swap if `accepts(change of the cost)`, which is asked
 ///   once or not at all;
 /// - `current()`: the order's cost by what the swaps changed, and `exact(order)`;
 /// - `moves_per_look(ranks)`: how many moves pass until the order is compared with the best.

@@ -34,7 +34,7 @@ class Race:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Of the time, one after the other: the hard trial comes after the others."""
+        """Parts of the time, one after the other: the hard trial comes after the others."""
         before = (*(self.trial for _ in self.heats), self.hard_trial, *self.courses)
         return (*before, 1.0 - sum(before))
 

@@ -42,9 +42,9 @@ BudgetTree::BudgetTree(const ring::Matrix& distance, Shapes shapes, std::vector<
     std::size_t largest = 0;
     for (int from = 0; from < hosts_; ++from) {
         for (int to = 0; to < hosts_; ++to) {
-            const double part = std::min(2.0, distance(from, to) / limit);
+            const double exact = distance(from, to) / limit * cells_;
             steps_[static_cast<std::size_t>(from) * hosts_ + to] =
-                std::min(cells_ + 1, static_cast<int>(part * cells_ * kRoundedDown));
+                static_cast<int>(std::min(cells_ + 1.0, exact * kRoundedDown));
             if (from != to) (group[from] == group[to] ? inside_ : outside_)[from].push_back(to);
         }
         const std::size_t members = inside_[from].size() + 1;
@@ -72,7 +72,8 @@ bool BudgetTree::is_exact(const Prices& prices) const {
 
 float BudgetTree::toll(int child, int from, int to) const {
     const double exact = toll_ * shares_[child] * distance_(from, to);
-    return static_cast<float>(static_cast<int>(exact * kRoundedDown));
+    // Of two that are too far apart, which no tree uses, it may be more than an integer holds.
+    return static_cast<float>(std::trunc(exact * kRoundedDown));
 }
 
 int BudgetTree::most_joined(int shape, int host) const {
@@ -183,7 +184,7 @@ void BudgetTree::find_sums(int child, int count, int host, int from) {
         float* __restrict sum = sums_.data() + static_cast<std::size_t>(joined) * width_;
         std::fill(sum, sum + width_, kNever);
         if (joined > 0) std::copy(sum - width_, sum, sum);
-        // Of two children, one is joined with `fewer`.
+        // One of two children is joined with `fewer`.
         for (int fewer = count == 1 ? joined : std::max(0, joined - most); fewer <= joined;
              ++fewer) {
             const int more = joined - fewer;

@@ -21,7 +21,7 @@ def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix
     """(N,) by host what no order costs less than that has a tree's root on it.
 
     Args:
-        form: with at least two ranks.
+        form: with at least two ranks, any of which may be idle.
         distance: (N, N).
         deadline: hosts for which it does not suffice have the length of paths alone.
 
@@ -29,7 +29,7 @@ def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix
         TimeoutError: it did not suffice for the shortest paths.
     """
     paths = _paths(distance, deadline)
-    used = int((form.parents[0] != -2).sum())
+    used = min(int((tree != -2).sum()) for tree in form.parents)
     farthest: Matrix = np.partition(paths, used - 1, axis=1)[:, used - 1]
     bounds = farthest.copy()
     if len(form.parents) <= 2:
@@ -71,7 +71,8 @@ class _Below:
             np.partition(reached + onwards, last - exempt, axis=1)[:, last - exempt]
             for exempt, onwards in self._kinds
         ]
-        longest: Matrix = np.max(found, axis=0)
+        # Nothing where no rank has children.
+        longest: Matrix = np.max([np.zeros(len(reached)), *found], axis=0)
         return longest
 
 

@@ -31,12 +31,12 @@ class LeastNorm:
 
     @property
     def nearest(self) -> Vector:
-        """The point of the hull of least norm; 0 without points."""
+        """The point of least norm in the hull; 0 without points."""
         return self._weights @ self._points
 
     @property
     def norm_squared(self) -> float:
-        """Of that point."""
+        """The square of that point's norm."""
         return float(self._weights @ self._products @ self._weights)
 
     def copy(self) -> LeastNorm:

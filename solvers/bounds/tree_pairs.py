@@ -47,7 +47,10 @@ class PairOfTrees:
     def paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
         """(2, N) how often each price is paid at most, where no host is two ranks.
 
-        The sum of prices times this is no less than what both trees pay in any order.
+        The sum of prices times this is no less than what both trees pay in any order. A host pays
+        both prices, or one of them twice: `twice_inner` hosts an inner one in place of a leaf's,
+        `twice_leaf` hosts the other way round. Each of these three sums is at most that of as many
+        greatest terms.
 
         Args:
             prices: (2, N) of hosts that are leaves, and of those that have children.

@@ -18,6 +18,7 @@ import pytest
 from benchkit.catalogue import BY_NAME, CATALOGUE, Benchmark
 from benchkit.entry import main, parser_of
 from benchkit.report import Report, Target
+from benchmarks.promises import parts
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SCRIPTS = CHECKOUT / "scripts"
@@ -171,3 +172,18 @@ def test_a_target_is_reached_at_its_limit() -> None:
     assert Target("a", 2.0, 2.0, "", "at most").is_reached
     assert not Target("a", 2.0, 1.9, "", "at least").is_reached
     assert not Target("a", 2.0, 2.1, "", "at most").is_reached
+
+
+def test_promises_names_files_that_its_parts_read(tmp_path: Path) -> None:
+    latency = tmp_path / "latency"
+    for name in ("latency/a.csv", "latency/nccl-pairs-2.csv", "tsp/optimal.csv", "jobs.csv"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+    found = dict(parts([64], tmp_path))
+    assert found["ring"][0] == str(tmp_path)
+    assert found["annealers"] == ["--data", str(latency)]
+    assert found["trees"] == ["--matrices", str(latency / "a.csv")]
+    for data in (tmp_path, None):
+        for name, argv in parts([64, 1024], data):
+            parser_for(BY_NAME[name]).parse_args(argv)

@@ -154,3 +154,11 @@ def test_what_was_written_to_since_is_looked_at_again():
     matrix[3, 2] = -1.0
     with pytest.raises(ValueError, match="negative"):
         checked(matrix, 16)
+
+
+def test_what_can_be_written_to_again_is_looked_at_again():
+    passed = checked(datacenters.uniform(16, 1).distance, 16)
+    passed.flags.writeable = True
+    passed[3, 2] = np.nan
+    with pytest.raises(ValueError, match="not finite"):
+        checked(passed, 16)

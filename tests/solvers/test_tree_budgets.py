@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 import forms
 from benchkit import ring_instances
 from order_strategies import trees_forms
+from plink.solvers import _native
+from plink.solvers.bounds.far_hosts import root_bounds
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.bounds.tree_budgets import budget_bound
 from plink.solvers.bounds.trees import trees_bound
+from plink.solvers.collectives.form import TreesForm
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.brute_force import costs_of
@@ -44,6 +47,35 @@ def test_no_tree_of_some_of_the_hosts_costs_less(distance, ranks, data):
     form = padded(data.draw(trees_forms(ranks)), len(distance))
     bound = budget_bound(form, distance, 0.0, Deadline(0.05))
     assert is_below(bound, form, distance, EVERY[len(distance)])
+
+
+@settings(max_examples=40)
+@given(distance_matrices(4, 6), st.data())
+def test_trees_of_different_ranks_cost_no_less(distance, data):
+    hosts = len(distance)
+    trees = []
+    for _ in range(2):
+        tree = padded(data.draw(trees_forms(data.draw(st.integers(1, hosts)))), hosts).parents[0]
+        order = np.array(data.draw(st.permutations(range(hosts))))
+        moved = np.full(hosts, -2)
+        moved[order] = np.where(tree >= 0, order[tree], tree)
+        trees.append(moved)
+    form = TreesForm(hosts, trees)
+    costs = costs_of(form, distance, EVERY[hosts])
+    assert budget_bound(form, distance, 0.0, Deadline(0.05)) <= costs.min() * (1 + 1e-12)
+    by_root = root_bounds(form, distance, Deadline(1.0))
+    for tree in trees:
+        hosts_of_root = EVERY[hosts][:, int((tree == -1).argmax())]
+        for host in range(hosts):
+            assert by_root[host] <= costs[hosts_of_root == host].min() * (1 + 1e-12)
+
+
+def test_a_pair_that_is_too_far_apart_is_in_no_tree_however_few_cells_there_are():
+    distance = np.array([[0.0, 1.0, 1e9], [1.0, 0.0, 1e9], [1e9, 1e9, 0.0]])
+    tree = _native.BudgetTree(distance, [[], [(0, 1)]], [1.0, 1.0], [0, 1, 2], 1.0, 1)
+    paid = tree.cheapest([0.0] * 3, [0.0] * 3, 1e6, Deadline(1.0).native)
+    assert paid[:2] == pytest.approx([1e6, 1e6], rel=1e-5)
+    assert paid[2] == np.inf
 
 
 @settings(max_examples=20)
