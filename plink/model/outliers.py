@@ -267,7 +267,7 @@ def _longer(one: Matrix, other: Matrix) -> Matrix:
 def _candidates(times: Matrix) -> list[int]:
     """Hosts that are far from their nearest and their middle partner, beside what is usual."""
     nearest: Vector = np.fmin.reduce(times, axis=1)
-    # Of thousands of hosts some tell where the middle is.
+    # Some of thousands of hosts tell where the middle is.
     seen = np.linspace(0, len(times) - 1, min(len(times), _SAMPLED)).astype(int)
     ordered = np.sort(times[:, seen], axis=1)
     known = (~np.isnan(ordered)).sum(axis=1)
