@@ -164,8 +164,8 @@ def order(
             share links, `bandwidth` widens the bottleneck. None for contention where uplinks are
             known, bandwidth where no round-trip time is, else latency.
         size: of the buffer, for contention: `25MB`, `4KiB`, or bytes.
-        ranks: how many there are; None for all slots. Of more hosts than are needed, the best are
-            chosen.
+        ranks: how many there are; None for all slots. The best hosts are chosen where
+            there are more than are needed.
         slots: ranks on every host; None for the cluster's own.
         interleave: let the ranks of a host be apart where that is cheaper.
         percentile: of the round-trip times, which one stands for a pair; None for the cluster's.

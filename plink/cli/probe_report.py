@@ -31,7 +31,7 @@ def resume_command(tool: str, output: str) -> str:
 def resume_all_command(output: str) -> str:
     """What goes on with a run of all stages that wrote `output`.
 
-    Of a stage that was not begun no file records how it was to be measured.
+    No file records how a stage that was not begun was to be measured.
     """
     return _resume(output, "--all", *all_words())
 

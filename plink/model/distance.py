@@ -146,7 +146,7 @@ def distances(cluster: Cluster) -> Distances:
     readings = cluster.rtt.readings_us
     if not _any_between(readings, 0.0):
         raise nothing_measured(cluster)
-    larger = _of_both(readings, np.fmax)
+    larger = of_both(readings, np.fmax)
     np.fill_diagonal(larger, np.nan)
     matrix, missing = filled(larger)
     names = cluster.names
@@ -242,7 +242,7 @@ def bandwidth_distances(cluster: Cluster) -> Matrix:
     if cluster.bandwidth is None:
         s_per_gbit = np.full((size, size), np.nan)
     else:
-        s_per_gbit = _of_both(cluster.bandwidth.gbit_s, _s_per_gbit)
+        s_per_gbit = of_both(cluster.bandwidth.gbit_s, _s_per_gbit)
     np.fill_diagonal(s_per_gbit, 0.0)
     return s_per_gbit
 
@@ -275,7 +275,7 @@ def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
     return BandwidthDistances(s_per_gbit, is_filled, [cluster.names[host] for host in alone])
 
 
-def _of_both(values: Matrix, choose: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
+def of_both(values: Matrix, choose: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
     """What is chosen of the two directions of every pair.
 
     In blocks, as the columns of a large matrix lie too far apart for the processor's caches.

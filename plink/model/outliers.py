@@ -9,7 +9,7 @@ differ, none stands out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from plink.base.text import bandwidth_text, named, rtt_text
 from plink.files.cluster import Cluster
 from plink.files.measurement import Matrix
+from plink.model.distance import of_both
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -140,16 +141,15 @@ def _how(respects: Sequence[Outlier]) -> str:
     return "; and ".join(parts)
 
 
-def _rates(cluster: Cluster) -> list[tuple[Kind, Vector, Mask]]:
-    """What hosts did at best in each direction, NaN if unknown, and where that is evidence."""
+def _rates(cluster: Cluster) -> list[tuple[Kind, Vector, Callable[[], Mask]]]:
+    """What hosts did at best in each direction, NaN if unknown, and what tells where it counts."""
     size = len(cluster.hosts)
     if cluster.bandwidth is not None:
         gbit_s = np.where(cluster.bandwidth.gbit_s > 0.0, cluster.bandwidth.gbit_s, np.nan)
         np.fill_diagonal(gbit_s, np.nan)
-        is_mate = _same_group(cluster)
         return [
-            ("send", _best(gbit_s), _has_evidence(gbit_s, is_mate)),
-            ("receive", _best(gbit_s.T), _has_evidence(gbit_s.T, is_mate)),
+            ("send", _best(gbit_s), lambda: _has_evidence(gbit_s, _same_group(cluster))),
+            ("receive", _best(gbit_s.T), lambda: _has_evidence(gbit_s.T, _same_group(cluster))),
         ]
     if cluster.uplinks is None:
         return []
@@ -161,12 +161,12 @@ def _rates(cluster: Cluster) -> list[tuple[Kind, Vector, Mask]]:
             receive[place_of[link.host]] = link.receive_gbit_s or np.nan
     # Slow links were measured again there, with partners that had done well.
     known = np.ones(size, dtype=np.bool_)
-    return [("send", send, known), ("receive", receive, known)]
+    return [("send", send, lambda: known), ("receive", receive, lambda: known)]
 
 
 def _best(gbit_s: Matrix) -> Vector:
-    best = np.where(np.isnan(gbit_s), -np.inf, gbit_s).max(axis=1)
-    return np.where(np.isfinite(best), best, np.nan)
+    best: Vector = np.fmax.reduce(gbit_s, axis=1)
+    return best
 
 
 def _same_group(cluster: Cluster) -> Mask:
@@ -211,7 +211,9 @@ def _is_least_everywhere(gbit_s: Matrix, host: int) -> bool:
     return int(is_compared.sum()) >= _LEAST_PARTNERS and bool(is_less[is_compared].all())
 
 
-def _slow(names: Sequence[str], kind: Kind, best: Vector, is_evident: Mask) -> list[Outlier]:
+def _slow(
+    names: Sequence[str], kind: Kind, best: Vector, evidence: Callable[[], Mask]
+) -> list[Outlier]:
     known = np.flatnonzero(~np.isnan(best))
     if len(known) <= _LEAST_OTHERS:
         return []
@@ -220,9 +222,9 @@ def _slow(names: Sequence[str], kind: Kind, best: Vector, is_evident: Mask) -> l
     # The slow ones are few, so that they hardly move a median of all.
     limit = max(-np.log(_SLOW), _DEVIATIONS * _PER_MAD * _median(np.abs(below)))
     hosts = known[below > limit]
-    if len(hosts) > max(1, int(_MOST_SHARE * len(known))):
+    if not len(hosts) or len(hosts) > max(1, int(_MOST_SHARE * len(known))):
         return []
-    of_others = _median(np.delete(best, hosts))
+    is_evident, of_others = evidence(), _median(np.delete(best, hosts))
     return [
         Outlier(host, names[host], kind, float(best[host]), of_others)
         for host in hosts.tolist()
@@ -233,9 +235,7 @@ def _slow(names: Sequence[str], kind: Kind, best: Vector, is_evident: Mask) -> l
 def _far(cluster: Cluster) -> list[Outlier]:
     if cluster.rtt is None:
         return []
-    readings = cluster.rtt.readings_us
-    times = np.where(readings > 0.0, readings, np.nan)
-    times = np.fmax(times, times.T)
+    times = of_both(cluster.rtt.readings_us, _longer)
     np.fill_diagonal(times, np.nan)
     found = []
     candidates = _candidates(times)
@@ -259,11 +259,16 @@ def _far(cluster: Cluster) -> list[Outlier]:
     return found if len(found) <= max(1, int(_MOST_SHARE * len(times))) else []
 
 
+def _longer(one: Matrix, other: Matrix) -> Matrix:
+    longer: Matrix = np.fmax(one, other)
+    return np.where(longer > 0.0, longer, np.nan)
+
+
 def _candidates(times: Matrix) -> list[int]:
     """Hosts that are far from their nearest and their middle partner, beside what is usual."""
-    nearest = np.where(np.isnan(times), np.inf, times).min(axis=1, initial=np.inf)
-    # Of thousands of hosts some tell where the middle is.
-    seen = np.unique(np.linspace(0, len(times) - 1, min(len(times), _SAMPLED)).astype(int))
+    nearest: Vector = np.fmin.reduce(times, axis=1)
+    # Some of thousands of hosts tell where the middle is.
+    seen = np.linspace(0, len(times) - 1, min(len(times), _SAMPLED)).astype(int)
     ordered = np.sort(times[:, seen], axis=1)
     known = (~np.isnan(ordered)).sum(axis=1)
     at = ordered[np.arange(len(times)), np.maximum(known - 1, 0) // 2]
@@ -273,7 +278,7 @@ def _candidates(times: Matrix) -> list[int]:
 
 
 def _median(values: Vector) -> float:
-    """NaN where nothing is known; NumPy's own median imports all of its masked arrays."""
+    """NaN where nothing is known; NumPy's median imports its masked arrays, as `unique` does."""
     known = np.sort(values[~np.isnan(values)])
     if not known.size:
         return float("nan")

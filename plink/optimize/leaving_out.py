@@ -12,11 +12,9 @@ from typing import Any
 
 from plink.files.cluster import Cluster
 from plink.files.order import Order
-from plink.model.network import network_of
 from plink.model.outliers import Outlier, by_host, outliers, to_json
 from plink.optimize.orders.request import DEFAULT_SIZE_BYTES
 from plink.optimize.orders.slots import placement_in, slots_of
-from plink.optimize.prediction import Predictor, known_distances
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS
 
@@ -82,7 +80,12 @@ def limiting(cluster: Cluster, order: Order) -> Limiting:
     Args:
         cluster: that the order is of.
         order: any; what orders of meshes would gain is not predicted.
+
+    Where there are more than 2,048 hosts nothing is said: that would take longer than the limit of
+    an order's time leaves.
     """
+    if len(cluster.hosts) > _MOST_HOSTS:
+        return Limiting((), None)
     used = set(order.names)
     found = [each for each in outliers(cluster) if each.name in used]
     return Limiting(found, leaving_out(cluster, order, list(by_host(found))) if found else None)
@@ -95,10 +98,15 @@ def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> LeftOut
     latencies does not know how slow a link is.
 
     Returns:
-        None where it is a mesh's, too large to be predicted at once, or nothing would be left.
+        None where it is a mesh's, has too many messages to be predicted at once, or nothing would
+        be left.
     """
+    # Orders of which no host stands out do without, and start sooner.
+    from plink.model.network import network_of  # noqa: PLC0415
+    from plink.optimize.prediction import Predictor, known_distances  # noqa: PLC0415
+
     algorithm = ALGORITHMS.get(order.algorithm)
-    if algorithm is None or len(cluster.hosts) > _MOST_HOSTS:
+    if algorithm is None:
         return None
     placement = placement_in(cluster, order, "the order")
     places = {name: place for place, name in enumerate(cluster.names)}

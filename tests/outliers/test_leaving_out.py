@@ -7,12 +7,15 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import plink
 from outliers.networks import Drawn, draw
 from plink.cli import run
 from plink.files import cluster as cluster_file
+from plink.files.cluster import Cluster, Host
+from plink.model.outliers import outliers
 from plink.optimize.leaving_out import limiting
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
@@ -159,3 +162,16 @@ def test_the_command_has_what_the_order_was_asked_for(
     assert run([*words, "--time-limit", "5", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["unused"] == [name_of(slow)]
+
+
+def test_of_thousands_of_hosts_nothing_is_looked_for(slow: Drawn) -> None:
+    order = find_order(slow.cluster, FAST)
+    hosts = [Host(f"h{number}", "10.0.0.1") for number in range(2049)]
+    gbit_s = np.full((len(hosts), len(hosts)), 10.0)
+    gbit_s[7] = gbit_s[:, 7] = 1.0
+    np.fill_diagonal(gbit_s, np.nan)
+    assert slow.cluster.bandwidth is not None
+    bandwidth = replace(slow.cluster.bandwidth, retransmits=gbit_s)
+    large = Cluster(hosts, bandwidth=replace(bandwidth, gbit_s=gbit_s))
+    assert {each.name for each in outliers(large)} == {"h7"}
+    assert limiting(large, order).found == ()

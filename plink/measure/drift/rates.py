@@ -21,7 +21,7 @@ from plink.measure.drift.sample import Mask
 # links differ by direction, which is no noise.
 _MOST_CEILING = 0.7
 _NOISE_QUANTILE = 0.9
-# Of a host's pairs in a direction that were compared, more than this share has to have changed.
+# More than this share has to have changed of a host's pairs in a direction that were compared.
 _LEAST_SHARE = 0.5
 _LEAST_PAIRS = 2
 
@@ -210,7 +210,7 @@ def explained_by_hosts(
 def nearer_uplinks(
     uplinks: Sequence[Uplink], first: Mapping[Way, float], second: Mapping[Way, float]
 ) -> dict[Way, float]:
-    """Of both figures of an uplink, which was measured twice, the one that is nearer to the file's.
+    """The figure of an uplink, measured twice, that is nearer to the file's.
 
     Args:
         uplinks: of the file.

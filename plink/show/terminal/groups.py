@@ -23,7 +23,7 @@ from plink.solvers.groups.levels import LIKELY, SURE
 
 _UNKNOWN = "-"
 SHOWN = 8
-# Of lines that go on, and what a name needs at the least.
+# The indent of lines that go on, and what a name needs at the least.
 _INDENT = 4
 _LEAST_ROOM = 16
 GROUP_HEADER = ("group", "hosts", "within", "to next", "sure", "uplink", "members")
