@@ -111,6 +111,38 @@ nb::class_<Annealing<Cost>> register_of(nb::module_& module, const char* name) {
 }
 
 template <class Cost>
+void make_of_rounds(nb::class_<Annealing<Cost>> annealing) {
+    annealing.def(
+        "__init__",
+        [](Annealing<Cost>* self, const orders::Array& distance,
+           const std::vector<EdgeArray>& rounds, std::vector<double> weights,
+           std::vector<int> order, std::uint64_t seed, const limits::Deadline* deadline) {
+            ring::Matrix values = orders::matrix(distance);
+            orders::require_order(order, values.size());
+            RoundsForm form = checked_rounds(values.size(), edges_of(rounds), std::move(weights));
+            const nb::gil_scoped_release release;
+            limits::Watch watch(deadline);
+            new (self) Annealing<Cost>(Cost(std::move(values), std::move(form), watch),
+                                       std::move(order), seed, watch);
+        },
+        "distance"_a, "rounds"_a, "weights"_a, "order"_a, "seed"_a, "deadline"_a = nb::none());
+}
+
+template <class Cost>
+void run_by_softness(nb::class_<Annealing<Cost>> annealing) {
+    annealing.def(
+        "run",
+        [](Annealing<Cost>& self, long moves, double softness, double temperature,
+           const limits::Deadline* deadline) {
+            require(softness > 0.0 && temperature > 0.0, "heat must be above 0");
+            const nb::gil_scoped_release release;
+            limits::Watch watch(deadline);
+            return self.run(moves, {temperature, softness}, watch);
+        },
+        "moves"_a, "softness"_a, "temperature"_a, "deadline"_a = nb::none());
+}
+
+template <class Cost>
 void run_by_temperature(nb::class_<Annealing<Cost>> annealing) {
     annealing.def(
         "run",
@@ -136,33 +168,9 @@ void tell_mean_change(nb::class_<Annealing<Cost>> annealing) {
 }
 
 void register_rounds(nb::module_& module) {
-    using Self = Annealing<RoundsCost>;
-    register_of<RoundsCost>(module, "RoundsAnnealing")
-        .def(
-            "__init__",
-            [](Self* self, const orders::Array& distance, const std::vector<EdgeArray>& rounds,
-               std::vector<double> weights, std::vector<int> order, std::uint64_t seed,
-               const limits::Deadline* deadline) {
-                ring::Matrix values = orders::matrix(distance);
-                orders::require_order(order, values.size());
-                RoundsForm form =
-                    checked_rounds(values.size(), edges_of(rounds), std::move(weights));
-                const nb::gil_scoped_release release;
-                limits::Watch watch(deadline);
-                new (self) Self(RoundsCost(std::move(values), std::move(form), watch),
-                                std::move(order), seed, watch);
-            },
-            "distance"_a, "rounds"_a, "weights"_a, "order"_a, "seed"_a, "deadline"_a = nb::none())
-        .def(
-            "run",
-            [](Self& self, long moves, double softness, double temperature,
-               const limits::Deadline* deadline) {
-                require(softness > 0.0 && temperature > 0.0, "heat must be above 0");
-                const nb::gil_scoped_release release;
-                limits::Watch watch(deadline);
-                return self.run(moves, {temperature, softness}, watch);
-            },
-            "moves"_a, "softness"_a, "temperature"_a, "deadline"_a = nb::none());
+    auto annealing = register_of<RoundsCost>(module, "RoundsAnnealing");
+    make_of_rounds<RoundsCost>(annealing);
+    run_by_softness<RoundsCost>(annealing);
 }
 
 void register_local_rounds(nb::module_& module) {
@@ -189,50 +197,26 @@ void register_local_rounds(nb::module_& module) {
 
 void register_trees(nb::module_& module) {
     using Self = Annealing<TreesCost>;
-    register_of<TreesCost>(module, "TreesAnnealing")
-        .def(
-            "__init__",
-            [](Self* self, const orders::Array& distance,
-               const std::vector<std::vector<int>>& parents, std::vector<int> order,
-               std::uint64_t seed, const limits::Deadline* deadline) {
-                ring::Matrix values = orders::matrix(distance);
-                orders::require_order(order, values.size());
-                std::vector<Tree> trees = checked_trees(values.size(), parents);
-                const nb::gil_scoped_release release;
-                limits::Watch watch(deadline);
-                new (self) Self(TreesCost(std::move(values), std::move(trees), watch),
-                                std::move(order), seed, watch);
-            },
-            "distance"_a, "parents"_a, "order"_a, "seed"_a, "deadline"_a = nb::none())
-        .def(
-            "run",
-            [](Self& self, long moves, double softness, double temperature,
-               const limits::Deadline* deadline) {
-                require(softness > 0.0 && temperature > 0.0, "heat must be above 0");
-                const nb::gil_scoped_release release;
-                limits::Watch watch(deadline);
-                return self.run(moves, {temperature, softness}, watch);
-            },
-            "moves"_a, "softness"_a, "temperature"_a, "deadline"_a = nb::none());
+    auto annealing = register_of<TreesCost>(module, "TreesAnnealing");
+    annealing.def(
+        "__init__",
+        [](Self* self, const orders::Array& distance, const std::vector<std::vector<int>>& parents,
+           std::vector<int> order, std::uint64_t seed, const limits::Deadline* deadline) {
+            ring::Matrix values = orders::matrix(distance);
+            orders::require_order(order, values.size());
+            std::vector<Tree> trees = checked_trees(values.size(), parents);
+            const nb::gil_scoped_release release;
+            limits::Watch watch(deadline);
+            new (self) Self(TreesCost(std::move(values), std::move(trees), watch), std::move(order),
+                            seed, watch);
+        },
+        "distance"_a, "parents"_a, "order"_a, "seed"_a, "deadline"_a = nb::none());
+    run_by_softness<TreesCost>(annealing);
 }
 
 void register_hard_rounds(nb::module_& module) {
-    using Self = Annealing<HardRoundsCost>;
     auto annealing = register_of<HardRoundsCost>(module, "HardRoundsAnnealing");
-    annealing.def(
-        "__init__",
-        [](Self* self, const orders::Array& distance, const std::vector<EdgeArray>& rounds,
-           std::vector<double> weights, std::vector<int> order, std::uint64_t seed,
-           const limits::Deadline* deadline) {
-            ring::Matrix values = orders::matrix(distance);
-            orders::require_order(order, values.size());
-            RoundsForm form = checked_rounds(values.size(), edges_of(rounds), std::move(weights));
-            const nb::gil_scoped_release release;
-            limits::Watch watch(deadline);
-            new (self) Self(HardRoundsCost(std::move(values), std::move(form), watch),
-                            std::move(order), seed, watch);
-        },
-        "distance"_a, "rounds"_a, "weights"_a, "order"_a, "seed"_a, "deadline"_a = nb::none());
+    make_of_rounds<HardRoundsCost>(annealing);
     run_by_temperature<HardRoundsCost>(annealing);
     tell_mean_change<HardRoundsCost>(annealing);
 }

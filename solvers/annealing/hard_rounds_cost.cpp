@@ -12,12 +12,6 @@ namespace {
 // them would be accepted.
 constexpr double kTemperatures = 4.0;
 
-std::uint16_t highest(const std::vector<std::uint16_t>& levels) {
-    std::uint16_t found = 0;
-    for (const std::uint16_t level : levels) found = std::max(found, level);
-    return found;
-}
-
 }  // namespace
 
 template class Annealing<HardRoundsCost>;
@@ -26,25 +20,16 @@ HardRoundsCost::HardRoundsCost(ring::Matrix distance, RoundsForm form, limits::W
     : distance_(std::move(distance)),
       form_(std::move(form)),
       levels_(distance_, watch),
-      edge_level_(form_.size()),
       worst_(form_.size()),
       limit_(form_.size()),
       reached_(form_.size()),
       left_(form_.size()),
-      after_(form_.size()) {
-    for (int round = 0; round < form_.size(); ++round) {
-        edge_level_[round].resize(form_.edges(round).size());
-    }
-}
+      after_(form_.size()) {}
 
 void HardRoundsCost::place(const Placement& placement) {
+    edge_level_ = edge_levels(form_, levels_, placement);
     cost_ = 0.0;
     for (int round = 0; round < form_.size(); ++round) {
-        const RoundsForm::Edges& edges = form_.edges(round);
-        for (std::size_t edge = 0; edge < edges.size(); ++edge) {
-            const auto [a, b] = edges[edge];
-            edge_level_[round][edge] = levels_.row(placement.host(a))[placement.host(b)];
-        }
         worst_[round] = highest(edge_level_[round]);
         cost_ += form_.weight(round) * levels_.value(worst_[round]);
     }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "annealing/annealing.hpp"
+#include "annealing/edge_levels.hpp"
 #include "annealing/levels.hpp"
 #include "annealing/placement.hpp"
 #include "annealing/rounds_form.hpp"
@@ -57,9 +58,9 @@ class HardRoundsCost {
     ring::Matrix distance_;
     RoundsForm form_;
     Levels levels_;
-    std::vector<std::vector<std::uint16_t>> edge_level_;  // by round and edge
-    std::vector<std::uint16_t> worst_;                    // by round, the highest level
-    std::vector<std::uint16_t> limit_;                    // by round, the highest that is tried
+    EdgeLevels edge_level_;
+    std::vector<std::uint16_t> worst_;  // by round, the highest level
+    std::vector<std::uint16_t> limit_;  // by round, the highest that is tried
     double temperature_ = 1.0;
     double cost_ = 0.0;
 

@@ -28,10 +28,8 @@ constexpr double kLeastFactor = 1e-9;
 
 int worst_among(const std::vector<std::uint16_t>& levels, ring::Random& random) {
     if (random.next() & 1) {
-        // In two passes, which a compiler makes fast, as it does not with max_element.
-        std::uint16_t worst = 0;
-        for (const std::uint16_t level : levels) worst = std::max(worst, level);
-        return static_cast<int>(std::find(levels.begin(), levels.end(), worst) - levels.begin());
+        const auto worst = std::find(levels.begin(), levels.end(), highest(levels));
+        return static_cast<int>(worst - levels.begin());
     }
     const int edges = static_cast<int>(levels.size());
     int worst = random.below(edges);
@@ -50,7 +48,6 @@ RoundsCost::RoundsCost(ring::Matrix distance, RoundsForm form, limits::Watch& wa
     : distance_(std::move(distance)),
       form_(std::move(form)),
       levels_(distance_, watch),
-      edge_level_(form_.size()),
       share_(levels_.count()),
       sum_(form_.size()),
       summed_(form_.size()),
@@ -58,7 +55,6 @@ RoundsCost::RoundsCost(ring::Matrix distance, RoundsForm form, limits::Watch& wa
       limit_(form_.size()) {
     for (int round = 0; round < form_.size(); ++round) {
         weight_.push_back(form_.weight(round));
-        edge_level_[round].resize(form_.edges(round).size());
     }
     const double mean = std::accumulate(weight_.begin(), weight_.end(), 0.0) / form_.size();
     for (double& weight : weight_) weight /= mean;
@@ -66,21 +62,13 @@ RoundsCost::RoundsCost(ring::Matrix distance, RoundsForm form, limits::Watch& wa
 }
 
 void RoundsCost::place(const Placement& placement) {
-    for (int round = 0; round < form_.size(); ++round) {
-        const RoundsForm::Edges& edges = form_.edges(round);
-        for (std::size_t edge = 0; edge < edges.size(); ++edge) {
-            const auto [a, b] = edges[edge];
-            edge_level_[round][edge] = levels_.row(placement.host(a))[placement.host(b)];
-        }
-    }
+    edge_level_ = edge_levels(form_, levels_, placement);
 }
 
 void RoundsCost::heat(const Heat& heat) {
     heat_ = heat;
     std::uint16_t worst = 0;
-    for (const auto& levels : edge_level_) {
-        worst = std::max(worst, *std::max_element(levels.begin(), levels.end()));
-    }
+    for (const auto& levels : edge_level_) worst = std::max(worst, highest(levels));
     reference_ = levels_.value(worst);
     for (int level = 0; level < levels_.count(); ++level) {
         const double exponent = (levels_.value(level) - reference_) / heat_.softness;
@@ -176,9 +164,7 @@ void RoundsCost::apply(Swap swap, Placement& placement) {
 double RoundsCost::current() const {
     double cost = 0.0;
     for (int round = 0; round < form_.size(); ++round) {
-        std::uint16_t worst = 0;
-        for (const std::uint16_t level : edge_level_[round]) worst = std::max(worst, level);
-        cost += form_.weight(round) * levels_.value(worst);
+        cost += form_.weight(round) * levels_.value(highest(edge_level_[round]));
     }
     return cost;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "annealing/annealing.hpp"
+#include "annealing/edge_levels.hpp"
 #include "annealing/levels.hpp"
 #include "annealing/placement.hpp"
 #include "annealing/rounds_form.hpp"
@@ -61,7 +62,7 @@ class RoundsCost {
     Levels levels_;
     std::vector<double> weight_;  // of mean 1
     bool is_even_;
-    std::vector<std::vector<std::uint16_t>> edge_level_;  // by round and edge
+    EdgeLevels edge_level_;
 
     Heat heat_{1.0, 1.0};
     double reference_ = 0.0;
