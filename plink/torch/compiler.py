@@ -16,14 +16,14 @@ _COMPILER = "torch._dynamo"
 
 
 class Uncompiled:
-    """Methods of one class that are never compiled: `@uncompiled` on each of them."""
+    """Methods that are never compiled: `@uncompiled` on each of them."""
 
     def __init__(self) -> None:
-        self._methods: list[Callable[..., Any]] = []
+        # What stands in the class, and what it calls.
+        self._methods: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 
     def __call__(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """The method; from the first call of any of them after the import, `disable`d."""
-        self._methods.append(method)
 
         @functools.wraps(method)
         def call(group: Any, *args: Any, **kwargs: Any) -> Any:
@@ -31,8 +31,12 @@ class Uncompiled:
                 self._tell_compiler(type(group))
             return method(group, *args, **kwargs)
 
+        self._methods.append((call, method))
         return call
 
-    def _tell_compiler(self, owner: type) -> None:
-        for method in self._methods:
-            setattr(owner, method.__name__, sys.modules[_COMPILER].disable(method))
+    def _tell_compiler(self, kind: type) -> None:
+        """Where the methods are defined: what a subclass has in their place stays."""
+        for owner in kind.__mro__:
+            for call, method in self._methods:
+                if vars(owner).get(method.__name__) is call:
+                    setattr(owner, method.__name__, sys.modules[_COMPILER].disable(method))
