@@ -69,8 +69,7 @@ class Reduction(Work):
         """
         timeout = timeout if timeout > NO_TIMEOUT else self._timeout
         self._settle(timeout.total_seconds() if timeout > NO_TIMEOUT else None)
-        if self._ended is not None:
-            self._tell()
+        self._tell()
         if self._error is not None:
             raise DistBackendError(f"plink: {self._error}")
         self._stage.join()
@@ -123,7 +122,7 @@ class Reduction(Work):
         return self._future
 
     def _tell(self) -> None:
-        """Complete the future; one thread does, and the others go on when it is complete."""
+        """Complete the future, if there is one; one thread does, and others wait until it is."""
         ended, future = self._ended, self._future
         if ended is None or future is None:
             return

@@ -13,13 +13,11 @@ from plink.files.measurement import Matrix
 from plink.model.network import capacity, network_of
 from plink.show.page.limits import limits_table
 from plink.show.page.links import host_bars, uplink_bars
-from plink.show.page.matrix import LEGEND_TICKS, STOPS, log_stops, matrix_figure
+from plink.show.page.matrix import LEGEND_TICKS, STOPS, log_stops, matrix_figure, matrix_legend
 from plink.show.page.matrix_table import matrix_table
 from plink.show.page.parts import (
-    SELF,
     Figure,
     Folded,
-    Legend,
     Paragraph,
     Part,
     Section,
@@ -66,13 +64,10 @@ def _rates(subject: Subject, cluster: Cluster) -> list[Part]:
     has_gaps = _missing(bandwidth) > 0
     return [
         Paragraph(_said(bandwidth)),
-        Legend(
+        matrix_legend(
             [colour(1.0 - step / STOPS) for step in range(STOPS + 1)],
             _ticks(low, high),
-            [
-                ("var(--unmeasured)", "not measured" if has_gaps else "not measured: none"),
-                (SELF, "the host itself"),
-            ],
+            has_gaps=has_gaps,
         ),
         rate_map(subject, bandwidth.gbit_s),
         matrix_table(subject, bandwidth.gbit_s, "rates", bandwidth_text),

@@ -9,9 +9,9 @@ import numpy as np
 from plink.base.text import counted, rtt_text
 from plink.files.measurement import Matrix
 from plink.files.rtt import percentile_name
-from plink.show.page.matrix import LEGEND_TICKS, STOPS, log_stops, matrix_figure
+from plink.show.page.matrix import LEGEND_TICKS, STOPS, log_stops, matrix_figure, matrix_legend
 from plink.show.page.matrix_table import matrix_table
-from plink.show.page.parts import SELF, Figure, Legend, Paragraph, Section
+from plink.show.page.parts import Figure, Paragraph, Section
 from plink.show.page.subject import Subject
 from plink.show.terminal.scale import Scale, colour, scale_for
 
@@ -39,13 +39,10 @@ def distances_section(subject: Subject) -> Section | None:
         "Distances",
         [
             Paragraph(said),
-            Legend(
+            matrix_legend(
                 [colour(step / STOPS) for step in range(STOPS + 1)],
                 [rtt_text(scale.at(step / (LEGEND_TICKS - 1))) for step in range(LEGEND_TICKS)],
-                [
-                    ("var(--unmeasured)", "not measured" if missing else "not measured: none"),
-                    (SELF, "the host itself"),
-                ],
+                has_gaps=missing > 0,
             ),
             heat_map(subject, readings, scale),
             matrix_table(subject, readings, "round-trip times", rtt_text),

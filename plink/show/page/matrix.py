@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plink.files.measurement import Matrix
 from plink.show.page.labels import shortened
-from plink.show.page.parts import INK, NO_GROUP, SELF, Figure, plotly_text, rounded
+from plink.show.page.parts import INK, NO_GROUP, SELF, Figure, Legend, plotly_text, rounded
 from plink.show.page.subject import Subject
 
 # More cells a side are more than a screen shows, and a page should open quickly.
@@ -89,6 +89,19 @@ def matrix_figure(
         description,
         is_square=True,
     )
+
+
+def matrix_legend(colours: Sequence[str], ticks: Sequence[str], *, has_gaps: bool) -> Legend:
+    """The colours from left to right, and what has none of them.
+
+    Args:
+        colours: evenly placed.
+        ticks: what stands below, evenly placed.
+        has_gaps: some pairs were not measured.
+    """
+    unmeasured = "not measured" if has_gaps else "not measured: none"
+    marks = [("var(--unmeasured)", unmeasured), (SELF, "the host itself")]
+    return Legend(colours, ticks, marks)
 
 
 def log_stops(
