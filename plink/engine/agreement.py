@@ -8,7 +8,7 @@ first, all read the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from plink.engine.asking import newcomers
@@ -26,8 +26,9 @@ from plink.engine.roster import (
 )
 from plink.engine.store import SharedStore, Store
 
-# How long the store is listened to between two looks at who lives.
-_SLICE_S = 0.05
+# How long the store is listened to between two looks at who lives: longer and longer.
+_SHORTEST_SLICE_S = 0.002
+_LONGEST_SLICE_S = 0.05
 _CALL_S = 1.0
 # For a suspect to come.
 _GRACE_S = 1.0
@@ -68,14 +69,14 @@ class Meeting:
         Raises:
             EngineError: the store holds something else than a roster.
         """
+        slices_s = _slices()
         while True:
             leader = next((one for one in self._expected() if not self._has_gone(one)), None)
             if leader is None or leader.number == self.number:
                 return self._propose(plan)
-            try:
-                return parse_roster(self.store.get(roster_key(self.generation), _SLICE_S))
-            except TimeoutError:
-                continue
+            decided = self._decided(next(slices_s))
+            if decided is not None:
+                return decided
 
     def _expected(self) -> list[Member]:
         """Those that are waited for, with this one."""
@@ -106,6 +107,9 @@ class Meeting:
         present: dict[int, Presence] = {}
         expected = self._expected()
         suspected = [one for one in self.before.members if one.number in self.suspects]
+        for one in suspected:
+            # They are called meanwhile.
+            self.watch.life(one.line)
         for members, patience_s in ((expected, self.patience_s), (suspected, _GRACE_S)):
             deadline = time.monotonic() + patience_s
             for member in members:
@@ -121,15 +125,16 @@ class Meeting:
     ) -> Roster | None:
         """Until the member has come, or has gone, or too much time; or something is decided."""
         key = presence_key(self.generation, member.number)
-        while True:
+        for slice_s in _slices():
             try:
-                present[member.number] = parse_presence(self.store.get(key, _SLICE_S))
+                present[member.number] = parse_presence(self.store.get(key, slice_s))
             except TimeoutError:
                 decided = self._decided(0.0)
                 if decided is not None or self._has_gone(member) or time.monotonic() > deadline:
                     return decided
             else:
-                return None
+                break
+        return None
 
     def _may_be_cut_off(self, present: Collection[int]) -> bool:
         """Whether those that are absent may live, and be as many as those present or more."""
@@ -195,3 +200,10 @@ def _absent(missing: Sequence[int], timeout_s: float) -> EngineError:
         f"{timeout_s:g} s",
         missing[0],
     )
+
+
+def _slices() -> Iterator[float]:
+    slice_s = _SHORTEST_SLICE_S
+    while True:
+        yield slice_s
+        slice_s = min(2 * slice_s, _LONGEST_SLICE_S)

@@ -15,6 +15,8 @@ from plink.base.errors import WrongUseError
 
 _POLL_S = 0.002
 _LONGEST_POLL_S = 0.05
+# PyTorch logs a warning for each wait in its store that ends without a value.
+_SHORTEST_WAIT_S = 1.0
 _HINT = "name a directory that is not there yet: it is made for its user alone"
 
 
@@ -166,9 +168,9 @@ class C10dStore:
         self._store.set(key, value)
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """Waits in the store, as PyTorch's does."""
-        if timeout_s <= 0.0:
-            return self._there(key)
+        """Waits in the store, as PyTorch's does; for less than a second it asks now and then."""
+        if timeout_s < _SHORTEST_WAIT_S:
+            return self._polled(key, timeout_s)
         try:
             self._store.wait([key], datetime.timedelta(seconds=timeout_s))
         except RuntimeError as error:
@@ -180,7 +182,12 @@ class C10dStore:
         """By `compare_set`; `value` is text in UTF-8."""
         return bytes(self._store.compare_set(key, "", value.decode()))
 
-    def _there(self, key: str) -> bytes:
-        if not self._store.check([key]):
-            raise TimeoutError(f"nobody has set {key}")
+    def _polled(self, key: str, timeout_s: float) -> bytes:
+        deadline = time.monotonic() + timeout_s
+        pause_s = _POLL_S
+        while not self._store.check([key]):
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"nobody set {key}")
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_POLL_S)
         return bytes(self._store.get(key))
