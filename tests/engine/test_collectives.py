@@ -122,15 +122,17 @@ def test_sums_that_are_passed_on_by_others(dtype: str, is_deterministic: bool) -
         def run(engine: Engine) -> None:
             all_values = np.random.default_rng(3).integers(0, 15, (4, 4000)) * 4
             own, segment = stored(all_values[engine.rank]), stored(np.zeros(1000))
-            kept = own.copy()
-            works = [engine.reduce_scatter(own, segment, "mean", dtype=dtype)]
-            works += [engine.reduce(own, root, "sum", dtype=dtype) for root in [engine.ranks - 1]]
+            to_root = own.copy()
+            works = [
+                engine.reduce_scatter(own, segment, "mean", dtype=dtype),
+                engine.reduce(to_root, engine.ranks - 1, dtype=dtype),
+            ]
             for work in works:
                 work.wait(WAIT_S)
             mine = slice(1000 * engine.rank, 1000 * (engine.rank + 1))
             assert np.array_equal(segment, stored(all_values.sum(axis=0)[mine] / 4))
             is_root = engine.rank == engine.ranks - 1
-            assert np.array_equal(own, stored(all_values.sum(axis=0)) if is_root else kept)
+            assert np.array_equal(to_root, stored(all_values.sum(axis=0)) if is_root else own)
 
         ranks.on_all(run)
 
