@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,10 @@ settings.load_profile("fast" if IS_FAST else "plink")
 # each other: one thread a process, here and in what tests start. NumPy asks when it is imported.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 os.environ.update(dict.fromkeys(THREADS, "1"))
+
+# A shell lets what it starts in the background ignore Ctrl-C, and all that tests start would too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["support.needs"]
 
