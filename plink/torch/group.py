@@ -26,9 +26,10 @@ from plink.autotune.ranks.rank import TunedRank
 from plink.base.errors import PlinkError
 from plink.engine import Engine, Statistics
 from plink.engine import Work as EngineWork
+from plink.torch.accelerator import AcceleratorStage, Lane
 from plink.torch.compiler import Uncompiled
 from plink.torch.executors import Notifier, SerialExecutor
-from plink.torch.staging import AcceleratorStage, HostStage, Stage
+from plink.torch.staging import HostStage, Stage
 from plink.torch.work import NO_TIMEOUT, Reduction
 
 # A backend for others would need their streams.
@@ -76,6 +77,7 @@ class PlinkGroup(ProcessGroup):
         engine: over the same ranks; None where there is one rank.
         gloo_store: in which Gloo met. Kept here, for Gloo does not keep what is written in Python.
         tuned: what follows the engine's plan; None where it stays.
+        is_cut: buffers are reduced in pieces, on all ranks or on none.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class PlinkGroup(ProcessGroup):
         *,
         gloo_store: Store,
         tuned: TunedRank | None = None,
+        is_cut: bool = False,
     ) -> None:
         # With the store it could not be subclassed: that constructor makes no object for Python.
         super().__init__(rank, ranks)  # type: ignore[call-arg]
@@ -99,7 +102,9 @@ class PlinkGroup(ProcessGroup):
         self._steps = None if tuned is None else follow_steps(tuned.step)
         self._starter = SerialExecutor("plink-starter")
         self._notifier = Notifier()
-        self._streams: dict[torch.device, Any] = {}
+        self._homebound = SerialExecutor("plink-homebound")
+        self._is_cut = is_cut
+        self._lanes: dict[torch.device, Lane] = {}
         for group in (self, self._plain):
             group._set_default_backend(ProcessGroup.BackendType.GLOO)
             for device in DEVICES:
@@ -205,6 +210,7 @@ class PlinkGroup(ProcessGroup):
         if self._tuned is not None:
             self._tuned.go_on()
         self._starter.end()
+        self._homebound.end()
         # After the threads that call it.
         if self._tuned is not None:
             self._tuned.close()
@@ -225,7 +231,7 @@ class PlinkGroup(ProcessGroup):
 
         # The engine's collectives are numbered as they come, the same on all ranks.
         is_free = self._starter.is_idle and not (
-            tuned is not None and tuned.would_wait(stage.host.nbytes)
+            tuned is not None and tuned.would_wait(stage.size_bytes)
         )
         if stage.is_ready and is_free:
             work.post(begin)
@@ -236,10 +242,11 @@ class PlinkGroup(ProcessGroup):
     def _stage(self, tensors: list[Tensor]) -> Stage:
         device = tensors[0].device
         if device.type == "cpu":
-            return HostStage(tensors)
-        if device not in self._streams:
-            self._streams[device] = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        return AcceleratorStage(tensors, torch.cuda, self._streams[device])
+            return HostStage(tensors, self._is_cut)
+        if device not in self._lanes:
+            down, up = torch.cuda.Stream(device), torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            self._lanes[device] = Lane(torch.cuda, down, up, self._homebound)
+        return AcceleratorStage(tensors, self._lanes[device], self._is_cut)
 
 
 def engine_op(tensors: Sequence[Tensor], opts: Any) -> str | None:

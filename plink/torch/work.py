@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,9 +13,9 @@ from torch.distributed import DistBackendError, Work
 from torch.futures import Future
 
 from plink.base.errors import PlinkError
-from plink.engine import Work as EngineWork
 from plink.torch.executors import Notifier
-from plink.torch.staging import Stage
+from plink.torch.pieces import PieceWork
+from plink.torch.staging import Post, Stage
 
 NO_TIMEOUT = timedelta(0)
 
@@ -43,7 +43,7 @@ class Reduction(Work):
         self._notifier = notifier
         self._timeout = timeout
         self._posted = threading.Event()
-        self._engine_work: EngineWork | None = None
+        self._engine_work: PieceWork | None = None
         self._error: str | None = None
         self._is_settled = False
         self._is_told = False
@@ -51,11 +51,10 @@ class Reduction(Work):
         self._ended: Future[Any] | None = None
         self._future: Future[Any] | None = None
 
-    def post(self, begin: Callable[[Tensor], EngineWork | None]) -> None:
-        """Hand the buffer to the engine, once it is ready. A failure is kept for `wait`."""
+    def post(self, begin: Post) -> None:
+        """Hand the buffer to the engine, once it is there. A failure is kept for `wait`."""
         try:
-            self._stage.ready()
-            self._engine_work = begin(self._stage.host)
+            self._engine_work = self._stage.begin(begin)
         except (PlinkError, RuntimeError) as error:
             self._error = str(error)
         self._posted.set()
@@ -151,7 +150,7 @@ class Reduction(Work):
                 self._engine_work.wait(timeout_s)
             except TimeoutError as error:
                 raise DistBackendError(f"plink: {error}") from None
-            except PlinkError as error:
+            except (PlinkError, RuntimeError) as error:
                 self._error = str(error)
         with self._settling:
             if not self._is_settled:
