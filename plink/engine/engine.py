@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -31,6 +32,7 @@ class Engine(Collectives):
         store: where they meet.
         forest: along which is aggregated; the same on every rank.
         options: how.
+        watch: called now and then until all are connected; what it raises ends that.
 
     Raises:
         WrongUseError: the forest does not fit these ranks, or an option cannot be.
@@ -38,7 +40,14 @@ class Engine(Collectives):
     """
 
     def __init__(
-        self, rank: int, ranks: int, store: Store, forest: Forest, options: Options | None = None
+        self,
+        rank: int,
+        ranks: int,
+        store: Store,
+        forest: Forest,
+        options: Options | None = None,
+        *,
+        watch: Callable[[], None] | None = None,
     ) -> None:
         options = options or Options()
         if not 0 <= rank < ranks:
@@ -46,7 +55,7 @@ class Engine(Collectives):
         native_forest = _prepared(forest, ranks).forest
         self.rank = rank
         self.ranks = ranks
-        meeting: Meeting = meet(rank, ranks, store, native_forest, options)
+        meeting: Meeting = meet(rank, ranks, store, native_forest, options, watch=watch)
         self._native = core.Engine(
             rank,
             ranks,

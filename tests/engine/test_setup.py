@@ -92,6 +92,10 @@ class FakeC10d:
             if not self.changed.wait_for(lambda: all(k in self.values for k in keys), seconds):
                 raise RuntimeError("wait timeout")
 
+    def check(self, keys: list[str]) -> bool:
+        with self.changed:
+            return all(key in self.values for key in keys)
+
     def get(self, key: str) -> bytes:
         return self.values[key]
 
