@@ -94,6 +94,8 @@ class Engine:
         silence_s: float,
         stall_s: float,
         send_buffer_bytes: int,
+        spin_us: float,
+        spins_carefully: bool,
         cores: Sequence[int],
     ) -> None: ...
     def post(self, buffer: Any, items: int, dtype: DType, op: Op) -> Work: ...

@@ -56,6 +56,7 @@ class Engine:
         self.rank = rank
         self.ranks = ranks
         meeting: Meeting = meet(rank, ranks, store, native_forest, options)
+        spin_us = options.spin_time_us(meeting.names.count(meeting.names[rank]))
         self._native = core.Engine(
             rank,
             ranks,
@@ -67,6 +68,8 @@ class Engine:
             options.silence_timeout_s,
             options.stall_timeout_s,
             options.send_buffer_bytes or 0,
+            spin_us,
+            options.spin_us is None,
             options.pinned_cores(meeting.workers),
         )
 

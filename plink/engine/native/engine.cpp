@@ -88,7 +88,8 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
                 ? -1
                 : options_.cores[static_cast<std::size_t>(worker) % options_.cores.size()];
         workers_.push_back(std::make_shared<Worker>(worker, rank, std::move(lines[worker]),
-                                                    options_.in_order, core, *supervisor_));
+                                                    options_.in_order, core, options_.spin,
+                                                    *supervisor_));
     }
     bound_near_locked(near_send_buffer_bytes(plan->places(), workers));
 }

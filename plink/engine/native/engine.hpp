@@ -22,6 +22,7 @@ struct EngineOptions {
     double silence_s;
     double stall_s;
     int send_buffer_bytes;   ///< of each connection; 0 for what suits its peer
+    Spin spin;               ///< of a caller that carries a small collective
     std::vector<int> cores;  ///< by worker, to be pinned to; empty for none
 };
 

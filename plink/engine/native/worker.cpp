@@ -21,14 +21,15 @@ constexpr auto kUntilWaitedFor = std::chrono::microseconds(100);
 
 }  // namespace
 
-Worker::Worker(int index, int rank, std::vector<Line> lines, bool in_order, int core,
+Worker::Worker(int index, int rank, std::vector<Line> lines, bool in_order, int core, Spin spin,
                Complaints& complaints)
     : index_(index),
       rank_(rank),
       in_order_(in_order),
       core_(core),
       complaints_(complaints),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      vigil_(spin) {
     if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + text_of(errno));
     epoll_event event{};
     event.events = EPOLLIN;
@@ -159,12 +160,22 @@ void Worker::carry(Collective& collective, Collective::Clock::time_point until) 
     wake_up_.cancel();
     begin_posted();
     attend_some();
+    vigil_.stir(Collective::Clock::now());
     while (collective.status() == Collective::Status::kPending && !must_stop_) {
-        const auto left = until - Collective::Clock::now();
+        const auto now = Collective::Clock::now();
+        const auto left = until - now;
         if (left <= left.zero()) break;
+        const bool is_idle = waiting_.empty();
+        const bool may_sleep = is_idle && vigil_.may_sleep(now);
         const auto most = std::chrono::ceil<std::chrono::milliseconds>(
             std::min<decltype(left)>(left, kLongestWatch));
-        if (!watch(waiting_.empty() ? static_cast<int>(most.count()) : 0)) break;
+        const int events = watch(may_sleep ? static_cast<int>(most.count()) : 0);
+        if (events < 0) break;
+        if (!is_idle || events > 0) {
+            vigil_.stir(now);
+        } else if (!may_sleep) {
+            vigil_.let_others(now);
+        }
         attend_some();
     }
     hand_back();
@@ -180,11 +191,11 @@ void Worker::attend_some() {
     }
 }
 
-/// False where a signal came.
-bool Worker::watch(int milliseconds) {
+/// How many events came; less than 0 where it was a signal.
+int Worker::watch(int milliseconds) {
     epoll_event events[kEventsAtOnce];
     const int count = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, milliseconds);
-    if (count < 0) return false;
+    if (count < 0) return count;
     for (int i = 0; i < count; ++i) {
         auto* connection = static_cast<Connection*>(events[i].data.ptr);
         if (connection == nullptr) {
@@ -195,7 +206,7 @@ bool Worker::watch(int milliseconds) {
         connection->notice(events[i].events);
         attend_later(*connection);
     }
-    return true;
+    return count;
 }
 
 void Worker::attend_later(Connection& connection) {

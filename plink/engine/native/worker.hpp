@@ -11,6 +11,7 @@
 
 #include "connection.hpp"
 #include "control.hpp"
+#include "vigil.hpp"
 #include "wake_up.hpp"
 
 namespace plink::engine {
@@ -24,8 +25,8 @@ namespace plink::engine {
 class Worker final : public Carrier, private Flight {
   public:
     /// `lines`: by rank, connected and non-blocking; none for this rank. `core`: to run on, or -1
-    /// for any.
-    Worker(int index, int rank, std::vector<Line> lines, bool in_order, int core,
+    /// for any. `spin`: of a caller that carries a collective.
+    Worker(int index, int rank, std::vector<Line> lines, bool in_order, int core, Spin spin,
            Complaints& complaints);
     ~Worker();
 
@@ -58,7 +59,7 @@ class Worker final : public Carrier, private Flight {
     void run();
     bool take_up();
     void hand_back();
-    bool watch(int milliseconds);
+    int watch(int milliseconds);
     void attend_some();
     void begin_posted();
     void attend(Connection& connection);
@@ -82,6 +83,7 @@ class Worker final : public Carrier, private Flight {
     std::array<std::unique_ptr<Part>, kMostInFlight> parts_;  ///< by slot
     std::array<SlotOutbox, kMostInFlight> outboxes_;          ///< by slot
     int in_flight_count_ = 0;
+    Vigil vigil_;  ///< of a caller that drives
 
     mutable std::mutex mutex_;
     std::deque<std::shared_ptr<Collective>> posted_;
