@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import resource
+import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -23,7 +24,9 @@ pytestmark = pytest.mark.timing
 # Longer than any wait here.
 EVER_US = 1e6
 WAIT_S = 0.03
-MOST_WAITS = 200
+MOST_WAITS = 100
+# Of the processor, in a wait; one that sleeps takes a tenth of that.
+SPINS_S = 1e-3
 
 
 @pytest.fixture
@@ -37,37 +40,37 @@ def busy_core() -> Iterator[None]:
     os.sched_setaffinity(0, before)
 
 
-def times_asleep(spin_us: float | None) -> Iterator[int]:
-    """How often a rank sleeps in each of some waits for one that comes late; both get the sums."""
+def busy_s(spin_us: float | None) -> Iterator[float]:
+    """For how long a rank computes in each of some waits for one that comes late."""
     options = replace(QUICK, spin_us=spin_us, shared_memory=False)
     with group(stars(2), options) as ranks:
         on_time, late = ranks.engines
         for _ in range(MOST_WAITS):
             arrays = [np.full(100, rank + 1.0) for rank in range(2)]
-            before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
             work = on_time.allreduce(arrays[0])
+            before = time.thread_time()
             with contextlib.suppress(TimeoutError):
                 work.wait(WAIT_S)
-            asleep = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before
+            busy = time.thread_time() - before
             late.allreduce(arrays[1]).wait(20)
             work.wait(20)
             assert all(np.all(array == 3.0) for array in arrays)
-            yield asleep
+            yield busy
 
 
 def test_a_rank_sleeps_while_it_waits() -> None:
-    assert all(asleep >= 1 for asleep in itertools.islice(times_asleep(0.0), 8))
+    assert statistics.median(itertools.islice(busy_s(0.0), 7)) < SPINS_S
 
 
 # A thread that takes more than 100 µs from the call to the wait finds that another waits in its
-# place. Where there is much else to do, that happens to most.
+# place, and one that shares its core gets only a part of the time.
 def test_it_does_not_where_it_spins() -> None:
-    assert any(asleep == 0 for asleep in times_asleep(EVER_US))
+    assert any(busy > SPINS_S for busy in busy_s(EVER_US))
 
 
 @pytest.mark.usefixtures("busy_core")
 def test_it_does_not_spin_by_itself_on_a_core_that_others_want() -> None:
-    assert all(asleep >= 1 for asleep in itertools.islice(times_asleep(None), 8))
+    assert statistics.median(itertools.islice(busy_s(None), 7)) < SPINS_S
 
 
 @pytest.mark.parametrize("shared_memory", [False, True])
