@@ -109,6 +109,8 @@ class Engine:
         silence_s: float,
         stall_s: float,
         send_buffer_bytes: int,
+        spin_us: float,
+        spins_carefully: bool,
         cores: Sequence[int],
         in_flight: int,
     ) -> None: ...

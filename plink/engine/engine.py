@@ -57,6 +57,7 @@ class Engine(Collectives, Messages):
         self.rank = rank
         self.ranks = ranks
         meeting: Meeting = meet(rank, ranks, store, native_forest, options, watch=watch)
+        spin_us = options.spin_time_us(meeting.names.count(meeting.names[rank]))
         self._native = core.Engine(
             rank,
             ranks,
@@ -68,6 +69,8 @@ class Engine(Collectives, Messages):
             options.silence_timeout_s,
             options.stall_timeout_s,
             options.send_buffer_bytes or 0,
+            spin_us,
+            options.spin_us is None,
             options.pinned_cores(meeting.workers),
             options.in_flight,
         )

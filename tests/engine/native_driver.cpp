@@ -118,7 +118,7 @@ std::vector<std::unique_ptr<Engine>> connected(bool in_order, int memory_ranks,
         while (!mesh.step(100)) {
         }
         engines[rank] = std::make_unique<Engine>(
-            rank, kRanks, EngineOptions{chunk_bytes, in_order, 5.0, 50.0, 0, {}, 4},
+            rank, kRanks, EngineOptions{chunk_bytes, in_order, 5.0, 50.0, 0, {}, {}, 4},
             random_forest(1), mesh.take(), std::vector<std::string>(kRanks, "127.0.0.1"));
     });
     return engines;

@@ -94,9 +94,10 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
             options_.cores.empty()
                 ? -1
                 : options_.cores[static_cast<std::size_t>(worker) % options_.cores.size()];
-        workers_.push_back(std::make_shared<Worker>(worker, rank, std::move(lines[worker]),
-                                                    options_.in_order, options_.most_in_flight,
-                                                    core, *supervisor_, mailbox));
+        workers_.push_back(std::make_shared<Worker>(
+            worker, rank, std::move(lines[worker]),
+            WorkerOptions{options_.in_order, options_.most_in_flight, core, options_.spin},
+            *supervisor_, mailbox));
     }
     bound_near_locked(near_send_buffer_bytes(plan->places(), workers));
 }

@@ -24,6 +24,7 @@ struct EngineOptions {
     double silence_s;
     double stall_s;
     int send_buffer_bytes;   ///< of each connection; 0 for what suits its peer
+    Spin spin;               ///< of a caller that carries a small collective
     std::vector<int> cores;  ///< by worker, to be pinned to; empty for none
     int most_in_flight;      ///< collectives of a worker at once
 };

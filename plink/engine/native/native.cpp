@@ -182,15 +182,24 @@ void register_engine(nb::module_& module) {
             "__init__",
             [](LentEngine* self, int rank, int ranks, Mesh& mesh, const Forest& forest,
                std::vector<std::string> names, std::size_t chunk_bytes, bool in_order,
-               double silence_s, double stall_s, int send_buffer_bytes, std::vector<int> cores,
-               int in_flight) {
+               double silence_s, double stall_s, int send_buffer_bytes, double spin_us,
+               bool spins_carefully, std::vector<int> cores, int in_flight) {
+                const auto spin = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                    std::chrono::duration<double, std::micro>(spin_us));
                 new (self) LentEngine(rank, ranks,
-                                      EngineOptions{chunk_bytes, in_order, silence_s, stall_s,
-                                                    send_buffer_bytes, std::move(cores), in_flight},
+                                      EngineOptions{chunk_bytes,
+                                                    in_order,
+                                                    silence_s,
+                                                    stall_s,
+                                                    send_buffer_bytes,
+                                                    {spin, spins_carefully},
+                                                    std::move(cores),
+                                                    in_flight},
                                       forest, mesh.take(), std::move(names));
             },
             "rank"_a, "ranks"_a, "mesh"_a, "forest"_a, "names"_a, "chunk_bytes"_a, "in_order"_a,
-            "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "cores"_a, "in_flight"_a)
+            "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "spin_us"_a, "spins_carefully"_a,
+            "cores"_a, "in_flight"_a)
         .def(
             "post",
             [](LentEngine& self, Buffer buffer, std::size_t items, DType dtype, Op op,

@@ -21,16 +21,15 @@ constexpr auto kUntilWaitedFor = std::chrono::microseconds(100);
 
 }  // namespace
 
-Worker::Worker(int index, int rank, std::vector<Line> lines, bool in_order, int most_in_flight,
-               int core, Complaints& complaints, Mailbox& mailbox)
+Worker::Worker(int index, int rank, std::vector<Line> lines, WorkerOptions options,
+               Complaints& complaints, Mailbox& mailbox)
     : index_(index),
       rank_(rank),
-      in_order_(in_order),
-      core_(core),
+      options_(options),
       complaints_(complaints),
       mailbox_(mailbox),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      most_in_flight_(static_cast<std::size_t>(most_in_flight)) {
+      vigil_(options.spin) {
     if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + text_of(errno));
     epoll_event event{};
     event.events = EPOLLIN;
@@ -159,10 +158,10 @@ void Worker::run() {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    if (core_ >= 0) {
+    if (options_.core >= 0) {
         cpu_set_t cores;
         CPU_ZERO(&cores);
-        CPU_SET(core_, &cores);
+        CPU_SET(options_.core, &cores);
         pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores);
     }
     while (take_up()) {
@@ -209,12 +208,22 @@ void Worker::carry(Collective& collective, Collective::Clock::time_point until) 
     wake_up_.cancel();
     begin_posted();
     attend_some();
+    vigil_.stir(Collective::Clock::now());
     while (collective.status() == Collective::Status::kPending && !must_stop_) {
-        const auto left = until - Collective::Clock::now();
+        const auto now = Collective::Clock::now();
+        const auto left = until - now;
         if (left <= left.zero()) break;
+        const bool is_idle = waiting_.empty();
+        const bool may_sleep = is_idle && vigil_.may_sleep(now);
         const auto most = std::chrono::ceil<std::chrono::milliseconds>(
             std::min<decltype(left)>(left, kLongestWatch));
-        if (!watch(waiting_.empty() ? static_cast<int>(most.count()) : 0)) break;
+        const int events = watch(may_sleep ? static_cast<int>(most.count()) : 0);
+        if (events < 0) break;
+        if (!is_idle || events > 0) {
+            vigil_.stir(now);
+        } else if (!may_sleep) {
+            vigil_.let_others(now);
+        }
         attend_some();
     }
     hand_back();
@@ -230,11 +239,11 @@ void Worker::attend_some() {
     }
 }
 
-/// False where a signal came.
-bool Worker::watch(int milliseconds) {
+/// How many events came; less than 0 where it was a signal.
+int Worker::watch(int milliseconds) {
     epoll_event events[kEventsAtOnce];
     const int count = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, milliseconds);
-    if (count < 0) return false;
+    if (count < 0) return count;
     for (int i = 0; i < count; ++i) {
         auto* connection = static_cast<Connection*>(events[i].data.ptr);
         if (connection == nullptr) {
@@ -245,7 +254,7 @@ bool Worker::watch(int milliseconds) {
         connection->notice(events[i].events);
         attend_later(*connection);
     }
-    return true;
+    return count;
 }
 
 void Worker::attend_later(Connection& connection) {
@@ -306,7 +315,7 @@ void Worker::begin_posted() {
         posted_messages_.pop_front();
     }
     bool has_begun = false;
-    while (collectives_in_flight_ < most_in_flight_) {
+    while (collectives_in_flight_ < static_cast<std::size_t>(options_.most_in_flight)) {
         std::shared_ptr<Collective> collective;
         {
             const std::lock_guard<std::mutex> lock(mutex_);
@@ -330,7 +339,7 @@ void Worker::begin_posted() {
 void Worker::begin(std::shared_ptr<Collective> collective) {
     collective->begin_part();
     const int slot = free_slot();
-    slots_[slot].part = collective->part(collective, index_, in_order_);
+    slots_[slot].part = collective->part(collective, index_, options_.in_order);
     const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot, false};
     // Peers that have frames of older ones under way may send this one's before those.
     const bool is_told =
@@ -349,7 +358,7 @@ void Worker::begin(std::shared_ptr<Collective> collective) {
 void Worker::begin(std::shared_ptr<Message> message) {
     message->begin_part();
     const int slot = free_slot();
-    slots_[slot].part = message->part(message, index_, in_order_);
+    slots_[slot].part = message->part(message, index_, options_.in_order);
     const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot, true};
     const auto place = std::find_if(in_flight_.begin(), in_flight_.end(),
                                     [](const InFlight& other) { return !other.is_message; });

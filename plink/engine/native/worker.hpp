@@ -11,6 +11,7 @@
 #include "connection.hpp"
 #include "control.hpp"
 #include "message.hpp"
+#include "vigil.hpp"
 #include "wake_up.hpp"
 
 namespace plink::engine {
@@ -26,6 +27,13 @@ class Mailbox {
     ~Mailbox() = default;
 };
 
+struct WorkerOptions {
+    bool in_order;       ///< add contributions in a fixed order
+    int most_in_flight;  ///< collectives at once
+    int core;            ///< to run on, or -1 for any
+    Spin spin;           ///< of a caller that carries a collective
+};
+
 /// One connection to every peer, and a thread. It carries its chunks of every collective.
 ///
 /// At any time at most one thread *drives* the worker, which means that all it has but what
@@ -34,10 +42,9 @@ class Mailbox {
 /// under way nobody does.
 class Worker final : public Carrier, private Flight {
   public:
-    /// `lines`: by rank, connected and non-blocking; none for this rank. `core`: to run on, or -1
-    /// for any. `most_in_flight`: collectives at once.
-    Worker(int index, int rank, std::vector<Line> lines, bool in_order, int most_in_flight,
-           int core, Complaints& complaints, Mailbox& mailbox);
+    /// `lines`: by rank, connected and non-blocking; none for this rank.
+    Worker(int index, int rank, std::vector<Line> lines, WorkerOptions options,
+           Complaints& complaints, Mailbox& mailbox);
     ~Worker();
 
     /// False where the worker has stopped. Collectives are posted in ascending order.
@@ -87,7 +94,7 @@ class Worker final : public Carrier, private Flight {
     void run();
     bool take_up();
     void hand_back();
-    bool watch(int milliseconds);
+    int watch(int milliseconds);
     void attend_some();
     void begin_posted();
     void begin(std::shared_ptr<Collective> collective);
@@ -104,8 +111,7 @@ class Worker final : public Carrier, private Flight {
 
     int index_;
     int rank_;
-    bool in_order_;
-    int core_;
+    const WorkerOptions options_;
     Complaints& complaints_;
     Mailbox& mailbox_;
     Descriptor epoll_;
@@ -114,10 +120,10 @@ class Worker final : public Carrier, private Flight {
     std::deque<Connection*> waiting_;                       ///< for attention
     Staging staging_;
 
-    const std::size_t most_in_flight_;
     std::size_t collectives_in_flight_ = 0;
     std::vector<InFlight> in_flight_;
     std::deque<Slot> slots_;
+    Vigil vigil_;  ///< of a caller that drives
 
     mutable std::mutex mutex_;
     std::deque<std::shared_ptr<Collective>> posted_;
