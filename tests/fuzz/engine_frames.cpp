@@ -69,7 +69,7 @@ class Bench final : public Flight {
           rank_(script.below(ranks_)),
           workers_(1 + script.below(2)),
           in_order_(script.below(2) == 1),
-          dtype_(static_cast<DType>(script.below(kDTypes))),
+          dtype_(static_cast<DType>(script.below(static_cast<int>(DType::kUint8)))),
           op_(static_cast<Op>(script.below(is_whole(dtype_) ? kOps : kOps - 1))),
           forest_(any_forest(script, ranks_)),
           plan_(forest_, rank_, workers_, 1 + script.below(4096)) {
