@@ -18,7 +18,8 @@ from plink.files.groups import Group
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between
 from plink.solvers.contention.network import Network, make_network
-from plink.solvers.forests.time import dealt, lower_bound_s
+from plink.solvers.forests.lower_bound import allreduce_bound_s
+from plink.solvers.forests.time import dealt
 
 # Where the two bounds are this near to each other, hosts' links are named.
 _EQUAL = 1.001
@@ -61,7 +62,7 @@ def limit_of(network: Network, size_bytes: int) -> Limit | None:
         network: its unknown links are unlimited.
         size_bytes: of each rank's buffer.
     """
-    whole_s = lower_bound_s(network, size_bytes)
+    whole_s = allreduce_bound_s(network, size_bytes)
     if whole_s == 0.0:
         return None
     alone = make_network(
@@ -72,7 +73,7 @@ def limit_of(network: Network, size_bytes: int) -> Limit | None:
         uplink_send_bytes_s=np.full(network.groups, np.inf),
         uplink_receive_bytes_s=np.full(network.groups, np.inf),
     )
-    is_by_uplinks = whole_s > _EQUAL * lower_bound_s(alone, size_bytes)
+    is_by_uplinks = whole_s > _EQUAL * allreduce_bound_s(alone, size_bytes)
     return Limit(whole_s, "uplinks" if is_by_uplinks else "hosts")
 
 
