@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import define, few_messages, ring_messages
+from plink.solvers.collectives.algorithm import Algorithm, define, few_messages, ring_messages
 from plink.solvers.collectives.form import RingForm, rounds_form
 from plink.solvers.collectives.steps import backwards, ring_round, ring_table, send, together
 from plink.solvers.collectives.table import PeerTable, Round
@@ -77,14 +77,21 @@ def _pairs(ranks: int) -> int:
     return ranks * (ranks - 1)
 
 
-_IN_ROUNDS: Sequence[tuple[str, str, Callable[[int, int], PeerTable], Callable[[int], int]]] = (
-    ("broadcast", "a binomial tree of whole buffers from rank 0", _broadcast, few_messages),
-    ("reduce", "a ring reduces and scatters, rank 0 gathers", _reduce, few_messages),
-    ("gather", "all send their part to rank 0 at once", _gather, few_messages),
-    ("scatter", "rank 0 sends all their parts at once", _scatter, few_messages),
-    ("all-to-all", "everyone sends everyone a part at once", _all_to_all, _pairs),
-    ("barrier", "everyone tells those 1, 2, 4, ... after it", _barrier, few_messages),
-)
+def _in_rounds(
+    name: str,
+    about: str,
+    table: Callable[[int, int], PeerTable],
+    messages: Callable[[int], int],
+) -> Algorithm:
+    return define(
+        f"gloo-{name}",
+        f"Gloo's {name.replace('-', '')}: {about}",
+        table,
+        lambda ranks: rounds_form(ranks, table(ranks, ranks).rounds),
+        messages=messages,
+        collective=name,
+    )
+
 
 ALL = (
     define(
@@ -105,21 +112,16 @@ ALL = (
     ),
     define(
         "gloo-send-receive",
-        "every rank sends to the next and receives from the one before, on Gloo",
+        "on Gloo every rank sends to the next and receives from the one before",
         _send_receive,
         RingForm,
         messages=ring_messages,
         collective="send-receive",
     ),
-    *(
-        define(
-            f"gloo-{name}",
-            f"Gloo's {name.replace('-', '')}: {about}",
-            table,
-            lambda ranks, table=table: rounds_form(ranks, table(ranks, ranks).rounds),
-            messages=messages,
-            collective=name,
-        )
-        for name, about, table, messages in _IN_ROUNDS
-    ),
+    _in_rounds("broadcast", "rank 0 begins a binomial tree", _broadcast, few_messages),
+    _in_rounds("reduce", "a ring reduces and scatters, rank 0 gathers", _reduce, few_messages),
+    _in_rounds("gather", "all send their part to rank 0 at once", _gather, few_messages),
+    _in_rounds("scatter", "rank 0 sends all their parts at once", _scatter, few_messages),
+    _in_rounds("all-to-all", "everyone sends everyone a part at once", _all_to_all, _pairs),
+    _in_rounds("barrier", "everyone tells those 1, 2, 4, ... after it", _barrier, few_messages),
 )

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from plink.optimize.plans.demand import BARRIER_BYTES, Demand, between_bytes
 from plink.plans.forest import NO_PARENT, Forest
-from plink.plans.measures import Measures, measure, measure_messages
+from plink.plans.measures import Measures, bytes_between, measure, measure_messages
 from plink.plans.names import (
     ALL_REDUCE,
     BARRIER,
@@ -103,6 +103,15 @@ def traffic_time_s(traffic: Traffic, host_of: Sequence[int] | Indices, network: 
         source, destination = np.nonzero(traffic.direct_bytes)
         seconds += float(network.latency_s[hosts[destination], hosts[source]].max())
     return seconds
+
+
+def traffic_bytes(traffic: Traffic) -> Floats:
+    """(P, P) what each rank (row) sends to each other in one call; at least one rank sends."""
+    if traffic.routes is not None:
+        return bytes_between(Forest(*traffic.routes), traffic.size_bytes)
+    if traffic.direct_bytes is None:
+        raise ValueError("nothing is sent")
+    return traffic.direct_bytes
 
 
 def measure_traffic(traffic: Traffic, group_of: Sequence[int], host_of: Sequence[int]) -> Measures:
