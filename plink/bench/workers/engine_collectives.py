@@ -147,6 +147,11 @@ class Rank:
         return {"event": "left"}
 
 
+def of_root(engine: Any, buffer: Values) -> Values | None:
+    """The buffer where this is rank 0."""
+    return buffer if engine.rank == 0 else None
+
+
 def send_receive(engine: Any, source: Values, result: Values) -> list[Work]:
     """To the next rank, and from the one before."""
     rank, ranks = engine.rank, engine.ranks
@@ -160,8 +165,8 @@ OPERATIONS: Mapping[str, Callable[[Any, Values, Values], list[Work]]] = {
     "all-gather": lambda engine, source, result: [engine.all_gather(source, result)],
     "broadcast": lambda engine, source, _: [engine.broadcast(source, 0)],
     "reduce": lambda engine, source, _: [engine.reduce(source, 0)],
-    "gather": lambda engine, source, result: [engine.gather(source, result, 0)],
-    "scatter": lambda engine, source, result: [engine.scatter(source, result, 0)],
+    "gather": lambda engine, source, result: [engine.gather(source, of_root(engine, result), 0)],
+    "scatter": lambda engine, source, result: [engine.scatter(of_root(engine, source), result, 0)],
     "all-to-all": lambda engine, source, result: [engine.all_to_all(source, result)],
     "barrier": lambda engine, _source, _result: [engine.barrier()],
     "send-receive": send_receive,
