@@ -14,8 +14,10 @@ from plink.base.size import format_size
 from plink.base.text import bytes_text, counted, printable, rtt_text, share_text
 from plink.files.plan import Plan
 from plink.optimize.plans.candidates import Candidate
+from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned
-from plink.plans.measures import Measures, measure
+from plink.optimize.plans.traffic import measure_traffic, traffic_of
+from plink.plans.measures import Measures, measure, summed
 from plink.plans.names import ALL_REDUCE, counted_collectives
 from plink.show.terminal import facts
 
@@ -156,7 +158,16 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def _measured(plan: Plan) -> Measures:
-    return measure(plan.forest, plan.size_bytes, group_of=plan.group_of, host_of=plan.host_of)
+    """Of all that it was made for, one after the other."""
+    return summed([_measured_in(plan, name) for name in plan.collectives])
+
+
+def _measured_in(plan: Plan, collective: str) -> Measures:
+    if collective == ALL_REDUCE:
+        # By all routes, though a small buffer does not use them all.
+        return measure(plan.forest, plan.size_bytes, group_of=plan.group_of, host_of=plan.host_of)
+    traffic = traffic_of(Demand(collective, plan.size_bytes), plan.forest)
+    return measure_traffic(traffic, plan.group_of, plan.host_of)
 
 
 def _root_shares(plan: Plan) -> list[float]:
