@@ -12,6 +12,7 @@ from plink.engine.calls import DTYPES, OPS, native_op, shape_of, translated
 from plink.engine.collectives import Collectives
 from plink.engine.forest import Prepared, native
 from plink.engine.meeting import Meeting, meet
+from plink.engine.messages import Messages
 from plink.engine.options import Options
 from plink.engine.statistics import Statistics, statistics_of
 from plink.engine.store import Store
@@ -19,7 +20,7 @@ from plink.engine.work import Work
 from plink.plans.forest import Forest
 
 
-class Engine(Collectives):
+class Engine(Collectives, Messages):
     """Connected with the engines of all other ranks, for as long as it is open.
 
     All ranks call the same collectives in the same order. They go on without the caller; at most

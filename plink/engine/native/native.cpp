@@ -167,6 +167,11 @@ void register_engine(nb::module_& module) {
         .def("wait", &wait, "seconds"_a)
         .def_prop_ro("number", [](const Work& work) { return work.collective->number; })
         .def_prop_ro("is_over", &Work::is_over)
+        .def_prop_ro("peer",
+                     [](const Work& work) {
+                         const auto* message = dynamic_cast<Message*>(work.collective.get());
+                         return message == nullptr ? -1 : message->peer();
+                     })
         .def_prop_ro("times", [](const Work& work) {
             const Collective::Times times = work.collective->times();
             return nb::make_tuple(seconds(times.posted), seconds(times.begun),
@@ -217,6 +222,8 @@ void register_engine(nb::module_& module) {
             },
             "kind"_a, "source"_a, "result"_a, "dtype"_a, "op"_a, "root"_a, "counts"_a,
             "receive_counts"_a, "priority"_a)
+        .def("post_message", &LentEngine::post_message, "array"_a, "peer"_a, "tag"_a,
+             "is_received"_a)
         .def(
             "install",
             [](LentEngine& self, const Forest& forest, std::uint64_t at) {
