@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -15,7 +16,6 @@ from torch.distributed import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
     ProcessGroup,
-    ProcessGroupGloo,
     ReduceOp,
 )
 from torch.distributed.distributed_c10d import Store
@@ -28,6 +28,7 @@ from plink.engine import Engine, Statistics
 from plink.engine import Work as EngineWork
 from plink.torch.compiler import Uncompiled
 from plink.torch.executors import Notifier, SerialExecutor
+from plink.torch.gloo import LateGloo
 from plink.torch.staging import AcceleratorStage, HostStage, Stage
 from plink.torch.work import NO_TIMEOUT, Reduction
 
@@ -72,9 +73,8 @@ class PlinkGroup(ProcessGroup):
         store: PyTorch's, with keys of this group alone.
         rank: in the group.
         ranks: of the group.
-        gloo: over the same ranks.
+        gloo: over the same ranks, made when something first needs it.
         engine: over the same ranks; None where there is one rank.
-        gloo_store: in which Gloo met. Kept here, for Gloo does not keep what is written in Python.
         tuned: what follows the engine's plan; None where it stays.
     """
 
@@ -83,27 +83,32 @@ class PlinkGroup(ProcessGroup):
         store: Store,
         rank: int,
         ranks: int,
-        gloo: ProcessGroupGloo,
+        gloo: LateGloo,
         engine: Engine | None,
         *,
-        gloo_store: Store,
         tuned: TunedRank | None = None,
     ) -> None:
         # With the store it could not be subclassed: that constructor makes no object for Python.
         super().__init__(rank, ranks)  # type: ignore[call-arg]
         self._store = store
-        self._gloo_store = gloo_store
-        self._plain: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
+        self._gloo = gloo
+        self._of_gloo: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
+        self._registering = threading.Lock()
+        self._has_gloo = False
         self._engine = engine
         self._tuned = tuned
         self._steps = None if tuned is None else follow_steps(tuned.step)
         self._starter = SerialExecutor("plink-starter")
         self._notifier = Notifier()
         self._streams: dict[torch.device, Any] = {}
-        for group in (self, self._plain):
+        for group in (self, self._of_gloo):
             group._set_default_backend(ProcessGroup.BackendType.GLOO)
             for device in DEVICES:
-                group._register_backend(torch.device(device), ProcessGroup.BackendType.GLOO, gloo)
+                # Which backend is known from the start.
+                group._register_backend(torch.device(device), ProcessGroup.BackendType.GLOO, None)
+        if engine is not None:
+            # The thread that waits for Gloo to be needed keeps it from ending with the group.
+            weakref.finalize(self, engine.close)
         _open.add(self)
 
     def getBackendName(self) -> str:  # noqa: N802 - PyTorch's
@@ -114,17 +119,61 @@ class PlinkGroup(ProcessGroup):
         """A store with keys of this group alone."""
         return self._store
 
+    @property
+    def _plain(self) -> Any:
+        """The group that Gloo's collectives are begun by; the first use makes Gloo."""
+        if not self._has_gloo:
+            backend = self._gloo.backend()
+            with self._registering:
+                if not self._has_gloo:
+                    self._register(backend)
+                    self._has_gloo = True
+        return self._of_gloo
+
+    def _register(self, backend: Any) -> None:
+        for group in (self, self._of_gloo):
+            for device in DEVICES:
+                group._register_backend(
+                    torch.device(device), ProcessGroup.BackendType.GLOO, backend
+                )
+        # Backends hear of the name only when it is set.
+        if self.group_name:
+            self._set_group_name(self.group_name)
+
+    def _get_backend(self, device: torch.device) -> Any:
+        return self._plain._get_backend(device)
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Of Gloo's collectives."""
+        self._gloo.set_timeout(timeout)
+        super().set_timeout(timeout)
+
+    _allgather_base = _by_gloo("_allgather_base")
+    _end_coalescing = _by_gloo("_end_coalescing")
+    _get_sequence_number_for_group = _by_gloo("_get_sequence_number_for_group")
+    _reduce_scatter_base = _by_gloo("_reduce_scatter_base")
+    _set_sequence_number_for_group = _by_gloo("_set_sequence_number_for_group")
+    _start_coalescing = _by_gloo("_start_coalescing")
+    all_gather_single = _by_gloo("all_gather_single")
     all_gather_single_coalesced = _by_gloo("all_gather_single_coalesced")
     all_to_all_single = _by_gloo("all_to_all_single")
     allgather = _by_gloo("allgather")
+    allgather_coalesced = _by_gloo("allgather_coalesced")
     allgather_into_tensor_coalesced = _by_gloo("allgather_into_tensor_coalesced")
+    alltoall = _by_gloo("alltoall")
     alltoall_base = _by_gloo("alltoall_base")
     barrier = _by_gloo("barrier")
     broadcast = _by_gloo("broadcast")
+    gather = _by_gloo("gather")
+    monitored_barrier = _by_gloo("monitored_barrier")
     recv = _by_gloo("recv")
+    recv_anysource = _by_gloo("recv_anysource")
+    reduce = _by_gloo("reduce")
     reduce_scatter = _by_gloo("reduce_scatter")
+    reduce_scatter_single = _by_gloo("reduce_scatter_single")
     reduce_scatter_single_coalesced = _by_gloo("reduce_scatter_single_coalesced")
     reduce_scatter_tensor_coalesced = _by_gloo("reduce_scatter_tensor_coalesced")
+    scatter = _by_gloo("scatter")
     send = _by_gloo("send")
 
     @_uncompiled
@@ -204,6 +253,7 @@ class PlinkGroup(ProcessGroup):
         # The starter may be paused.
         if self._tuned is not None:
             self._tuned.go_on()
+        self._gloo.end()
         self._starter.end()
         # After the threads that call it.
         if self._tuned is not None:
