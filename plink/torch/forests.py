@@ -18,6 +18,7 @@ from plink.base.errors import WrongUseError
 from plink.engine import EngineError, Options, Store
 from plink.files import plan as plan_file
 from plink.plans.forest import Forest
+from plink.plans.regroup import flat
 from plink.torch.addresses import host_addresses
 
 T = TypeVar("T")
@@ -36,13 +37,6 @@ class Agreed:
     forest: Forest
     placing: Placing
     tuned: Settings | None = None
-
-
-def flat(ranks: int) -> Forest:
-    """A star for every rank: each is the server of its share."""
-    parents = np.tile(np.arange(ranks, dtype=np.int32)[:, None], (1, ranks))
-    np.fill_diagonal(parents, -1)
-    return Forest(np.ones(ranks), parents, parents)
 
 
 def agreed_forest(
