@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import torch
+
 from plink.autotune.ranks.placing import Place, Placing, match
 from plink.autotune.ranks.settings import Settings
 from plink.base.errors import WrongUseError
@@ -33,11 +35,14 @@ class Agreed:
         forest: over the group's ranks.
         placing: of these ranks in the plan file.
         tuned: how the plan is tuned; None where it stays.
+        is_cut: whether buffers are reduced in pieces, as is best for tensors on an accelerator;
+            rank 0 says so where it has one, and the others do alike, wherever their tensors are.
     """
 
     forest: Forest
     placing: Placing
     tuned: Settings | None = None
+    is_cut: bool = False
 
 
 def agreed_forest(
@@ -77,7 +82,7 @@ def agreed_forest(
         except (WrongUseError, EngineError) as error:
             store.set("forest", _packed({"error": str(error)}))
             raise
-        agreed = replace(agreed, tuned=tuned)
+        agreed = replace(agreed, tuned=tuned, is_cut=torch.cuda.is_available())
         store.set("forest", _packed(_to_json(agreed)))
         return agreed
     place = {"name": socket.gethostname(), "addresses": _own_addresses(options)}

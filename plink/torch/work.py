@@ -13,8 +13,9 @@ from torch.distributed import DistBackendError, Work
 from torch.futures import Future
 
 from plink.base.errors import PlinkError
-from plink.engine import Work as EngineWork
 from plink.torch.executors import Notifier
+from plink.torch.pairs import AcceleratorPairs, HostPairs
+from plink.torch.pieces import PieceWork
 from plink.torch.staging import Stage
 
 NO_TIMEOUT = timedelta(0)
@@ -33,7 +34,7 @@ class Reduction(Work):
     def __init__(
         self,
         tensors: Sequence[Tensor],
-        stage: Stage,
+        stage: Stage | HostPairs | AcceleratorPairs,
         notifier: Notifier,
         timeout: timedelta = NO_TIMEOUT,
     ) -> None:
@@ -43,7 +44,7 @@ class Reduction(Work):
         self._notifier = notifier
         self._timeout = timeout
         self._posted = threading.Event()
-        self._engine_work: EngineWork | None = None
+        self._engine_work: PieceWork | None = None
         self._error: str | None = None
         self._is_settled = False
         self._is_told = False
@@ -51,11 +52,10 @@ class Reduction(Work):
         self._ended: Future[Any] | None = None
         self._future: Future[Any] | None = None
 
-    def post(self, begin: Callable[[Tensor], EngineWork | None]) -> None:
-        """Hand the buffer to the engine, once it is ready. A failure is kept for `wait`."""
+    def post(self, begin: Callable[..., PieceWork | None]) -> None:
+        """Hand the buffer to the engine, once it is there. A failure is kept for `wait`."""
         try:
-            self._stage.ready()
-            self._engine_work = begin(self._stage.host)
+            self._engine_work = self._stage.begin(begin)
         except (PlinkError, RuntimeError) as error:
             self._error = str(error)
         self._posted.set()
@@ -151,7 +151,7 @@ class Reduction(Work):
                 self._engine_work.wait(timeout_s)
             except TimeoutError as error:
                 raise DistBackendError(f"plink: {error}") from None
-            except PlinkError as error:
+            except (PlinkError, RuntimeError) as error:
                 self._error = str(error)
         with self._settling:
             if not self._is_settled:
