@@ -86,6 +86,7 @@ class PlinkGroup(EngineCollectives):
         self._of_gloo: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
         self._registering = threading.Lock()
         self._has_gloo = False
+        self._named = self._described = ""
         self._engine = engine
         self._tuned = tuned
         self._steps = None if tuned is None else follow_steps(tuned.step)
@@ -108,6 +109,28 @@ class PlinkGroup(EngineCollectives):
         """The name under which it is registered."""
         return "plink"
 
+    # PyTorch's own class keeps name and description in its backend, which there may not be yet.
+
+    def getGroupName(self) -> str:  # noqa: N802 - PyTorch's
+        """By which PyTorch finds it."""
+        return self._named
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802 - PyTorch's
+        """Called by PyTorch."""
+        self._named = name
+        if self._has_gloo:
+            self._of_gloo._set_group_name(name)
+
+    def getGroupDesc(self) -> str:  # noqa: N802 - PyTorch's
+        """What its maker says of it."""
+        return self._described
+
+    def setGroupDesc(self, text: str) -> None:  # noqa: N802 - PyTorch's
+        """Called by PyTorch."""
+        self._described = text
+        if self._has_gloo:
+            self._of_gloo._set_group_desc(text)
+
     def get_group_store(self) -> Store:
         """A store with keys of this group alone."""
         return self._store
@@ -129,9 +152,8 @@ class PlinkGroup(EngineCollectives):
                 group._register_backend(
                     torch.device(device), ProcessGroup.BackendType.GLOO, backend
                 )
-        # Backends hear of the name only when it is set.
-        if self.group_name:
-            self._set_group_name(self.group_name)
+        self._of_gloo._set_group_name(self._named)
+        self._of_gloo._set_group_desc(self._described)
 
     def _get_backend(self, device: torch.device) -> Any:
         return self._plain._get_backend(device)
