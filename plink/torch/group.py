@@ -168,9 +168,6 @@ class PlinkGroup(EngineCollectives):
     _set_sequence_number_for_group = _by_gloo("_set_sequence_number_for_group")
     _start_coalescing = _by_gloo("_start_coalescing")
     monitored_barrier = _by_gloo("monitored_barrier")
-    recv = _by_gloo("recv")
-    recv_anysource = _by_gloo("recv_anysource")
-    send = _by_gloo("send")
 
     @uncompiled
     def allreduce(
@@ -280,7 +277,9 @@ class PlinkGroup(EngineCollectives):
             self._starter.submit(lambda: work.post(begin))
         return work
 
-    def run_pairs(self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta) -> Reduction:
+    def run_pairs(
+        self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, *, is_ordered: bool = True
+    ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
         engine = self._engine
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
@@ -290,7 +289,9 @@ class PlinkGroup(EngineCollectives):
         else:
             stage = AcceleratorPairs(pairs, self._lane(tensors[0].device))
         results = [tensor for pair in pairs for tensor in pair.results]
-        work = Reduction(results, stage, self._notifier, max(timeout, NO_TIMEOUT))
+        work = Reduction(
+            results, stage, self._notifier, max(timeout, NO_TIMEOUT), is_ordered=is_ordered
+        )
 
         def post(source: Tensor, result: Tensor) -> PieceWork | None:
             if engine is not None:
