@@ -291,6 +291,8 @@ void register_error(nb::module_& module, const char* name) {
 
 NB_MODULE(_native, module) {
     module.doc() = "The native engine; use it through plink.engine.";
+    // Programs end with groups alive, which PyTorch keeps to the end of the process.
+    nb::set_leak_warnings(false);
     plink::engine::register_error<plink::engine::EngineFailed>(module, "EngineFailedError");
     plink::engine::register_error<plink::engine::MeshError>(module, "MeshError");
     plink::engine::register_wire(module);
