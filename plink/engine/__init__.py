@@ -12,7 +12,12 @@ from plink.engine.failure import EngineError
 from plink.engine.forest import Prepared
 from plink.engine.options import Options
 from plink.engine.redis_store import RedisStore
-from plink.engine.statistics import ConnectionStatistics, PeerStatistics, Statistics
+from plink.engine.statistics import (
+    ConnectionStatistics,
+    PeerStatistics,
+    Statistics,
+    WorkerStatistics,
+)
 from plink.engine.store import C10dStore, DirectoryStore, Store
 from plink.engine.work import Work
 from plink.plans.forest import Forest
@@ -33,4 +38,5 @@ __all__ = [
     "Store",
     "Tls",
     "Work",
+    "WorkerStatistics",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
+from plink.engine.balancing import Balancing
 from plink.engine.failure import EngineError
 from plink.engine.forest import Prepared, native
 from plink.engine.meeting import Meeting, meet
@@ -69,6 +70,14 @@ class Engine:
             options.send_buffer_bytes or 0,
             options.pinned_cores(meeting.workers),
         )
+        self._balancing: Balancing | None = None
+        if meeting.has_faces and meeting.workers > 1:
+            self._balancing = Balancing(
+                self._native,
+                meeting.workers,
+                self.statistics,
+                lambda costs: self.allreduce(costs, "max"),
+            )
 
     def allreduce(self, array: Any, op: str = "sum", dtype: str | None = None) -> Work:
         """Begin to reduce `array` over all ranks, in place; every rank gets the same bytes.
@@ -144,7 +153,26 @@ class Engine:
 
     def statistics(self) -> Statistics:
         """Bytes per peer, and the kernel's figures per connection; empty after `close`."""
-        return statistics_of(self._native.posted, self._native.figures())
+        native = self._native
+        return statistics_of(native.posted, native.figures(), native.worker_figures())
+
+    def balance(self) -> None:
+        """Let the workers' shares of buffers follow what their interfaces carry. Where every rank
+        has one address, nothing happens.
+
+        All ranks call it at the same place among their collectives, now and then, such as after
+        every 100 MB. It begins a tiny all-reduce, and takes what the one before it has found.
+
+        Raises:
+            EngineError: the engine has failed.
+        """
+        if self._balancing is not None:
+            self._balancing.balance()
+
+    @property
+    def can_balance_at_once(self) -> bool:
+        """Whether `balance` would not wait for other ranks."""
+        return self._balancing is None or self._balancing.is_ready
 
     def check(self) -> None:
         """Raise what the engine has failed with, if it has.
@@ -159,6 +187,8 @@ class Engine:
 
     def close(self) -> None:
         """End everything. What is pending fails, here and on the ranks that wait for this one."""
+        if self._balancing is not None:
+            self._balancing.settle()
         self._native.close()
 
     def __enter__(self) -> Engine:

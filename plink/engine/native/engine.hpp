@@ -52,6 +52,13 @@ struct ConnectionFigures {
     bool is_encrypted_by_kernel;  ///< what is sent
 };
 
+/// What a worker did with buffers that several share.
+struct WorkerFigures {
+    std::uint64_t busy_us;
+    std::uint64_t bytes;
+    double weight;  ///< its share of the next ones
+};
+
 /// One rank: workers that carry data, and a supervisor.
 class Engine final : private Supervised {
   public:
@@ -67,6 +74,8 @@ class Engine final : private Supervised {
     /// From collective `at` on another forest counts. Throws std::invalid_argument where that has
     /// begun here.
     void install(Forest forest, std::uint64_t at);
+    /// From collective `at` on the workers' shares are these. Throws as `install`.
+    void weigh_workers(WorkerWeights weights, std::uint64_t at);
     /// How many collectives were posted.
     std::uint64_t posted() const;
     /// Throws EngineFailed where that is so.
@@ -74,6 +83,7 @@ class Engine final : private Supervised {
     /// Ends everything; what is pending fails.
     void close();
     std::vector<ConnectionFigures> figures() const;
+    std::vector<WorkerFigures> worker_figures() const;
 
   private:
     /// A worker's connection to a near peer, whose send buffer suits the plan.
@@ -86,6 +96,7 @@ class Engine final : private Supervised {
     std::optional<std::uint16_t> signature(std::uint64_t collective) override;
     void fail(const Report& verdict) override;
     void check_locked() const;
+    void check_ahead_locked(std::uint64_t collective) const;
     void bound_near_locked(int bytes);
     void forget_finished_locked();
     void linger();
@@ -97,7 +108,8 @@ class Engine final : private Supervised {
     mutable std::mutex mutex_;
     std::uint64_t posted_ = 0;
     std::array<std::uint16_t, 256> signatures_{};  ///< of the latest, by number modulo their number
-    std::map<std::uint64_t, std::shared_ptr<Plan>> plans_;  ///< by their first collective
+    std::map<std::uint64_t, std::shared_ptr<Plan>> plans_;     ///< by their first collective
+    std::map<std::uint64_t, WorkerWeights> weights_{{0, {}}};  ///< by their first collective
     std::deque<std::shared_ptr<Collective>> unfinished_;
     std::optional<EngineFailed> failure_;
     bool is_closed_ = false;

@@ -19,8 +19,13 @@ Plan::Plan(Forest forest, int rank, int workers, std::size_t chunk_bytes)
       digest_(mixed(forest_.digest(), &chunk_bytes_, sizeof(chunk_bytes_))),
       places_(std::make_shared<const Places>(forest_, rank)) {}
 
-std::shared_ptr<const Schedule> Plan::schedule(std::size_t items, DType dtype) {
+std::shared_ptr<const Schedule> Plan::schedule(std::size_t items, DType dtype,
+                                               const WorkerWeights& weights) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (weights != weights_) {
+        made_.clear();
+        weights_ = weights;
+    }
     const auto key = std::make_tuple(items, dtype);
     const auto found = made_.find(key);
     if (found != made_.end()) return found->second;
@@ -32,9 +37,12 @@ std::shared_ptr<const Schedule> Plan::made(std::size_t items, DType dtype) const
     auto schedule = std::make_shared<Schedule>();
     schedule->places = places_;
     schedule->deal = make_deal(forest_, items, item_bytes(dtype), chunk_bytes_, workers_);
+    deal_by_weight(schedule->deal, weights_);
     schedule->dtype = dtype;
     const std::uint64_t length = items;
     schedule->digest = mixed(mixed(digest_, &length, sizeof(length)), &dtype, sizeof(dtype));
+    schedule->digest =
+        mixed(schedule->digest, weights_.data(), weights_.size() * sizeof(weights_[0]));
     schedule->shares.resize(workers_);
     for (Share& share : schedule->shares) {
         share.leaves.resize(forest_.ranks());
@@ -58,6 +66,12 @@ std::shared_ptr<const Schedule> Plan::made(std::size_t items, DType dtype) const
         std::all_of(deal.worker.begin(), deal.worker.end(),
                     [&deal](std::uint16_t worker) { return worker == deal.worker[0]; })) {
         schedule->sole_worker = deal.worker[0];
+    }
+    schedule->worker_bytes.resize(workers_);
+    if (!schedule->sole_worker) {
+        for (std::uint32_t chunk = 0; chunk < deal.chunks(); ++chunk) {
+            schedule->worker_bytes[deal.worker[chunk]] += deal.bytes_of(chunk);
+        }
     }
     return schedule;
 }

@@ -13,6 +13,7 @@
 #include "forest.hpp"
 #include "transport.hpp"
 #include "types.hpp"
+#include "worker_weights.hpp"
 
 namespace plink::engine {
 
@@ -31,6 +32,8 @@ struct Schedule {
     DType dtype;
     std::uint64_t digest;       ///< of forest, length, type, chunk size
     std::vector<Share> shares;  ///< by worker
+    /// Of all its chunks, by worker; 0 where one carries everything, for its size or theirs.
+    std::vector<std::size_t> worker_bytes;
     /// Of a small buffer, the worker that carries all of it.
     std::optional<std::size_t> sole_worker;
 };
@@ -40,7 +43,9 @@ class Plan {
   public:
     Plan(Forest forest, int rank, int workers, std::size_t chunk_bytes);
 
-    std::shared_ptr<const Schedule> schedule(std::size_t items, DType dtype);
+    /// `weights` seldom differ from those of the last call.
+    std::shared_ptr<const Schedule> schedule(std::size_t items, DType dtype,
+                                             const WorkerWeights& weights);
     std::uint64_t digest() const { return digest_; }
     const Places& places() const { return *places_; }
 
@@ -54,6 +59,7 @@ class Plan {
     std::uint64_t digest_;
     std::shared_ptr<const Places> places_;
     std::mutex mutex_;
+    WorkerWeights weights_;  ///< of all that is in `made_`
     std::map<std::tuple<std::size_t, DType>, std::shared_ptr<const Schedule>> made_;
 };
 

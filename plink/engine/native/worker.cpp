@@ -238,6 +238,7 @@ void Worker::retire() {
                   in_flight_.begin() + i);
         --in_flight_count_;
         has_room = true;
+        meter_.end(part->collective()->schedule->worker_bytes[index_]);
         part->collective()->end_part(true);
     }
     if (has_room) begin_posted();
@@ -253,6 +254,7 @@ void Worker::begin_posted() {
             collective = std::move(posted_.front());
             posted_.pop_front();
         }
+        meter_.begin(collective->schedule->worker_bytes[index_]);
         const int slot = parts_[0] ? 1 : 0;
         parts_[slot] = std::make_unique<Part>(std::move(collective), index_, in_order_);
         in_flight_[in_flight_count_++] = {parts_[slot].get(), &outboxes_[slot], slot};

@@ -11,6 +11,7 @@
 
 #include "connection.hpp"
 #include "control.hpp"
+#include "meter.hpp"
 #include "wake_up.hpp"
 
 namespace plink::engine {
@@ -40,6 +41,7 @@ class Worker final : public Carrier, private Flight {
     void stop();
 
     const std::vector<std::unique_ptr<Connection>>& connections() const { return connections_; }
+    const Meter& meter() const { return meter_; }
 
   private:
     /// Puts frames of one collective on this worker's connections.
@@ -77,6 +79,7 @@ class Worker final : public Carrier, private Flight {
     std::vector<std::unique_ptr<Connection>> connections_;  ///< by rank, null for this one
     std::deque<Connection*> waiting_;                       ///< for attention
     Staging staging_;
+    Meter meter_;
 
     std::array<InFlight, kMostInFlight> in_flight_;
     std::array<std::unique_ptr<Part>, kMostInFlight> parts_;  ///< by slot
