@@ -9,6 +9,16 @@ DTYPE_BYTES: dict[str, int]
 class EngineFailedError(RuntimeError): ...
 class MeshError(RuntimeError): ...
 
+class Kind:
+    all_reduce: Kind
+    reduce_scatter: Kind
+    all_gather: Kind
+    broadcast: Kind
+    reduce: Kind
+    gather: Kind
+    scatter: Kind
+    all_to_all: Kind
+
 class DType:
     float32: DType
     float64: DType
@@ -41,7 +51,7 @@ def deal(
     chunk_bytes: int,
     workers: int,
     weights: Sequence[float] = ...,
-) -> tuple[int, list[int], list[int]]: ...
+) -> tuple[list[int], list[int], list[int]]: ...
 def chunk_bytes(size_bytes: int, routes: int) -> int: ...
 
 class WorkerFigures:
@@ -87,6 +97,8 @@ class Work:
     def number(self) -> int: ...
     @property
     def is_over(self) -> bool: ...
+    @property
+    def times(self) -> tuple[float, float | None, float | None]: ...
     def wait(self, seconds: float) -> bool | None: ...
 
 class ConnectionFigures: ...
@@ -105,9 +117,22 @@ class Engine:
         stall_s: float,
         send_buffer_bytes: int,
         cores: Sequence[int],
+        in_flight: int,
     ) -> None: ...
-    def post(self, buffer: Any, items: int, dtype: DType, op: Op) -> Work: ...
-    def post_lent(self, array: Any, dtype: DType | None, op: Op) -> Work | None: ...
+    def post(self, buffer: Any, items: int, dtype: DType, op: Op, priority: int) -> Work: ...
+    def post_lent(self, array: Any, dtype: DType | None, op: Op, priority: int) -> Work | None: ...
+    def post_call(
+        self,
+        kind: Kind,
+        source: Any,
+        result: Any,
+        dtype: DType,
+        op: Op,
+        root: int,
+        counts: Sequence[int],
+        receive_counts: Sequence[int],
+        priority: int,
+    ) -> Work: ...
     def install(self, forest: Forest, at: int) -> None: ...
     def weigh_workers(self, weights: Sequence[float], at: int) -> None: ...
     @property
@@ -126,7 +151,7 @@ def decode_frame(data: bytes, /) -> tuple[int, int, int, bool]: ...
 class Hello:
     def __init__(
         self,
-        version: int = 1,
+        version: int = 2,
         *,
         channel: int,
         rank: int,

@@ -19,6 +19,7 @@ from plink.base.errors import WrongUseError
 from plink.engine import EngineError, Options, Store
 from plink.files import plan as plan_file
 from plink.plans.forest import Forest
+from plink.plans.regroup import flat
 from plink.torch.addresses import host_addresses
 
 T = TypeVar("T")
@@ -40,13 +41,6 @@ class Agreed:
     placing: Placing
     tuned: Settings | None = None
     is_cut: bool = False
-
-
-def flat(ranks: int) -> Forest:
-    """A star for every rank: each is the server of its share."""
-    parents = np.tile(np.arange(ranks, dtype=np.int32)[:, None], (1, ranks))
-    np.fill_diagonal(parents, -1)
-    return Forest(np.ones(ranks), parents, parents)
 
 
 def agreed_forest(

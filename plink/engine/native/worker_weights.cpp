@@ -11,6 +11,15 @@ namespace {
 
 using Chunks = std::vector<std::uint32_t>;
 
+// Of pieces before the turns begin again.
+constexpr std::size_t kTurns = 64;
+
+WorkerWeights normalised(WorkerWeights weights) {
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (double& weight : weights) weight /= sum;
+    return weights;
+}
+
 /// `chunks` by largest remainder. `owed`, by worker: what earlier roundings left it short of.
 Chunks rounded(const WorkerWeights& parts, std::size_t chunks, std::vector<double>& owed) {
     std::vector<double> wanted(parts.size());
@@ -75,17 +84,29 @@ void check_weights(const WorkerWeights& weights, int workers) {
     }
 }
 
+int heaviest(const WorkerWeights& weights) {
+    return static_cast<int>(std::max_element(weights.begin(), weights.end()) - weights.begin());
+}
+
+std::vector<std::uint16_t> worker_turns(const WorkerWeights& weights, int workers) {
+    if (weights.empty()) {
+        std::vector<std::uint16_t> turns(workers);
+        std::iota(turns.begin(), turns.end(), std::uint16_t{0});
+        return turns;
+    }
+    std::vector<double> owed(weights.size());
+    return in_turn(rounded(normalised(weights), kTurns, owed));
+}
+
 void deal_by_weight(Deal& deal, const WorkerWeights& weights) {
     if (weights.empty() || deal.chunks() == 0) return;
     const auto is_first = [&deal](std::uint16_t worker) { return worker == deal.worker[0]; };
     if (std::all_of(deal.worker.begin(), deal.worker.end(), is_first)) {
-        const auto heaviest = std::max_element(weights.begin(), weights.end()) - weights.begin();
-        std::fill(deal.worker.begin(), deal.worker.end(), static_cast<std::uint16_t>(heaviest));
+        std::fill(deal.worker.begin(), deal.worker.end(),
+                  static_cast<std::uint16_t>(heaviest(weights)));
         return;
     }
-    WorkerWeights parts = weights;
-    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-    for (double& part : parts) part /= sum;
+    const WorkerWeights parts = normalised(weights);
     const std::uint32_t routes = 1 + *std::max_element(deal.route.begin(), deal.route.end());
     Chunks of_route(routes);
     for (const std::uint32_t route : deal.route) ++of_route[route];
