@@ -26,6 +26,7 @@ class DType:
     bfloat16: DType
     int32: DType
     int64: DType
+    uint8: DType
 
 class Op:
     sum: Op

@@ -115,6 +115,8 @@ class Engine(Collectives):
         """Post an array that lends no plain memory, or say what is wrong with it."""
         items, native_dtype = shape_of(array, dtype)
         native = native_op(op)
+        if native_dtype == core.DType.uint8:
+            raise WrongUseError("bytes can be moved, not reduced")
         if op == "and" and native_dtype not in (core.DType.int32, core.DType.int64):
             raise WrongUseError("the operation 'and' is for whole numbers")
         try:

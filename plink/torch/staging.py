@@ -89,6 +89,8 @@ class HostStage:
 
 def joined(tensors: Sequence[Tensor]) -> Tensor:
     """All elements in one dimension: a view of a single contiguous tensor, else a copy."""
+    if not tensors:
+        return torch.empty(0, dtype=torch.uint8)
     flat = [tensor.detach().resolve_neg().reshape(-1).contiguous() for tensor in tensors]
     return flat[0] if len(flat) == 1 else torch.cat(flat)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -14,8 +14,9 @@ from torch.futures import Future
 
 from plink.base.errors import PlinkError
 from plink.torch.executors import Notifier
+from plink.torch.pairs import AcceleratorPairs, HostPairs
 from plink.torch.pieces import PieceWork
-from plink.torch.staging import Post, Stage
+from plink.torch.staging import Stage
 
 NO_TIMEOUT = timedelta(0)
 
@@ -33,7 +34,7 @@ class Reduction(Work):
     def __init__(
         self,
         tensors: Sequence[Tensor],
-        stage: Stage,
+        stage: Stage | HostPairs | AcceleratorPairs,
         notifier: Notifier,
         timeout: timedelta = NO_TIMEOUT,
     ) -> None:
@@ -51,7 +52,7 @@ class Reduction(Work):
         self._ended: Future[Any] | None = None
         self._future: Future[Any] | None = None
 
-    def post(self, begin: Post) -> None:
+    def post(self, begin: Callable[..., PieceWork | None]) -> None:
         """Hand the buffer to the engine, once it is there. A failure is kept for `wait`."""
         try:
             self._engine_work = self._stage.begin(begin)

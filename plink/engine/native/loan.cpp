@@ -96,7 +96,7 @@ std::optional<Work> LentEngine::post_lent(nb::handle array, std::optional<DType>
     if (!loan) return std::nullopt;
     if (!dtype) dtype = loan->dtype();
     if (!dtype || loan->bytes() % item_bytes(*dtype) != 0) return std::nullopt;
-    if (op == Op::kAnd && !is_whole(*dtype)) return std::nullopt;
+    if (!can_reduce(*dtype, op)) return std::nullopt;
     void* const data = loan->data();
     const std::size_t items = loan->bytes() / item_bytes(*dtype);
     return post(std::move(loan),
@@ -110,8 +110,8 @@ Work LentEngine::post_call(nb::handle input, nb::handle output, Request request)
     if (!loans->input || !loans->output) {
         throw std::invalid_argument("an array is not a contiguous buffer of the CPU");
     }
-    if (request.op == Op::kAnd && !is_whole(request.dtype)) {
-        throw std::invalid_argument("the operation 'and' is for whole numbers");
+    if (reduces(request.kind) && !can_reduce(request.dtype, request.op)) {
+        throw std::invalid_argument("this operation is not for numbers of this type");
     }
     check_counts(request, engine.ranks());
     const Needs needs = needs_of(request, engine.rank());

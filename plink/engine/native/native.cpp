@@ -250,12 +250,14 @@ void register_engine(nb::module_& module) {
         .value("float16", DType::kFloat16)
         .value("bfloat16", DType::kBfloat16)
         .value("int32", DType::kInt32)
-        .value("int64", DType::kInt64);
+        .value("int64", DType::kInt64)
+        .value("uint8", DType::kUint8);
     nb::dict bytes;
     for (const auto& [name, dtype] :
          {std::pair{"float32", DType::kFloat32}, std::pair{"float64", DType::kFloat64},
           std::pair{"float16", DType::kFloat16}, std::pair{"bfloat16", DType::kBfloat16},
-          std::pair{"int32", DType::kInt32}, std::pair{"int64", DType::kInt64}}) {
+          std::pair{"int32", DType::kInt32}, std::pair{"int64", DType::kInt64},
+          std::pair{"uint8", DType::kUint8}}) {
         bytes[name] = item_bytes(dtype);
     }
     module.attr("DTYPE_BYTES") = bytes;
