@@ -56,7 +56,7 @@ class Collective {
     /// Of a small one, the worker that carries all of it.
     virtual std::optional<std::size_t> sole_worker() const = 0;
     /// Of a worker's chunks together, where workers have shares; 0 where one carries everything.
-    virtual std::size_t worker_bytes(int worker) const = 0;
+    virtual std::size_t worker_bytes(int /*worker*/) const { return 0; }
     virtual std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker,
                                        bool in_order) = 0;
     /// Brings what needs no other rank to its place.
@@ -68,6 +68,8 @@ class Collective {
     void begin_part();
     /// A worker will not touch it again. The last one settles the status.
     void end_part(bool is_whole);
+    /// No worker will ever touch it.
+    void fail();
     /// Waits for at most `seconds`.
     Status wait(double seconds);
     Status status() const;

@@ -29,7 +29,6 @@ class Exchange final : public Collective {
 
     const Share& share(int worker) const override { return shares_[worker]; }
     std::optional<std::size_t> sole_worker() const override { return sole_worker_; }
-    std::size_t worker_bytes(int /*worker*/) const override { return 0; }
     std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker,
                                bool in_order) override;
     void copy_own() override;
