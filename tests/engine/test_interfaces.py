@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -88,7 +87,8 @@ def test_a_slow_interface_costs_its_share_only(
     assert said[0]["weights"] == said[1]["weights"]
     assert said[0]["weights"] == pytest.approx([0.8, 0.2], abs=0.1)
     times_s = said[0]["times_s"]
-    assert statistics.median(times_s[-8:]) < 0.6 * statistics.median(times_s[:3])
+    # The least, for other work beside it only adds.
+    assert min(times_s[-8:]) < 0.6 * min(times_s[:3])
 
 
 def bytes_through(host: Namespace) -> list[int]:
