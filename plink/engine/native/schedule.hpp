@@ -51,7 +51,7 @@ class Plan {
 
     /// `weights` seldom differ from those of the last call. Throws std::invalid_argument where the
     /// buffer has too many chunks.
-    std::shared_ptr<const Schedule> schedule(const Call& call, const WorkerWeights& weights);
+    std::shared_ptr<const Schedule> schedule(const Call& call, const WorkerWeights& weights = {});
     /// This rank's place in the forest's own routes.
     const Places& places() const { return *whole_.places; }
 
