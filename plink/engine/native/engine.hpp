@@ -112,6 +112,8 @@ class Engine final : private Supervised, private Mailbox {
     void close();
     std::vector<ConnectionFigures> figures() const;
     std::vector<WorkerFigures> worker_figures() const;
+    /// Who tells all ranks something beside the collectives, and hears it.
+    Supervisor& supervisor() { return *supervisor_; }
 
   private:
     /// A worker's connection to a near peer, whose send buffer suits the plan.
