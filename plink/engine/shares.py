@@ -36,6 +36,8 @@ _LEAST_GAIN = 1.05
 _LEAST_GAIN_OVER_EQUAL = 1.08
 # Where unequal shares are worth less, the workers are equal.
 _EQUAL_GAIN = 1.03
+# An interface that carries little looks faster than it is where bursts are let through.
+_MOST_GROWTH = 1.6
 # So that a slow interface that becomes fast again is noticed.
 _LEAST_SHARE = 1.0 / 64.0
 _US = 1e-6
@@ -103,6 +105,7 @@ class Shares:
         )
         if not self._gains(_EQUAL_GAIN, wanted, over=self._equal):
             wanted = self._equal
+        wanted = _towards(wanted, self.weights)
         least = _LEAST_GAIN_OVER_EQUAL if self.are_equal else _LEAST_GAIN
         if not self._gains(least, wanted, over=self.weights):
             return False
@@ -119,6 +122,17 @@ class Shares:
 
 def _seconds(weights: Sequence[float], costs: Sequence[float]) -> float:
     return max(weight * cost for weight, cost in zip(weights, costs, strict=True))
+
+
+def _towards(wanted: list[float], weights: Sequence[float]) -> list[float]:
+    """Part of the way, where a share would grow more than may be foreseen."""
+    step = 1.0
+    for new, old in zip(wanted, weights, strict=True):
+        if new > _MOST_GROWTH * old:
+            step = min(step, (_MOST_GROWTH - 1.0) * old / (new - old))
+    if step == 1.0:
+        return wanted
+    return [old + step * (new - old) for new, old in zip(wanted, weights, strict=True)]
 
 
 def _inverse(costs: Sequence[float]) -> list[float]:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timing
 
 INTERFACES = ("eth0", "eth1")
 ADDRESSES = (("10.78.0.1", "10.78.0.2"), ("10.78.0.3", "10.78.0.4"))
-RATES = ("100mbit", "25mbit")
+RATES = ("160mbit", "40mbit")
 ITEMS = 500_000
 COLLECTIVES = 4
 
@@ -76,7 +76,7 @@ def test_a_slow_interface_costs_its_share_only(
         for rank, host in enumerate(unequal_hosts):
             options = {"addresses": [f"10.79.{network}.{rank + 1}" for network in (0, 1)]}
             task = {"rank": rank, "ranks": 2, "store": str(tmp_path), "kind": "stars"}
-            task |= {"items": ITEMS, "options": options, "collectives": 24, "balances": True}
+            task |= {"items": 2 * ITEMS, "options": options, "collectives": 24, "balances": True}
             ranks.append(Rank(host.command([])))
             stack.callback(ranks[-1].end)
             ranks[-1].be(task)
