@@ -45,6 +45,7 @@ class _Asked:
     group_size: int
     timeout: timedelta
     global_ranks_in_group: Sequence[int] = ()
+    members_change: bool = False
 
 
 def create(
@@ -53,6 +54,8 @@ def create(
     world_size: int,
     timeout: timedelta = default_pg_timeout,
     options: Options | None = None,
+    *,
+    members_change: bool = False,
 ) -> PlinkGroup:
     """A process group beside PyTorch's own, for programs that manage groups themselves.
 
@@ -63,11 +66,14 @@ def create(
         world_size: the number of ranks.
         timeout: of set-up and of collectives.
         options: None for the defaults.
+        members_change: the plan may be for other ranks: those that are not there are taken out of
+            it, those that it does not have are added.
 
     Raises:
         DistBackendError: the ranks could not be connected, or the plan is not for them.
     """
-    return create_asked(_Asked(store, rank, world_size, timeout), options)
+    asked = _Asked(store, rank, world_size, timeout, members_change=members_change)
+    return create_asked(asked, options)
 
 
 def create_asked(asked: Any, options: Options | None) -> PlinkGroup:
@@ -105,9 +111,19 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         # PyTorch hands over no ranks for the group of all of them.
         is_part = bool(asked.global_ranks_in_group)
         plan = os.environ.get(PLAN_VARIABLE) or None
-        wanted = None if is_part else settings_of(os.environ, timeout.total_seconds())
+        members_change = getattr(asked, "members_change", False)
+        wanted = (
+            None if is_part or members_change else settings_of(os.environ, timeout.total_seconds())
+        )
         agreed = agreed_forest(
-            meeting, rank, ranks, plan, is_part=is_part, options=options, tuned=wanted
+            meeting,
+            rank,
+            ranks,
+            plan,
+            is_part=is_part,
+            members_change=members_change,
+            options=options,
+            tuned=wanted,
         )
         engine = Engine(rank, ranks, meeting, agreed.forest, options)
         if agreed.tuned is not None:
