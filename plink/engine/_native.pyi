@@ -26,6 +26,7 @@ class DType:
     bfloat16: DType
     int32: DType
     int64: DType
+    uint8: DType
 
 class Op:
     sum: Op
@@ -88,6 +89,8 @@ class Work:
     @property
     def is_over(self) -> bool: ...
     @property
+    def peer(self) -> int: ...
+    @property
     def times(self) -> tuple[float, float | None, float | None]: ...
     def wait(self, seconds: float) -> bool | None: ...
 
@@ -106,6 +109,8 @@ class Engine:
         silence_s: float,
         stall_s: float,
         send_buffer_bytes: int,
+        spin_us: float,
+        spins_carefully: bool,
         cores: Sequence[int],
         in_flight: int,
     ) -> None: ...
@@ -123,6 +128,7 @@ class Engine:
         receive_counts: Sequence[int],
         priority: int,
     ) -> Work: ...
+    def post_message(self, array: Any, peer: int, tag: int, is_received: bool) -> Work: ...
     def install(self, forest: Forest, at: int) -> None: ...
     @property
     def posted(self) -> int: ...

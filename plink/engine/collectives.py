@@ -19,8 +19,8 @@ class Collectives:
     """What an engine offers beside all-reduce.
 
     Arrays are contiguous buffers on the CPU of float32, float64, float16, bfloat16 (say so by
-    `dtype` for an array of `uint16`), int32 or int64. Every rank gives the same counts, root,
-    operation, type and priority.
+    `dtype` for an array of `uint16`), int32, int64, and uint8 where nothing is reduced. Every rank
+    gives the same counts, root, operation, type and priority.
     """
 
     rank: int

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
 from plink.autotune.ranks.placing import Place, Placing, match, match_some
 from plink.autotune.ranks.settings import Settings
@@ -32,11 +33,14 @@ class Agreed:
         forest: over the group's ranks.
         placing: of these ranks in the plan file.
         tuned: how the plan is tuned; None where it stays.
+        is_cut: whether buffers are reduced in pieces, as is best for tensors on an accelerator;
+            rank 0 says so where it has one, and the others do alike, wherever their tensors are.
     """
 
     forest: Forest
     placing: Placing
     tuned: Settings | None = None
+    is_cut: bool = False
 
 
 def agreed_forest(
@@ -84,7 +88,7 @@ def agreed_forest(
         except (WrongUseError, EngineError) as error:
             store.set("forest", _packed({"error": str(error)}))
             raise
-        agreed = replace(agreed, tuned=tuned)
+        agreed = replace(agreed, tuned=tuned, is_cut=torch.cuda.is_available())
         store.set("forest", _packed(_to_json(agreed)))
         return agreed
     place = {"name": socket.gethostname(), "addresses": _own_addresses(options)}
@@ -183,6 +187,7 @@ def _to_json(agreed: Agreed) -> dict[str, Any]:
         "broadcast": forest.broadcast_parents.tolist(),
         "planned": list(agreed.placing.planned_rank),
         "tuned": None if agreed.tuned is None else agreed.tuned.to_json(),
+        "is_cut": agreed.is_cut,
     }
 
 
@@ -193,4 +198,4 @@ def _from_json(data: Mapping[str, Any]) -> Agreed:
         np.array(data["broadcast"], dtype=np.int32),
     )
     tuned = None if data["tuned"] is None else Settings.from_json(data["tuned"])
-    return Agreed(forest, Placing(data["planned"]), tuned)
+    return Agreed(forest, Placing(data["planned"]), tuned, bool(data["is_cut"]))

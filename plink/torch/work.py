@@ -1,4 +1,4 @@
-"""All-reduces under way, as PyTorch takes them."""
+"""Collectives and messages under way, as PyTorch takes them."""
 
 from __future__ import annotations
 
@@ -13,37 +13,42 @@ from torch.distributed import DistBackendError, Work
 from torch.futures import Future
 
 from plink.base.errors import PlinkError
-from plink.engine import Work as EngineWork
 from plink.torch.executors import Notifier
+from plink.torch.pairs import AcceleratorPairs, HostPairs
+from plink.torch.pieces import PieceWork
 from plink.torch.staging import Stage
 
 NO_TIMEOUT = timedelta(0)
 
 
 class Reduction(Work):
-    """One all-reduce of a group.
+    """One collective of a group, or one message.
 
     Args:
         tensors: the user's, kept until the end.
         stage: their buffer.
         notifier: awaits the end for the future, where nobody else does.
         timeout: of `wait`, where the caller gives none.
+        is_ordered: it ends in turn with others; a message may wait while these go on.
     """
 
     def __init__(
         self,
         tensors: Sequence[Tensor],
-        stage: Stage,
+        stage: Stage | HostPairs | AcceleratorPairs,
         notifier: Notifier,
         timeout: timedelta = NO_TIMEOUT,
+        *,
+        is_ordered: bool = True,
     ) -> None:
         super().__init__()
         self._tensors = list(tensors)
         self._stage = stage
         self._notifier = notifier
         self._timeout = timeout
+        self._is_ordered = is_ordered
         self._posted = threading.Event()
-        self._engine_work: EngineWork | None = None
+        self._engine_work: PieceWork | None = None
         self._error: str | None = None
         self._is_settled = False
         self._is_told = False
@@ -51,11 +56,10 @@ class Reduction(Work):
         self._ended: Future[Any] | None = None
         self._future: Future[Any] | None = None
 
-    def post(self, begin: Callable[[Tensor], EngineWork | None]) -> None:
-        """Hand the buffer to the engine, once it is ready. A failure is kept for `wait`."""
+    def post(self, begin: Callable[..., PieceWork | None]) -> None:
+        """Hand the buffer to the engine, once it is there. A failure is kept for `wait`."""
         try:
-            self._stage.ready()
-            self._engine_work = begin(self._stage.host)
+            self._engine_work = self._stage.begin(begin)
         except (PlinkError, RuntimeError) as error:
             self._error = str(error)
         self._posted.set()
@@ -100,6 +104,11 @@ class Reduction(Work):
         """The tensors, after `wait`."""
         return self._tensors
 
+    def _source_rank(self) -> int:
+        """Whose message was received, after `wait`."""
+        peer = getattr(self._engine_work, "peer", None)
+        return -1 if peer is None else int(peer)
+
     def synchronize(self) -> None:
         """As `wait`."""
         self.wait()
@@ -118,7 +127,8 @@ class Reduction(Work):
             if self._is_settled:
                 self._tell()
             else:
-                self._notifier.submit(lambda: self._settle(None), self._tell)
+                submit = self._notifier.submit if self._is_ordered else self._notifier.submit_alone
+                submit(lambda: self._settle(None), self._tell)
         return self._future
 
     def _tell(self) -> None:
@@ -145,13 +155,13 @@ class Reduction(Work):
         if self._is_settled:
             return
         if not self._posted.wait(timeout_s):
-            raise DistBackendError(f"plink: the all-reduce has not begun within {timeout_s:g} s")
+            raise DistBackendError(f"plink: the collective has not begun within {timeout_s:g} s")
         if self._engine_work is not None:
             try:
                 self._engine_work.wait(timeout_s)
             except TimeoutError as error:
                 raise DistBackendError(f"plink: {error}") from None
-            except PlinkError as error:
+            except (PlinkError, RuntimeError) as error:
                 self._error = str(error)
         with self._settling:
             if not self._is_settled:

@@ -81,6 +81,10 @@ Work LentEngine::post(std::shared_ptr<void> memory, const Request& request) {
         const nb::gil_scoped_release release;
         work.collective = engine.post(request);
     }
+    return kept(std::move(work));
+}
+
+Work LentEngine::kept(Work work) {
     while (!pending_.empty() && pending_.front().is_over()) {
         // Out of the queue first: what ends with it may run Python, and so come here again.
         const Work over = std::move(pending_.front());
@@ -96,7 +100,7 @@ std::optional<Work> LentEngine::post_lent(nb::handle array, std::optional<DType>
     if (!loan) return std::nullopt;
     if (!dtype) dtype = loan->dtype();
     if (!dtype || loan->bytes() % item_bytes(*dtype) != 0) return std::nullopt;
-    if (op == Op::kAnd && !is_whole(*dtype)) return std::nullopt;
+    if (!can_reduce(*dtype, op)) return std::nullopt;
     void* const data = loan->data();
     const std::size_t items = loan->bytes() / item_bytes(*dtype);
     return post(std::move(loan),
@@ -110,8 +114,8 @@ Work LentEngine::post_call(nb::handle input, nb::handle output, Request request)
     if (!loans->input || !loans->output) {
         throw std::invalid_argument("an array is not a contiguous buffer of the CPU");
     }
-    if (request.op == Op::kAnd && !is_whole(request.dtype)) {
-        throw std::invalid_argument("the operation 'and' is for whole numbers");
+    if (reduces(request.kind) && !can_reduce(request.dtype, request.op)) {
+        throw std::invalid_argument("this operation is not for numbers of this type");
     }
     check_counts(request, engine.ranks());
     const Needs needs = needs_of(request, engine.rank());
@@ -120,6 +124,20 @@ Work LentEngine::post_call(nb::handle input, nb::handle output, Request request)
     request.input = loans->input->data();
     request.output = loans->output->data();
     return post(loans, request);
+}
+
+Work LentEngine::post_message(nb::handle array, int peer, std::uint32_t tag, bool is_received) {
+    std::shared_ptr<Loan> loan = Loan::of(array, is_received);
+    if (!loan) throw std::invalid_argument("an array is not a contiguous buffer of the CPU");
+    void* const data = loan->data();
+    const std::size_t bytes = loan->bytes();
+    Work work{nullptr, std::make_shared<std::shared_ptr<void>>(std::move(loan))};
+    {
+        const nb::gil_scoped_release release;
+        work.collective = is_received ? engine.receive(data, bytes, peer, tag)
+                                      : engine.send(data, bytes, peer, tag);
+    }
+    return kept(std::move(work));
 }
 
 void LentEngine::close() {

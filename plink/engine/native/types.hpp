@@ -5,7 +5,16 @@
 
 namespace plink::engine {
 
-enum class DType : std::uint8_t { kFloat32, kFloat64, kFloat16, kBfloat16, kInt32, kInt64 };
+/// `kUint8` is for what is only moved.
+enum class DType : std::uint8_t {
+    kFloat32,
+    kFloat64,
+    kFloat16,
+    kBfloat16,
+    kInt32,
+    kInt64,
+    kUint8,
+};
 enum class Op : std::uint8_t { kSum, kMean, kMin, kMax, kAnd };
 
 enum class Kind : std::uint8_t {
@@ -19,7 +28,7 @@ enum class Kind : std::uint8_t {
     kAllToAll,
 };
 
-constexpr int kDTypes = 6;
+constexpr int kDTypes = 7;
 constexpr int kOps = 5;
 
 constexpr std::size_t item_bytes(DType dtype) {
@@ -30,6 +39,8 @@ constexpr std::size_t item_bytes(DType dtype) {
         case DType::kFloat16:
         case DType::kBfloat16:
             return 2;
+        case DType::kUint8:
+            return 1;
         default:
             return 4;
     }
@@ -40,6 +51,10 @@ constexpr bool is_half(DType dtype) {
 }
 
 constexpr bool is_whole(DType dtype) { return dtype == DType::kInt32 || dtype == DType::kInt64; }
+
+constexpr bool can_reduce(DType dtype, Op op) {
+    return dtype != DType::kUint8 && (op != Op::kAnd || is_whole(dtype));
+}
 
 /// Contributions are added on their way to a root.
 constexpr bool reduces(Kind kind) {
