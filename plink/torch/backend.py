@@ -18,7 +18,7 @@ from plink.autotune.protocol.handshake import FILE_VARIABLE, SECRET_VARIABLE, se
 from plink.autotune.ranks.rank import TunedRank
 from plink.autotune.ranks.settings import Settings, settings_of
 from plink.base.errors import PlinkError, WrongUseError
-from plink.engine import C10dStore, Engine, Options
+from plink.engine import C10dStore, Engine, EngineError, Options
 from plink.torch.addresses import group_addresses
 from plink.torch.forests import Agreed, agreed_forest
 from plink.torch.group import PlinkGroup
@@ -97,8 +97,24 @@ def create_asked(asked: Any, options: Options | None) -> PlinkGroup:
             )
         return _create(asked, store, options or Options())
     except PlinkError as error:
-        hint = f" ({error.hint})" if error.hint else ""
+        said = error.hint or (_restart_hint(os.environ) if isinstance(error, EngineError) else None)
+        hint = f" ({said})" if said else ""
         raise DistBackendError(f"plink: {error}{hint}") from None
+
+
+def _restart_hint(environment: Mapping[str, str]) -> str | None:
+    """What may be wrong where torchrun restarts workers: they share the store of an attempt before,
+    whose number hosts may count differently.
+    """
+    if (
+        environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+        or environment.get("TORCHELASTIC_MAX_RESTARTS", "0") == "0"
+    ):
+        return None
+    return (
+        "has torchrun restarted workers? Then set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 on all "
+        "hosts, so that every attempt has a store of its own"
+    )
 
 
 def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
