@@ -21,7 +21,7 @@ from plink.base.errors import WrongUseError
 from plink.engine.addresses import default_address, listening, listening_locally
 from plink.engine.failure import EngineError
 from plink.engine.options import DEFAULT_MEMORY_BYTES, DEFAULT_WORKERS, Options
-from plink.engine.store import Store
+from plink.engine.store import Store, get_all
 from plink.engine.table import (
     JOB_BYTES,
     Endpoint,
@@ -49,11 +49,13 @@ class Meeting:
         mesh: with the connections.
         workers: of each rank.
         names: by rank, an address for people.
+        has_faces: a rank has several addresses, between which connections may differ.
     """
 
     mesh: core.Mesh
     workers: int
     names: list[str]
+    has_faces: bool = False
 
 
 def meet(
@@ -103,7 +105,7 @@ def meet(
         except RuntimeError as error:
             raise EngineError(f"rank {rank} cannot connect: {error}", rank) from None
     names = [of_rank[0][0] for of_rank in endpoints]
-    return Meeting(mesh, workers, names)
+    return Meeting(mesh, workers, names, any(len(of_rank) > 1 for of_rank in endpoints))
 
 
 def _tls_context(rank: int, options: Options) -> core.TlsContext | None:
@@ -171,17 +173,18 @@ def _exchange(rank: int, ranks: int, store: Store, own: list[Endpoint], options:
             ) from None
         return _complete(parse_table(read, ranks))
     endpoints, missing, wrong = [own], [], None
-    for other in range(1, ranks):
-        try:
-            left_s = max(0.0, deadline - time.monotonic())
-            endpoints.append(parse_endpoints(store.get(f"{prefix}/{other}", left_s), other))
-        except TimeoutError:
+    keys = [f"{prefix}/{other}" for other in range(1, ranks)]
+    for other, value in enumerate(get_all(store, keys, deadline), start=1):
+        if value is None:
             missing.append(other)
+            continue
+        try:
+            endpoints.append(parse_endpoints(value, other))
         except EngineError as error:
             # The others are to hear of it from the table, at once.
             wrong = wrong or error
             missing.append(other)
-    workers = options.workers or DEFAULT_WORKERS
+    workers = options.workers or max(DEFAULT_WORKERS, *map(len, endpoints))
     job = secrets.token_bytes(JOB_BYTES)
     table = Table(job, workers, endpoints, missing, options.setup_timeout_s)
     store.set(f"{prefix}/table", pack_table(table))
