@@ -100,6 +100,7 @@ class PlinkGroup(ProcessGroup):
         self._starter = SerialExecutor("plink-starter")
         self._notifier = Notifier()
         self._streams: dict[torch.device, Any] = {}
+        self._begun = 0
         for group in (self, self._plain):
             group._set_default_backend(ProcessGroup.BackendType.GLOO)
             for device in DEVICES:
@@ -113,6 +114,10 @@ class PlinkGroup(ProcessGroup):
     def get_group_store(self) -> Store:
         """A store with keys of this group alone."""
         return self._store
+
+    def _get_sequence_number_for_group(self) -> int:
+        # The collectives that were begun, here and by Gloo.
+        return self._begun + int(self._plain._get_sequence_number_for_group())
 
     all_gather_single_coalesced = _by_gloo("all_gather_single_coalesced")
     all_to_all_single = _by_gloo("all_to_all_single")
@@ -211,6 +216,7 @@ class PlinkGroup(ProcessGroup):
         self._notifier.end()
 
     def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
+        self._begun += 1
         stage, engine, tuned = self._stage(tensors), self._engine, self._tuned
         work = Reduction(tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
 

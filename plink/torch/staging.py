@@ -53,7 +53,7 @@ class HostStage:
         """Copy what was copied back."""
         for tensor, part in _parts(self._tensors, self.host):
             if part.data_ptr() != tensor.data_ptr():
-                tensor.copy_(part)
+                _copy(part, tensor)
 
     def join(self) -> None:
         """`finish` left nothing to do."""
@@ -102,7 +102,7 @@ class AcceleratorStage:
         """Queue the copy from the host."""
         with self._runtime.stream(self._stream):
             for tensor, part in _parts(self._tensors, self.host):
-                tensor.copy_(part, non_blocking=True)
+                _copy(part, tensor, non_blocking=True)
             self._copied = self._stream.record_event()
 
     def join(self) -> None:
@@ -127,3 +127,11 @@ def _parts(tensors: Sequence[Tensor], host: Tensor) -> list[tuple[Tensor, Tensor
         (tensor.detach(), part.view(tensor.shape))
         for tensor, part in zip(tensors, torch.split(host, sizes), strict=True)
     ]
+
+
+def _copy(part: Tensor, tensor: Tensor, non_blocking: bool = False) -> None:
+    """Copy into a tensor; where it was expanded, each of its elements once."""
+    for dimension, stride in enumerate(tensor.stride()):
+        if stride == 0:
+            part, tensor = part.narrow(dimension, 0, 1), tensor.narrow(dimension, 0, 1)
+    tensor.copy_(part, non_blocking=non_blocking)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -15,7 +16,10 @@ from torch.futures import Future
 from plink.base.errors import PlinkError
 from plink.engine import Work as EngineWork
 from plink.torch.executors import Notifier
+from plink.torch.kinds import ALL_REDUCE, Kind
+from plink.torch.profiling import event
 from plink.torch.staging import Stage
+from plink.torch.typed import holding_tensors, is_asked_by_hook
 
 NO_TIMEOUT = timedelta(0)
 
@@ -28,6 +32,7 @@ class Reduction(Work):
         stage: their buffer.
         notifier: awaits the end for the future, where nobody else does.
         timeout: of `wait`, where the caller gives none.
+        kind: which collective it is.
     """
 
     def __init__(
@@ -36,6 +41,7 @@ class Reduction(Work):
         stage: Stage,
         notifier: Notifier,
         timeout: timedelta = NO_TIMEOUT,
+        kind: Kind = ALL_REDUCE,
     ) -> None:
         super().__init__()
         self._tensors = list(tensors)
@@ -50,6 +56,10 @@ class Reduction(Work):
         self._settling = threading.Lock()
         self._ended: Future[Any] | None = None
         self._future: Future[Any] | None = None
+        self._kind = kind
+        self._event = event(kind)
+        if self._event is not None:
+            notifier.submit(lambda: self._settle(None), self._event.end)
 
     def post(self, begin: Callable[[Tensor], EngineWork | None]) -> None:
         """Hand the buffer to the engine, once it is ready. A failure is kept for `wait`."""
@@ -69,6 +79,8 @@ class Reduction(Work):
         """
         timeout = timeout if timeout > NO_TIMEOUT else self._timeout
         self._settle(timeout.total_seconds() if timeout > NO_TIMEOUT else None)
+        if self._event is not None:
+            self._event.wait()
         self._tell()
         if self._error is not None:
             raise DistBackendError(f"plink: {self._error}")
@@ -108,7 +120,7 @@ class Reduction(Work):
         """A future of the list of tensors, complete once a `wait` has returned.
 
         Its callbacks run in the thread that waits, if they were there before, or in one of their
-        own, where they may wait for other works.
+        own, where they may wait for other works. Those of PyTorch's hooks in C++ run in PyTorch's.
         """
         if self._future is None:
             ended: Future[Any] = Future(devices=list(self._stage.devices))
@@ -119,7 +131,13 @@ class Reduction(Work):
                 self._tell()
             else:
                 self._notifier.submit(lambda: self._settle(None), self._tell)
+        is_here = not self._stage.devices
+        if is_here and is_asked_by_hook(self._tensors, inspect.currentframe()):
+            return holding_tensors(self._future, self._tensors)
         return self._future
+
+    def _get_op_type(self) -> int:
+        return self._kind.number
 
     def _tell(self) -> None:
         """Complete the future, if there is one; one thread does, and others wait until it is."""
