@@ -17,6 +17,7 @@ from pytorchkit.outcomes import Outcome, counts, failed_alone, unexpected
 
 PROGRAM = "scripts/pytorch-tests"
 _FAILED, _WRONG_USE, _INTERRUPTED = 1, 2, 130
+_SAID_EVERY = 20
 
 
 def main(argv: Sequence[str]) -> int:
@@ -37,12 +38,11 @@ def main(argv: Sequence[str]) -> int:
     try:
         for one in suite.outcomes(tests, arguments.backends, arguments.ranks):
             found.append(one)
-            if sys.stderr.isatty():
-                print(f"\r\x1b[K{one.ranks} ranks, {one.test}", end="", file=sys.stderr)
+            if len(found) % _SAID_EVERY == 0:
+                done = f"{one.ranks} ranks, {one.test} on {one.backend}: {one.came_to}"
+                print(f"{len(found)} run, the last with {done}", file=sys.stderr)
     except KeyboardInterrupt:
         return _INTERRUPTED
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
     return _tell(found)
