@@ -14,6 +14,11 @@ settings.register_profile("fast", deadline=None, max_examples=20)
 IS_FAST = bool(os.environ.get("PLINK_TEST_FAST"))
 settings.load_profile("fast" if IS_FAST else "plink")
 
+# Where more runs than there are cores, threads that share a small sum burn them while they wait for
+# each other: one thread a process, here and in what tests start. NumPy asks when it is imported.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+os.environ.update(dict.fromkeys(THREADS, "1"))
+
 pytest_plugins = ["support.needs"]
 
 FOLDER = Path(__file__).parent

@@ -10,10 +10,11 @@ fast.
 from plink.engine.engine import Engine
 from plink.engine.failure import EngineError
 from plink.engine.forest import Prepared
+from plink.engine.membership import Members
 from plink.engine.options import Options
 from plink.engine.redis_store import RedisStore
 from plink.engine.statistics import ConnectionStatistics, PeerStatistics, Statistics
-from plink.engine.store import C10dStore, DirectoryStore, Store
+from plink.engine.store import C10dStore, DirectoryStore, SharedStore, Store
 from plink.engine.work import Work
 from plink.plans.forest import Forest
 from plink.transport.tls import Tls
@@ -25,10 +26,12 @@ __all__ = [
     "Engine",
     "EngineError",
     "Forest",
+    "Members",
     "Options",
     "PeerStatistics",
     "Prepared",
     "RedisStore",
+    "SharedStore",
     "Statistics",
     "Store",
     "Tls",

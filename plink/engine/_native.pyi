@@ -9,6 +9,16 @@ DTYPE_BYTES: dict[str, int]
 class EngineFailedError(RuntimeError): ...
 class MeshError(RuntimeError): ...
 
+class Kind:
+    all_reduce: Kind
+    reduce_scatter: Kind
+    all_gather: Kind
+    broadcast: Kind
+    reduce: Kind
+    gather: Kind
+    scatter: Kind
+    all_to_all: Kind
+
 class DType:
     float32: DType
     float64: DType
@@ -16,6 +26,7 @@ class DType:
     bfloat16: DType
     int32: DType
     int64: DType
+    uint8: DType
 
 class Op:
     sum: Op
@@ -36,7 +47,7 @@ class Forest:
 def agreement(forest: Forest, chunk_bytes: int, in_order: bool) -> int: ...
 def deal(
     forest: Forest, items: int, item_bytes: int, chunk_bytes: int, workers: int
-) -> tuple[int, list[int], list[int]]: ...
+) -> tuple[list[int], list[int], list[int]]: ...
 def chunk_bytes(size_bytes: int, routes: int) -> int: ...
 
 class Mesh:
@@ -77,6 +88,8 @@ class Work:
     def number(self) -> int: ...
     @property
     def is_over(self) -> bool: ...
+    @property
+    def times(self) -> tuple[float, float | None, float | None]: ...
     def wait(self, seconds: float) -> bool | None: ...
 
 class ConnectionFigures: ...
@@ -95,9 +108,22 @@ class Engine:
         stall_s: float,
         send_buffer_bytes: int,
         cores: Sequence[int],
+        in_flight: int,
     ) -> None: ...
-    def post(self, buffer: Any, items: int, dtype: DType, op: Op) -> Work: ...
-    def post_lent(self, array: Any, dtype: DType | None, op: Op) -> Work | None: ...
+    def post(self, buffer: Any, items: int, dtype: DType, op: Op, priority: int) -> Work: ...
+    def post_lent(self, array: Any, dtype: DType | None, op: Op, priority: int) -> Work | None: ...
+    def post_call(
+        self,
+        kind: Kind,
+        source: Any,
+        result: Any,
+        dtype: DType,
+        op: Op,
+        root: int,
+        counts: Sequence[int],
+        receive_counts: Sequence[int],
+        priority: int,
+    ) -> Work: ...
     def install(self, forest: Forest, at: int) -> None: ...
     @property
     def posted(self) -> int: ...
@@ -114,7 +140,7 @@ def decode_frame(data: bytes, /) -> tuple[int, int, int, bool]: ...
 class Hello:
     def __init__(
         self,
-        version: int = 1,
+        version: int = 2,
         *,
         channel: int,
         rank: int,

@@ -1,15 +1,15 @@
-"""One rank's all-reduce engine."""
+"""One rank's engine."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine.failure import EngineError
+from plink.engine.calls import DTYPES, OPS, native_op, shape_of, translated
+from plink.engine.collectives import Collectives
 from plink.engine.forest import Prepared, native
 from plink.engine.meeting import Meeting, meet
 from plink.engine.options import Options
@@ -18,21 +18,13 @@ from plink.engine.store import Store
 from plink.engine.work import Work
 from plink.plans.forest import Forest
 
-_DTYPES = {name: getattr(core.DType, name) for name in core.DTYPE_BYTES}
-_OPS = {
-    "sum": core.Op.sum,
-    "mean": core.Op.mean,
-    "min": core.Op.min,
-    "max": core.Op.max,
-    "and": core.Op.and_,
-}
 
-
-class Engine:
+class Engine(Collectives):
     """Connected with the engines of all other ranks, for as long as it is open.
 
     All ranks call the same collectives in the same order. They go on without the caller; at most
-    two are in flight, the others wait in order.
+    `Options.in_flight` are under way, the others wait in order. No array of a collective may be
+    touched before its work has ended, in failure too.
 
     Args:
         rank: of this process, 0 to `ranks` - 1.
@@ -40,6 +32,7 @@ class Engine:
         store: where they meet.
         forest: along which is aggregated; the same on every rank.
         options: how.
+        watch: called now and then until all are connected; what it raises ends that.
 
     Raises:
         WrongUseError: the forest does not fit these ranks, or an option cannot be.
@@ -47,7 +40,14 @@ class Engine:
     """
 
     def __init__(
-        self, rank: int, ranks: int, store: Store, forest: Forest, options: Options | None = None
+        self,
+        rank: int,
+        ranks: int,
+        store: Store,
+        forest: Forest,
+        options: Options | None = None,
+        *,
+        watch: Callable[[], None] | None = None,
     ) -> None:
         options = options or Options()
         if not 0 <= rank < ranks:
@@ -55,7 +55,7 @@ class Engine:
         native_forest = _prepared(forest, ranks).forest
         self.rank = rank
         self.ranks = ranks
-        meeting: Meeting = meet(rank, ranks, store, native_forest, options)
+        meeting: Meeting = meet(rank, ranks, store, native_forest, options, watch=watch)
         self._native = core.Engine(
             rank,
             ranks,
@@ -68,46 +68,52 @@ class Engine:
             options.stall_timeout_s,
             options.send_buffer_bytes or 0,
             options.pinned_cores(meeting.workers),
+            options.in_flight,
         )
 
-    def allreduce(self, array: Any, op: str = "sum", dtype: str | None = None) -> Work:
+    def allreduce(
+        self, array: Any, op: str = "sum", dtype: str | None = None, *, priority: int = 0
+    ) -> Work:
         """Begin to reduce `array` over all ranks, in place; every rank gets the same bytes.
 
         Args:
             array: a writable, contiguous buffer on the CPU, such as a numpy array, with the same
-                length, type and operation on every rank. It must not be touched before the work
-                has ended, in failure too.
+                length, type and operation on every rank.
             op: `sum`, `mean`, `min`, `max`, and for whole numbers `and`. Sums of whole numbers
                 wrap around, their mean is cut towards zero. 16-bit floats are summed as 32-bit
                 floats at each rank on the way and rounded there.
             dtype: `float32`, `float64`, `float16`, `bfloat16`, `int32`, `int64`; None for that of
                 the array. Say `bfloat16` for an array of `uint16`.
+            priority: the same on every rank; among collectives under way what has more goes first.
 
         Raises:
             WrongUseError: an array or operation that cannot be.
             EngineError: the engine has failed, now or before; it names the culprit.
         """
         try:
-            work = self._native.post_lent(array, _DTYPES[dtype] if dtype else None, _OPS[op])
+            work = self._native.post_lent(
+                array, DTYPES[dtype] if dtype else None, OPS[op], priority
+            )
         except KeyError:
             work = None
         except core.EngineFailedError as error:
-            raise _translated(error) from None
+            raise translated(error) from None
         if work is None:
-            work = self._post(array, op, dtype)
+            work = self._post(array, op, dtype, priority)
         return Work(work, self)
 
-    def _post(self, array: Any, op: str, dtype: str | None) -> core.Work:
+    def _post(self, array: Any, op: str, dtype: str | None, priority: int) -> core.Work:
         """Post an array that lends no plain memory, or say what is wrong with it."""
-        items, native_dtype = _shape_of(array, dtype)
-        if op not in _OPS:
-            raise WrongUseError(f"no operation is called {op}", f"there are {', '.join(_OPS)}")
+        items, native_dtype = shape_of(array, dtype)
+        native = native_op(op)
+        if native_dtype == core.DType.uint8:
+            raise WrongUseError("bytes can be moved, not reduced")
         if op == "and" and native_dtype not in (core.DType.int32, core.DType.int64):
             raise WrongUseError("the operation 'and' is for whole numbers")
         try:
-            return self._native.post(array, items, native_dtype, _OPS[op])
+            return self._native.post(array, items, native_dtype, native, priority)
         except core.EngineFailedError as error:
-            raise _translated(error) from None
+            raise translated(error) from None
         except TypeError:
             raise WrongUseError(
                 "the array is not a writable, contiguous buffer of the CPU"
@@ -138,7 +144,7 @@ class Engine:
         try:
             self._native.install(prepared.forest, at_collective)
         except core.EngineFailedError as error:
-            raise _translated(error) from None
+            raise translated(error) from None
         except ValueError as error:
             raise WrongUseError(f"the plan cannot be installed: {error}") from None
 
@@ -155,7 +161,7 @@ class Engine:
         try:
             self._native.check()
         except core.EngineFailedError as error:
-            raise _translated(error) from None
+            raise translated(error) from None
 
     def close(self) -> None:
         """End everything. What is pending fails, here and on the ranks that wait for this one."""
@@ -178,21 +184,3 @@ def _prepared(forest: Forest, ranks: int) -> Prepared:
     if forest.ranks != ranks:
         raise WrongUseError(f"the plan is for {forest.ranks} ranks, there are {ranks}")
     return prepared
-
-
-def _shape_of(array: Any, dtype: str | None) -> tuple[int, core.DType]:
-    """Items and type of a buffer."""
-    if not hasattr(array, "dtype") or not hasattr(array, "nbytes"):
-        array = np.asarray(array)
-    name = dtype or str(array.dtype).removeprefix("torch.")
-    if name not in _DTYPES:
-        raise WrongUseError(f"no all-reduce of {name}", f"there are {', '.join(_DTYPES)}")
-    size_bytes, rest = divmod(array.nbytes, core.DTYPE_BYTES[name])
-    if rest:
-        raise WrongUseError(f"{array.nbytes} bytes are no whole number of {name}")
-    return size_bytes, _DTYPES[name]
-
-
-def _translated(error: core.EngineFailedError) -> EngineError:
-    message, rank = error.args
-    return EngineError(message, rank)

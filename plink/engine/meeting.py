@@ -12,7 +12,7 @@ import secrets
 import socket
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,8 +56,16 @@ class Meeting:
     names: list[str]
 
 
-def meet(rank: int, ranks: int, store: Store, forest: core.Forest, options: Options) -> Meeting:
-    """Connect this rank with all others.
+def meet(
+    rank: int,
+    ranks: int,
+    store: Store,
+    forest: core.Forest,
+    options: Options,
+    *,
+    watch: Callable[[], None] | None = None,
+) -> Meeting:
+    """Connect this rank with all others; `watch` may raise an error that ends it.
 
     Raises:
         EngineError: not all were there in time, or one does not fit.
@@ -88,7 +96,7 @@ def meet(rank: int, ranks: int, store: Store, forest: core.Forest, options: Opti
                 options.send_buffer_bytes or DEFAULT_MEMORY_BYTES,
                 tls,
             )
-            _connect(mesh, deadline, options)
+            _connect(mesh, deadline, options, watch)
         except core.MeshError as error:
             message, culprit = error.args
             raise EngineError(message, culprit if culprit >= 0 else None) from None
@@ -131,9 +139,13 @@ def _local_listener(listener: socket.socket, options: Options) -> Iterator[int]:
         yield local.fileno()
 
 
-def _connect(mesh: core.Mesh, deadline: float, options: Options) -> None:
+def _connect(
+    mesh: core.Mesh, deadline: float, options: Options, watch: Callable[[], None] | None
+) -> None:
     # In steps, so that Ctrl-C is heard.
     while not mesh.step(_STEP_MS):
+        if watch is not None:
+            watch()
         if time.monotonic() > deadline:
             missing = mesh.missing()
             causes = [f"; {cause}" for cause in (mesh.dropped(), mesh.observed()) if cause]

@@ -12,6 +12,7 @@ from plink.transport.tls import Tls
 DEFAULT_WORKERS = 2
 DEFAULT_MEMORY_BYTES = 128 << 10
 MOST_WORKERS = 64
+MOST_IN_FLIGHT = 64
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Options:
         tls: all TCP connections go by TLS 1.3, and both ends show certificates (`docs/engine.md`);
             either the files, or the folder that has them. None for clear connections. Each rank
             has its own, but all have one or none has.
+        in_flight: how many collectives are under way at once.
         cores: for the workers to be pinned to, in turn; None for the cores of this process where
             there are no more of them than workers, else no pinning; () for none.
         setup_timeout_s: for all ranks to be there.
@@ -55,6 +57,7 @@ class Options:
     send_buffer_bytes: int | None = None
     shared_memory: bool = True
     tls: Tls | str | None = None
+    in_flight: int = 2
     cores: Sequence[int] | None = None
     setup_timeout_s: float = 60.0
     silence_timeout_s: float = 30.0
@@ -63,6 +66,10 @@ class Options:
     def __post_init__(self) -> None:
         if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
             raise WrongUseError(f"an engine has 1 to {MOST_WORKERS} workers, not {self.workers}")
+        if not 1 <= self.in_flight <= MOST_IN_FLIGHT:
+            raise WrongUseError(
+                f"1 to {MOST_IN_FLIGHT} collectives can be in flight, not {self.in_flight}"
+            )
         if self.chunk_bytes is not None and self.chunk_bytes < 1:
             raise WrongUseError(f"a chunk has at least one byte, not {self.chunk_bytes}")
         if self.send_buffer_bytes is not None and not 1 <= self.send_buffer_bytes < 2**30:

@@ -65,6 +65,12 @@ class RedisStore:
         with self._talk():
             self._client.set(self._prefix + key, value, px=self._keep_ms)
 
+    def claim(self, key: str, value: bytes) -> bytes:
+        """Kept for `keep_s`."""
+        with self._talk():
+            self._client.set(self._prefix + key, value, px=self._keep_ms, nx=True)
+        return self.get(key, 0.0)
+
     def get(self, key: str, timeout_s: float) -> bytes:
         """Asked for again and again, at longer and longer intervals."""
         deadline = time.monotonic() + timeout_s

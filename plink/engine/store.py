@@ -15,6 +15,8 @@ from plink.base.errors import WrongUseError
 
 _POLL_S = 0.002
 _LONGEST_POLL_S = 0.05
+# PyTorch logs a warning for each wait in its store that ends without a value.
+_SHORTEST_WAIT_S = 1.0
 _HINT = "name a directory that is not there yet: it is made for its user alone"
 
 
@@ -30,6 +32,21 @@ class Store(Protocol):
         Raises:
             TimeoutError: none did in time.
         """
+
+
+class SharedStore(Store, Protocol):
+    """A store by which ranks agree, too: of several values for a key the first one counts."""
+
+    def claim(self, key: str, value: bytes) -> bytes:
+        """Set `value` unless the key has one; returns what it has then, the same for everybody."""
+
+
+def peek(store: Store, key: str) -> bytes | None:
+    """The value if there is one by now."""
+    try:
+        return store.get(key, 0.0)
+    except TimeoutError:
+        return None
 
 
 class DirectoryStore:
@@ -63,19 +80,18 @@ class DirectoryStore:
         Raises:
             WrongUseError: others may write to the directory by now.
         """
-        name = _file_name(key)
-        part = f".{name}.{os.getpid()}.{time.monotonic_ns()}"
-        with self._opened() as folder:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            try:
-                with os.fdopen(os.open(part, flags, 0o600, dir_fd=folder), "wb") as stream:
-                    os.fchmod(stream.fileno(), 0o600)
-                    stream.write(value)
-                os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(part, dir_fd=folder)
-                raise
+        with self._written(key, value) as (folder, part):
+            os.rename(part, _file_name(key), src_dir_fd=folder, dst_dir_fd=folder)
+
+    def claim(self, key: str, value: bytes) -> bytes:
+        """Write beside, then give it the name, which only one file can have.
+
+        Raises:
+            WrongUseError: others may write to the directory by now.
+        """
+        with self._written(key, value) as (folder, part), suppress(FileExistsError):
+            os.link(part, _file_name(key), src_dir_fd=folder, dst_dir_fd=folder)
+        return self.get(key, 0.0)
 
     def get(self, key: str, timeout_s: float) -> bytes:
         """The file's content, once it is there.
@@ -95,6 +111,21 @@ class DirectoryStore:
                 raise TimeoutError(f"nobody wrote {self._directory / _file_name(key)}")
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_POLL_S)
+
+    @contextmanager
+    def _written(self, key: str, value: bytes) -> Iterator[tuple[int, str]]:
+        """The directory and a file in it under another name; it is gone afterwards."""
+        part = f".{_file_name(key)}.{os.getpid()}.{time.monotonic_ns()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with self._opened() as folder:
+            try:
+                with os.fdopen(os.open(part, flags, 0o600, dir_fd=folder), "wb") as stream:
+                    os.fchmod(stream.fileno(), 0o600)
+                    stream.write(value)
+                yield folder, part
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(part, dir_fd=folder)
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
@@ -125,7 +156,8 @@ class C10dStore:
     """A store of PyTorch's, such as `torch.distributed.TCPStore`; torch is not imported here.
 
     Args:
-        store: what has the methods `set`, `wait` and `get` of `torch.distributed.Store`.
+        store: what has the methods `set`, `wait`, `get`, `check` and `compare_set` of
+            `torch.distributed.Store`.
     """
 
     def __init__(self, store: Any) -> None:
@@ -136,10 +168,26 @@ class C10dStore:
         self._store.set(key, value)
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """Waits in the store, as PyTorch's does."""
+        """Waits in the store, as PyTorch's does; for less than a second it asks now and then."""
+        if timeout_s < _SHORTEST_WAIT_S:
+            return self._polled(key, timeout_s)
         try:
             self._store.wait([key], datetime.timedelta(seconds=timeout_s))
         except RuntimeError as error:
             # DistStoreError, which does not say whether it timed out.
             raise TimeoutError(f"nobody set {key}: {error}") from None
+        return bytes(self._store.get(key))
+
+    def claim(self, key: str, value: bytes) -> bytes:
+        """By `compare_set`; `value` is text in UTF-8."""
+        return bytes(self._store.compare_set(key, "", value.decode()))
+
+    def _polled(self, key: str, timeout_s: float) -> bytes:
+        deadline = time.monotonic() + timeout_s
+        pause_s = _POLL_S
+        while not self._store.check([key]):
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"nobody set {key}")
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_POLL_S)
         return bytes(self._store.get(key))

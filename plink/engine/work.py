@@ -1,4 +1,4 @@
-"""One all-reduce under way."""
+"""One collective under way."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _Failable(Protocol):
 
 
 class Work:
-    """Made by `Engine.allreduce`. Its array must not be touched before it has ended."""
+    """Made by an engine's collectives. Its arrays must not be touched before it has ended."""
 
     __slots__ = ("_engine", "_native")
 
@@ -28,16 +28,31 @@ class Work:
         """The collective's number: 0 for the engine's first."""
         return self._native.number
 
+    @property
+    def posted_s(self) -> float:
+        """When it was called, as `time.monotonic` says it."""
+        return self._native.times[0]
+
+    @property
+    def begun_s(self) -> float | None:
+        """When a worker took it up; None before that."""
+        return self._native.times[1]
+
+    @property
+    def ended_s(self) -> float | None:
+        """When it ended, well or not; None before that."""
+        return self._native.times[2]
+
     def done(self) -> bool:
         """Whether it has ended, well or not; `wait` then returns or raises at once."""
         return self._native.is_over
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Returns when the array holds the result. Ctrl-C interrupts it, not the all-reduce.
+        """Returns when the array holds the result. Ctrl-C interrupts it, not the collective.
 
         Raises:
             EngineError: the engine failed; it names the culprit.
-            TimeoutError: not within `timeout_s`. The all-reduce goes on.
+            TimeoutError: not within `timeout_s`. The collective goes on.
         """
         is_done = self._native.wait(_FOREVER if timeout_s is None else timeout_s)
         if is_done:

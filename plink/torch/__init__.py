@@ -10,7 +10,8 @@ import torch.distributed
 from torch.distributed import Backend
 
 from plink.torch.backend import NAME, create, create_asked
-from plink.torch.group import DEVICES, PlinkGroup
+from plink.torch.group import PlinkGroup
+from plink.torch.reductions import DEVICES
 
 if NAME.upper() not in Backend._plugins:
     Backend.register_backend(NAME, create_asked, extended_api=True, devices=list(DEVICES))

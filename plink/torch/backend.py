@@ -100,6 +100,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     interfaces, addresses = group_addresses(asked.store, os.environ)
     options = _completed(options, addresses, timeout, asked.global_ranks_in_group)
     engine = tuned = None
+    is_cut = False
     if ranks > 1:
         meeting = C10dStore(store)
         # PyTorch hands over no ranks for the group of all of them.
@@ -109,6 +110,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         agreed = agreed_forest(
             meeting, rank, ranks, plan, is_part=is_part, options=options, tuned=wanted
         )
+        is_cut = agreed.is_cut
         engine = Engine(rank, ranks, meeting, agreed.forest, options)
         if agreed.tuned is not None:
             tuned = _tuned(engine, rank, agreed, agreed.tuned, options.certificates(rank))
@@ -122,7 +124,16 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         interfaces=interfaces,
         address=options.addresses[0],
     )
-    return PlinkGroup(store, rank, ranks, gloo, engine, gloo_store=meeting_place, tuned=tuned)
+    return PlinkGroup(
+        store,
+        rank,
+        ranks,
+        gloo,
+        engine,
+        gloo_store=meeting_place,
+        tuned=tuned,
+        is_cut=is_cut,
+    )
 
 
 def _tuned(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 _COMPILER = "torch._dynamo"
@@ -36,7 +37,11 @@ class Uncompiled:
 
     def _tell_compiler(self, kind: type) -> None:
         """Where the methods are defined: what a subclass has in their place stays."""
+        disabled = {call: sys.modules[_COMPILER].disable(method) for call, method in self._methods}
         for owner in kind.__mro__:
-            for call, method in self._methods:
-                if vars(owner).get(method.__name__) is call:
-                    setattr(owner, method.__name__, sys.modules[_COMPILER].disable(method))
+            for name, call in list(vars(owner).items()):
+                if isinstance(call, FunctionType) and call in disabled:
+                    setattr(owner, name, disabled[call])
+
+
+uncompiled = Uncompiled()

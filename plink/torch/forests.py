@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
 from plink.autotune.ranks.placing import Place, Placing, match
 from plink.autotune.ranks.settings import Settings
@@ -18,6 +19,7 @@ from plink.base.errors import WrongUseError
 from plink.engine import EngineError, Options, Store
 from plink.files import plan as plan_file
 from plink.plans.forest import Forest
+from plink.plans.regroup import flat
 from plink.torch.addresses import host_addresses
 
 T = TypeVar("T")
@@ -31,18 +33,14 @@ class Agreed:
         forest: over the group's ranks.
         placing: of these ranks in the plan file.
         tuned: how the plan is tuned; None where it stays.
+        is_cut: whether buffers are reduced in pieces, as is best for tensors on an accelerator;
+            rank 0 says so where it has one, and the others do alike, wherever their tensors are.
     """
 
     forest: Forest
     placing: Placing
     tuned: Settings | None = None
-
-
-def flat(ranks: int) -> Forest:
-    """A star for every rank: each is the server of its share."""
-    parents = np.tile(np.arange(ranks, dtype=np.int32)[:, None], (1, ranks))
-    np.fill_diagonal(parents, -1)
-    return Forest(np.ones(ranks), parents, parents)
+    is_cut: bool = False
 
 
 def agreed_forest(
@@ -82,7 +80,7 @@ def agreed_forest(
         except (WrongUseError, EngineError) as error:
             store.set("forest", _packed({"error": str(error)}))
             raise
-        agreed = replace(agreed, tuned=tuned)
+        agreed = replace(agreed, tuned=tuned, is_cut=torch.cuda.is_available())
         store.set("forest", _packed(_to_json(agreed)))
         return agreed
     place = {"name": socket.gethostname(), "addresses": _own_addresses(options)}
@@ -172,6 +170,7 @@ def _to_json(agreed: Agreed) -> dict[str, Any]:
         "broadcast": forest.broadcast_parents.tolist(),
         "planned": list(agreed.placing.planned_rank),
         "tuned": None if agreed.tuned is None else agreed.tuned.to_json(),
+        "is_cut": agreed.is_cut,
     }
 
 
@@ -182,4 +181,4 @@ def _from_json(data: Mapping[str, Any]) -> Agreed:
         np.array(data["broadcast"], dtype=np.int32),
     )
     tuned = None if data["tuned"] is None else Settings.from_json(data["tuned"])
-    return Agreed(forest, Placing(data["planned"]), tuned)
+    return Agreed(forest, Placing(data["planned"]), tuned, bool(data["is_cut"]))

@@ -1,4 +1,4 @@
-"""The process group: all-reduce by the engine, all else by Gloo."""
+"""The process group: collectives by the engine, what it lacks by Gloo."""
 
 from __future__ import annotations
 
@@ -26,28 +26,18 @@ from plink.autotune.ranks.rank import TunedRank
 from plink.base.errors import PlinkError
 from plink.engine import Engine, Statistics
 from plink.engine import Work as EngineWork
-from plink.torch.compiler import Uncompiled
+from plink.torch.accelerator import AcceleratorStage, Lane
+from plink.torch.collectives import Begin, EngineCollectives
+from plink.torch.compiler import uncompiled
 from plink.torch.executors import Notifier, SerialExecutor
-from plink.torch.staging import AcceleratorStage, HostStage, Stage
+from plink.torch.kinds import ALL_REDUCE, Kind
+from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
+from plink.torch.pieces import PieceWork
+from plink.torch.reductions import DEVICES, engine_op
+from plink.torch.staging import HostStage, Stage
 from plink.torch.work import NO_TIMEOUT, Reduction
 
-# A backend for others would need their streams.
-DEVICES = ("cpu", "cuda")
-
-_FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-_INTEGERS = (torch.int32, torch.int64)
-_OPS = {
-    ReduceOp.SUM: "sum",
-    ReduceOp.AVG: "mean",
-    ReduceOp.MIN: "min",
-    ReduceOp.MAX: "max",
-    ReduceOp.BAND: "and",
-}
-
 _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
-
-
-_uncompiled = Uncompiled()
 
 
 def _by_gloo(name: str) -> Callable[..., Any]:
@@ -56,13 +46,13 @@ def _by_gloo(name: str) -> Callable[..., Any]:
 
     collective.__name__ = name
     collective.__doc__ = f"As `ProcessGroup.{name}`, by Gloo."
-    return _uncompiled(collective)
+    return uncompiled(collective)
 
 
-class PlinkGroup(ProcessGroup):
+class PlinkGroup(EngineCollectives):
     """Made by `init_process_group("plink")` and `new_group`.
 
-    All but all-reduce is for Gloo, the backend of all devices. PyTorch's own class would hand it
+    What the engine lacks is for Gloo, the backend of all devices. PyTorch's own class would hand it
     over, but some collectives of a subclass it begins (`PyProcessGroup.hpp`) with Python's global
     lock held: they then wait for Gloo's queue, which is locked by a thread of Gloo's while that
     frees a tensor, for which it waits for the global lock. So these collectives are begun by a
@@ -76,6 +66,7 @@ class PlinkGroup(ProcessGroup):
         engine: over the same ranks; None where there is one rank.
         gloo_store: in which Gloo met. Kept here, for Gloo does not keep what is written in Python.
         tuned: what follows the engine's plan; None where it stays.
+        is_cut: buffers are reduced in pieces, on all ranks or on none.
     """
 
     def __init__(
@@ -88,6 +79,7 @@ class PlinkGroup(ProcessGroup):
         *,
         gloo_store: Store,
         tuned: TunedRank | None = None,
+        is_cut: bool = False,
     ) -> None:
         # With the store it could not be subclassed: that constructor makes no object for Python.
         super().__init__(rank, ranks)  # type: ignore[call-arg]
@@ -99,7 +91,9 @@ class PlinkGroup(ProcessGroup):
         self._steps = None if tuned is None else follow_steps(tuned.step)
         self._starter = SerialExecutor("plink-starter")
         self._notifier = Notifier()
-        self._streams: dict[torch.device, Any] = {}
+        self._homebound = SerialExecutor("plink-homebound")
+        self._is_cut = is_cut
+        self._lanes: dict[torch.device, Lane] = {}
         self._begun = 0
         for group in (self, self._plain):
             group._set_default_backend(ProcessGroup.BackendType.GLOO)
@@ -119,20 +113,10 @@ class PlinkGroup(ProcessGroup):
         # The collectives that were begun, here and by Gloo.
         return self._begun + int(self._plain._get_sequence_number_for_group())
 
-    all_gather_single_coalesced = _by_gloo("all_gather_single_coalesced")
-    all_to_all_single = _by_gloo("all_to_all_single")
-    allgather = _by_gloo("allgather")
-    allgather_into_tensor_coalesced = _by_gloo("allgather_into_tensor_coalesced")
-    alltoall_base = _by_gloo("alltoall_base")
-    barrier = _by_gloo("barrier")
-    broadcast = _by_gloo("broadcast")
     recv = _by_gloo("recv")
-    reduce_scatter = _by_gloo("reduce_scatter")
-    reduce_scatter_single_coalesced = _by_gloo("reduce_scatter_single_coalesced")
-    reduce_scatter_tensor_coalesced = _by_gloo("reduce_scatter_tensor_coalesced")
     send = _by_gloo("send")
 
-    @_uncompiled
+    @uncompiled
     def allreduce(
         self,
         tensors: Tensor | list[Tensor],
@@ -158,7 +142,7 @@ class PlinkGroup(ProcessGroup):
             return self._plain.allreduce(tensors, opts)
         return self._reduce(tensors, name, opts.timeout)
 
-    @_uncompiled
+    @uncompiled
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = ReduceOp.SUM) -> Any:
         """Reduce tensors of one type in place, as one buffer."""
         opts = _options(AllreduceCoalescedOptions, opts)
@@ -210,6 +194,7 @@ class PlinkGroup(ProcessGroup):
         if self._tuned is not None:
             self._tuned.go_on()
         self._starter.end()
+        self._homebound.end()
         # After the threads that call it.
         if self._tuned is not None:
             self._tuned.close()
@@ -218,7 +203,7 @@ class PlinkGroup(ProcessGroup):
     def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
         self._begun += 1
         stage, engine, tuned = self._stage(tensors), self._engine, self._tuned
-        work = Reduction(tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
+        work = Reduction(ALL_REDUCE, tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
 
         def begin(host: Tensor) -> EngineWork | None:
             if engine is None:
@@ -231,7 +216,7 @@ class PlinkGroup(ProcessGroup):
 
         # The engine's collectives are numbered as they come, the same on all ranks.
         is_free = self._starter.is_idle and not (
-            tuned is not None and tuned.would_wait(stage.host.nbytes)
+            tuned is not None and tuned.would_wait(stage.size_bytes)
         )
         if stage.is_ready and is_free:
             work.post(begin)
@@ -239,31 +224,45 @@ class PlinkGroup(ProcessGroup):
             self._starter.submit(lambda: work.post(begin))
         return work
 
+    def run_pairs(
+        self, kind: Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta
+    ) -> Reduction:
+        """Begin a collective on each pair; one work for all of them."""
+        self._begun += 1
+        engine = self._engine
+        tensors = [tensor for pair in pairs for tensor in pair.tensors]
+        stage: HostPairs | AcceleratorPairs
+        if not tensors or tensors[0].device.type == "cpu":
+            stage = HostPairs(pairs)
+        else:
+            stage = AcceleratorPairs(pairs, self._lane(tensors[0].device))
+        results = [tensor for pair in pairs for tensor in pair.results]
+        work = Reduction(kind, results, stage, self._notifier, max(timeout, NO_TIMEOUT))
+
+        def post(source: Tensor, result: Tensor) -> PieceWork | None:
+            if engine is not None:
+                return begin(engine, source, result)
+            if result is not source and result.numel():
+                result.copy_(source)
+            return None
+
+        if stage.is_ready and self._starter.is_idle:
+            work.post(post)
+        else:
+            self._starter.submit(lambda: work.post(post))
+        return work
+
+    def _lane(self, device: torch.device) -> Lane:
+        if device not in self._lanes:
+            down, up = torch.cuda.Stream(device), torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            self._lanes[device] = Lane(torch.cuda, down, up, self._homebound)
+        return self._lanes[device]
+
     def _stage(self, tensors: list[Tensor]) -> Stage:
         device = tensors[0].device
         if device.type == "cpu":
-            return HostStage(tensors)
-        if device not in self._streams:
-            self._streams[device] = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        return AcceleratorStage(tensors, torch.cuda, self._streams[device])
-
-
-def engine_op(tensors: Sequence[Tensor], opts: Any) -> str | None:
-    """What the engine calls it; None if it cannot, which is so on all ranks or on none."""
-    first = tensors[0]
-    op = _OPS.get(opts.reduceOp.op)
-    if op is None or first.device.type not in DEVICES:
-        return None
-    if any(
-        tensor.layout != torch.strided
-        or tensor.dtype != first.dtype
-        or tensor.device != first.device
-        for tensor in tensors
-    ):
-        return None
-    if first.dtype in _INTEGERS or (first.dtype in _FLOATS and op != "and"):
-        return op
-    return None
+            return HostStage(tensors, self._is_cut)
+        return AcceleratorStage(tensors, self._lane(device), self._is_cut)
 
 
 def _options(kind: type[Any], given: Any) -> Any:

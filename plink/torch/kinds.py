@@ -18,4 +18,12 @@ class Kind:
     number: int
 
 
+BROADCAST = Kind("broadcast", 0)
 ALL_REDUCE = Kind("all_reduce", 1)
+REDUCE = Kind("reduce", 3)
+ALL_GATHER = Kind("all_gather", 4)
+GATHER = Kind("gather", 7)
+SCATTER = Kind("scatter", 8)
+REDUCE_SCATTER = Kind("reduce_scatter", 9)
+ALL_TO_ALL = Kind("all_to_all", 11)
+BARRIER = Kind("barrier", 15)

@@ -14,9 +14,10 @@ from torch.distributed import DistBackendError, Work
 from torch.futures import Future
 
 from plink.base.errors import PlinkError
-from plink.engine import Work as EngineWork
 from plink.torch.executors import Notifier
-from plink.torch.kinds import ALL_REDUCE, Kind
+from plink.torch.kinds import Kind
+from plink.torch.pairs import AcceleratorPairs, HostPairs
+from plink.torch.pieces import PieceWork
 from plink.torch.profiling import event
 from plink.torch.staging import Stage
 from plink.torch.typed import holding_tensors, is_asked_by_hook
@@ -28,20 +29,20 @@ class Reduction(Work):
     """One all-reduce of a group.
 
     Args:
+        kind: which collective it is.
         tensors: the user's, kept until the end.
         stage: their buffer.
         notifier: awaits the end for the future, where nobody else does.
         timeout: of `wait`, where the caller gives none.
-        kind: which collective it is.
     """
 
     def __init__(
         self,
+        kind: Kind,
         tensors: Sequence[Tensor],
-        stage: Stage,
+        stage: Stage | HostPairs | AcceleratorPairs,
         notifier: Notifier,
         timeout: timedelta = NO_TIMEOUT,
-        kind: Kind = ALL_REDUCE,
     ) -> None:
         super().__init__()
         self._tensors = list(tensors)
@@ -49,7 +50,7 @@ class Reduction(Work):
         self._notifier = notifier
         self._timeout = timeout
         self._posted = threading.Event()
-        self._engine_work: EngineWork | None = None
+        self._engine_work: PieceWork | None = None
         self._error: str | None = None
         self._is_settled = False
         self._is_told = False
@@ -61,11 +62,10 @@ class Reduction(Work):
         if self._event is not None:
             notifier.submit(lambda: self._settle(None), self._event.end)
 
-    def post(self, begin: Callable[[Tensor], EngineWork | None]) -> None:
-        """Hand the buffer to the engine, once it is ready. A failure is kept for `wait`."""
+    def post(self, begin: Callable[..., PieceWork | None]) -> None:
+        """Hand the buffer to the engine, once it is there. A failure is kept for `wait`."""
         try:
-            self._stage.ready()
-            self._engine_work = begin(self._stage.host)
+            self._engine_work = self._stage.begin(begin)
         except (PlinkError, RuntimeError) as error:
             self._error = str(error)
         self._posted.set()
@@ -169,7 +169,7 @@ class Reduction(Work):
                 self._engine_work.wait(timeout_s)
             except TimeoutError as error:
                 raise DistBackendError(f"plink: {error}") from None
-            except PlinkError as error:
+            except (PlinkError, RuntimeError) as error:
                 self._error = str(error)
         with self._settling:
             if not self._is_settled:

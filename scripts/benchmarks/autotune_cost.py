@@ -23,7 +23,7 @@ from benchkit.labs import LOOPBACK, Hosts, hosts_of
 from benchkit.plans import plan_over, write_plan
 from benchkit.processes import answers_of_ranks, autotuning
 from benchkit.report import Report
-from plink.torch.forests import flat
+from plink.plans.regroup import flat
 
 EXAMPLE = "--runs loopback:2:small --seconds 20"
 QUICK = "--runs loopback:2:small --seconds 5"

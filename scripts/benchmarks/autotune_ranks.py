@@ -29,7 +29,7 @@ from plink.autotune.protocol.identity import identity
 from plink.files.plan import Plan, PlanRank
 from plink.plans.forest import Forest
 from plink.plans.measures import bytes_between
-from plink.torch.forests import flat
+from plink.plans.regroup import flat
 
 EXAMPLE = "--ranks 100 --windows 10 --json ranks.json"
 QUICK = "--ranks 50 --windows 12"

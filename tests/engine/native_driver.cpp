@@ -32,6 +32,19 @@ constexpr double kPatience_s = 60.0;
         }                                                                        \
     } while (false)
 
+std::shared_ptr<Collective> all_reduce(Engine& engine, std::vector<double>& buffer,
+                                       int priority = 0) {
+    return engine.post({Kind::kAllReduce,
+                        DType::kFloat64,
+                        Op::kSum,
+                        -1,
+                        {buffer.size()},
+                        {},
+                        priority,
+                        buffer.data(),
+                        buffer.data()});
+}
+
 Forest random_forest(unsigned seed) {
     std::mt19937 random(seed);
     const int routes = 1 + static_cast<int>(random() % 4);
@@ -105,8 +118,8 @@ std::vector<std::unique_ptr<Engine>> connected(bool in_order, int memory_ranks,
         while (!mesh.step(100)) {
         }
         engines[rank] = std::make_unique<Engine>(
-            rank, kRanks, EngineOptions{chunk_bytes, in_order, 5.0, 50.0, 0, {}}, random_forest(1),
-            mesh.take(), std::vector<std::string>(kRanks, "127.0.0.1"));
+            rank, kRanks, EngineOptions{chunk_bytes, in_order, 5.0, 50.0, 0, {}, 4},
+            random_forest(1), mesh.take(), std::vector<std::string>(kRanks, "127.0.0.1"));
     });
     return engines;
 }
@@ -122,8 +135,7 @@ void reduce_and_change_plans(bool in_order, int memory_ranks) {
             buffers.emplace_back(random() % 5000, rank + 1.0);
         }
         for (auto& buffer : buffers) {
-            works.push_back(
-                engines[rank]->post(buffer.data(), buffer.size(), DType::kFloat64, Op::kSum));
+            works.push_back(all_reduce(*engines[rank], buffer, static_cast<int>(works.size() % 3)));
             if (works.size() % 7 == 0) engines[rank]->figures();
         }
         for (const auto& work : works) {
@@ -131,6 +143,53 @@ void reduce_and_change_plans(bool in_order, int memory_ranks) {
         }
         for (const auto& buffer : buffers) {
             for (const double value : buffer) CHECK(value == kRanks * (kRanks + 1) / 2);
+        }
+    });
+    on_all([&](int rank) { engines[rank]->close(); });
+}
+
+/// Of every kind, several under way at once, whatever their priorities.
+void call_every_kind(bool in_order, int memory_ranks) {
+    auto engines = connected(in_order, memory_ranks);
+    constexpr std::size_t kItems = 3000;
+    on_all([&](int rank) {
+        struct Buffers {
+            std::vector<double> input = std::vector<double>(kRanks * kItems, 0.0);
+            std::vector<double> output = std::vector<double>(kRanks * kItems, 0.0);
+        };
+        const std::vector<std::size_t> each(kRanks, kItems);
+        std::deque<Buffers> buffers;
+        std::vector<std::shared_ptr<Collective>> works;
+        const auto post = [&](Kind kind, int root, std::vector<std::size_t> counts,
+                              std::vector<std::size_t> receive_counts) {
+            Buffers& own = buffers.emplace_back();
+            std::fill(own.input.begin(), own.input.end(), rank + 1.0);
+            const bool is_in_place = kind == Kind::kBroadcast || kind == Kind::kReduce;
+            works.push_back(engines[rank]->post(
+                {kind, DType::kFloat64, Op::kSum, root, std::move(counts),
+                 std::move(receive_counts), static_cast<int>(works.size() % 4), own.input.data(),
+                 is_in_place ? own.input.data() : own.output.data()}));
+        };
+        for (int root = 0; root < kRanks; ++root) {
+            post(Kind::kReduceScatter, -1, each, {});
+            post(Kind::kAllGather, -1, each, {});
+            post(Kind::kBroadcast, root, {kRanks * kItems}, {});
+            post(Kind::kReduce, root, {kRanks * kItems}, {});
+            post(Kind::kAllToAll, -1, each, each);
+        }
+        for (const auto& work : works) {
+            CHECK(work->wait(kPatience_s) == Collective::Status::kDone);
+        }
+        constexpr double kSum = kRanks * (kRanks + 1) / 2;
+        for (int root = 0; root < kRanks; ++root) {
+            const auto first = buffers.begin() + 5 * root;
+            CHECK(first->output[kItems - 1] == kSum);
+            CHECK((first + 2)->input.back() == root + 1.0);
+            CHECK((first + 3)->input.back() == (rank == root ? kSum : rank + 1.0));
+            for (int from = 0; from < kRanks; ++from) {
+                CHECK((first + 1)->output[from * kItems + 7] == from + 1.0);
+                CHECK((first + 4)->output[from * kItems + 7] == from + 1.0);
+            }
         }
     });
     on_all([&](int rank) { engines[rank]->close(); });
@@ -146,10 +205,8 @@ void wait_for_small_ones(int memory_ranks) {
         for (unsigned number = 0; number < 300; ++number) {
             const std::size_t items = 1 + number * 97 % 8000;
             std::vector<double> one(items, rank + 1.0), other(items, rank + 1.0);
-            const auto first = engine.post(one.data(), items, DType::kFloat64, Op::kSum);
-            const auto second = number % 3 == 0
-                                    ? engine.post(other.data(), items, DType::kFloat64, Op::kSum)
-                                    : first;
+            const auto first = all_reduce(engine, one);
+            const auto second = number % 3 == 0 ? all_reduce(engine, other) : first;
             if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
             if (random() % 8 == 0) first->wait(1e-5);
             std::thread waiting;
@@ -172,8 +229,7 @@ void leave_small_ones(int memory_ranks) {
         bool has_failed = rank == 1;
         try {
             for (int number = 0; number < (rank == 1 ? 7 : 20); ++number) {
-                const auto work =
-                    engines[rank]->post(buffer.data(), buffer.size(), DType::kFloat64, Op::kSum);
+                const auto work = all_reduce(*engines[rank], buffer);
                 if (work->wait(kPatience_s) == Collective::Status::kFailed) has_failed = true;
             }
         } catch (const EngineFailed& failed) {
@@ -194,8 +250,7 @@ void leave_in_the_middle(int memory_ranks) {
         std::vector<std::shared_ptr<Collective>> works;
         try {
             for (auto& one : buffers) {
-                works.push_back(
-                    engines[rank]->post(one.data(), one.size(), DType::kFloat64, Op::kSum));
+                works.push_back(all_reduce(*engines[rank], one));
                 if (rank == 1 && works.size() == 3) break;
             }
         } catch (const EngineFailed&) {
@@ -270,7 +325,10 @@ void stream_through_memory() {
 int main() {
     stream_through_memory();
     for (const int memory_ranks : {0, kRanks - 1, kRanks}) {
-        for (const bool in_order : {false, true}) reduce_and_change_plans(in_order, memory_ranks);
+        for (const bool in_order : {false, true}) {
+            reduce_and_change_plans(in_order, memory_ranks);
+            call_every_kind(in_order, memory_ranks);
+        }
         wait_for_small_ones(memory_ranks);
         for (int repetition = 0; repetition < 3; ++repetition) {
             leave_in_the_middle(memory_ranks);

@@ -92,6 +92,10 @@ class FakeC10d:
             if not self.changed.wait_for(lambda: all(k in self.values for k in keys), seconds):
                 raise RuntimeError("wait timeout")
 
+    def check(self, keys: list[str]) -> bool:
+        with self.changed:
+            return all(key in self.values for key in keys)
+
     def get(self, key: str) -> bytes:
         return self.values[key]
 
@@ -207,10 +211,10 @@ def test_strangers_are_turned_away_while_the_ranks_connect(tmp_path: Path) -> No
         refused = intruder.say(intruder.hello(job=b"x" * 16))
         assert refused.endswith(b"it belongs to another job")
         old = intruder.say(intruder.hello(version=7, job=b"x" * 16))
-        assert old.endswith(b"it speaks version 7, here 1")
+        assert old.endswith(b"it speaks version 7, here 2")
         # It still listens to its own job.
-        assert intruder.say(intruder.hello(version=7)).endswith(b"it speaks version 7, here 1")
-        assert waiting.result() == ["rank 1 was refused: it speaks version 7, here 1"]
+        assert intruder.say(intruder.hello(version=7)).endswith(b"it speaks version 7, here 2")
+        assert waiting.result() == ["rank 1 was refused: it speaks version 7, here 2"]
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import re
@@ -15,12 +16,15 @@ import pytest
 from plink.base.errors import WrongUseError
 from plink.files import document, matrix_csv
 
-BOMB = gzip.compress(b'{"a": [0' + b",0" * (100 << 20) + b"]}")
+
+@functools.cache
+def bomb() -> bytes:
+    return gzip.compress(b'{"a": [0' + b",0" * (100 << 20) + b"]}")
 
 
 def test_a_bomb_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "bomb.json.gz"
-    path.write_bytes(BOMB)
+    path.write_bytes(bomb())
     program = (
         "import sys\n"
         "from plink.cli import main\n"
@@ -39,7 +43,7 @@ def test_a_bomb_is_refused_with_what_to_do(tmp_path: Path) -> None:
 
 
 def test_a_bomb_on_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BOMB)))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(bomb())))
     with pytest.raises(WrongUseError, match="standard input: unpacks to more than 256 times"):
         document.read_bytes("-")
 

@@ -13,11 +13,15 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "check.hpp"
 #include "connection.hpp"
+#include "schedule.hpp"
 #include "script.hpp"
+#include "tree_collective.hpp"
+#include "tree_part.hpp"
 
 using namespace plink::engine;
 using plink::fuzz::Script;
@@ -25,6 +29,7 @@ using plink::fuzz::Script;
 namespace {
 
 constexpr int kMostCollectives = 5;
+constexpr int kMostInFlight = 2;
 constexpr std::size_t kMostItems = 1500;
 
 Forest any_forest(Script& script, int ranks) {
@@ -52,7 +57,7 @@ Forest any_forest(Script& script, int ranks) {
 struct Heard {
     std::vector<std::uint8_t> bytes;
     std::uint64_t collective = 0;
-    std::set<std::pair<std::uint32_t, Phase>> frames;  ///< of `collective`
+    std::set<std::tuple<std::uint64_t, std::uint32_t, Phase>> frames;
 };
 
 /// One worker of one rank, with peers that the script plays.
@@ -100,7 +105,7 @@ class Bench final : public Flight {
                 case 3:
                     is_honest_ = false;
                     send(peer, frame(script_.below(kMostCollectives), script_.below(64),
-                                     static_cast<Phase>(script_.below(2))));
+                                     static_cast<Phase>(script_.below(4))));
                     break;
                 default:
                     send_next(peer, 1 + script_.below(256));
@@ -123,7 +128,7 @@ class Bench final : public Flight {
     /// A collective with a buffer of exactly its size.
     struct Buffer {
         std::unique_ptr<std::uint8_t[]> bytes;
-        std::shared_ptr<Collective> collective;
+        std::shared_ptr<TreeCollective> collective;
     };
 
     const InFlight* find(std::uint16_t collective) const override {
@@ -139,19 +144,19 @@ class Bench final : public Flight {
     void begin_next() {
         if (in_flight_count_ == kMostInFlight || buffers_.size() == kMostCollectives) return;
         const std::size_t items = 1 + script_.below(kMostItems);
-        const auto schedule = plan_.schedule(items, dtype_);
+        const auto schedule = plan_.schedule({Kind::kAllReduce, dtype_, -1, {items}});
         const std::size_t bytes = items * item_bytes(dtype_);
         Buffer buffer{std::unique_ptr<std::uint8_t[]>(new std::uint8_t[bytes]), nullptr};
         std::memset(buffer.bytes.get(), 1, bytes);
-        buffer.collective = std::make_shared<Collective>(buffers_.size(), schedule,
-                                                         buffer.bytes.get(), op_, ranks_);
+        buffer.collective = std::make_shared<TreeCollective>(
+            buffers_.size(), schedule, buffer.bytes.get(), buffer.bytes.get(), op_, ranks_, 0);
         buffers_.push_back(std::move(buffer));
         if (schedule->shares[0].frames_in + schedule->shares[0].frames_out == 0) return;
         const int slot = parts_[0] ? 1 : 0;
-        parts_[slot] = std::make_unique<Part>(buffers_.back().collective, 0, in_order_);
+        parts_[slot] = std::make_unique<TreePart>(buffers_.back().collective, 0, in_order_);
         in_flight_[in_flight_count_++] = {parts_[slot].get(), &outboxes_[slot], slot};
         for (auto& connection : connections_) {
-            connection->begin(in_flight_[in_flight_count_ - 1]);
+            connection->begin(in_flight_[in_flight_count_ - 1], in_flight_count_ > 1);
             connection->resume();
         }
     }
@@ -163,7 +168,7 @@ class Bench final : public Flight {
                 ++i;
                 continue;
             }
-            const Collective& collective = *part.collective();
+            const auto& collective = static_cast<const TreeCollective&>(*part.collective());
             const Deal& deal = collective.schedule->deal;
             for (std::uint32_t chunk = 0; chunk < deal.chunks(); ++chunk) {
                 if (deal.worker[chunk] != 0) continue;
@@ -179,11 +184,11 @@ class Bench final : public Flight {
     }
 
     /// Every byte of every contribution is 1, and of every result 7.
-    void check_sum(const Collective& collective, std::uint32_t chunk) const {
+    void check_sum(const TreeCollective& collective, std::uint32_t chunk) const {
         const bool is_root =
             forest_.root(static_cast<int>(collective.schedule->deal.route[chunk])) == rank_;
         if (is_root && (op_ != Op::kSum || !is_whole(dtype_))) return;
-        const std::uint8_t* const at = collective.at(chunk);
+        const std::uint8_t* const at = collective.result(chunk);
         const std::size_t bytes = collective.schedule->deal.bytes_of(chunk);
         const int expected = is_root ? ranks_ : 7;
         FUZZ_CHECK(!is_root || ranks_ < 256);
@@ -193,7 +198,7 @@ class Bench final : public Flight {
     }
 
     /// Whether each other rank brings its own contribution to this one, and no sum of several.
-    bool is_star(const Collective& collective, std::uint32_t chunk) const {
+    bool is_star(const TreeCollective& collective, std::uint32_t chunk) const {
         const auto route = static_cast<int>(collective.schedule->deal.route[chunk]);
         return static_cast<int>(collective.schedule->places->in(route).reduce_children.size()) ==
                ranks_ - 1;
@@ -219,7 +224,7 @@ class Bench final : public Flight {
     /// One frame: a contribution, or a result once this rank's contribution is sent.
     void find_owed(int peer, std::vector<std::uint8_t>& owed) {
         for (const Buffer& buffer : buffers_) {
-            const Collective& collective = *buffer.collective;
+            const TreeCollective& collective = *buffer.collective;
             const Deal& deal = collective.schedule->deal;
             for (std::uint32_t chunk = 0; chunk < deal.chunks(); ++chunk) {
                 if (deal.worker[chunk] != 0) continue;
@@ -275,9 +280,15 @@ class Bench final : public Flight {
         std::size_t used = 0;
         while (heard.bytes.size() - used >= kFrameBytes) {
             const Frame frame = decode(heard.bytes.data() + used);
+            if (frame.phase == Phase::kBegun) {
+                FUZZ_CHECK(frame.collective < buffers_.size());
+                used += kFrameBytes;
+                continue;
+            }
             FUZZ_CHECK(frame.collective < buffers_.size());
-            FUZZ_CHECK(frame.collective >= heard.collective);
-            const Collective& collective = *buffers_[frame.collective].collective;
+            // A peer that says that it has begun a later one may be sent that first.
+            FUZZ_CHECK(!is_honest_ || frame.collective >= heard.collective);
+            const TreeCollective& collective = *buffers_[frame.collective].collective;
             const Deal& deal = collective.schedule->deal;
             FUZZ_CHECK(frame.signature == collective.signature);
             FUZZ_CHECK(frame.chunk < deal.chunks() && deal.worker[frame.chunk] == 0);
@@ -287,9 +298,8 @@ class Bench final : public Flight {
                        (frame.phase == Phase::kReduce ? peer : rank_));
             const std::size_t size = kFrameBytes + deal.bytes_of(frame.chunk);
             if (heard.bytes.size() - used < size) break;
-            if (frame.collective > heard.collective) heard.frames.clear();
             heard.collective = frame.collective;
-            FUZZ_CHECK(heard.frames.insert({frame.chunk, frame.phase}).second);
+            FUZZ_CHECK(heard.frames.insert({frame.collective, frame.chunk, frame.phase}).second);
             used += size;
         }
         heard.bytes.erase(heard.bytes.begin(),

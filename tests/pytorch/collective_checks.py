@@ -217,6 +217,60 @@ def every_collective(say: Any, rank: int) -> list[str]:
     ]
 
 
+MOVED: tuple[Collective, ...] = (
+    broadcast,
+    reduce,
+    all_gather,
+    all_gather_into_tensor,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    gather,
+    scatter,
+    all_to_all_single,
+    all_to_all,
+    objects,
+    coalesced,
+)
+
+
+def on_the_engine(say: Any, rank: int) -> list[str]:
+    """Names of those that are not."""
+    world = dist.group.WORLD
+    assert world is not None
+    elsewhere = []
+    for collective in (*MOVED, lambda *_: dist.barrier()):
+        before = world.statistics().collectives  # type: ignore[attr-defined]
+        collective(world, rank, dist.get_world_size())
+        if world.statistics().collectives == before:  # type: ignore[attr-defined]
+            elsewhere.append(collective.__name__)
+    return elsewhere
+
+
+def refused(say: Any, rank: int) -> list[str]:
+    """What was not."""
+    two, three = torch.ones(2), torch.ones(3)
+    wrong: dict[str, Callable[[], Any]] = {
+        "all-gather": lambda: dist.all_gather_into_tensor(three, two),
+        "all-gather of another type": lambda: dist.all_gather_into_tensor(
+            torch.ones(4), two.double()
+        ),
+        "reduce-scatter": lambda: dist.reduce_scatter_tensor(two, three),
+        "all-gather of lists": lambda: dist.all_gather([three, three], two),
+        "reduce-scatter of lists": lambda: dist.reduce_scatter(two, [three, three]),
+        "splits": lambda: dist.all_to_all_single(two, two, [1, 1], [2, 2]),
+        "uneven": lambda: dist.all_to_all_single(three, three),
+    }
+    accepted = []
+    for name, call in wrong.items():
+        try:
+            call()
+        except (ValueError, RuntimeError, TypeError):
+            continue
+        accepted.append(name)
+    dist.barrier()
+    return accepted
+
+
 def in_quick_succession(say: Any, rank: int) -> bool:
     """Each begun while a thread of Gloo's frees the tensor of the one before."""
     ranks = dist.get_world_size()

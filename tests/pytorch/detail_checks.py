@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,6 +11,37 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile
+
+RANKS = 2
+
+# Begun on a group by a rank; each gives its work.
+COLLECTIVES: tuple[Callable[[Any, int], Any], ...] = (
+    lambda group, rank: dist.broadcast(torch.ones(4), 0, group=group, async_op=True),
+    lambda group, rank: dist.all_reduce(torch.ones(4), group=group, async_op=True),
+    lambda group, rank: dist.reduce(torch.ones(4), 0, group=group, async_op=True),
+    lambda group, rank: dist.all_gather(
+        [torch.ones(4) for _ in range(RANKS)], torch.ones(4), group=group, async_op=True
+    ),
+    lambda group, rank: dist.all_gather_into_tensor(
+        torch.ones(4 * RANKS), torch.ones(4), group=group, async_op=True
+    ),
+    lambda group, rank: dist.gather(
+        torch.ones(4),
+        [torch.ones(4) for _ in range(RANKS)] if rank == 0 else None,
+        group=group,
+        async_op=True,
+    ),
+    lambda group, rank: dist.scatter(
+        torch.ones(4),
+        [torch.ones(4) for _ in range(RANKS)] if rank == 0 else None,
+        group=group,
+        async_op=True,
+    ),
+    lambda group, rank: dist.all_to_all_single(
+        torch.ones(RANKS), torch.ones(RANKS), group=group, async_op=True
+    ),
+    lambda group, rank: dist.barrier(group=group, async_op=True),
+)
 
 
 def every_detail(say: Any, rank: int) -> dict[str, Any]:
@@ -19,7 +51,7 @@ def every_detail(say: Any, rank: int) -> dict[str, Any]:
     assert world is not None
     return {
         check.__name__: check(rank, world, gloo)
-        for check in (builtin_hooks, events, operation, numbers, expanded)
+        for check in (builtin_hooks, events, operations, numbers, expanded)
     }
 
 
@@ -60,13 +92,20 @@ def events(rank: int, world: dist.ProcessGroup, gloo: dist.ProcessGroup) -> list
     ]
 
 
-def operation(rank: int, world: dist.ProcessGroup, gloo: dist.ProcessGroup) -> bool:
-    """Whether a work says of itself what Gloo's says."""
-    works = [dist.all_reduce(torch.ones(3), group=one, async_op=True) for one in (world, gloo)]
-    for work in works:
-        work.wait()
-    ours, theirs = (work._get_op_type() for work in works)
-    return bool(ours == theirs)
+def operations(rank: int, world: dist.ProcessGroup, gloo: dist.ProcessGroup) -> list[str]:
+    """Collectives whose works or events say another name than Gloo's do."""
+    different = []
+    for begin in COLLECTIVES:
+        said = []
+        for group, backend in ((world, "plink"), (gloo, "gloo")):
+            with profile(activities=[ProfilerActivity.CPU]) as profiler:
+                work = begin(group, rank)
+                work.wait()
+            names = {one.name for one in profiler.events() if one.name.startswith(f"{backend}:")}
+            said.append((work._get_op_type(), {name.split(":")[1] for name in names}))
+        if said[0] != said[1]:
+            different.append(f"{said[0]} for {said[1]}")
+    return different
 
 
 def numbers(rank: int, world: Any, gloo: Any) -> list[int]:

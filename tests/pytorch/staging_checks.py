@@ -1,97 +1,106 @@
-"""Streams that only say what was asked of them, and all-reduces that go their way."""
+"""All-reduces of an accelerator's tensors, on the stand-in or on a GPU, beside others."""
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-from collections.abc import Iterator
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from plink.torch.staging import AcceleratorStage
+from plink.torch.accelerator import AcceleratorStage, Lane
+from plink.torch.executors import SerialExecutor
+from plink.torch.pieces import PIECE_BYTES
+from pytorch.late_device import RemoteTensor, Runtime, Stream
+
+WAIT = datetime.timedelta(seconds=30)
+# Two pieces and a bit of float32.
+LONG_ITEMS = 2 * PIECE_BYTES // 4 + 12_345
 
 
-class Event:
-    def __init__(self, said: list[str]) -> None:
-        self._said = said
-
-    def synchronize(self) -> None:
-        self._said.append("host waits")
+def ordinary(size_bytes: int) -> Tensor:
+    """In place of page-locked memory, which needs a GPU."""
+    return torch.empty(size_bytes, dtype=torch.uint8)
 
 
-class Stream:
-    def __init__(self, said: list[str]) -> None:
-        self._said = said
-
-    def wait_stream(self, other: Stream) -> None:
-        self._said.append("copies wait for caller")
-
-    def wait_event(self, event: Event) -> None:
-        self._said.append("caller's stream waits")
-
-    def record_event(self) -> Event:
-        self._said.append("event")
-        return Event(self._said)
+def lane_of(
+    runtime: Runtime, down: Collection[str] = (), up: Collection[str] = ()
+) -> tuple[Lane, SerialExecutor]:
+    """`down`, `up`: what these streams ignore."""
+    homebound = SerialExecutor("homebound")
+    streams = Stream(runtime, "down", down), Stream(runtime, "up", up)
+    return Lane(runtime, *streams, homebound, ordinary), homebound
 
 
-class Runtime:
-    """The functions of `torch.cuda` that are used."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-        self.callers = Stream(self.said)
-
-    def current_stream(self, device: torch.device) -> Stream:
-        return self.callers
-
-    @contextlib.contextmanager
-    def stream(self, stream: Stream) -> Iterator[None]:
-        self.said.append("copy {")
-        yield
-        self.said.append("}")
-
-
-class RemoteTensor(Tensor):
-    """On the CPU; it lets itself be recorded."""
-
-    def record_stream(self, stream: Any) -> None:
-        stream._said.append("recorded")
-
-
-def staged(say: Any, rank: int) -> list[float]:
-    """Tensors by way of a stage that is ready late, and others between them."""
-    runtime = Runtime()
+def has_stand_in(runtime: Runtime) -> None:
+    """Tensors of the stand-in go its way in the group of all ranks."""
     group: Any = dist.group.WORLD
     direct = group._stage
+    lane, _ = lane_of(runtime)
+    lane.homebound = group._homebound
 
-    def stage(tensors: list[Tensor]) -> Any:
+    def stage(tensors: Sequence[Tensor]) -> Any:
         if not isinstance(tensors[0], RemoteTensor):
             return direct(tensors)
-        late = AcceleratorStage(tensors, runtime, Stream(runtime.said), pinned=False)
+        late = AcceleratorStage(tensors, lane, group._is_cut)
         # A future knows the CPU by no device.
         late.devices = ()
         return late
 
     group._stage = stage
+
+
+def mixed(say: Any, rank: int) -> list[float]:
+    """Tensors on the device and others, in one order; on every rank others are on the device."""
+    runtime = Runtime()
+    has_stand_in(runtime)
+    dist.group.WORLD._is_cut = True  # type: ignore[union-attr]
     works, tensors = [], []
-    for i in range(30):
-        tensor = torch.full((100 + i,), float(i + rank))
-        tensors.append(tensor if i % 3 else tensor.as_subclass(RemoteTensor))
-        works.append(group.allreduce([tensors[-1]]))
+    for i in range(24):
+        items = LONG_ITEMS if i % 8 == 5 else 100 + i
+        tensor = torch.full((items,), float(i + rank))
+        tensors.append(tensor if (i + rank) % 3 else runtime.place(tensor))
+        works.append(dist.group.WORLD.allreduce([tensors[-1]]))  # type: ignore[union-attr]
         if i == 0:
             assert works[0].get_future().wait()[0] is not None
     for work in works:
-        work.wait(datetime.timedelta(seconds=30))
-    return [tensor.mean().item() for tensor in tensors]
+        work.wait(WAIT)
+    host = [runtime.fetch(one) if isinstance(one, RemoteTensor) else one for one in tensors]
+    assert runtime.unrecorded == []
+    assert all(torch.all(one == one[0]) for one in host)
+    return [one[0].item() for one in host]
+
+
+def killed(say: Any, rank: int) -> str:
+    """A rank that is gone while pieces are on their way."""
+    runtime = Runtime()
+    has_stand_in(runtime)
+    dist.group.WORLD._is_cut = True  # type: ignore[union-attr]
+    if rank == 1:
+        dist.group.WORLD.abort()  # type: ignore[union-attr]
+        return ""
+    work = dist.all_reduce(runtime.place(torch.ones(20 * LONG_ITEMS)), async_op=True)
+    try:
+        work.wait(WAIT)
+    except dist.DistBackendError as error:
+        return str(error)
+    return "no error"
 
 
 def on_gpu(say: Any, rank: int) -> list[float]:
-    tensor = torch.full((100_000,), rank + 1.0, device="cuda")
-    dist.all_reduce(tensor)
-    other = torch.full((100_000,), rank + 1.0, device="cuda")
-    future = dist.all_reduce(other, async_op=True).get_future()
-    future.wait()
-    return [tensor.mean().item(), other.mean().item()]
+    """Short and long tensors, computed on the default stream and on another one."""
+    means = []
+    other = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    for items in (100_000, 40 * LONG_ITEMS):
+        for stream in (torch.cuda.current_stream(), other):
+            with torch.cuda.stream(stream):
+                tensor = torch.zeros(items, device="cuda")
+                # So that the value is late.
+                for _ in range(50):
+                    tensor.add_((rank + 1.0) / 50)
+                future = dist.all_reduce(tensor, async_op=True).get_future()
+                future.wait()
+                means.append(round((tensor * 2.0).double().mean().item(), 3))
+    return means

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from plink.torch import PlinkGroup
+from plink.torch.collectives import EngineCollectives
 from pytorch import collective_checks as checks
 from pytorch.processes import results
 
@@ -37,4 +38,13 @@ def test_plink_begins_what_pytorch_begins_with_the_global_lock_held() -> None:
     names += re.findall(
         r'get_override\(\s*static_cast<const ProcessGroup\*>\(this\),\s*"(\w+)"', text
     )
-    assert {"broadcast", "alltoall_base"} <= set(names) <= set(vars(PlinkGroup))
+    own = {*vars(PlinkGroup), *vars(EngineCollectives)}
+    assert {"broadcast", "alltoall_base"} <= set(names) <= own
+
+
+def test_every_collective_runs_on_the_engine(tmp_path: Path) -> None:
+    assert results(checks.on_the_engine, 2, tmp_path) == [[]] * 2
+
+
+def test_tensors_that_do_not_fit_are_refused_at_once(tmp_path: Path) -> None:
+    assert results(checks.refused, 2, tmp_path) == [[]] * 2

@@ -2,34 +2,24 @@
 
 namespace plink::engine {
 
-namespace {
-
 std::uint16_t folded(std::uint64_t hash) {
     return static_cast<std::uint16_t>(hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48));
 }
 
-}  // namespace
-
-Collective::Collective(std::uint64_t its_number, std::shared_ptr<const Schedule> its_schedule,
-                       void* its_data, Op its_op, int its_ranks)
-    : number(its_number),
-      schedule(std::move(its_schedule)),
-      data(static_cast<std::uint8_t*>(its_data)),
-      op(its_op),
-      ranks(its_ranks),
-      signature(folded(mixed(schedule->digest, &its_op, sizeof(its_op)))) {
-    const Deal& deal = schedule->deal;
-    states.resize(deal.chunks());
-    for (std::uint32_t chunk = 0; chunk < deal.chunks(); ++chunk) {
-        const auto& place = schedule->places->in(static_cast<int>(deal.route[chunk]));
-        states[chunk].children_left = static_cast<std::uint32_t>(place.reduce_children.size());
-    }
-}
+Collective::Collective(std::uint64_t its_number, std::uint16_t its_signature, int its_priority)
+    : number(its_number), signature(its_signature), priority(its_priority) {}
 
 void Collective::expect_parts(int parts) {
     const std::lock_guard<std::mutex> lock(mutex_);
     parts_left_ = parts;
-    if (parts == 0) status_ = Status::kDone;
+    if (parts > 0) return;
+    status_ = Status::kDone;
+    begun_at_ = ended_at_ = posted_at;
+}
+
+void Collective::begin_part() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!begun_at_) begun_at_ = Clock::now();
 }
 
 void Collective::end_part(bool is_whole) {
@@ -37,6 +27,7 @@ void Collective::end_part(bool is_whole) {
     is_whole_ = is_whole_ && is_whole;
     if (--parts_left_ > 0) return;
     status_ = is_whole_ ? Status::kDone : Status::kFailed;
+    ended_at_ = Clock::now();
     ended_.notify_all();
 }
 
@@ -49,9 +40,14 @@ Collective::Status Collective::wait(double seconds) {
     return status_;
 }
 
-Collective::Status Collective::status() {
+Collective::Status Collective::status() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return status_;
+}
+
+Collective::Times Collective::times() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return {posted_at, begun_at_, ended_at_};
 }
 
 }  // namespace plink::engine

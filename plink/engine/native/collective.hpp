@@ -1,28 +1,19 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
-#include <vector>
+#include <optional>
 
 #include "frame.hpp"
-#include "schedule.hpp"
-#include "types.hpp"
+#include "share.hpp"
 
 namespace plink::engine {
 
-/// How far a chunk has come on this rank. Only the worker that owns the chunk touches it.
-struct ChunkState {
-    std::uint32_t children_left = 0;  ///< whose contribution is not added yet
-    bool is_sent_up = false;          ///< all of it is with the kernel
-    bool is_final = false;
-};
-
 class Collective;
+class Part;
 
 /// Who can carry a collective on in the thread that waits for it.
 class Carrier {
@@ -38,43 +29,59 @@ class Carrier {
     ~Carrier() = default;
 };
 
-/// One all-reduce of this rank: the user's buffer and what is known about it.
+/// One collective of this rank, from the call to its end.
 class Collective {
   public:
     using Clock = std::chrono::steady_clock;
     enum class Status { kPending, kDone, kFailed };
 
-    Collective(std::uint64_t number, std::shared_ptr<const Schedule> schedule, void* data, Op op,
-               int ranks);
+    /// When what happened; none where it has not yet.
+    struct Times {
+        Clock::time_point posted;
+        std::optional<Clock::time_point> begun;
+        std::optional<Clock::time_point> ended;
+    };
+
+    /// `signature`: the same on all ranks that call the same. `priority`: higher ones go first.
+    Collective(std::uint64_t number, std::uint16_t signature, int priority);
+    virtual ~Collective() = default;
 
     const std::uint64_t number;
-    const std::shared_ptr<const Schedule> schedule;
-    std::uint8_t* const data;
-    const Op op;
-    const int ranks;
     const std::uint16_t signature;
+    const int priority;
     const Clock::time_point posted_at = Clock::now();
     std::weak_ptr<Carrier> carrier;  ///< of a small one; set before it is posted
-    std::vector<ChunkState> states;  ///< by chunk
 
-    std::uint8_t* at(std::uint32_t chunk) const {
-        return data + schedule->deal.offset_bytes(chunk);
-    }
+    virtual const Share& share(int worker) const = 0;
+    /// Of a small one, the worker that carries all of it.
+    virtual std::optional<std::size_t> sole_worker() const = 0;
+    virtual std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker,
+                                       bool in_order) = 0;
+    /// Brings what needs no other rank to its place.
+    virtual void copy_own() = 0;
 
     /// How many workers have a part in it; called once, before any of them learns of it.
     void expect_parts(int parts);
+    /// A worker takes it up.
+    void begin_part();
     /// A worker will not touch it again. The last one settles the status.
     void end_part(bool is_whole);
     /// Waits for at most `seconds`.
     Status wait(double seconds);
-    Status status();
+    Status status() const;
+    Times times() const;
 
   private:
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable ended_;
     Status status_ = Status::kPending;
     int parts_left_ = 0;
     bool is_whole_ = true;
+    std::optional<Clock::time_point> begun_at_;
+    std::optional<Clock::time_point> ended_at_;
 };
+
+/// 16 bits of a hash.
+std::uint16_t folded(std::uint64_t hash);
 
 }  // namespace plink::engine

@@ -18,6 +18,12 @@ constexpr std::size_t kDirectBytes = 4096;
 constexpr std::size_t kSpeculativeBytes = 16384;
 constexpr std::size_t kMostFramesAtOnce = 16;
 constexpr std::size_t kMostBytesAtOnce = std::size_t{512} << 10;
+// Collectives that a peer has begun and this rank has not.
+constexpr std::size_t kMostTold = 4096;
+
+bool is_not_after(std::uint16_t number, std::uint16_t other) {
+    return static_cast<std::int16_t>(number - other) <= 0;
+}
 
 }  // namespace
 
@@ -41,13 +47,23 @@ void Connection::notice(std::uint32_t events) {
     }
 }
 
-void Connection::begin(const InFlight& in_flight) {
+void Connection::begin(const InFlight& in_flight, bool is_told) {
     const Share& share = in_flight.part->share();
+    const auto number = static_cast<std::uint16_t>(in_flight.number());
+    lanes_.resize(std::max(lanes_.size(), static_cast<std::size_t>(in_flight.slot) + 1));
     Lane& lane = lanes_[in_flight.slot];
-    lane.leaves = &share.leaves[peer];
+    lane.leaves = &share.ready[peer];
+    lane.leaf_phase = in_flight.part->ready_phase();
     lane.next_leaf = 0;
     lane.ready = {};
     lane.unpicked = share.sends[peer];
+    lane.number = number;
+    lane.has_peer_begun =
+        std::find(begun_there_.begin(), begun_there_.end(), number) != begun_there_.end();
+    const auto is_past = [number](std::uint16_t other) { return is_not_after(other, number); };
+    begun_there_.erase(std::remove_if(begun_there_.begin(), begun_there_.end(), is_past),
+                       begun_there_.end());
+    if (is_told && share.receives[peer] > 0) begun_here_.push_back(number);
 }
 
 void Connection::queue(int slot, std::uint32_t chunk, Phase phase) {
@@ -56,7 +72,7 @@ void Connection::queue(int slot, std::uint32_t chunk, Phase phase) {
 
 Connection::Ready Connection::Lane::take() {
     if (next_leaf < leaves->size()) {
-        const Ready leaf{(*leaves)[next_leaf], Phase::kReduce};
+        const Ready leaf{(*leaves)[next_leaf], leaf_phase};
         if (ready.empty() || leaf < ready.top()) {
             ++next_leaf;
             return leaf;
@@ -67,14 +83,38 @@ Connection::Ready Connection::Lane::take() {
     return first;
 }
 
+/// The number of the oldest collective of which not all frames to this peer are on their way.
+std::uint64_t Connection::oldest_owed(const Flight& flight) const {
+    std::uint64_t oldest = UINT64_MAX;
+    for (const InFlight& in_flight : flight) {
+        if (lane(in_flight).unpicked > 0) oldest = std::min(oldest, in_flight.number());
+    }
+    return oldest;
+}
+
+/// Frames may lie in front of those of an older collective only where the peer will read them
+/// whatever comes: it has begun their collective.
+bool Connection::may_go(const InFlight& in_flight, std::uint64_t oldest_owed) const {
+    return lane(in_flight).unpicked > 0 && lane(in_flight).has_next() &&
+           (in_flight.number() <= oldest_owed || lane(in_flight).has_peer_begun);
+}
+
 bool Connection::can_write(const Flight& flight) const {
     if (!is_writable || is_lost) return false;
-    if (batch_head_ < batch_.size()) return true;
-    for (const InFlight& in_flight : flight) {
-        const Lane& lane = lanes_[in_flight.slot];
-        if (lane.unpicked > 0) return lane.has_next();
+    if (batch_head_ < batch_.size() || !begun_here_.empty()) return true;
+    const std::uint64_t oldest = oldest_owed(flight);
+    return std::any_of(flight.begin(), flight.end(),
+                       [&](const InFlight& in_flight) { return may_go(in_flight, oldest); });
+}
+
+void Connection::hear_begun(const Frame& frame) {
+    for (Lane& lane : lanes_) {
+        if (lane.number != frame.collective || lane.unpicked == 0) continue;
+        lane.has_peer_begun = true;
+        return;
     }
-    return false;
+    if (begun_there_.size() >= kMostTold) throw std::runtime_error("it tells of too much");
+    begun_there_.push_back(frame.collective);
 }
 
 std::size_t Connection::received(ssize_t count) {
@@ -147,6 +187,11 @@ std::size_t Connection::feed(const std::uint8_t* bytes, std::size_t size, const 
             // What is checked must be what is used, though the peer may write to shared memory
             // meanwhile: from here on nothing is read there again.
             std::atomic_signal_fence(std::memory_order_seq_cst);
+            if (frame.phase == Phase::kBegun) {
+                hear_begun(frame);
+                used += kFrameBytes;
+                continue;
+            }
             const InFlight* const in_flight = flight.find(frame.collective);
             if (in_flight == nullptr) {
                 is_paused_ = true;
@@ -173,31 +218,30 @@ void Connection::pick(const Flight& flight) {
         batch_.erase(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(batch_head_));
         batch_head_ = 0;
     }
+    while (!begun_here_.empty() && batch_.size() - batch_head_ < kMostFramesAtOnce) {
+        Outgoing out{{}, nullptr, 0, nullptr, 0, Phase::kBegun};
+        encode({begun_here_.back(), 0, 0, Phase::kBegun}, out.header);
+        batch_.push_back(out);
+        begun_here_.pop_back();
+    }
     std::size_t bytes = 0;
     for (std::size_t i = batch_head_; i < batch_.size(); ++i) bytes += batch_[i].size;
+    std::uint64_t oldest = oldest_owed(flight);
     for (const InFlight& in_flight : flight) {
         Lane& lane = lanes_[in_flight.slot];
-        while (lane.has_next()) {
+        while (may_go(in_flight, oldest)) {
             if (batch_.size() - batch_head_ >= kMostFramesAtOnce || bytes >= kMostBytesAtOnce) {
                 return;
             }
             const auto [chunk, phase] = lane.take();
             --lane.unpicked;
-            const Collective& collective = *in_flight.part->collective();
-            Outgoing out{{},
-                         collective.at(chunk),
-                         collective.schedule->deal.bytes_of(chunk),
-                         in_flight.part,
-                         chunk,
-                         phase};
-            encode(
-                {static_cast<std::uint16_t>(collective.number), collective.signature, chunk, phase},
-                out.header);
+            const Payload payload = in_flight.part->payload(peer, chunk, phase);
+            Outgoing out{{}, payload.data, payload.size, in_flight.part, chunk, phase};
+            encode({lane.number, payload.signature, chunk, phase}, out.header);
             bytes += out.size;
             batch_.push_back(out);
         }
-        // The frames of a collective on a connection all go before those of the next.
-        if (lane.unpicked > 0) return;
+        if (lane.unpicked == 0 && in_flight.number() == oldest) oldest = oldest_owed(flight);
     }
 }
 
@@ -215,7 +259,9 @@ void Connection::write(const Flight& flight) {
         if (of_header < kFrameBytes) {
             pieces[count++] = {out.header + of_header, kFrameBytes - of_header};
         }
-        pieces[count++] = {const_cast<std::uint8_t*>(out.data) + of_data, out.size - of_data};
+        if (out.size > of_data) {
+            pieces[count++] = {const_cast<std::uint8_t*>(out.data) + of_data, out.size - of_data};
+        }
         asked += kFrameBytes + out.size - skip;
         skip = 0;
     }
@@ -253,7 +299,7 @@ void Connection::advance(std::size_t bytes) {
         bytes -= left;
         head_sent_ = 0;
         ++batch_head_;
-        head.part->sent(head.chunk, head.phase);
+        if (head.part != nullptr) head.part->sent(head.chunk, head.phase);
     }
 }
 

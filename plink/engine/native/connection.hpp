@@ -20,16 +20,16 @@ struct ConnectionLost : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-constexpr int kMostInFlight = 2;
-
 /// A collective in which a worker has a part now. Its frames stay in `slot` until it is over.
 struct InFlight {
     Part* part = nullptr;
     Outbox* outbox = nullptr;
     int slot = 0;
+    std::uint64_t number() const { return part->collective()->number; }
+    int priority() const { return part->collective()->priority; }
 };
 
-/// The collectives in flight, oldest first.
+/// The collectives in flight: by priority, highest first, and oldest first among equals.
 class Flight {
   public:
     /// The one that a frame belongs to; none where it has not begun here yet.
@@ -73,8 +73,9 @@ class Connection {
     /// Some of them have come.
     void notice(std::uint32_t events);
 
-    /// The part in `in_flight` begins: what it sends to this peer from the start is ready.
-    void begin(const InFlight& in_flight);
+    /// The part in `in_flight` begins: what it sends to this peer from the start is ready. The peer
+    /// is told so if `is_told`.
+    void begin(const InFlight& in_flight, bool is_told);
     void queue(int slot, std::uint32_t chunk, Phase phase);
     /// The next frame's collective may have begun: look again.
     void resume() {
@@ -95,9 +96,12 @@ class Connection {
     using Ready = std::pair<std::uint32_t, Phase>;
     struct Lane {
         const std::vector<std::uint32_t>* leaves = nullptr;
+        Phase leaf_phase = Phase::kReduce;
         std::size_t next_leaf = 0;
         std::priority_queue<Ready, std::vector<Ready>, std::greater<Ready>> ready;
         std::uint32_t unpicked = 0;
+        std::uint16_t number = 0;
+        bool has_peer_begun = false;  ///< as far as it has told
         bool has_next() const { return !ready.empty() || next_leaf < leaves->size(); }
         /// The frame of the lowest chunk.
         Ready take();
@@ -106,7 +110,7 @@ class Connection {
         std::uint8_t header[kFrameBytes];
         const std::uint8_t* data;
         std::size_t size;
-        Part* part;
+        Part* part;  ///< null where there is nothing but the header
         std::uint32_t chunk;
         Phase phase;
     };
@@ -116,6 +120,10 @@ class Connection {
     std::size_t feed(const std::uint8_t* bytes, std::size_t size, const Flight& flight);
     std::size_t received(ssize_t count);
     std::size_t sent(const iovec* pieces, std::size_t count, std::size_t asked);
+    const Lane& lane(const InFlight& in_flight) const { return lanes_[in_flight.slot]; }
+    std::uint64_t oldest_owed(const Flight& flight) const;
+    bool may_go(const InFlight& in_flight, std::uint64_t oldest_owed) const;
+    void hear_begun(const Frame& frame);
     void pick(const Flight& flight);
     void advance(std::size_t bytes);
 
@@ -123,8 +131,10 @@ class Connection {
     bool is_paused_ = false;
     InFlight arriving_;
     std::optional<Arrival> arrival_;
-    std::vector<std::uint8_t> rest_;  ///< received, and not yet used
-    Lane lanes_[kMostInFlight];
+    std::vector<std::uint8_t> rest_;          ///< received, and not yet used
+    std::vector<Lane> lanes_;                 ///< by slot
+    std::vector<std::uint16_t> begun_here_;   ///< collectives that the peer is to be told of
+    std::vector<std::uint16_t> begun_there_;  ///< that the peer has told of, and not begun here
     std::vector<Outgoing> batch_;
     std::size_t batch_head_ = 0;
     std::size_t head_sent_ = 0;  ///< bytes of the head's header and payload

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <set>
 
+#include "exchange.hpp"
+#include "tree_collective.hpp"
+
 namespace plink::engine {
 
 namespace {
@@ -88,7 +91,8 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
                 ? -1
                 : options_.cores[static_cast<std::size_t>(worker) % options_.cores.size()];
         workers_.push_back(std::make_shared<Worker>(worker, rank, std::move(lines[worker]),
-                                                    options_.in_order, core, *supervisor_));
+                                                    options_.in_order, options_.most_in_flight,
+                                                    core, *supervisor_));
     }
     bound_near_locked(near_send_buffer_bytes(plan->places(), workers));
 }
@@ -109,27 +113,30 @@ void Engine::check() const {
     check_locked();
 }
 
-std::shared_ptr<Collective> Engine::post(void* data, std::size_t items, DType dtype, Op op) {
+std::shared_ptr<Collective> Engine::post(const Request& request) {
+    std::shared_ptr<Collective> collective = begun(request);
+    collective->copy_own();
+    return collective;
+}
+
+std::shared_ptr<Collective> Engine::begun(const Request& request) {
     const std::lock_guard<std::mutex> lock(mutex_);
     check_locked();
-    Plan& plan = *std::prev(plans_.upper_bound(posted_))->second;
-    auto collective =
-        std::make_shared<Collective>(posted_, plan.schedule(items, dtype), data, op, ranks_);
+    std::shared_ptr<Collective> collective = made_locked(request);
     plans_.erase(plans_.begin(), std::prev(plans_.upper_bound(posted_)));
     signatures_[posted_ % signatures_.size()] = collective->signature;
     ++posted_;
-    const auto& shares = collective->schedule->shares;
-    const auto has_part = [](const Share& share) { return share.frames_in + share.frames_out > 0; };
-    const auto sole_worker = collective->schedule->sole_worker;
-    if (sole_worker && has_part(shares[*sole_worker])) {
-        collective->carrier = workers_[*sole_worker];
+    int parts = 0;
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+        if (!collective->share(static_cast<int>(i)).is_empty()) ++parts;
     }
-    collective->expect_parts(
-        static_cast<int>(std::count_if(shares.begin(), shares.end(), has_part)));
+    const auto sole_worker = collective->sole_worker();
+    if (sole_worker && parts > 0) collective->carrier = workers_[*sole_worker];
+    collective->expect_parts(parts);
     forget_finished_locked();
     if (collective->status() == Collective::Status::kPending) unfinished_.push_back(collective);
     for (std::size_t i = 0; i < workers_.size(); ++i) {
-        if (!has_part(shares[i])) {
+        if (collective->share(static_cast<int>(i)).is_empty()) {
             workers_[i]->skip(collective->number);
         } else if (!workers_[i]->post(collective)) {
             collective->end_part(false);
@@ -137,6 +144,22 @@ std::shared_ptr<Collective> Engine::post(void* data, std::size_t items, DType dt
     }
     if (supervisor_->least_left() <= collective->number) supervisor_->look_again();
     return collective;
+}
+
+std::shared_ptr<Collective> Engine::made_locked(const Request& request) {
+    if (is_exchange(request.kind)) {
+        Messages messages{request.kind, request.root, request.counts, request.receive_counts};
+        for (auto* counts : {&messages.send_bytes, &messages.receive_bytes}) {
+            for (std::size_t& count : *counts) count *= item_bytes(request.dtype);
+        }
+        return std::make_shared<Exchange>(posted_, std::move(messages), request.input,
+                                          request.output, rank_, static_cast<int>(workers_.size()),
+                                          options_.chunk_bytes, request.priority);
+    }
+    Plan& plan = *std::prev(plans_.upper_bound(posted_))->second;
+    const Call call{request.kind, request.dtype, request.root, request.counts};
+    return std::make_shared<TreeCollective>(posted_, plan.schedule(call), request.input,
+                                            request.output, request.op, ranks_, request.priority);
 }
 
 void Engine::install(Forest forest, std::uint64_t at) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collective.hpp"
+#include "schedule.hpp"
 #include "supervisor.hpp"
 #include "worker.hpp"
 
@@ -23,6 +24,20 @@ struct EngineOptions {
     double stall_s;
     int send_buffer_bytes;   ///< of each connection; 0 for what suits its peer
     std::vector<int> cores;  ///< by worker, to be pinned to; empty for none
+    int most_in_flight;      ///< collectives of a worker at once
+};
+
+/// A collective as the user asks for it.
+struct Request {
+    Kind kind;
+    DType dtype;
+    Op op;
+    int root;                                 ///< -1 where there is none
+    std::vector<std::size_t> counts;          ///< items: by rank, or of the whole buffer; sent
+    std::vector<std::size_t> receive_counts;  ///< items by rank, of an exchange
+    int priority;
+    const void* input;
+    void* output;  ///< the same where it is in place
 };
 
 /// The engine has failed for good; `rank` is the culprit's.
@@ -60,13 +75,15 @@ class Engine final : private Supervised {
            std::vector<std::vector<Line>> lines, std::vector<std::string> names);
     ~Engine();
 
-    /// Begins an all-reduce in place. `data` must stay until it has ended, whatever its end.
+    /// Begins a collective. Its buffers must stay until it has ended, whatever its end.
     ///
-    /// Throws EngineFailed.
-    std::shared_ptr<Collective> post(void* data, std::size_t items, DType dtype, Op op);
+    /// Throws EngineFailed, and std::invalid_argument where a buffer has too many chunks.
+    std::shared_ptr<Collective> post(const Request& request);
     /// From collective `at` on another forest counts. Throws std::invalid_argument where that has
     /// begun here.
     void install(Forest forest, std::uint64_t at);
+    int rank() const { return rank_; }
+    int ranks() const { return ranks_; }
     /// How many collectives were posted.
     std::uint64_t posted() const;
     /// Throws EngineFailed where that is so.
@@ -86,6 +103,8 @@ class Engine final : private Supervised {
     std::optional<std::uint16_t> signature(std::uint64_t collective) override;
     void fail(const Report& verdict) override;
     void check_locked() const;
+    std::shared_ptr<Collective> begun(const Request& request);
+    std::shared_ptr<Collective> made_locked(const Request& request);
     void bound_near_locked(int bytes);
     void forget_finished_locked();
     void linger();

@@ -10,27 +10,34 @@ namespace plink::engine {
 
 constexpr std::size_t kFrameBytes = 8;
 
-/// Towards the root, or away from it.
-enum class Phase : std::uint8_t { kReduce, kBroadcast };
+/// What a frame is.
+enum class Phase : std::uint8_t {
+    kReduce,     ///< a contribution, towards the root
+    kBroadcast,  ///< what the root has, away from it; or a piece of a message
+    kBegun,      ///< no payload: the sender has begun this collective
+};
 
 /// What stands before each chunk on a data connection.
 struct Frame {
     std::uint16_t collective;  ///< number of the collective, modulo 2^16
     std::uint16_t signature;   ///< of length, type, operation and plan, so that mismatches show
-    std::uint32_t chunk;       ///< below 2^31
+    std::uint32_t chunk;       ///< below 2^30
     Phase phase;
 };
+
+constexpr int kChunkBits = 30;
 
 inline void encode(const Frame& frame, std::uint8_t* at) {
     put<std::uint16_t>(at, frame.collective);
     put<std::uint16_t>(at + 2, frame.signature);
-    put<std::uint32_t>(at + 4, frame.chunk | (frame.phase == Phase::kBroadcast ? 0x80000000U : 0U));
+    put<std::uint32_t>(at + 4, frame.chunk | static_cast<std::uint32_t>(frame.phase) << kChunkBits);
 }
 
+/// A phase that is not one of those above is left to its reader to refuse.
 inline Frame decode(const std::uint8_t* at) {
     const auto place = get<std::uint32_t>(at + 4);
-    return {get<std::uint16_t>(at), get<std::uint16_t>(at + 2), place & 0x7fffffffU,
-            place >> 31 ? Phase::kBroadcast : Phase::kReduce};
+    return {get<std::uint16_t>(at), get<std::uint16_t>(at + 2), place & ((1U << kChunkBits) - 1),
+            static_cast<Phase>(place >> kChunkBits)};
 }
 
 }  // namespace plink::engine

@@ -177,11 +177,12 @@ constexpr Kernels kKernels = {
         {PLINK_ORDERED(Brain), nullptr},
         {PLINK_ORDERED(Plain<int>), accumulate<Plain<int>, And>},
         {PLINK_ORDERED(Plain<long>), accumulate<Plain<long>, And>},
+        {},
     },
-    {divide<float>, divide<double>, nullptr, nullptr, divide<int>, divide<long>},
-    {nullptr, nullptr, widen<Half>, widen<Brain>, nullptr, nullptr},
-    {nullptr, nullptr, add_widened<Half>, add_widened<Brain>, nullptr, nullptr},
-    {nullptr, nullptr, narrow<Half>, narrow<Brain>, nullptr, nullptr},
+    {divide<float>, divide<double>, nullptr, nullptr, divide<int>, divide<long>, nullptr},
+    {nullptr, nullptr, widen<Half>, widen<Brain>, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, add_widened<Half>, add_widened<Brain>, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, narrow<Half>, narrow<Brain>, nullptr, nullptr, nullptr},
 };
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace plink::engine {
 /// global lock held.
 class Loan {
   public:
-    /// Writable and contiguous memory; null where the object has no such.
-    static std::shared_ptr<Loan> of(nanobind::handle object);
+    /// Contiguous memory, writable if it is to be; null where the object has no such.
+    static std::shared_ptr<Loan> of(nanobind::handle object, bool is_writable);
     Loan() = default;
     Loan(const Loan&) = delete;
     Loan& operator=(const Loan&) = delete;
@@ -31,7 +31,7 @@ class Loan {
     Py_buffer view_{};
 };
 
-/// An all-reduce and what it writes to.
+/// A collective and what it reads and writes.
 struct Work {
     std::shared_ptr<Collective> collective;
     std::shared_ptr<std::shared_ptr<void>> memory;  ///< empty once it has been waited for
@@ -45,11 +45,17 @@ class LentEngine {
                std::vector<std::vector<Line>> lines, std::vector<std::string> names)
         : engine(rank, ranks, std::move(options), forest, std::move(lines), std::move(names)) {}
 
-    /// Begins an all-reduce of what `memory` keeps. Throws EngineFailed.
-    Work post(std::shared_ptr<void> memory, void* data, std::size_t items, DType dtype, Op op);
-    /// The same where `array` lends its memory and type and operation are the engine's; no work
-    /// where that is not so.
-    std::optional<Work> post_lent(nanobind::handle array, std::optional<DType> dtype, Op op);
+    /// Begins a collective on what `memory` keeps. Throws EngineFailed.
+    Work post(std::shared_ptr<void> memory, const Request& request);
+    /// An all-reduce where `array` lends its memory and type and operation are the engine's; no
+    /// work where that is not so.
+    std::optional<Work> post_lent(nanobind::handle array, std::optional<DType> dtype, Op op,
+                                  int priority);
+    /// Any collective. `input` and `output` lend their memory; they are one object where it is in
+    /// place.
+    ///
+    /// Throws EngineFailed, and std::invalid_argument that says which buffer does not fit.
+    Work post_call(nanobind::handle input, nanobind::handle output, Request request);
     void close();
 
   private:

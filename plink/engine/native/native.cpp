@@ -8,6 +8,8 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <numeric>
+
 #include "loan.hpp"
 #include "mesh.hpp"
 #include "wire_bindings.hpp"
@@ -90,6 +92,12 @@ std::optional<bool> wait(Work& work, double seconds) {
     }
 }
 
+/// As Python's time.monotonic() says it.
+std::optional<double> seconds(std::optional<Collective::Clock::time_point> at) {
+    if (!at) return std::nullopt;
+    return std::chrono::duration<double>(at->time_since_epoch()).count();
+}
+
 void register_figures(nb::module_& module) {
     nb::class_<ConnectionFigures>(module, "ConnectionFigures")
         .def_ro("peer", &ConnectionFigures::peer)
@@ -143,7 +151,10 @@ void register_setting_up(nb::module_& module) {
         "deal",
         [](const Forest& forest, std::size_t items, std::size_t item_bytes, std::size_t chunk_bytes,
            int workers) {
-            const Deal deal = make_deal(forest, items, item_bytes, chunk_bytes, workers);
+            std::vector<std::uint32_t> routes(forest.routes());
+            std::iota(routes.begin(), routes.end(), 0U);
+            const Deal deal = make_deal({{items, std::move(routes), forest.weights()}}, item_bytes,
+                                        chunk_bytes, workers);
             return nb::make_tuple(deal.chunk_items, deal.route, deal.worker);
         },
         "forest"_a, "items"_a, "item_bytes"_a, "chunk_bytes"_a, "workers"_a);
@@ -155,29 +166,48 @@ void register_engine(nb::module_& module) {
     nb::class_<Work>(module, "Work")
         .def("wait", &wait, "seconds"_a)
         .def_prop_ro("number", [](const Work& work) { return work.collective->number; })
-        .def_prop_ro("is_over", &Work::is_over);
+        .def_prop_ro("is_over", &Work::is_over)
+        .def_prop_ro("times", [](const Work& work) {
+            const Collective::Times times = work.collective->times();
+            return nb::make_tuple(seconds(times.posted), seconds(times.begun),
+                                  seconds(times.ended));
+        });
     nb::class_<LentEngine>(module, "Engine")
         .def(
             "__init__",
             [](LentEngine* self, int rank, int ranks, Mesh& mesh, const Forest& forest,
                std::vector<std::string> names, std::size_t chunk_bytes, bool in_order,
-               double silence_s, double stall_s, int send_buffer_bytes, std::vector<int> cores) {
+               double silence_s, double stall_s, int send_buffer_bytes, std::vector<int> cores,
+               int in_flight) {
                 new (self) LentEngine(rank, ranks,
                                       EngineOptions{chunk_bytes, in_order, silence_s, stall_s,
-                                                    send_buffer_bytes, std::move(cores)},
+                                                    send_buffer_bytes, std::move(cores), in_flight},
                                       forest, mesh.take(), std::move(names));
             },
             "rank"_a, "ranks"_a, "mesh"_a, "forest"_a, "names"_a, "chunk_bytes"_a, "in_order"_a,
-            "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "cores"_a)
+            "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "cores"_a, "in_flight"_a)
         .def(
             "post",
-            [](LentEngine& self, Buffer buffer, std::size_t items, DType dtype, Op op) {
+            [](LentEngine& self, Buffer buffer, std::size_t items, DType dtype, Op op,
+               int priority) {
                 void* const data = buffer.data();
-                return self.post(std::make_shared<Buffer>(std::move(buffer)), data, items, dtype,
-                                 op);
+                return self.post(
+                    std::make_shared<Buffer>(std::move(buffer)),
+                    {Kind::kAllReduce, dtype, op, -1, {items}, {}, priority, data, data});
             },
-            "buffer"_a.noconvert(), "items"_a, "dtype"_a, "op"_a)
-        .def("post_lent", &LentEngine::post_lent, "array"_a, "dtype"_a.none(), "op"_a)
+            "buffer"_a.noconvert(), "items"_a, "dtype"_a, "op"_a, "priority"_a)
+        .def("post_lent", &LentEngine::post_lent, "array"_a, "dtype"_a.none(), "op"_a, "priority"_a)
+        .def(
+            "post_call",
+            [](LentEngine& self, Kind kind, nb::handle input, nb::handle output, DType dtype, Op op,
+               int root, std::vector<std::size_t> counts, std::vector<std::size_t> receive_counts,
+               int priority) {
+                return self.post_call(input, output,
+                                      {kind, dtype, op, root, std::move(counts),
+                                       std::move(receive_counts), priority, nullptr, nullptr});
+            },
+            "kind"_a, "source"_a, "result"_a, "dtype"_a, "op"_a, "root"_a, "counts"_a,
+            "receive_counts"_a, "priority"_a)
         .def(
             "install",
             [](LentEngine& self, const Forest& forest, std::uint64_t at) {
@@ -188,18 +218,29 @@ void register_engine(nb::module_& module) {
         .def("check", [](const LentEngine& self) { self.engine.check(); })
         .def("close", &LentEngine::close)
         .def("figures", [](const LentEngine& self) { return self.engine.figures(); });
+    nb::enum_<Kind>(module, "Kind")
+        .value("all_reduce", Kind::kAllReduce)
+        .value("reduce_scatter", Kind::kReduceScatter)
+        .value("all_gather", Kind::kAllGather)
+        .value("broadcast", Kind::kBroadcast)
+        .value("reduce", Kind::kReduce)
+        .value("gather", Kind::kGather)
+        .value("scatter", Kind::kScatter)
+        .value("all_to_all", Kind::kAllToAll);
     nb::enum_<DType>(module, "DType")
         .value("float32", DType::kFloat32)
         .value("float64", DType::kFloat64)
         .value("float16", DType::kFloat16)
         .value("bfloat16", DType::kBfloat16)
         .value("int32", DType::kInt32)
-        .value("int64", DType::kInt64);
+        .value("int64", DType::kInt64)
+        .value("uint8", DType::kUint8);
     nb::dict bytes;
     for (const auto& [name, dtype] :
          {std::pair{"float32", DType::kFloat32}, std::pair{"float64", DType::kFloat64},
           std::pair{"float16", DType::kFloat16}, std::pair{"bfloat16", DType::kBfloat16},
-          std::pair{"int32", DType::kInt32}, std::pair{"int64", DType::kInt64}}) {
+          std::pair{"int32", DType::kInt32}, std::pair{"int64", DType::kInt64},
+          std::pair{"uint8", DType::kUint8}}) {
         bytes[name] = item_bytes(dtype);
     }
     module.attr("DTYPE_BYTES") = bytes;

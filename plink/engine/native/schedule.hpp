@@ -5,32 +5,38 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bytes.hpp"
 #include "deal.hpp"
 #include "forest.hpp"
+#include "rooted.hpp"
+#include "share.hpp"
 #include "transport.hpp"
 #include "types.hpp"
 
 namespace plink::engine {
 
-/// What one worker of one rank has to do in a collective.
-struct Share {
-    std::vector<std::vector<std::uint32_t>> leaves;  ///< by peer: chunks it is sent from the start
-    std::vector<std::uint32_t> sends;                ///< by peer: frames it is sent in all
-    std::uint64_t frames_out = 0;
-    std::uint64_t frames_in = 0;
+/// What the ranks call alike, along trees.
+struct Call {
+    Kind kind;
+    DType dtype;
+    int root;                         ///< -1 where there is none
+    std::vector<std::size_t> counts;  ///< items by segment: by rank, or of the whole buffer
+
+    bool operator<(const Call& other) const;
 };
 
-/// A forest dealt over a buffer, as one rank sees it.
+/// A forest's routes dealt over a buffer, as one rank sees it.
 struct Schedule {
+    Kind kind;
+    DType dtype;
     std::shared_ptr<const Places> places;
     Deal deal;
-    DType dtype;
-    std::uint64_t digest;       ///< of forest, length, type, chunk size
-    std::vector<Share> shares;  ///< by worker
+    std::size_t own_first_item;  ///< of this rank's segment
+    std::uint64_t digest;        ///< of forest, call, chunk size
+    std::vector<Share> shares;   ///< by worker
     /// Of a small buffer, the worker that carries all of it.
     std::optional<std::size_t> sole_worker;
 };
@@ -40,21 +46,33 @@ class Plan {
   public:
     Plan(Forest forest, int rank, int workers, std::size_t chunk_bytes);
 
-    std::shared_ptr<const Schedule> schedule(std::size_t items, DType dtype);
-    std::uint64_t digest() const { return digest_; }
-    const Places& places() const { return *places_; }
+    /// Throws std::invalid_argument where the buffer has too many chunks.
+    std::shared_ptr<const Schedule> schedule(const Call& call);
+    /// This rank's place in the forest's own routes.
+    const Places& places() const { return *whole_.places; }
 
   private:
-    std::shared_ptr<const Schedule> made(std::size_t items, DType dtype) const;
+    /// Routes of one kind of collective.
+    struct Layout {
+        Layout(Rooted rooted, int rank);
+        std::vector<double> weights;                     ///< by route
+        std::vector<std::vector<std::uint32_t>> routes;  ///< by segment
+        std::shared_ptr<const Places> places;
+    };
+    enum class Way { kAtEach, kAtRoot, kFromRoot };
+
+    const Layout& layout(const Call& call);
+    std::shared_ptr<const Schedule> made(const Call& call);
 
     Forest forest_;
     int rank_;
     int workers_;
     std::size_t chunk_bytes_;
     std::uint64_t digest_;
-    std::shared_ptr<const Places> places_;
+    Layout whole_;
     std::mutex mutex_;
-    std::map<std::tuple<std::size_t, DType>, std::shared_ptr<const Schedule>> made_;
+    std::map<std::pair<Way, int>, Layout> layouts_;
+    std::map<Call, std::shared_ptr<const Schedule>> made_;
 };
 
 }  // namespace plink::engine

@@ -21,22 +21,19 @@ constexpr auto kUntilWaitedFor = std::chrono::microseconds(100);
 
 }  // namespace
 
-Worker::Worker(int index, int rank, std::vector<Line> lines, bool in_order, int core,
-               Complaints& complaints)
+Worker::Worker(int index, int rank, std::vector<Line> lines, bool in_order, int most_in_flight,
+               int core, Complaints& complaints)
     : index_(index),
       rank_(rank),
       in_order_(in_order),
       core_(core),
       complaints_(complaints),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      most_in_flight_(static_cast<std::size_t>(most_in_flight)) {
     if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + text_of(errno));
     epoll_event event{};
     event.events = EPOLLIN;
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.fd(), &event);
-    for (int slot = 0; slot < kMostInFlight; ++slot) {
-        outboxes_[slot].worker = this;
-        outboxes_[slot].slot = slot;
-    }
     for (std::size_t peer = 0; peer < lines.size(); ++peer) {
         connections_.push_back(nullptr);
         if (!lines[peer].socket.is_open()) continue;
@@ -85,14 +82,14 @@ void Worker::stop() {
 }
 
 void Worker::SlotOutbox::send(int peer, std::uint32_t chunk, Phase phase) {
-    Connection& connection = *worker->connections_[peer];
-    connection.queue(slot, chunk, phase);
-    worker->attend_later(connection);
+    Connection& connection = *worker_.connections_[peer];
+    connection.queue(slot_, chunk, phase);
+    worker_.attend_later(connection);
 }
 
 const InFlight* Worker::find(std::uint16_t collective) const {
     for (const InFlight& in_flight : *this) {
-        if (static_cast<std::uint16_t>(in_flight.part->collective()->number) == collective) {
+        if (static_cast<std::uint16_t>(in_flight.number()) == collective) {
             return &in_flight;
         }
     }
@@ -121,7 +118,7 @@ void Worker::run() {
     while (take_up()) {
         begin_posted();
         attend_some();
-        while (in_flight_count_ > 0 && !must_stop_.load(std::memory_order_relaxed)) {
+        while (!in_flight_.empty() && !must_stop_.load(std::memory_order_relaxed)) {
             watch(waiting_.empty() ? -1 : 0);
             attend_some();
         }
@@ -137,7 +134,7 @@ bool Worker::take_up() {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (driver_ != Driver::kNobody) continue;
         if (must_stop_) return false;
-        if (posted_.empty() && in_flight_count_ == 0) continue;
+        if (posted_.empty() && in_flight_.empty()) continue;
         driver_ = Driver::kThread;
         return true;
     }
@@ -146,7 +143,7 @@ bool Worker::take_up() {
 void Worker::hand_back() {
     const std::lock_guard<std::mutex> lock(mutex_);
     driver_ = Driver::kNobody;
-    if (must_stop_ || !posted_.empty() || in_flight_count_ > 0) wake_up_.call();
+    if (must_stop_ || !posted_.empty() || !in_flight_.empty()) wake_up_.call();
 }
 
 void Worker::carry(Collective& collective, Collective::Clock::time_point until) noexcept {
@@ -228,15 +225,13 @@ void Worker::drop(Connection& connection, Cause cause, const char* what) {
 /// Ends what is over, and begins what waited for its place.
 void Worker::retire() {
     bool has_room = false;
-    for (int i = 0; i < in_flight_count_;) {
+    for (std::size_t i = 0; i < in_flight_.size();) {
         if (!in_flight_[i].part->is_over()) {
             ++i;
             continue;
         }
-        std::unique_ptr<Part> part = std::move(parts_[in_flight_[i].slot]);
-        std::move(in_flight_.begin() + i + 1, in_flight_.begin() + in_flight_count_,
-                  in_flight_.begin() + i);
-        --in_flight_count_;
+        const std::unique_ptr<Part> part = std::move(slots_[in_flight_[i].slot].part);
+        in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
         has_room = true;
         part->collective()->end_part(true);
     }
@@ -245,7 +240,7 @@ void Worker::retire() {
 
 void Worker::begin_posted() {
     bool has_begun = false;
-    while (in_flight_count_ < kMostInFlight) {
+    while (in_flight_.size() < most_in_flight_) {
         std::shared_ptr<Collective> collective;
         {
             const std::lock_guard<std::mutex> lock(mutex_);
@@ -253,12 +248,7 @@ void Worker::begin_posted() {
             collective = std::move(posted_.front());
             posted_.pop_front();
         }
-        const int slot = parts_[0] ? 1 : 0;
-        parts_[slot] = std::make_unique<Part>(std::move(collective), index_, in_order_);
-        in_flight_[in_flight_count_++] = {parts_[slot].get(), &outboxes_[slot], slot};
-        for (const auto& connection : connections_) {
-            if (connection) connection->begin(in_flight_[in_flight_count_ - 1]);
-        }
+        begin(std::move(collective));
         has_begun = true;
     }
     if (!has_begun) return;
@@ -271,6 +261,31 @@ void Worker::begin_posted() {
     }
 }
 
+void Worker::begin(std::shared_ptr<Collective> collective) {
+    collective->begin_part();
+    const int slot = free_slot();
+    slots_[slot].part = collective->part(collective, index_, in_order_);
+    const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot};
+    // Peers that have frames of older ones under way may send this one's before those.
+    const bool is_told =
+        !collective->sole_worker() && (!in_flight_.empty() || collective->priority != 0);
+    const auto place = std::find_if(
+        in_flight_.begin(), in_flight_.end(),
+        [&begun](const InFlight& other) { return other.priority() < begun.priority(); });
+    in_flight_.insert(place, begun);
+    for (const auto& connection : connections_) {
+        if (connection) connection->begin(begun, is_told);
+    }
+}
+
+int Worker::free_slot() {
+    const auto is_free = [](const Slot& slot) { return slot.part == nullptr; };
+    const auto found = std::find_if(slots_.begin(), slots_.end(), is_free);
+    if (found != slots_.end()) return static_cast<int>(found - slots_.begin());
+    slots_.emplace_back(*this, static_cast<int>(slots_.size()));
+    return static_cast<int>(slots_.size()) - 1;
+}
+
 void Worker::give_up() {
     std::deque<std::shared_ptr<Collective>> posted;
     {
@@ -280,7 +295,7 @@ void Worker::give_up() {
     }
     for (const InFlight& in_flight : *this) in_flight.part->collective()->end_part(false);
     for (const auto& collective : posted) collective->end_part(false);
-    in_flight_count_ = 0;
+    in_flight_.clear();
 }
 
 }  // namespace plink::engine

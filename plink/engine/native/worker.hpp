@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -24,9 +23,9 @@ namespace plink::engine {
 class Worker final : public Carrier, private Flight {
   public:
     /// `lines`: by rank, connected and non-blocking; none for this rank. `core`: to run on, or -1
-    /// for any.
-    Worker(int index, int rank, std::vector<Line> lines, bool in_order, int core,
-           Complaints& complaints);
+    /// for any. `most_in_flight`: collectives at once.
+    Worker(int index, int rank, std::vector<Line> lines, bool in_order, int most_in_flight,
+           int core, Complaints& complaints);
     ~Worker();
 
     /// False where the worker has stopped. Collectives are posted in ascending order.
@@ -43,15 +42,25 @@ class Worker final : public Carrier, private Flight {
 
   private:
     /// Puts frames of one collective on this worker's connections.
-    struct SlotOutbox final : Outbox {
-        Worker* worker = nullptr;
-        int slot = 0;
+    class SlotOutbox final : public Outbox {
+      public:
+        SlotOutbox(Worker& worker, int slot) : worker_(worker), slot_(slot) {}
         void send(int peer, std::uint32_t chunk, Phase phase) override;
+
+      private:
+        Worker& worker_;
+        const int slot_;
+    };
+    /// Room for one collective in flight.
+    struct Slot {
+        Slot(Worker& worker, int index) : outbox(worker, index) {}
+        SlotOutbox outbox;
+        std::unique_ptr<Part> part;  ///< null where there is none now
     };
 
     const InFlight* find(std::uint16_t collective) const override;
     const InFlight* begin() const override { return in_flight_.data(); }
-    const InFlight* end() const override { return in_flight_.data() + in_flight_count_; }
+    const InFlight* end() const override { return in_flight_.data() + in_flight_.size(); }
 
     enum class Driver { kNobody, kThread, kCaller };
 
@@ -61,6 +70,8 @@ class Worker final : public Carrier, private Flight {
     bool watch(int milliseconds);
     void attend_some();
     void begin_posted();
+    void begin(std::shared_ptr<Collective> collective);
+    int free_slot();
     void attend(Connection& connection);
     void attend_later(Connection& connection);
     void drop(Connection& connection, Cause cause, const char* what);
@@ -78,10 +89,9 @@ class Worker final : public Carrier, private Flight {
     std::deque<Connection*> waiting_;                       ///< for attention
     Staging staging_;
 
-    std::array<InFlight, kMostInFlight> in_flight_;
-    std::array<std::unique_ptr<Part>, kMostInFlight> parts_;  ///< by slot
-    std::array<SlotOutbox, kMostInFlight> outboxes_;          ///< by slot
-    int in_flight_count_ = 0;
+    const std::size_t most_in_flight_;
+    std::vector<InFlight> in_flight_;
+    std::deque<Slot> slots_;
 
     mutable std::mutex mutex_;
     std::deque<std::shared_ptr<Collective>> posted_;

@@ -1,0 +1,299 @@
+"""The collectives of an engine but all-reduce."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import plink.engine._native as core
+from plink.base.errors import WrongUseError
+from plink.engine.calls import even_counts, native_op, shape_of, translated, whole_counts
+from plink.engine.work import Work
+
+_NO_ROOT = -1
+
+
+class Collectives:
+    """What an engine offers beside all-reduce.
+
+    Arrays are contiguous buffers on the CPU of float32, float64, float16, bfloat16 (say so by
+    `dtype` for an array of `uint16`), int32, int64, and uint8 where nothing is reduced. Every rank
+    gives the same counts, root, operation, type and priority.
+    """
+
+    rank: int
+    ranks: int
+    _native: core.Engine
+
+    def check(self) -> None:
+        """Raise what the engine has failed with, if it has."""
+        raise NotImplementedError
+
+    def reduce_scatter(
+        self,
+        source: Any,
+        result: Any,
+        op: str = "sum",
+        counts: Sequence[int] | None = None,
+        *,
+        dtype: str | None = None,
+        priority: int = 0,
+    ) -> Work:
+        """Begin to reduce `source` over all ranks; each gets its own segment of the result.
+
+        Args:
+            source: a segment for each rank, one after another; it is only read.
+            result: this rank's segment; it may lie in `source` at its place.
+            op: as for `Engine.allreduce`.
+            counts: items of each rank's segment; None for equal ones.
+            dtype: None for that of `source`.
+            priority: what has more goes first.
+
+        Raises:
+            WrongUseError: arrays, counts or an operation that cannot be.
+            EngineError: the engine has failed, now or before; it names the culprit.
+        """
+        items, kind = shape_of(source, dtype)
+        segments = self._segments(counts, items, "source")
+        return self._call(
+            core.Kind.reduce_scatter,
+            source,
+            result,
+            kind,
+            op=op,
+            counts=segments,
+            priority=priority,
+        )
+
+    def all_gather(
+        self,
+        source: Any,
+        result: Any,
+        counts: Sequence[int] | None = None,
+        *,
+        dtype: str | None = None,
+        priority: int = 0,
+    ) -> Work:
+        """Begin to bring each rank's segment to all ranks.
+
+        Args:
+            source: this rank's segment; it may lie in `result` at its place.
+            result: a segment of each rank, one after another.
+            counts: items of each rank's segment; None for equal ones.
+            dtype: None for that of `source`.
+            priority: what has more goes first.
+
+        Raises:
+            WrongUseError: arrays or counts that cannot be.
+            EngineError: the engine has failed, now or before; it names the culprit.
+        """
+        items, kind = shape_of(result, dtype)
+        segments = self._segments(counts, items, "result")
+        return self._call(
+            core.Kind.all_gather, source, result, kind, counts=segments, priority=priority
+        )
+
+    def broadcast(self, array: Any, root: int, dtype: str | None = None, priority: int = 0) -> Work:
+        """Begin to bring the `array` of rank `root` into that of all others.
+
+        Raises:
+            WrongUseError: an array or root that cannot be.
+            EngineError: the engine has failed, now or before; it names the culprit.
+        """
+        items, kind = shape_of(array, dtype)
+        return self._call(
+            core.Kind.broadcast, array, array, kind, root=root, counts=[items], priority=priority
+        )
+
+    def reduce(
+        self,
+        array: Any,
+        root: int,
+        op: str = "sum",
+        *,
+        dtype: str | None = None,
+        priority: int = 0,
+    ) -> Work:
+        """Begin to reduce `array` over all ranks into that of rank `root`; others keep theirs.
+
+        Raises:
+            WrongUseError: an array, root or operation that cannot be.
+            EngineError: the engine has failed, now or before; it names the culprit.
+        """
+        items, kind = shape_of(array, dtype)
+        return self._call(
+            core.Kind.reduce,
+            array,
+            array,
+            kind,
+            op=op,
+            root=root,
+            counts=[items],
+            priority=priority,
+        )
+
+    def gather(
+        self,
+        source: Any,
+        result: Any,
+        root: int,
+        counts: Sequence[int] | None = None,
+        *,
+        dtype: str | None = None,
+        priority: int = 0,
+    ) -> Work:
+        """Begin to bring each rank's segment to rank `root`.
+
+        Args:
+            source: this rank's segment.
+            result: at the root a segment of each rank, one after another; None elsewhere.
+            root: the rank.
+            counts: items of each rank's segment; None for equal ones.
+            dtype: None for that of `source`.
+            priority: what has more goes first.
+
+        Raises:
+            WrongUseError: arrays, counts or a root that cannot be.
+            EngineError: the engine has failed, now or before; it names the culprit.
+        """
+        items, kind = shape_of(source, dtype)
+        segments = self._segments(counts, items * self.ranks, "segments together")
+        sent, received = [0] * self.ranks, [0] * self.ranks
+        self._check_root(root)
+        sent[root] = segments[self.rank]
+        if self.rank == root:
+            received = segments
+        into = np.empty(0, dtype=np.uint8) if result is None else result
+        return self._call(
+            core.Kind.gather,
+            source,
+            into,
+            kind,
+            root=root,
+            counts=sent,
+            receive_counts=received,
+            priority=priority,
+        )
+
+    def scatter(
+        self,
+        source: Any,
+        result: Any,
+        root: int,
+        counts: Sequence[int] | None = None,
+        *,
+        dtype: str | None = None,
+        priority: int = 0,
+    ) -> Work:
+        """Begin to bring each rank its segment of what rank `root` has.
+
+        Args:
+            source: at the root a segment for each rank, one after another; None elsewhere.
+            result: this rank's segment.
+            root: the rank.
+            counts: items of each rank's segment; None for equal ones.
+            dtype: None for that of `result`.
+            priority: what has more goes first.
+
+        Raises:
+            WrongUseError: arrays, counts or a root that cannot be.
+            EngineError: the engine has failed, now or before; it names the culprit.
+        """
+        items, kind = shape_of(result, dtype)
+        segments = self._segments(counts, items * self.ranks, "segments together")
+        sent, received = [0] * self.ranks, [0] * self.ranks
+        self._check_root(root)
+        received[root] = segments[self.rank]
+        if self.rank == root:
+            sent = segments
+        out = np.empty(0, dtype=np.uint8) if source is None else source
+        return self._call(
+            core.Kind.scatter,
+            out,
+            result,
+            kind,
+            root=root,
+            counts=sent,
+            receive_counts=received,
+            priority=priority,
+        )
+
+    def all_to_all(
+        self,
+        source: Any,
+        result: Any,
+        send_counts: Sequence[int] | None = None,
+        receive_counts: Sequence[int] | None = None,
+        *,
+        dtype: str | None = None,
+        priority: int = 0,
+    ) -> Work:
+        """Begin to send each rank a segment of its own, and to get one from each.
+
+        Args:
+            source: a segment for each rank, one after another.
+            result: a segment from each rank, one after another.
+            send_counts: items of the segments of `source`; None for equal ones.
+            receive_counts: items of the segments of `result`; None for equal ones. What a rank
+                means to get from another is what that one sends.
+            dtype: None for that of `source`.
+            priority: what has more goes first.
+
+        Raises:
+            WrongUseError: arrays or counts that cannot be.
+            EngineError: the engine has failed, now or before; it names the culprit.
+        """
+        items, kind = shape_of(source, dtype)
+        received_items, _ = shape_of(result, dtype)
+        return self._call(
+            core.Kind.all_to_all,
+            source,
+            result,
+            kind,
+            counts=self._segments(send_counts, items, "source"),
+            receive_counts=self._segments(receive_counts, received_items, "result"),
+            priority=priority,
+        )
+
+    def barrier(self) -> Work:
+        """Begin to wait for all ranks: it ends when each has called it.
+
+        Raises:
+            EngineError: the engine has failed, now or before; it names the culprit.
+        """
+        here = np.zeros(1, dtype=np.int32)
+        return self._call(core.Kind.all_reduce, here, here, core.DType.int32, counts=[1])
+
+    def _segments(self, counts: Sequence[int] | None, items: int, what: str) -> list[int]:
+        if counts is None:
+            return even_counts(items, self.ranks, what)
+        return whole_counts(counts, self.ranks)
+
+    def _check_root(self, root: int) -> None:
+        if not 0 <= root < self.ranks:
+            raise WrongUseError(f"there is no rank {root} among {self.ranks}")
+
+    def _call(
+        self,
+        kind: core.Kind,
+        source: Any,
+        result: Any,
+        dtype: core.DType,
+        *,
+        counts: Sequence[int],
+        receive_counts: Sequence[int] = (),
+        op: str = "sum",
+        root: int = _NO_ROOT,
+        priority: int = 0,
+    ) -> Work:
+        try:
+            native = self._native.post_call(
+                kind, source, result, dtype, native_op(op), root, counts, receive_counts, priority
+            )
+        except core.EngineFailedError as error:
+            raise translated(error) from None
+        except ValueError as error:
+            raise WrongUseError(f"this collective cannot be: {error}") from None
+        return Work(native, self)

@@ -1,0 +1,194 @@
+"""What members know of each generation: read from the store, where anybody may have written."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from plink.engine.failure import EngineError
+from plink.engine.lifeline import Address, pack_address, parse_address
+from plink.plans.check import BrokenForestError, check
+from plink.plans.forest import Forest, make_forest
+
+T = TypeVar("T")
+
+PREFIX = "plink/members"
+_HINT = "does every job have a store, or a directory, of its own?"
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of the processes.
+
+    Args:
+        number: of it alone, for as long as the store lasts.
+        line: where it is called.
+        since: how many steps were done when it came; -1 for one of the first.
+    """
+
+    number: int
+    line: Address
+    since: int
+
+
+@dataclass(frozen=True)
+class Roster:
+    """A generation: who is in it, from which step on, and along which plan they aggregate.
+
+    Args:
+        members: by rank, those that are longest there first.
+        steps: that are done.
+        asked: how many have asked to join so far, or did when the job began.
+        plan: the key of the plan in the store.
+    """
+
+    members: Sequence[Member] = ()
+    steps: int = 0
+    asked: int = 0
+    plan: str = ""
+    missing: Sequence[int] = field(default=())
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of the members, by rank."""
+        return [member.number for member in self.members]
+
+
+@dataclass(frozen=True)
+class Presence:
+    """What a member says when it comes to the meeting of a generation.
+
+    Args:
+        line: where it is called.
+        steps: that it has done.
+    """
+
+    line: Address
+    steps: int
+
+
+def roster_key(generation: int) -> str:
+    """Claimed: the first that is proposed counts."""
+    return f"{PREFIX}/{generation}/roster"
+
+
+def presence_key(generation: int, number: int) -> str:
+    """Set by a member that has come to the meeting."""
+    return f"{PREFIX}/{generation}/here/{number}"
+
+
+def asking_key(number: int) -> str:
+    """Claimed by a process that asks to join, which has this number then."""
+    return f"{PREFIX}/asking/{number}"
+
+
+def latest_key() -> str:
+    """A generation, not before the last but a few."""
+    return f"{PREFIX}/latest"
+
+
+def pack_roster(roster: Roster) -> bytes:
+    """As it is claimed."""
+    said = {**vars(roster), "missing": list(roster.missing)}
+    said["members"] = [
+        [member.number, pack_address(member.line), member.since] for member in roster.members
+    ]
+    return json.dumps(said).encode()
+
+
+def parse_roster(content: bytes) -> Roster:
+    """What `pack_roster` made.
+
+    Raises:
+        EngineError: it is something else.
+    """
+    return _parsed(content, _roster, "a list of members")
+
+
+def pack_presence(presence: Presence) -> bytes:
+    """As it is set, or claimed by one that asks to join."""
+    return json.dumps([pack_address(presence.line), presence.steps]).encode()
+
+
+def parse_presence(content: bytes) -> Presence:
+    """What `pack_presence` made.
+
+    Raises:
+        EngineError: it is something else.
+    """
+    return _parsed(content, _presence, "where a member is called")
+
+
+def pack_forest(forest: Forest) -> bytes:
+    """A plan, for the store."""
+    head = json.dumps(forest.reduce_parents.shape).encode()
+    parts = (
+        np.ascontiguousarray(forest.weights, dtype="<f8"),
+        np.ascontiguousarray(forest.reduce_parents, dtype="<i4"),
+        np.ascontiguousarray(forest.broadcast_parents, dtype="<i4"),
+    )
+    return head + b"\n" + zlib.compress(b"".join(part.tobytes() for part in parts), level=1)
+
+
+def parse_forest(content: bytes, ranks: int) -> Forest:
+    """What `pack_forest` made of a forest over `ranks`.
+
+    Raises:
+        EngineError: it is something else.
+    """
+
+    def forest(content: bytes) -> Forest:
+        head, _, packed = content.partition(b"\n")
+        routes, of_ranks = json.loads(head)
+        cells = routes * of_ranks
+        if of_ranks != ranks or not 0 < routes <= 1 << 20:
+            raise ValueError
+        size = 8 * routes + 8 * cells
+        unpacker = zlib.decompressobj()
+        plain = unpacker.decompress(packed, size + 1)
+        if len(plain) != size:
+            raise ValueError
+        parents = np.frombuffer(plain, dtype="<i4", offset=8 * routes)
+        parents = parents.reshape(2, routes, ranks).astype(np.int32)
+        result = make_forest(np.frombuffer(plain, "<f8", routes), parents[0], parents[1])
+        check(result)
+        return result
+
+    return _parsed(content, forest, "a plan for these ranks")
+
+
+def _parsed(content: bytes, parse: Callable[[bytes], T], what: str) -> T:
+    try:
+        return parse(content)
+    except (ValueError, TypeError, KeyError, RecursionError, zlib.error, BrokenForestError):
+        raise EngineError(f"what is in the store is not {what}", hint=_HINT) from None
+
+
+def _roster(content: bytes) -> Roster:
+    said = json.loads(content)
+    members = [
+        Member(_whole(number, 0), parse_address(line), _whole(since, -1))
+        for number, line, since in said["members"]
+    ]
+    missing = [_whole(number, 0) for number in said["missing"]]
+    if not isinstance(said["plan"], str) or len({one.number for one in members}) < len(members):
+        raise ValueError
+    return Roster(
+        members, _whole(said["steps"], 0), _whole(said["asked"], 0), said["plan"], missing
+    )
+
+
+def _presence(content: bytes) -> Presence:
+    line, steps = json.loads(content)
+    return Presence(parse_address(line), _whole(steps, 0))
+
+
+def _whole(said: Any, least: int) -> int:
+    if type(said) is not int or said < least:
+        raise ValueError
+    return said

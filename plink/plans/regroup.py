@@ -1,0 +1,154 @@
+"""The forest over those that are left, and over those that have come, made from the one before.
+
+It is made in an instant and keeps what the old one knew of the network. A plan that is computed for
+the new ranks is better, and can replace it later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.plans.forest import NO_PARENT, Forest, Parents
+
+
+def flat(ranks: int) -> Forest:
+    """A star for every rank: each is the server of its share."""
+    parents = np.tile(np.arange(ranks, dtype=np.int32)[:, None], (1, ranks))
+    np.fill_diagonal(parents, NO_PARENT)
+    return Forest(np.ones(ranks), parents, parents)
+
+
+def regrouped(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
+    """A forest over P ranks, some of which `forest` has.
+
+    The children of a lost rank hang on its parent. Routes with a lost root are dropped, and the
+    others share what they carried in proportion to their weights; where nothing is left, each has
+    its heaviest child in the reduction for a root. A new rank is a child of every root, and has a
+    route of its own: it takes the root's place in a copy of the heaviest route, the next new rank
+    in a copy of the second.
+
+    Args:
+        forest: over the old ranks, which `check` lets pass.
+        old_ranks: (P,) by rank of the result the rank of `forest`, once at most; None for a new
+            one.
+
+    Returns:
+        Of `check`'s liking, its weights with the sum 1.
+
+    Raises:
+        ValueError: no rank at all, an old one twice, or one that is not in `forest`.
+    """
+    kept = [old for old in old_ranks if old is not None]
+    if not old_ranks or len(set(kept)) < len(kept) or set(kept) - set(range(forest.ranks)):
+        raise ValueError(
+            f"{list(old_ranks)} are not old ranks of {forest.ranks}, each at most once"
+        )
+    if not kept:
+        return _normalised(flat(len(old_ranks)))
+    lost = sorted(set(range(forest.ranks)) - set(kept))
+    left = _left(_with_living_roots(forest, lost), lost)
+    return _normalised(_extended(_renumbered(left, kept, old_ranks), old_ranks))
+
+
+def _with_living_roots(forest: Forest, lost: Sequence[int]) -> Forest:
+    """Only routes that have weight, with roots that are not lost."""
+    used = np.flatnonzero(forest.weights > 0.0)
+    roots = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
+    living = used[~np.isin(roots[used], lost)]
+    if len(living):
+        return Forest(
+            forest.weights[living], forest.reduce_parents[living], forest.broadcast_parents[living]
+        )
+    up, down = forest.reduce_parents[used].copy(), forest.broadcast_parents[used].copy()
+    for route in range(len(used)):
+        root = _heir(up[route], lost)
+        _turn(up[route], root)
+        _turn(down[route], root)
+    return Forest(forest.weights[used], up, down)
+
+
+def _heir(parents: Parents, lost: Sequence[int]) -> int:
+    """The rank with most others below it among the first that are not lost on all ways down."""
+    below = np.ones(len(parents), dtype=np.intp)
+    depth = np.zeros(len(parents), dtype=np.intp)
+    for rank in range(len(parents)):
+        above = int(parents[rank])
+        while above != NO_PARENT:
+            below[above] += 1
+            depth[rank] += 1
+            above = int(parents[above])
+    living = np.setdiff1d(np.arange(len(parents)), lost)
+    first = living[depth[living] == depth[living].min()]
+    return int(first[np.argmax(below[first])])
+
+
+def _turn(parents: Parents, root: int) -> None:
+    """Turn the edges on the way from the old root to `root` round, in place."""
+    child, rank = NO_PARENT, root
+    while rank != NO_PARENT:
+        above = int(parents[rank])
+        parents[rank] = child
+        child, rank = rank, above
+
+
+def _left(forest: Forest, lost: Sequence[int]) -> Forest:
+    """The lost ranks have no children; they themselves are still there."""
+    up, down = forest.reduce_parents, forest.broadcast_parents
+    for rank in lost:
+        up, down = (
+            np.where(parents == rank, parents[:, rank, None], parents) for parents in (up, down)
+        )
+    return Forest(forest.weights, up, down)
+
+
+def _renumbered(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | None]) -> Forest:
+    """Columns and parents as the result numbers them; new ranks hang on the root."""
+    new_rank = np.full(forest.ranks, NO_PARENT, dtype=np.int32)
+    is_old = np.array([old is not None for old in old_ranks])
+    new_rank[list(kept)] = np.flatnonzero(is_old)
+
+    def moved(parents: Parents) -> Parents:
+        of_kept = parents[:, list(kept)]
+        result = np.empty((forest.routes, len(old_ranks)), dtype=np.int32)
+        result[:, is_old] = np.where(of_kept == NO_PARENT, NO_PARENT, new_rank[of_kept])
+        roots = np.argmax(parents == NO_PARENT, axis=1)
+        result[:, ~is_old] = new_rank[roots][:, None]
+        return result
+
+    return Forest(forest.weights, moved(forest.reduce_parents), moved(forest.broadcast_parents))
+
+
+def _extended(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
+    """A route more for each new rank, with the mean weight of the others."""
+    new = [rank for rank, old in enumerate(old_ranks) if old is None]
+    if not new:
+        return forest
+    heaviest = np.argsort(-forest.weights, kind="stable")
+    copied = heaviest[np.arange(len(new)) % forest.routes]
+    roots = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
+
+    def added(parents: Parents) -> Parents:
+        swapped = [
+            _swapped(parents[route], int(roots[route]), rank)
+            for route, rank in zip(copied, new, strict=True)
+        ]
+        return np.concatenate([parents, np.stack(swapped)])
+
+    weights = np.append(forest.weights, np.full(len(new), forest.weights.mean()))
+    return Forest(weights, added(forest.reduce_parents), added(forest.broadcast_parents))
+
+
+def _swapped(parents: Parents, one: int, other: int) -> Parents:
+    """The same tree with two ranks in each other's place."""
+    names: npt.NDArray[np.int32] = np.arange(len(parents), dtype=np.int32)
+    names[[one, other]] = other, one
+    swapped = np.where(parents == NO_PARENT, NO_PARENT, names[parents]).astype(np.int32)
+    swapped[[one, other]] = swapped[[other, one]]
+    return swapped
+
+
+def _normalised(forest: Forest) -> Forest:
+    return Forest(forest.shares, forest.reduce_parents, forest.broadcast_parents)

@@ -1,0 +1,321 @@
+"""What a group runs on the engine beside all-reduce."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed import ProcessGroup
+
+from plink.engine import Engine
+from plink.torch import kinds
+from plink.torch.compiler import uncompiled
+from plink.torch.pairs import Pair
+from plink.torch.pieces import PieceWork
+from plink.torch.reductions import DEVICES, engine_op
+from plink.torch.shares import check_sizes, shares, size_bytes, split_bytes
+from plink.torch.work import NO_TIMEOUT
+
+# Begins the engine's collective on two buffers.
+Begin = Callable[[Engine, Any, Any], PieceWork]
+
+_BYTES = "uint8"
+
+
+class EngineCollectives(ProcessGroup):
+    """Collectives on the engine, for `PlinkGroup`, which has the engine and all-reduce.
+
+    What only moves numbers takes every type; what reduces takes what the engine's all-reduce does.
+    All else is Gloo's. Which it is depends on the call alone, so that all ranks choose alike.
+    """
+
+    _plain: Any
+
+    def run_pairs(
+        self, kind: kinds.Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta
+    ) -> Any:
+        """Begin a collective on each pair; one work for all of them."""
+        raise NotImplementedError
+
+    @uncompiled
+    def broadcast(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Bring the tensor of `opts.rootRank` to all ranks."""
+        if args or kwargs or not _is_listed(tensors) or not _can_move(tensors):
+            return self._plain.broadcast(*_given(tensors, opts), *args, **kwargs)
+        root = opts.rootRank
+
+        def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
+            return engine.broadcast(source, root, dtype=_BYTES)
+
+        return self.run_pairs(
+            kinds.BROADCAST, [Pair(tensors, None)], _on_bytes(begin), opts.timeout
+        )
+
+    @uncompiled
+    def reduce(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Reduce one tensor into that of `opts.rootRank`."""
+        op = engine_op(tensors, opts) if _is_listed(tensors) and opts is not None else None
+        if args or kwargs or op is None or len(tensors) != 1:
+            return self._plain.reduce(*_given(tensors, opts), *args, **kwargs)
+        root = opts.rootRank
+
+        def begin(engine: Engine, source: Any, _result: Any, dtype: str) -> PieceWork:
+            return engine.reduce(source, root, op, dtype=dtype)
+
+        return self.run_pairs(kinds.REDUCE, [Pair(tensors, None)], _on_numbers(begin), opts.timeout)
+
+    @uncompiled
+    def allgather(self, outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Bring each rank's tensor to all ranks; they may differ in size."""
+        if kwargs or not _is_nested(outputs) or not _can_gather(outputs, inputs):
+            return self._plain.allgather(outputs, inputs, *args, **kwargs)
+        return self._gather_all([Pair(inputs, outputs[0])], _timeout(args))
+
+    @uncompiled
+    def allgather_coalesced(self, output_lists: Any, input_list: Any, *args: Any) -> Any:
+        """Several at once: `output_lists` has a list of all tensors for each rank."""
+        if not _can_move([tensor for row in output_lists for tensor in row] + list(input_list)):
+            return self._plain.allgather_coalesced(output_lists, input_list, *args)
+        pairs = [
+            Pair([source], [row[i] for row in output_lists]) for i, source in enumerate(input_list)
+        ]
+        return self._gather_all(pairs, _timeout(args))
+
+    @uncompiled
+    def all_gather_single(self, output: Tensor, source: Tensor, *args: Any) -> Any:
+        """Bring each rank's tensor to all ranks, into one tensor."""
+        return self.all_gather_single_coalesced([output], [source], *args)
+
+    @uncompiled
+    def all_gather_single_coalesced(self, outputs: Any, inputs: Any, *args: Any) -> Any:
+        """Several at once."""
+        if not _can_move([*outputs, *inputs]):
+            return self._plain.all_gather_single_coalesced(outputs, inputs, *args)
+        for output, source in zip(outputs, inputs, strict=True):
+            check_sizes("all-gather", output, source, self.size())
+        pairs = [Pair([source], [output]) for output, source in zip(outputs, inputs, strict=True)]
+        return self._gather_all(pairs, _timeout(args))
+
+    def _gather_all(self, pairs: Sequence[Pair], timeout: timedelta) -> Any:
+        ranks = self.size()
+        counts = [shares(pair.results, ranks) for pair in pairs]
+        for pair, of_rank in zip(pairs, counts, strict=True):
+            if size_bytes(pair.sources) != of_rank[self.rank()]:
+                raise ValueError("an all-gather's input and its place in the output differ in size")
+        remaining = iter(counts)
+
+        def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
+            return engine.all_gather(source, result, next(remaining), dtype=_BYTES)
+
+        return self.run_pairs(kinds.ALL_GATHER, pairs, _on_bytes(begin), timeout)
+
+    @uncompiled
+    def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any) -> Any:
+        """Reduce a tensor for each rank, which may differ in size; each rank gets its own."""
+        fits = not args and opts is not None and _is_nested(inputs) and len(outputs) == 1
+        op = engine_op([*inputs[0], *outputs], opts) if fits else None
+        if op is None:
+            return self._plain.reduce_scatter(*_given(outputs, inputs, opts), *args)
+        return self._scatter_sums([Pair(inputs[0], outputs)], op, opts.timeout)
+
+    @uncompiled
+    def reduce_scatter_single(self, output: Tensor, source: Tensor, opts: Any = None) -> Any:
+        """Reduce one tensor, of which each rank gets a part."""
+        op = engine_op([output, source], opts) if opts is not None else None
+        if op is None:
+            return self._plain.reduce_scatter_single(*_given(output, source, opts))
+        check_sizes("reduce-scatter", source, output, self.size())
+        return self._scatter_sums([Pair([source], [output])], op, opts.timeout)
+
+    @uncompiled
+    def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """Several at once."""
+        op = engine_op([*outputs, *inputs], opts) if opts is not None else None
+        if op is None:
+            return self._plain.reduce_scatter_single_coalesced(*_given(outputs, inputs, opts))
+        for output, source in zip(outputs, inputs, strict=True):
+            check_sizes("reduce-scatter", source, output, self.size())
+        pairs = [Pair([source], [output]) for output, source in zip(outputs, inputs, strict=True)]
+        return self._scatter_sums(pairs, op, opts.timeout)
+
+    def _scatter_sums(self, pairs: Sequence[Pair], op: str, timeout: timedelta) -> Any:
+        ranks = self.size()
+        counts = [
+            [size // pair.results[0].element_size() for size in shares(pair.sources, ranks)]
+            for pair in pairs
+        ]
+        for pair, of_rank in zip(pairs, counts, strict=True):
+            if pair.results[0].numel() != of_rank[self.rank()]:
+                raise ValueError(
+                    "a reduce-scatter's output and its part of the input differ in size"
+                )
+        remaining = iter(counts)
+
+        def begin(engine: Engine, source: Any, result: Any, dtype: str) -> PieceWork:
+            return engine.reduce_scatter(source, result, op, next(remaining), dtype=dtype)
+
+        return self.run_pairs(kinds.REDUCE_SCATTER, pairs, _on_numbers(begin), timeout)
+
+    @uncompiled
+    def gather(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Bring each rank's tensor to `opts.rootRank`."""
+        fits = not (args or kwargs) and opts is not None and _is_listed(inputs)
+        if not fits or not _can_gather(outputs, inputs):
+            return self._plain.gather(*_given(outputs, inputs, opts), *args, **kwargs)
+        root = opts.rootRank
+        results = outputs[0] if outputs else []
+        counts = shares(results, self.size()) if self.rank() == root else None
+
+        def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
+            return engine.gather(source, result, root, counts, dtype=_BYTES)
+
+        return self.run_pairs(kinds.GATHER, [Pair(inputs, results)], _on_bytes(begin), opts.timeout)
+
+    @uncompiled
+    def scatter(
+        self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Bring each rank its tensor from `opts.rootRank`."""
+        fits = not (args or kwargs) and opts is not None and _is_listed(outputs)
+        if not fits or not _can_gather(inputs, outputs):
+            return self._plain.scatter(*_given(outputs, inputs, opts), *args, **kwargs)
+        root = opts.rootRank
+        sources = inputs[0] if inputs else []
+        counts = shares(sources, self.size()) if self.rank() == root else None
+
+        def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
+            return engine.scatter(source, result, root, counts, dtype=_BYTES)
+
+        return self.run_pairs(
+            kinds.SCATTER, [Pair(sources, outputs)], _on_bytes(begin), opts.timeout
+        )
+
+    @uncompiled
+    def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """Send each rank a tensor, and get one from each."""
+        if opts is None or not _can_move([*outputs, *inputs]):
+            return self._plain.alltoall(*_given(outputs, inputs, opts))
+        ranks = self.size()
+        return self._exchange(
+            Pair(inputs, outputs), shares(inputs, ranks), shares(outputs, ranks), opts.timeout
+        )
+
+    @uncompiled
+    def all_to_all_single(
+        self,
+        output: Tensor,
+        source: Tensor,
+        output_splits: Any = (),
+        input_splits: Any = (),
+        *args: Any,
+    ) -> Any:
+        """Send each rank a part of one tensor, and get a part of another from each.
+
+        Args:
+            output: what this rank gets.
+            source: what it sends.
+            output_splits: along the first dimension, by rank; empty for equal parts.
+            input_splits: the same of `source`.
+            args: the options.
+        """
+        if not _can_move([output, source]):
+            return self._plain.all_to_all_single(output, source, output_splits, input_splits, *args)
+        ranks = self.size()
+        return self._exchange(
+            Pair([source], [output]),
+            split_bytes(source, input_splits, ranks),
+            split_bytes(output, output_splits, ranks),
+            _timeout(args),
+        )
+
+    def _exchange(
+        self, pair: Pair, send: Sequence[int], receive: Sequence[int], timeout: timedelta
+    ) -> Any:
+        if send[self.rank()] != receive[self.rank()]:
+            raise ValueError("a rank sends itself another size than it gets from itself")
+
+        def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
+            return engine.all_to_all(source, result, send, receive, dtype=_BYTES)
+
+        return self.run_pairs(kinds.ALL_TO_ALL, [pair], _on_bytes(begin), timeout)
+
+    @uncompiled
+    def barrier(self, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Wait for all ranks."""
+        timeout = NO_TIMEOUT if opts is None or args or kwargs else opts.timeout
+
+        def begin(engine: Engine, _source: Any, _result: Any) -> PieceWork:
+            return engine.barrier()
+
+        return self.run_pairs(kinds.BARRIER, [Pair([], None)], begin, timeout)
+
+    # PyTorch's other names for the same.
+    _allgather_base = all_gather_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    _reduce_scatter_base = reduce_scatter_single
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+    alltoall_base = all_to_all_single
+
+
+def _on_bytes(begin: Callable[[Engine, Any, Any], PieceWork]) -> Begin:
+    def on_buffers(engine: Engine, source: Tensor, result: Tensor) -> PieceWork:
+        given = _array(source)
+        return begin(engine, given, given if result is source else _array(result))
+
+    return on_buffers
+
+
+def _on_numbers(begin: Callable[[Engine, Any, Any, str], PieceWork]) -> Begin:
+    def on_buffers(engine: Engine, source: Tensor, result: Tensor) -> PieceWork:
+        dtype = str(source.dtype).removeprefix("torch.")
+        given = _array(source)
+        return begin(engine, given, given if result is source else _array(result), dtype)
+
+    return on_buffers
+
+
+def _array(flat: Tensor) -> Any:
+    return flat.view(torch.uint8).numpy()
+
+
+def _is_listed(tensors: Any) -> bool:
+    return not isinstance(tensors, Tensor)
+
+
+def _is_nested(tensors: Any) -> bool:
+    """Whether it is a list of one list of tensors."""
+    return _is_listed(tensors) and len(tensors) == 1 and _is_listed(tensors[0])
+
+
+def _can_gather(many: Any, one: Any) -> bool:
+    """Whether `many` is empty or has a list of tensors, and `one` a tensor of their type."""
+    if not _is_listed(many) or not _is_listed(one) or len(one) != 1:
+        return False
+    if len(many) > 0 and not _is_nested(many):
+        return False
+    return _can_move([*(many[0] if many else ()), *one])
+
+
+def _can_move(tensors: Sequence[Tensor]) -> bool:
+    """Whether the engine moves these: dense ones of one type on one device."""
+    first = tensors[0]
+    return first.device.type in DEVICES and all(
+        tensor.layout == torch.strided
+        and tensor.dtype == first.dtype
+        and tensor.device == first.device
+        for tensor in tensors
+    )
+
+
+def _given(*arguments: Any) -> list[Any]:
+    """Those that were given."""
+    return [argument for argument in arguments if argument is not None]
+
+
+def _timeout(args: Sequence[Any]) -> timedelta:
+    """Of the options, where there are any."""
+    timeout = getattr(args[0], "timeout", None) if args else None
+    return timeout if isinstance(timeout, timedelta) else NO_TIMEOUT

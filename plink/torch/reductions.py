@@ -1,0 +1,41 @@
+"""Which reductions the engine runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed import ReduceOp
+
+# A backend for others would need their streams.
+DEVICES = ("cpu", "cuda")
+
+_FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+_INTEGERS = (torch.int32, torch.int64)
+_OPS = {
+    ReduceOp.SUM: "sum",
+    ReduceOp.AVG: "mean",
+    ReduceOp.MIN: "min",
+    ReduceOp.MAX: "max",
+    ReduceOp.BAND: "and",
+}
+
+
+def engine_op(tensors: Sequence[Tensor], opts: Any) -> str | None:
+    """What the engine calls it; None if it cannot, which is so on all ranks or on none."""
+    first = tensors[0]
+    op = _OPS.get(opts.reduceOp.op)
+    if op is None or first.device.type not in DEVICES:
+        return None
+    if any(
+        tensor.layout != torch.strided
+        or tensor.dtype != first.dtype
+        or tensor.device != first.device
+        for tensor in tensors
+    ):
+        return None
+    if first.dtype in _INTEGERS or (first.dtype in _FLOATS and op != "and"):
+        return op
+    return None
