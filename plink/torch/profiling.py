@@ -34,4 +34,4 @@ class Event:
 
 def event(kind: Kind) -> Event | None:
     """One that begins now; None if no profiler watches this thread."""
-    return Event(kind) if torch.autograd._profiler_enabled() else None
+    return Event(kind) if torch._C._autograd._profiler_enabled() else None

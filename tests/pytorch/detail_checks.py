@@ -16,13 +16,13 @@ RANKS = 2
 
 # Begun on a group by a rank; each gives its work.
 COLLECTIVES: tuple[Callable[[Any, int], Any], ...] = (
-    lambda group, rank: dist.broadcast(torch.ones(4), 0, group=group, async_op=True),
-    lambda group, rank: dist.all_reduce(torch.ones(4), group=group, async_op=True),
-    lambda group, rank: dist.reduce(torch.ones(4), 0, group=group, async_op=True),
-    lambda group, rank: dist.all_gather(
+    lambda group, _rank: dist.broadcast(torch.ones(4), 0, group=group, async_op=True),
+    lambda group, _rank: dist.all_reduce(torch.ones(4), group=group, async_op=True),
+    lambda group, _rank: dist.reduce(torch.ones(4), 0, group=group, async_op=True),
+    lambda group, _rank: dist.all_gather(
         [torch.ones(4) for _ in range(RANKS)], torch.ones(4), group=group, async_op=True
     ),
-    lambda group, rank: dist.all_gather_into_tensor(
+    lambda group, _rank: dist.all_gather_into_tensor(
         torch.ones(4 * RANKS), torch.ones(4), group=group, async_op=True
     ),
     lambda group, rank: dist.gather(
@@ -37,10 +37,10 @@ COLLECTIVES: tuple[Callable[[Any, int], Any], ...] = (
         group=group,
         async_op=True,
     ),
-    lambda group, rank: dist.all_to_all_single(
+    lambda group, _rank: dist.all_to_all_single(
         torch.ones(RANKS), torch.ones(RANKS), group=group, async_op=True
     ),
-    lambda group, rank: dist.barrier(group=group, async_op=True),
+    lambda group, _rank: dist.barrier(group=group, async_op=True),
 )
 
 
