@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -251,6 +251,35 @@ class EngineCollectives(ProcessGroup):
             return engine.barrier()
 
         return self.run_pairs(kinds.BARRIER, [Pair([], None)], begin, timeout)
+
+    @uncompiled
+    def send(self, tensors: Any, peer: int, tag: int = 0) -> Any:
+        """Send one tensor to a rank."""
+        return self._message(tensors, False, peer, tag)
+
+    @uncompiled
+    def recv(self, tensors: Any, peer: int, tag: int = 0) -> Any:
+        """Receive one tensor from a rank."""
+        return self._message(tensors, True, peer, tag)
+
+    @uncompiled
+    def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
+        """Receive one tensor from any rank, which the work then names."""
+        return self._message(tensors, True, None, tag)
+
+    def _message(self, tensors: Any, is_received: bool, peer: int | None, tag: int) -> Any:
+        tensors = list(tensors) if _is_listed(tensors) else [tensors]
+        if len(tensors) != 1 or not _can_move(tensors):
+            raise ValueError("a message is one dense tensor")
+
+        def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
+            if is_received:
+                return engine.receive(source, peer, tag)
+            return engine.send(source, cast(int, peer), tag)
+
+        received = kinds.RECEIVE if peer is not None else kinds.RECEIVE_FROM_ANY
+        kind = received if is_received else kinds.SEND
+        return self.run_pairs(kind, [Pair(tensors, None)], _on_bytes(begin), NO_TIMEOUT)
 
     # PyTorch's other names for the same.
     _allgather_base = all_gather_single

@@ -40,15 +40,6 @@ from plink.torch.work import NO_TIMEOUT, Reduction
 _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
 
 
-def _by_gloo(name: str) -> Callable[..., Any]:
-    def collective(self: PlinkGroup, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self._plain, name)(*args, **kwargs)
-
-    collective.__name__ = name
-    collective.__doc__ = f"As `ProcessGroup.{name}`, by Gloo."
-    return uncompiled(collective)
-
-
 class PlinkGroup(EngineCollectives):
     """Made by `init_process_group("plink")` and `new_group`.
 
@@ -112,9 +103,6 @@ class PlinkGroup(EngineCollectives):
     def _get_sequence_number_for_group(self) -> int:
         # The collectives that were begun, here and by Gloo.
         return self._begun + int(self._plain._get_sequence_number_for_group())
-
-    recv = _by_gloo("recv")
-    send = _by_gloo("send")
 
     @uncompiled
     def allreduce(
@@ -228,7 +216,7 @@ class PlinkGroup(EngineCollectives):
         self, kind: Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta
     ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
-        self._begun += 1
+        self._begun += kind.is_ordered
         engine = self._engine
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
         stage: HostPairs | AcceleratorPairs

@@ -1,4 +1,4 @@
-"""All-reduces under way, as PyTorch takes them."""
+"""Collectives and messages under way, as PyTorch takes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_TIMEOUT = timedelta(0)
 
 
 class Reduction(Work):
-    """One all-reduce of a group.
+    """One collective of a group, or one message.
 
     Args:
         kind: which collective it is.
@@ -47,8 +47,9 @@ class Reduction(Work):
         super().__init__()
         self._tensors = list(tensors)
         self._stage = stage
-        self._notifier = notifier
         self._timeout = timeout
+        # Collectives end in turn; a message may wait while these go on.
+        self._submit = notifier.submit if kind.is_ordered else notifier.submit_alone
         self._posted = threading.Event()
         self._engine_work: PieceWork | None = None
         self._error: str | None = None
@@ -60,7 +61,7 @@ class Reduction(Work):
         self._kind = kind
         self._event = event(kind)
         if self._event is not None:
-            notifier.submit(lambda: self._settle(None), self._event.end)
+            self._submit(lambda: self._settle(None), self._event.end)
 
     def post(self, begin: Callable[..., PieceWork | None]) -> None:
         """Hand the buffer to the engine, once it is there. A failure is kept for `wait`."""
@@ -112,6 +113,11 @@ class Reduction(Work):
         """The tensors, after `wait`."""
         return self._tensors
 
+    def _source_rank(self) -> int:
+        """Whose message was received, after `wait`."""
+        peer = getattr(self._engine_work, "peer", None)
+        return -1 if peer is None else int(peer)
+
     def synchronize(self) -> None:
         """As `wait`."""
         self.wait()
@@ -130,7 +136,7 @@ class Reduction(Work):
             if self._is_settled:
                 self._tell()
             else:
-                self._notifier.submit(lambda: self._settle(None), self._tell)
+                self._submit(lambda: self._settle(None), self._tell)
         is_here = not self._stage.devices
         if is_here and is_asked_by_hook(self._tensors, inspect.currentframe()):
             return holding_tensors(self._future, self._tensors)
@@ -163,7 +169,7 @@ class Reduction(Work):
         if self._is_settled:
             return
         if not self._posted.wait(timeout_s):
-            raise DistBackendError(f"plink: the all-reduce has not begun within {timeout_s:g} s")
+            raise DistBackendError(f"plink: the collective has not begun within {timeout_s:g} s")
         if self._engine_work is not None:
             try:
                 self._engine_work.wait(timeout_s)

@@ -41,6 +41,10 @@ COLLECTIVES: tuple[Callable[[Any, int], Any], ...] = (
         torch.ones(RANKS), torch.ones(RANKS), group=group, async_op=True
     ),
     lambda group, _rank: dist.barrier(group=group, async_op=True),
+    lambda group, rank: (dist.irecv if rank else dist.isend)(torch.ones(4), 1 - rank, group),
+    lambda group, rank: (
+        dist.irecv(torch.ones(4), group=group) if rank else dist.isend(torch.ones(4), 1, group)
+    ),
 )
 
 
