@@ -29,21 +29,21 @@ backend = NAME
 
 
 class Suite(
-    distributed_test.TestDistBackend,  # type: ignore[misc]
-    distributed_test.DistributedTest._DistTestBase,  # type: ignore[misc]
+    distributed_test.TestDistBackend,
+    distributed_test.DistributedTest._DistTestBase,
 ):
     """Every test; the group of all ranks is of `backend`."""
 
     def setUp(self) -> None:
         """Start the ranks, which wait for nobody."""
-        super().setUp()
+        super().setUp()  # type: ignore[no-untyped-call]
         self._start_processes(torch.multiprocessing.get_context("fork").Process)
 
     @classmethod
     def _run(cls, *args: Any, **kwargs: Any) -> None:
         silence()
         distributed_test.BACKEND = backend
-        super()._run(*args, **kwargs)
+        super()._run(*args, **kwargs)  # type: ignore[no-untyped-call]
 
     def run_test(self, *args: Any, **kwargs: Any) -> None:
         """The test itself, after the group has been made."""
@@ -91,7 +91,7 @@ def silence() -> None:
 def _outcome(test: str) -> tuple[str, str]:
     result = unittest.TestResult()
     with contextlib.redirect_stdout(io.StringIO()):
-        Suite(test).run(result)
+        Suite(test).run(result)  # type: ignore[no-untyped-call]
     if result.skipped:
         return SKIPPED, result.skipped[0][1]
     wrong = result.failures + result.errors
