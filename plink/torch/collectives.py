@@ -13,6 +13,7 @@ from torch.distributed import ProcessGroup
 from plink.engine import Engine
 from plink.torch import kinds
 from plink.torch.compiler import uncompiled
+from plink.torch.optional import given, timeout_of
 from plink.torch.pairs import Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.reductions import DEVICES, engine_op
@@ -32,7 +33,10 @@ class EngineCollectives(ProcessGroup):
     All else is Gloo's. Which it is depends on the call alone, so that all ranks choose alike.
     """
 
-    _plain: Any
+    @property
+    def _plain(self) -> Any:
+        """The group that Gloo's collectives are begun by."""
+        raise NotImplementedError
 
     def run_pairs(
         self, kind: kinds.Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta
@@ -44,7 +48,7 @@ class EngineCollectives(ProcessGroup):
     def broadcast(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Bring the tensor of `opts.rootRank` to all ranks."""
         if args or kwargs or not _is_listed(tensors) or not _can_move(tensors):
-            return self._plain.broadcast(*_given(tensors, opts), *args, **kwargs)
+            return self._plain.broadcast(*given(tensors, opts), *args, **kwargs)
         root = opts.rootRank
 
         def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
@@ -59,7 +63,7 @@ class EngineCollectives(ProcessGroup):
         """Reduce one tensor into that of `opts.rootRank`."""
         op = engine_op(tensors, opts) if _is_listed(tensors) and opts is not None else None
         if args or kwargs or op is None or len(tensors) != 1:
-            return self._plain.reduce(*_given(tensors, opts), *args, **kwargs)
+            return self._plain.reduce(*given(tensors, opts), *args, **kwargs)
         root = opts.rootRank
 
         def begin(engine: Engine, source: Any, _result: Any, dtype: str) -> PieceWork:
@@ -72,7 +76,7 @@ class EngineCollectives(ProcessGroup):
         """Bring each rank's tensor to all ranks; they may differ in size."""
         if kwargs or not _is_nested(outputs) or not _can_gather(outputs, inputs):
             return self._plain.allgather(outputs, inputs, *args, **kwargs)
-        return self._gather_all([Pair(inputs, outputs[0])], _timeout(args))
+        return self._gather_all([Pair(inputs, outputs[0])], timeout_of(args))
 
     @uncompiled
     def allgather_coalesced(self, output_lists: Any, input_list: Any, *args: Any) -> Any:
@@ -82,7 +86,7 @@ class EngineCollectives(ProcessGroup):
         pairs = [
             Pair([source], [row[i] for row in output_lists]) for i, source in enumerate(input_list)
         ]
-        return self._gather_all(pairs, _timeout(args))
+        return self._gather_all(pairs, timeout_of(args))
 
     @uncompiled
     def all_gather_single(self, output: Tensor, source: Tensor, *args: Any) -> Any:
@@ -97,7 +101,7 @@ class EngineCollectives(ProcessGroup):
         for output, source in zip(outputs, inputs, strict=True):
             check_sizes("all-gather", output, source, self.size())
         pairs = [Pair([source], [output]) for output, source in zip(outputs, inputs, strict=True)]
-        return self._gather_all(pairs, _timeout(args))
+        return self._gather_all(pairs, timeout_of(args))
 
     def _gather_all(self, pairs: Sequence[Pair], timeout: timedelta) -> Any:
         ranks = self.size()
@@ -118,7 +122,7 @@ class EngineCollectives(ProcessGroup):
         fits = not args and opts is not None and _is_nested(inputs) and len(outputs) == 1
         op = engine_op([*inputs[0], *outputs], opts) if fits else None
         if op is None:
-            return self._plain.reduce_scatter(*_given(outputs, inputs, opts), *args)
+            return self._plain.reduce_scatter(*given(outputs, inputs, opts), *args)
         return self._scatter_sums([Pair(inputs[0], outputs)], op, opts.timeout)
 
     @uncompiled
@@ -126,7 +130,7 @@ class EngineCollectives(ProcessGroup):
         """Reduce one tensor, of which each rank gets a part."""
         op = engine_op([output, source], opts) if opts is not None else None
         if op is None:
-            return self._plain.reduce_scatter_single(*_given(output, source, opts))
+            return self._plain.reduce_scatter_single(*given(output, source, opts))
         check_sizes("reduce-scatter", source, output, self.size())
         return self._scatter_sums([Pair([source], [output])], op, opts.timeout)
 
@@ -135,7 +139,7 @@ class EngineCollectives(ProcessGroup):
         """Several at once."""
         op = engine_op([*outputs, *inputs], opts) if opts is not None else None
         if op is None:
-            return self._plain.reduce_scatter_single_coalesced(*_given(outputs, inputs, opts))
+            return self._plain.reduce_scatter_single_coalesced(*given(outputs, inputs, opts))
         for output, source in zip(outputs, inputs, strict=True):
             check_sizes("reduce-scatter", source, output, self.size())
         pairs = [Pair([source], [output]) for output, source in zip(outputs, inputs, strict=True)]
@@ -164,7 +168,7 @@ class EngineCollectives(ProcessGroup):
         """Bring each rank's tensor to `opts.rootRank`."""
         fits = not (args or kwargs) and opts is not None and _is_listed(inputs)
         if not fits or not _can_gather(outputs, inputs):
-            return self._plain.gather(*_given(outputs, inputs, opts), *args, **kwargs)
+            return self._plain.gather(*given(outputs, inputs, opts), *args, **kwargs)
         root = opts.rootRank
         results = outputs[0] if outputs else []
         counts = shares(results, self.size()) if self.rank() == root else None
@@ -181,7 +185,7 @@ class EngineCollectives(ProcessGroup):
         """Bring each rank its tensor from `opts.rootRank`."""
         fits = not (args or kwargs) and opts is not None and _is_listed(outputs)
         if not fits or not _can_gather(inputs, outputs):
-            return self._plain.scatter(*_given(outputs, inputs, opts), *args, **kwargs)
+            return self._plain.scatter(*given(outputs, inputs, opts), *args, **kwargs)
         root = opts.rootRank
         sources = inputs[0] if inputs else []
         counts = shares(sources, self.size()) if self.rank() == root else None
@@ -197,7 +201,7 @@ class EngineCollectives(ProcessGroup):
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """Send each rank a tensor, and get one from each."""
         if opts is None or not _can_move([*outputs, *inputs]):
-            return self._plain.alltoall(*_given(outputs, inputs, opts))
+            return self._plain.alltoall(*given(outputs, inputs, opts))
         ranks = self.size()
         return self._exchange(
             Pair(inputs, outputs), shares(inputs, ranks), shares(outputs, ranks), opts.timeout
@@ -228,7 +232,7 @@ class EngineCollectives(ProcessGroup):
             Pair([source], [output]),
             split_bytes(source, input_splits, ranks),
             split_bytes(output, output_splits, ranks),
-            _timeout(args),
+            timeout_of(args),
         )
 
     def _exchange(
@@ -337,14 +341,3 @@ def _can_move(tensors: Sequence[Tensor]) -> bool:
         and tensor.device == first.device
         for tensor in tensors
     )
-
-
-def _given(*arguments: Any) -> list[Any]:
-    """Those that were given."""
-    return [argument for argument in arguments if argument is not None]
-
-
-def _timeout(args: Sequence[Any]) -> timedelta:
-    """Of the options, where there are any."""
-    timeout = getattr(args[0], "timeout", None) if args else None
-    return timeout if isinstance(timeout, timedelta) else NO_TIMEOUT

@@ -232,6 +232,16 @@ void register_engine(nb::module_& module) {
             "forest"_a, "at"_a, unlocked)
         .def_prop_ro("posted", [](const LentEngine& self) { return self.engine.posted(); })
         .def("check", [](const LentEngine& self) { self.engine.check(); })
+        .def("tell", [](LentEngine& self,
+                        std::string text) { self.engine.supervisor().tell(std::move(text)); })
+        .def(
+            "hear",
+            [](LentEngine& self, double seconds) -> std::optional<std::pair<int, std::string>> {
+                auto heard = self.engine.supervisor().hear(seconds);
+                if (!heard) return std::nullopt;
+                return std::pair{heard->rank, std::move(heard->text)};
+            },
+            "seconds"_a, unlocked)
         .def("close", &LentEngine::close)
         .def("figures", [](const LentEngine& self) { return self.engine.figures(); });
     nb::enum_<Kind>(module, "Kind")
