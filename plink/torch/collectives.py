@@ -13,11 +13,20 @@ from torch.distributed import ProcessGroup
 from plink.engine import Engine
 from plink.torch import kinds
 from plink.torch.compiler import uncompiled
-from plink.torch.optional import given, timeout_of
+from plink.torch.kinds import Kind
 from plink.torch.pairs import Pair
 from plink.torch.pieces import PieceWork
-from plink.torch.reductions import DEVICES, engine_op
-from plink.torch.shares import check_sizes, shares, size_bytes, split_bytes
+from plink.torch.reductions import engine_op
+from plink.torch.shapes import (
+    can_gather,
+    can_move,
+    check_sizes,
+    is_listed,
+    is_nested,
+    shares,
+    size_bytes,
+    split_bytes,
+)
 from plink.torch.work import NO_TIMEOUT
 
 # Begins the engine's collective on two buffers.
@@ -38,17 +47,15 @@ class EngineCollectives(ProcessGroup):
         """The group that Gloo's collectives are begun by."""
         raise NotImplementedError
 
-    def run_pairs(
-        self, kind: kinds.Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta
-    ) -> Any:
+    def run_pairs(self, kind: Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta) -> Any:
         """Begin a collective on each pair; one work for all of them."""
         raise NotImplementedError
 
     @uncompiled
     def broadcast(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Bring the tensor of `opts.rootRank` to all ranks."""
-        if args or kwargs or not _is_listed(tensors) or not _can_move(tensors):
-            return self._plain.broadcast(*given(tensors, opts), *args, **kwargs)
+        if args or kwargs or not is_listed(tensors) or not can_move(tensors):
+            return self._plain.broadcast(*_given(tensors, opts), *args, **kwargs)
         root = opts.rootRank
 
         def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
@@ -61,9 +68,9 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def reduce(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Reduce one tensor into that of `opts.rootRank`."""
-        op = engine_op(tensors, opts) if _is_listed(tensors) and opts is not None else None
+        op = engine_op(tensors, opts) if is_listed(tensors) and opts is not None else None
         if args or kwargs or op is None or len(tensors) != 1:
-            return self._plain.reduce(*given(tensors, opts), *args, **kwargs)
+            return self._plain.reduce(*_given(tensors, opts), *args, **kwargs)
         root = opts.rootRank
 
         def begin(engine: Engine, source: Any, _result: Any, dtype: str) -> PieceWork:
@@ -74,19 +81,19 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def allgather(self, outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Bring each rank's tensor to all ranks; they may differ in size."""
-        if kwargs or not _is_nested(outputs) or not _can_gather(outputs, inputs):
+        if kwargs or not is_nested(outputs) or not can_gather(outputs, inputs):
             return self._plain.allgather(outputs, inputs, *args, **kwargs)
-        return self._gather_all([Pair(inputs, outputs[0])], timeout_of(args))
+        return self._gather_all([Pair(inputs, outputs[0])], _timeout(args))
 
     @uncompiled
     def allgather_coalesced(self, output_lists: Any, input_list: Any, *args: Any) -> Any:
         """Several at once: `output_lists` has a list of all tensors for each rank."""
-        if not _can_move([tensor for row in output_lists for tensor in row] + list(input_list)):
+        if not can_move([tensor for row in output_lists for tensor in row] + list(input_list)):
             return self._plain.allgather_coalesced(output_lists, input_list, *args)
         pairs = [
             Pair([source], [row[i] for row in output_lists]) for i, source in enumerate(input_list)
         ]
-        return self._gather_all(pairs, timeout_of(args))
+        return self._gather_all(pairs, _timeout(args))
 
     @uncompiled
     def all_gather_single(self, output: Tensor, source: Tensor, *args: Any) -> Any:
@@ -96,12 +103,12 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, *args: Any) -> Any:
         """Several at once."""
-        if not _can_move([*outputs, *inputs]):
+        if not can_move([*outputs, *inputs]):
             return self._plain.all_gather_single_coalesced(outputs, inputs, *args)
         for output, source in zip(outputs, inputs, strict=True):
             check_sizes("all-gather", output, source, self.size())
         pairs = [Pair([source], [output]) for output, source in zip(outputs, inputs, strict=True)]
-        return self._gather_all(pairs, timeout_of(args))
+        return self._gather_all(pairs, _timeout(args))
 
     def _gather_all(self, pairs: Sequence[Pair], timeout: timedelta) -> Any:
         ranks = self.size()
@@ -119,10 +126,10 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any) -> Any:
         """Reduce a tensor for each rank, which may differ in size; each rank gets its own."""
-        fits = not args and opts is not None and _is_nested(inputs) and len(outputs) == 1
+        fits = not args and opts is not None and is_nested(inputs) and len(outputs) == 1
         op = engine_op([*inputs[0], *outputs], opts) if fits else None
         if op is None:
-            return self._plain.reduce_scatter(*given(outputs, inputs, opts), *args)
+            return self._plain.reduce_scatter(*_given(outputs, inputs, opts), *args)
         return self._scatter_sums([Pair(inputs[0], outputs)], op, opts.timeout)
 
     @uncompiled
@@ -130,7 +137,7 @@ class EngineCollectives(ProcessGroup):
         """Reduce one tensor, of which each rank gets a part."""
         op = engine_op([output, source], opts) if opts is not None else None
         if op is None:
-            return self._plain.reduce_scatter_single(*given(output, source, opts))
+            return self._plain.reduce_scatter_single(*_given(output, source, opts))
         check_sizes("reduce-scatter", source, output, self.size())
         return self._scatter_sums([Pair([source], [output])], op, opts.timeout)
 
@@ -139,7 +146,7 @@ class EngineCollectives(ProcessGroup):
         """Several at once."""
         op = engine_op([*outputs, *inputs], opts) if opts is not None else None
         if op is None:
-            return self._plain.reduce_scatter_single_coalesced(*given(outputs, inputs, opts))
+            return self._plain.reduce_scatter_single_coalesced(*_given(outputs, inputs, opts))
         for output, source in zip(outputs, inputs, strict=True):
             check_sizes("reduce-scatter", source, output, self.size())
         pairs = [Pair([source], [output]) for output, source in zip(outputs, inputs, strict=True)]
@@ -166,9 +173,9 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def gather(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Bring each rank's tensor to `opts.rootRank`."""
-        fits = not (args or kwargs) and opts is not None and _is_listed(inputs)
-        if not fits or not _can_gather(outputs, inputs):
-            return self._plain.gather(*given(outputs, inputs, opts), *args, **kwargs)
+        fits = not (args or kwargs) and opts is not None and is_listed(inputs)
+        if not fits or not can_gather(outputs, inputs):
+            return self._plain.gather(*_given(outputs, inputs, opts), *args, **kwargs)
         root = opts.rootRank
         results = outputs[0] if outputs else []
         counts = shares(results, self.size()) if self.rank() == root else None
@@ -183,9 +190,9 @@ class EngineCollectives(ProcessGroup):
         self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
         """Bring each rank its tensor from `opts.rootRank`."""
-        fits = not (args or kwargs) and opts is not None and _is_listed(outputs)
-        if not fits or not _can_gather(inputs, outputs):
-            return self._plain.scatter(*given(outputs, inputs, opts), *args, **kwargs)
+        fits = not (args or kwargs) and opts is not None and is_listed(outputs)
+        if not fits or not can_gather(inputs, outputs):
+            return self._plain.scatter(*_given(outputs, inputs, opts), *args, **kwargs)
         root = opts.rootRank
         sources = inputs[0] if inputs else []
         counts = shares(sources, self.size()) if self.rank() == root else None
@@ -200,8 +207,8 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """Send each rank a tensor, and get one from each."""
-        if opts is None or not _can_move([*outputs, *inputs]):
-            return self._plain.alltoall(*given(outputs, inputs, opts))
+        if opts is None or not can_move([*outputs, *inputs]):
+            return self._plain.alltoall(*_given(outputs, inputs, opts))
         ranks = self.size()
         return self._exchange(
             Pair(inputs, outputs), shares(inputs, ranks), shares(outputs, ranks), opts.timeout
@@ -225,14 +232,14 @@ class EngineCollectives(ProcessGroup):
             input_splits: the same of `source`.
             args: the options.
         """
-        if not _can_move([output, source]):
+        if not can_move([output, source]):
             return self._plain.all_to_all_single(output, source, output_splits, input_splits, *args)
         ranks = self.size()
         return self._exchange(
             Pair([source], [output]),
             split_bytes(source, input_splits, ranks),
             split_bytes(output, output_splits, ranks),
-            timeout_of(args),
+            _timeout(args),
         )
 
     def _exchange(
@@ -272,8 +279,8 @@ class EngineCollectives(ProcessGroup):
         return self._message(tensors, True, None, tag)
 
     def _message(self, tensors: Any, is_received: bool, peer: int | None, tag: int) -> Any:
-        tensors = list(tensors) if _is_listed(tensors) else [tensors]
-        if len(tensors) != 1 or not _can_move(tensors):
+        tensors = list(tensors) if is_listed(tensors) else [tensors]
+        if len(tensors) != 1 or not can_move(tensors):
             raise ValueError("a message is one dense tensor")
 
         def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
@@ -314,30 +321,12 @@ def _array(flat: Tensor) -> Any:
     return flat.view(torch.uint8).numpy()
 
 
-def _is_listed(tensors: Any) -> bool:
-    return not isinstance(tensors, Tensor)
+def _given(*arguments: Any) -> list[Any]:
+    """Those that were given."""
+    return [argument for argument in arguments if argument is not None]
 
 
-def _is_nested(tensors: Any) -> bool:
-    """Whether it is a list of one list of tensors."""
-    return _is_listed(tensors) and len(tensors) == 1 and _is_listed(tensors[0])
-
-
-def _can_gather(many: Any, one: Any) -> bool:
-    """Whether `many` is empty or has a list of tensors, and `one` a tensor of their type."""
-    if not _is_listed(many) or not _is_listed(one) or len(one) != 1:
-        return False
-    if len(many) > 0 and not _is_nested(many):
-        return False
-    return _can_move([*(many[0] if many else ()), *one])
-
-
-def _can_move(tensors: Sequence[Tensor]) -> bool:
-    """Whether the engine moves these: dense ones of one type on one device."""
-    first = tensors[0]
-    return first.device.type in DEVICES and all(
-        tensor.layout == torch.strided
-        and tensor.dtype == first.dtype
-        and tensor.device == first.device
-        for tensor in tensors
-    )
+def _timeout(args: Sequence[Any]) -> timedelta:
+    """Of the options, where there are any."""
+    timeout = getattr(args[0], "timeout", None) if args else None
+    return timeout if isinstance(timeout, timedelta) else NO_TIMEOUT

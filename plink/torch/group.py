@@ -32,6 +32,7 @@ from plink.torch.gloo import LateGloo
 from plink.torch.kinds import ALL_REDUCE, Kind
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
+from plink.torch.points import BalancePoints
 from plink.torch.reductions import DEVICES, engine_op
 from plink.torch.staging import HostStage, Stage
 from plink.torch.steps import follow_steps
@@ -89,6 +90,7 @@ class PlinkGroup(EngineCollectives):
         self._named = self._described = ""
         self._engine = engine
         self._tuned = tuned
+        self._points = None if engine is None else BalancePoints(engine)
         self._steps = None if tuned is None else follow_steps(tuned.step)
         self._starter = SerialExecutor("plink-starter")
         self._notifier = Notifier()
@@ -262,6 +264,7 @@ class PlinkGroup(EngineCollectives):
     def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
         self._begun += 1
         stage, engine, tuned = self._stage(tensors), self._engine, self._tuned
+        points = self._points
         work = Reduction(ALL_REDUCE, tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
 
         def begin(host: Tensor) -> EngineWork | None:
@@ -271,13 +274,15 @@ class PlinkGroup(EngineCollectives):
             begun = engine.allreduce(host.view(torch.uint8).numpy(), op, dtype)
             if tuned is not None:
                 tuned.after(host.nbytes, begun)
+            if points is not None:
+                points.after(host.nbytes)
             return begun
 
         # The engine's collectives are numbered as they come, the same on all ranks.
-        is_free = self._starter.is_idle and not (
-            tuned is not None and tuned.would_wait(stage.size_bytes)
+        would_wait = (tuned is not None and tuned.would_wait(stage.size_bytes)) or (
+            points is not None and points.would_wait(stage.size_bytes)
         )
-        if stage.is_ready and is_free:
+        if stage.is_ready and self._starter.is_idle and not would_wait:
             work.post(begin)
         else:
             self._starter.submit(lambda: work.post(begin))
@@ -288,7 +293,7 @@ class PlinkGroup(EngineCollectives):
     ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
         self._begun += kind.is_ordered
-        engine = self._engine
+        engine, points = self._engine, self._points
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
         stage: HostPairs | AcceleratorPairs
         if not tensors or tensors[0].device.type == "cpu":
@@ -300,12 +305,16 @@ class PlinkGroup(EngineCollectives):
 
         def post(source: Tensor, result: Tensor) -> PieceWork | None:
             if engine is not None:
-                return begin(engine, source, result)
+                begun = begin(engine, source, result)
+                if points is not None:
+                    points.after(0)
+                return begun
             if result is not source and result.numel():
                 result.copy_(source)
             return None
 
-        if stage.is_ready and self._starter.is_idle:
+        would_wait = points is not None and points.would_wait(0)
+        if stage.is_ready and self._starter.is_idle and not would_wait:
             work.post(post)
         else:
             self._starter.submit(lambda: work.post(post))

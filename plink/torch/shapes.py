@@ -1,14 +1,48 @@
-"""How much of a collective's tensors is each rank's."""
+"""Whether the engine takes a collective's tensors, and how many bytes are whose."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import torch
 from torch import Tensor
+
+from plink.torch.reductions import DEVICES
+
+
+def is_listed(tensors: Any) -> bool:
+    """Whether it is a list of tensors, as in PyTorch's first form of each call."""
+    return not isinstance(tensors, Tensor)
+
+
+def is_nested(tensors: Any) -> bool:
+    """Whether it is a list of one list of tensors."""
+    return is_listed(tensors) and len(tensors) == 1 and is_listed(tensors[0])
+
+
+def can_gather(many: Any, one: Any) -> bool:
+    """Whether `many` is empty or has a list of tensors, and `one` a tensor of their type."""
+    if not is_listed(many) or not is_listed(one) or len(one) != 1:
+        return False
+    if len(many) > 0 and not is_nested(many):
+        return False
+    return can_move([*(many[0] if many else ()), *one])
+
+
+def can_move(tensors: Sequence[Tensor]) -> bool:
+    """Whether the engine moves these: dense ones of one type on one device."""
+    first = tensors[0]
+    return first.device.type in DEVICES and all(
+        tensor.layout == torch.strided
+        and tensor.dtype == first.dtype
+        and tensor.device == first.device
+        for tensor in tensors
+    )
 
 
 def size_bytes(tensors: Sequence[Tensor]) -> int:
-    """Of all of them."""
+    """Of all together."""
     return sum(tensor.nbytes for tensor in tensors)
 
 
@@ -16,7 +50,7 @@ def shares(tensors: Sequence[Tensor], ranks: int) -> list[int]:
     """Bytes by rank: of its tensor, or an equal part of the only one.
 
     Raises:
-        ValueError: there is another number of tensors, or the only one has no equal parts.
+        ValueError: there is neither a tensor for each rank nor one for all.
     """
     if len(tensors) == ranks:
         return [tensor.nbytes for tensor in tensors]
@@ -26,15 +60,10 @@ def shares(tensors: Sequence[Tensor], ranks: int) -> list[int]:
 
 
 def split_bytes(tensor: Tensor, splits: Sequence[int], ranks: int) -> list[int]:
-    """Bytes by rank of one tensor.
-
-    Args:
-        tensor: of any shape.
-        splits: along its first dimension, by rank; empty for equal parts.
-        ranks: how many parts.
+    """Bytes by rank of a tensor that is split along its first dimension; evenly without splits.
 
     Raises:
-        ValueError: the parts do not make up the tensor.
+        ValueError: it cannot be split so.
     """
     rows = tensor.shape[0] if tensor.dim() > 0 else 1
     if not splits:
@@ -48,10 +77,10 @@ def split_bytes(tensor: Tensor, splits: Sequence[int], ranks: int) -> list[int]:
 
 
 def check_sizes(what: str, whole: Tensor, part: Tensor, ranks: int) -> None:
-    """Hold the larger and the smaller tensor of a collective to their sizes.
+    """That `whole` has a part of this size for each rank.
 
     Raises:
-        ValueError: they have other sizes, or different types.
+        ValueError: another type or size.
     """
     if whole.dtype != part.dtype:
         raise ValueError(f"the tensors of a {what} have different types")
