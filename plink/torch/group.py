@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.distributed import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
+    DistBackendError,
     ProcessGroup,
     ReduceOp,
 )
@@ -214,6 +215,15 @@ class PlinkGroup(EngineCollectives):
     def statistics(self) -> Statistics | None:
         """The engine's statistics; None with one rank, or after the end."""
         return None if self._engine is None else self._engine.statistics()
+
+    def failure(self) -> DistBackendError | None:
+        """What the engine has failed with; None if it has not, or after the end."""
+        try:
+            if self._engine is not None:
+                self._engine.check()
+        except PlinkError as error:
+            return DistBackendError(f"plink: {error}")
+        return None
 
     @property
     def plan_number(self) -> int:
