@@ -13,6 +13,7 @@
 namespace plink::engine {
 
 class Collective;
+struct Pace;
 class Part;
 
 /// Who can carry a collective on in the thread that waits for it.
@@ -56,7 +57,7 @@ class Collective {
     /// Of a small one, the worker that carries all of it.
     virtual std::optional<std::size_t> sole_worker() const = 0;
     virtual std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker,
-                                       bool in_order) = 0;
+                                       bool in_order, Pace& pace) = 0;
     /// Brings what needs no other rank to its place.
     virtual void copy_own() = 0;
 

@@ -22,14 +22,15 @@ constexpr auto kUntilWaitedFor = std::chrono::microseconds(100);
 }  // namespace
 
 Worker::Worker(int index, int rank, std::vector<Line> lines, bool in_order, int most_in_flight,
-               int core, Complaints& complaints)
+               int core, Pace pace, Complaints& complaints)
     : index_(index),
       rank_(rank),
       in_order_(in_order),
       core_(core),
       complaints_(complaints),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      most_in_flight_(static_cast<std::size_t>(most_in_flight)) {
+      most_in_flight_(static_cast<std::size_t>(most_in_flight)),
+      pace_(pace) {
     if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + text_of(errno));
     epoll_event event{};
     event.events = EPOLLIN;
@@ -85,6 +86,13 @@ void Worker::SlotOutbox::send(int peer, std::uint32_t chunk, Phase phase) {
     Connection& connection = *worker_.connections_[peer];
     connection.queue(slot_, chunk, phase);
     worker_.attend_later(connection);
+}
+
+void Worker::SlotOutbox::widen() {
+    const Share& share = worker_.slots_[slot_].part->share();
+    for (const auto& connection : worker_.connections_) {
+        if (connection && !share.ready[connection->peer].empty()) worker_.attend_later(*connection);
+    }
 }
 
 const InFlight* Worker::find(std::uint16_t collective) const {
@@ -264,7 +272,7 @@ void Worker::begin_posted() {
 void Worker::begin(std::shared_ptr<Collective> collective) {
     collective->begin_part();
     const int slot = free_slot();
-    slots_[slot].part = collective->part(collective, index_, in_order_);
+    slots_[slot].part = collective->part(collective, index_, in_order_, pace_);
     const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot};
     // Peers that have frames of older ones under way may send this one's before those.
     const bool is_told =

@@ -23,9 +23,9 @@ namespace plink::engine {
 class Worker final : public Carrier, private Flight {
   public:
     /// `lines`: by rank, connected and non-blocking; none for this rank. `core`: to run on, or -1
-    /// for any. `most_in_flight`: collectives at once.
+    /// for any. `most_in_flight`: collectives at once. `pace`: what is known of it.
     Worker(int index, int rank, std::vector<Line> lines, bool in_order, int most_in_flight,
-           int core, Complaints& complaints);
+           int core, Pace pace, Complaints& complaints);
     ~Worker();
 
     /// False where the worker has stopped. Collectives are posted in ascending order.
@@ -46,6 +46,7 @@ class Worker final : public Carrier, private Flight {
       public:
         SlotOutbox(Worker& worker, int slot) : worker_(worker), slot_(slot) {}
         void send(int peer, std::uint32_t chunk, Phase phase) override;
+        void widen() override;
 
       private:
         Worker& worker_;
@@ -92,6 +93,7 @@ class Worker final : public Carrier, private Flight {
     const std::size_t most_in_flight_;
     std::vector<InFlight> in_flight_;
     std::deque<Slot> slots_;
+    Pace pace_;
 
     mutable std::mutex mutex_;
     std::deque<std::shared_ptr<Collective>> posted_;
