@@ -14,6 +14,7 @@ _HOMES = {
     "PlinkError": "plink.base.errors",
     "PlinkWarning": "plink.api.warning",
     "ProbeInterrupted": "plink.api.errors",
+    "PlanPrediction": "plink.api.prediction",
     "Prediction": "plink.api.prediction",
     "Progress": "plink.api.progress",
     "SshOptions": "plink.probes.ssh.options",

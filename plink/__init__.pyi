@@ -12,6 +12,7 @@ from plink.api.order import launchers as launchers
 from plink.api.order import order as order
 from plink.api.plan import Plan as Plan
 from plink.api.plan import plan as plan
+from plink.api.prediction import PlanPrediction as PlanPrediction
 from plink.api.prediction import Prediction as Prediction
 from plink.api.prediction import predict as predict
 from plink.api.probing import probe as probe

@@ -2,6 +2,8 @@
 
 import os
 import re
+import signal
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,29 +21,45 @@ settings.load_profile("fast" if IS_FAST else "plink")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 os.environ.update(dict.fromkeys(THREADS, "1"))
 
+# A shell lets what it starts in the background ignore Ctrl-C, and all that tests start would too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 pytest_plugins = ["support.needs"]
 
 FOLDER = Path(__file__).parent
-# The files that take longest, longest first. Most of their time hosts are waited for.
+# The files that take longest, longest first. Most of their time hosts are waited for. A run names
+# those that take so many seconds and are not here.
+LONG_S = 15
 LONG = (
-    "bench/test_bench_in_lab.py",
     "hostile/test_verbs.py",
+    "stories/test_stories.py",
+    "bench/test_bench_in_lab.py",
     "probing/test_fault_table.py",
     "lab/test_lifecycle.py",
+    "probing/test_check_rates_in_lab.py",
     "trace/test_network_faults.py",
     "trace/test_trace.py",
     "probing/test_probe_faults.py",
+    "iperf3/test_bandwidth_in_lab.py",
     "probing/test_check.py",
     "solvers/test_exact.py",
     "bench/test_gloo_client.py",
     "collectives/test_traffic.py",
+    "executors/test_executors.py",
     "launchers/test_in_lab.py",
+    "api/test_page.py",
+    "iperf3/test_all_in_lab.py",
     "recipes/test_in_lab.py",
     "recipes/test_on_slurm.py",
+    "autotune/test_training.py",
+    "bench/test_correlation_in_lab.py",
     "verify/test_in_lab.py",
+    "collectives/test_engine_faults.py",
+    "mesh/test_in_lab.py",
+    "cli/test_interrupted_early.py",
     "probing/test_probe.py",
     "ordering/test_command.py",
-    "iperf3/test_bandwidth_in_lab.py",
     "trace/test_host_faults.py",
     "probes/test_hostile_host.py",
     "lab/test_move.py",
@@ -58,7 +76,6 @@ LONG = (
     "probing/test_interference_in_lab.py",
     "probes/test_agent_security.py",
     "lab/test_standing.py",
-    "bench/test_correlation_in_lab.py",
     "lab/test_routed.py",
     "cli/test_output.py",
     "page/test_report_command.py",
@@ -68,7 +85,6 @@ LONG = (
     "engine/test_deal.py",
     "probes/test_echo_agent.py",
     "launchers/test_mpi_here.py",
-    "embedding/test_embedding.py",
     "trace/test_tool.py",
     "ordering/test_order_file.py",
     "probes/test_connect.py",
@@ -170,7 +186,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show what went wrong the first time, which a test that then passes would hide."""
+    """Show what went wrong the first time, which a test that then passes would hide.
+
+    And which files `LONG` lacks: started late, each would be waited for alone.
+    """
     for report in terminalreporter.getreports("rerun"):
         terminalreporter.section(f"first try of {report.nodeid}")
         terminalreporter.line(report.longreprtext)
+    took_s: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                took_s[report.nodeid.partition("::")[0].removeprefix("tests/")] += report.duration
+    for name, seconds in took_s.items():
+        if seconds > LONG_S and name not in LONG:
+            terminalreporter.line(f"{name} took {seconds:.0f} s: LONG in conftest.py lacks it")

@@ -25,7 +25,7 @@ from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import notes_on
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import MAX_SLOTS
-from plink.solvers.collectives.registry import ALGORITHMS
+from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 from plink.solvers.limits.deadline import Deadline
 
 Objective = Literal["latency", "contention", "bandwidth"]
@@ -255,7 +255,7 @@ def _pairs_text(pairs: str | Mapping[str, Any] | None) -> str | None:
 
 def algorithms() -> dict[str, str]:
     """The algorithms that an order may be for: name to what it is, in a line."""
-    return {name: found.about for name, found in ALGORITHMS.items()}
+    return {name: found.about for name, found in {**ALGORITHMS, **OTHERS}.items()}
 
 
 def launchers() -> dict[str, str]:

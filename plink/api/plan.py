@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -14,6 +15,7 @@ from plink.api.warning import warn
 from plink.base.text import counted, rtt_text
 from plink.files import plan as plan_file
 from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.plans.names import ALL_REDUCE, checked_collectives
 
 Kind = Literal["auto", "2lha", "flat", "ring", "tree"]
 
@@ -25,7 +27,7 @@ class Plan(plan_file.Plan):
     """How ranks aggregate: a weighted forest that plink's engine runs.
 
     The members of `plink.files.plan.Plan`, of which most are used: `kind`, `ranks`, `size_bytes`,
-    `groups`, `predicted`, `bound_s`, `assumptions`.
+    `collectives`, `groups`, `predicted`, `bound_s`, `assumptions`.
 
     Args:
         reason: why this kind, as a sentence; empty where it was read from a file.
@@ -45,7 +47,7 @@ class Plan(plan_file.Plan):
 
     @property
     def time_s(self) -> float | None:
-        """What an all-reduce of `size_bytes` is predicted to take; None where that is not known."""
+        """What its collectives of `size_bytes` are predicted to take; None where not known."""
         times = {each.kind: each.time_s for each in self.predicted}
         return times.get(self.kind)
 
@@ -76,6 +78,7 @@ def plan(
     *,
     size: str | int = "100MB",
     kind: Kind = "auto",
+    collective: str | Sequence[str] = ALL_REDUCE,
     ranks_per_host: int | None = None,
     seed: int = 0,
     progress: OnProgress | None = None,
@@ -88,6 +91,9 @@ def plan(
         kind: `2lha` aggregates by groups in two levels, `flat` by a star for every rank, `ring`
             in chunks round a ring, `tree` by the double binary tree; `auto` takes what is
             predicted to be quickest.
+        collective: that is to be quick with the plan, or several, each of that size and one as
+            often as it is called: `all-reduce`, `reduce-scatter`, `all-gather`, `broadcast`,
+            `reduce`, `gather`, `scatter`, `all-to-all`, `barrier`, `send-receive`.
         ranks_per_host: None for the cluster's slots.
         seed: decides every choice by chance.
         progress: called at the beginning of each stage.
@@ -100,7 +106,8 @@ def plan(
     chosen("kind", kind, get_args(Kind))
     whole("ranks_per_host", ranks_per_host, 1, _MAX_RANKS_PER_HOST)
     whole("seed", seed, 0, MAX_SEED)
-    request = PlanRequest(kind, size_bytes(size), ranks_per_host, seed)
+    names = checked_collectives([collective] if isinstance(collective, str) else list(collective))
+    request = PlanRequest(kind, size_bytes(size), ranks_per_host, seed, names)
     found = find_plan(known.hashed, request, stages(progress))
     for failure in known.unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from plink.api.arguments import MAX_SEED, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
@@ -16,7 +17,10 @@ from plink.base.size import format_size
 from plink.base.text import counted
 from plink.files.cluster import is_made_from
 from plink.files.order import Order as FileOrder
+from plink.files.plan import Plan as FilePlan
+from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, forecast_plan
 from plink.optimize.prediction import Forecast, Row, forecast
+from plink.plans.names import checked_collectives
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,22 +70,88 @@ class Prediction(Mapping[str, Row]):
         return page(lambda console: print_forecast(console, self.forecast, None))
 
 
+@dataclass(frozen=True, repr=False)
+class PlanPrediction(Mapping[str, CollectiveRow]):
+    """By the name of each collective, what it is predicted to take along a plan.
+
+    Each row has `time_s`, `bound_s` (no way of doing it takes less), `rounds`, `wire_bytes` and
+    `cross_group_bytes`.
+
+    Args:
+        forecast: all that is known of it.
+    """
+
+    forecast: PlanForecast
+
+    def __getitem__(self, collective: str) -> CollectiveRow:
+        for row in self.forecast.rows:
+            if row.collective == collective:
+                return row
+        raise KeyError(collective)
+
+    def __iter__(self) -> Iterator[str]:
+        return (row.collective for row in self.forecast.rows)
+
+    def __len__(self) -> int:
+        return len(self.forecast.rows)
+
+    @property
+    def assumptions(self) -> list[str]:
+        """What was taken for granted of the network, a sentence each."""
+        return list(self.forecast.assumptions)
+
+    def __repr__(self) -> str:
+        known = self.forecast
+        what = f"{counted(len(self), 'collective')}, {format_size(known.size_bytes)}"
+        return f"<plink.PlanPrediction: {what} along {known.kind}, {counted(known.ranks, 'rank')}>"
+
+    def __str__(self) -> str:
+        """What `plink predict` prints."""
+        from plink.show.terminal.collectives import print_plan_forecast  # noqa: PLC0415  if at all
+
+        return page(lambda console: print_plan_forecast(console, self.forecast))
+
+
+@overload
 def predict(
     order: Order | Cluster,
     *,
-    size: str | int = "100MB",
+    size: str | int | None = None,
     algorithms: Sequence[str] | None = None,
+    collective: str | Sequence[str] | None = None,
     cluster: Cluster | None = None,
     seed: int = 0,
     progress: OnProgress | None = None,
-) -> Prediction:
-    """Predict what an all-reduce takes in an order, in the given one, and in random ones (median).
+) -> Prediction: ...
+@overload
+def predict(
+    order: FilePlan,
+    *,
+    size: str | int | None = None,
+    collective: str | Sequence[str] | None = None,
+    cluster: Cluster,
+) -> PlanPrediction: ...
+def predict(
+    order: Order | Cluster | FilePlan,
+    *,
+    size: str | int | None = None,
+    algorithms: Sequence[str] | None = None,
+    collective: str | Sequence[str] | None = None,
+    cluster: Cluster | None = None,
+    seed: int = 0,
+    progress: OnProgress | None = None,
+) -> Prediction | PlanPrediction:
+    """Predict what algorithms take in an order, the given one and random ones, or along a plan.
 
     Args:
-        order: the order, or a cluster to predict for the order that it has.
-        size: of each rank's buffer: `25MB`, `4KiB`, or bytes.
-        algorithms: their names (`plink.algorithms`); None for all.
-        cluster: that the order is of, where it was read from a file.
+        order: the order, or a cluster to predict for the order that it has, or a plan to predict
+            what plink's engine takes along it.
+        size: of the whole buffer, on each rank before or after: `25MB`, `4KiB`, or bytes; None for
+            a plan's own, and for 100 MB.
+        algorithms: their names (`plink.algorithms`); None for all of the collective. Not of a plan.
+        collective: one or several of those of `plink.plan`. None for an all-reduce, and for all of
+            them along a plan.
+        cluster: that the order or the plan is of, where it was read from a file.
         seed: decides the random orders.
         progress: called at the beginning of each algorithm.
 
@@ -89,6 +159,12 @@ def predict(
         WrongUseError: an argument that cannot be, or none of the algorithms takes so many ranks.
     """
     whole("seed", seed, 0, MAX_SEED)
+    wanted = [collective] if isinstance(collective, str) else list(collective or ())
+    names = checked_collectives(wanted) if wanted else ()
+    if isinstance(order, FilePlan):
+        return _along_plan(order, size, algorithms, names, cluster)
+    if algorithms and names:
+        raise WrongUseError("algorithms names some, and collective stands for all of it")
     if isinstance(order, FileOrder):
         known = checked_cluster(_cluster_of(order, cluster), "predict")
     else:
@@ -96,8 +172,9 @@ def predict(
     found = forecast(
         known,
         order if isinstance(order, FileOrder) else None,
-        size_bytes(size),
+        size_bytes("100MB" if size is None else size),
         algorithms=algorithms or (),
+        collectives=names,
         seed=seed,
         source="order" if isinstance(order, FileOrder) else "cluster",
         on_progress=stages(progress),
@@ -106,6 +183,24 @@ def predict(
     if made_from is not None and not is_made_from(made_from, known):
         warn("the order was not made of this cluster as it is now")
     return Prediction(found)
+
+
+def _along_plan(
+    plan: FilePlan,
+    size: str | int | None,
+    algorithms: Sequence[str] | None,
+    collectives: Sequence[str],
+    cluster: Cluster | None,
+) -> PlanPrediction:
+    if algorithms:
+        raise WrongUseError("a plan is for plink's engine, and algorithms are of other libraries")
+    if cluster is None:
+        raise WrongUseError(
+            "a plan does not hold what was measured", "give the cluster that it was made of, too"
+        )
+    known = checked_cluster(cluster, "predict")
+    size_wanted = None if size is None else size_bytes(size)
+    return PlanPrediction(forecast_plan(known, plan, size_wanted, collectives, "plan"))
 
 
 def _cluster_of(order: FileOrder, cluster: Cluster | None) -> Cluster:

@@ -19,7 +19,9 @@ from plink.files.cluster import Cluster
 from plink.model.network import KnownNetwork, network_of
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
+from plink.optimize.plans.demand import Demand
 from plink.optimize.prediction import Predictor, known_distances
+from plink.plans.names import ALL_REDUCE, BARRIER, BROADCAST, REDUCE, SEND_RECEIVE
 from plink.solvers.collectives.registry import find
 from plink.solvers.slots.layout import RankLayout
 
@@ -32,6 +34,9 @@ _ANY_SIZE = (
     ("openmpi", "recursive-doubling"),
     ("mpich", "recursive-doubling"),
 )
+
+# Collectives in which ranks have no parts of their own.
+_WHOLE = (BROADCAST, REDUCE, BARRIER, SEND_RECEIVE)
 
 # Without round-trip times plink has no order.
 _ORDERS = "given,plink"
@@ -46,7 +51,7 @@ class CaseOptions:
         ways: algorithms or kinds of plans, by client.
         plan_files: of the engine.
         orders: of the libraries' ranks; None for the given one and plink's.
-        workloads: one a size.
+        workloads: one for each collective and size.
         slots: ranks on every host.
         layout: how the libraries' ranks fill the hosts.
         seed: decides what chance does.
@@ -111,19 +116,23 @@ def _engine_cases(
     cluster: Cluster,
     progress: Progress,
 ) -> list[list[Case]]:
-    """By size."""
-    cases = []
+    """By workload."""
+    cases: list[list[Case]] = []
     for workload in options.workloads:
-        size_bytes = workload.size_bytes
+        if not _has_parts(workload, ENGINE, "", options.layout.ranks):
+            progress.say(_without_parts(workload, ENGINE, workload.collective))
+            cases.append([])
+            continue
+        demand = Demand(workload.collective, workload.size_bytes)
         plans = [
-            plan_from_file(path, cluster, options.slots, size_bytes) for path in options.plan_files
+            plan_from_file(path, cluster, options.slots, demand) for path in options.plan_files
         ]
         if kinds:
             plans += plans_of_kinds(
                 kinds,
                 cluster,
                 slots=options.slots,
-                size_bytes=size_bytes,
+                demand=demand,
                 seed=options.seed,
             )
         cases.append(
@@ -151,7 +160,7 @@ def _library_cases(
     *,
     progress: Progress,
 ) -> list[list[Case]]:
-    """By size. Orders are those of the largest one, so that they are the same in all."""
+    """By workload. Orders are those of an allreduce of the largest size, the same in all."""
     ranks = options.layout.ranks
 
     @cache
@@ -173,10 +182,12 @@ def _library_cases(
     cases = []
     for workload in options.workloads:
         of_size = []
-        for algorithm, orders in orders_of.items():
-            if workload.elements < ranks and (client, algorithm) not in _ANY_SIZE:
-                size = format_size(workload.size_bytes)
-                progress.say(f"{client} {algorithm} has no part for every rank of {size}: left out")
+        of_workload = orders_of
+        if workload.collective != ALL_REDUCE:
+            of_workload = {workload.collective: next(iter(orders_of.values()))}
+        for algorithm, orders in of_workload.items():
+            if not _has_parts(workload, client, algorithm, ranks):
+                progress.say(_without_parts(workload, client, algorithm))
                 continue
             for order in orders:
                 cost = ahead(algorithm, workload.size_bytes).predictor.cost(order.order)
@@ -193,6 +204,20 @@ def _library_cases(
         cases.append(of_size)
         progress.step()
     return cases
+
+
+def _has_parts(workload: Workload, client: str, algorithm: str, ranks: int) -> bool:
+    """Whether every rank has an element, or need not."""
+    if workload.collective == ALL_REDUCE:
+        may_be_tiny = client == ENGINE or (client, algorithm) in _ANY_SIZE
+    else:
+        may_be_tiny = workload.collective in _WHOLE
+    return may_be_tiny or workload.elements >= ranks
+
+
+def _without_parts(workload: Workload, client: str, algorithm: str) -> str:
+    size = format_size(workload.size_bytes)
+    return f"{client} {algorithm} has no part for every rank of {size}: left out"
 
 
 def outlook(

@@ -14,9 +14,10 @@ from plink.files.groups import Group
 from plink.files.plan import Plan
 from plink.model.network import network_of
 from plink.optimize.plans.candidates import KINDS, Candidate, asked_for, best
+from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.traffic import traffic_of, traffic_time_s
 from plink.plans.forest import Forest
-from plink.solvers.forests.time import time_s
 
 AUTO = "auto"
 PLAN_KINDS = (AUTO, *KINDS)
@@ -32,7 +33,7 @@ class EnginePlan:
         forest: over the ranks.
         hosts: (P,) the host of each rank, by its place in the cluster file.
         groups: of near hosts, which the plan was made for.
-        predicted_s: of one allreduce; None where nothing is known of what links carry.
+        predicted_s: of one collective; None where nothing is known of what links carry.
     """
 
     label: str
@@ -48,15 +49,16 @@ def plans_of_kinds(
     cluster: Cluster,
     *,
     slots: int,
-    size_bytes: int,
+    demand: Demand,
     seed: int,
 ) -> list[EnginePlan]:
-    """A plan of each kind for a size, ranks numbered as `plink plan` does.
+    """A plan of each kind for a collective of a size, ranks numbered as `plink plan` does.
 
     Raises:
         WrongUseError: there is no plan of a kind for these hosts.
     """
-    found = find_plan(cluster, PlanRequest(AUTO, size_bytes, slots, seed))
+    wanted = PlanRequest(AUTO, round(demand.size_bytes), slots, seed, (demand.collective,))
+    found = find_plan(cluster, wanted)
     for refused in found.refused:
         if refused.kind in kinds:
             raise WrongUseError(f"there is no plan of kind {refused.kind}: {refused.reason}")
@@ -79,8 +81,8 @@ def plans_of_kinds(
     return plans
 
 
-def plan_from_file(path: str, cluster: Cluster, slots: int, size_bytes: int) -> EnginePlan:
-    """The plan in a file, for a size that need not be the one that it was made for.
+def plan_from_file(path: str, cluster: Cluster, slots: int, demand: Demand) -> EnginePlan:
+    """The plan in a file, for a collective and a size that it need not have been made for.
 
     Raises:
         WrongUseError: no plan file, or a plan for other hosts or ranks than the bench's.
@@ -88,7 +90,7 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, size_bytes: int) -> 
     plan = plan_file.read(path)
     hosts = _hosts_of(plan, path, cluster, slots)
     known = network_of(_grouped(cluster, plan.groups))
-    predicted_s = time_s(plan.forest, hosts, known.network, size_bytes)
+    predicted_s = traffic_time_s(traffic_of(demand, plan.forest), hosts, known.network)
     return EnginePlan(
         label=PurePath(path).name,
         kind=plan.kind,

@@ -9,7 +9,7 @@ from html import escape
 from plink.base.size import format_size
 from plink.base.text import printable, rtt_text
 from plink.bench.order_report import Correlation, OrderReport
-from plink.bench.table import label_of
+from plink.bench.table import collectives_of, label_of
 from plink.files.comparison import Comparison, Row
 
 _XMLNS = "http://www.w3.org/2000/svg"
@@ -38,7 +38,8 @@ def plot(result: Comparison, orders: OrderReport | None = None) -> str:
     if orders is None:
         parts = _of_sizes(result.rows)
         width, height = _LEFT + _WIDTH + _LEGEND, _TOP + _HEIGHT + _BOTTOM
-        heading = _text(_LEFT, 24, f"allreduce on {hosts} hosts", "start", size=14)
+        what = f"{collectives_of(result.rows)} on {hosts} hosts"
+        heading = _text(_LEFT, 24, what, "start", size=14)
     else:
         parts = _of_orders(result.rows, orders)
         width = (_PANEL + _MARGIN) * max(1, len(parts)) + _MARGIN
@@ -110,14 +111,20 @@ def _value(seconds: float) -> str:
 
 
 def _of_sizes(rows: Sequence[Row]) -> list[str]:
-    limits = {row.size_bytes: row.limit_s for row in rows if row.limit_s}
+    has_one_collective = len({row.collective for row in rows}) == 1
+    limits: dict[str, dict[int, float]] = {}
+    for row in rows:
+        if row.limit_s:
+            limits.setdefault(row.collective, {})[row.size_bytes] = row.limit_s
     series: dict[str, list[Row]] = {}
     for row in rows:
         kind_of_auto = f"{row.client} {row.algorithm}"
         name = kind_of_auto if row.algorithm == "auto" else label_of(row)
+        name = name if has_one_collective else f"{row.collective}: {name}"
         series.setdefault(name, []).append(row)
     times = [value for row in rows for value in (row.min_s, row.max_s, row.predicted_s) if value]
-    scale = _Scale([row.size_bytes for row in rows], [*times, *limits.values()])
+    least = [time_s for by_size in limits.values() for time_s in by_size.values()]
+    scale = _Scale([row.size_bytes for row in rows], [*times, *least])
     parts = [scale.frame()]
     for number, (name, unsorted) in enumerate(series.items()):
         own = sorted(unsorted, key=lambda row: row.size_bytes)
@@ -126,9 +133,10 @@ def _of_sizes(rows: Sequence[Row]) -> list[str]:
         predicted = [(row.size_bytes, row.predicted_s) for row in own if row.predicted_s]
         parts.append(scale.line(predicted, colour, is_dashed=True))
         parts.append(_legend(number, name, colour))
-    if limits:
-        points = sorted(limits.items())
+    for by_size in limits.values():
+        points = sorted(by_size.items())
         parts += [scale.line(points, _LIMIT_COLOUR), *_dots("limit", points, _LIMIT_COLOUR, scale)]
+    if limits:
         parts.append(_legend(len(series), "limit of the links; dashed: predicted", _LIMIT_COLOUR))
     return parts
 

@@ -28,6 +28,9 @@ ALGORITHMS_OF: Mapping[str, Sequence[str]] = {
 
 CLIENTS = (ENGINE, *ALGORITHMS_OF)
 
+# Those that run other collectives than an allreduce, too.
+OF_ALL_COLLECTIVES = (ENGINE, "gloo")
+
 # MPI counts elements in an int; the other clients are held to the same.
 _MAX_ELEMENTS = (1 << 31) - 1
 
@@ -41,11 +44,12 @@ class Case:
 
     Args:
         client: one of `CLIENTS`.
-        algorithm: of a library; for the engine what the plan was asked for as.
+        algorithm: of a library, its collective where it has but one way; for the engine what the
+            plan was asked for as.
         order: with whose ranks it runs; for the engine the plan's, without a label.
         workload: what a launch runs.
         plan: the engine's.
-        predicted_s: the time of one allreduce under contention; None where nothing is known of
+        predicted_s: the time of one collective under contention; None where nothing is known of
             what links carry.
         predicted_us: the latency form of a library's cost; None where no round-trip time is known.
     """

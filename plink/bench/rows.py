@@ -3,27 +3,51 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from plink.bench.clients.client import Measured, Traffic
+from plink.bench.clients.client import Measured
+from plink.bench.clients.client import Traffic as SeenTraffic
 from plink.bench.request import BenchRequest, Case
 from plink.bench.rounds import Rounds
 from plink.bench.statistics import spread
 from plink.files.comparison import LinkBytes, Links, Row
 from plink.files.groups import Group
-from plink.plans.forest import Forest, make_forest
-from plink.plans.measures import bytes_between
+from plink.optimize.plans.demand import Demand, least_of
+from plink.optimize.plans.traffic import Traffic, traffic_bytes, traffic_of
+from plink.plans.names import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BARRIER,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+    SEND_RECEIVE,
+)
 from plink.solvers.contention.network import Network, make_network
-from plink.solvers.forests.time import dealt, lower_bound_s
+from plink.solvers.forests.lower_bound import lower_bound_s
 
 # Where the two bounds are this near to each other, hosts' links are named.
 _EQUAL = 1.001
 
 Bytes = npt.NDArray[np.float64]
+
+# What a rank sends at least of the buffer, where all have as fast links: the bus bandwidth of
+# nccl-tests.
+BUS_FACTORS: Mapping[str, Callable[[int], float]] = {
+    ALL_REDUCE: lambda ranks: 2 * (ranks - 1) / ranks,
+    **dict.fromkeys(
+        (REDUCE_SCATTER, ALL_GATHER, GATHER, SCATTER, ALL_TO_ALL), lambda ranks: (ranks - 1) / ranks
+    ),
+    **dict.fromkeys((BROADCAST, REDUCE, SEND_RECEIVE), lambda _: 1.0),
+    BARRIER: lambda _: 0.0,
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +55,7 @@ class Limit:
     """A lower bound.
 
     Args:
-        time_s: of one allreduce, latency left out.
+        time_s: of one collective, latency left out.
         by: whose links set it: `hosts` or `uplinks`.
     """
 
@@ -43,25 +67,27 @@ def make_rows(request: BenchRequest, done: Rounds[Measured]) -> list[Row]:
     """Rows for the cases that ran."""
     # In the first round every case has run once or not at all, so that all of it can be compared.
     compared = max(1, done.rounds_done)
-    limits = {
-        size_bytes: limit_of(request.network, size_bytes)
-        for size_bytes in {case.workload.size_bytes for case in request.cases}
-    }
     return [
-        _row(case, request, launches, compared, limits[case.workload.size_bytes])
+        _row(case, request, launches, compared)
         for case, launches in zip(request.cases, done.results, strict=True)
         if launches
     ]
 
 
-def limit_of(network: Network, size_bytes: int) -> Limit | None:
-    """The bound of `plink.solvers.forests.time`; None where nothing is known of what links carry.
+def limit_of(network: Network, demand: Demand, host_of: Sequence[int]) -> Limit | None:
+    """The bound of `plink.solvers.forests.lower_bound`; None where it says nothing.
+
+    That is where nothing is known of what links carry, and of a barrier.
 
     Args:
         network: its unknown links are unlimited.
-        size_bytes: of each rank's buffer.
+        demand: the collective.
+        host_of: (P,) the host of each rank.
     """
-    whole_s = lower_bound_s(network, size_bytes)
+    if demand.collective == BARRIER:
+        return None
+    least = least_of(demand, host_of)
+    whole_s = lower_bound_s(network, least)
     if whole_s == 0.0:
         return None
     alone = make_network(
@@ -72,15 +98,14 @@ def limit_of(network: Network, size_bytes: int) -> Limit | None:
         uplink_send_bytes_s=np.full(network.groups, np.inf),
         uplink_receive_bytes_s=np.full(network.groups, np.inf),
     )
-    is_by_uplinks = whole_s > _EQUAL * lower_bound_s(alone, size_bytes)
+    is_by_uplinks = whole_s > _EQUAL * lower_bound_s(alone, least)
     return Limit(whole_s, "uplinks" if is_by_uplinks else "hosts")
 
 
 def links_of(
-    launches: Sequence[Traffic],
+    launches: Sequence[SeenTraffic],
     repetitions: int,
-    forest: Forest,
-    size_bytes: int,
+    traffic: Traffic,
     *,
     names: Sequence[str],
     host_of: Sequence[int],
@@ -91,8 +116,7 @@ def links_of(
     Args:
         launches: at least one.
         repetitions: timed ones of each launch.
-        forest: the plan.
-        size_bytes: of each rank's buffer.
+        traffic: what the plan says.
         names: of the hosts.
         host_of: (P,) the host of each rank.
         groups: of hosts; what their hosts exchange with all others crosses their uplinks.
@@ -102,7 +126,7 @@ def links_of(
     sent = _of_hosts(np.sum([one.sent_bytes for one in launches], axis=0) / count, hosts)
     # Counted by the receiver: turned round, so that a row is the sender here, too.
     received = _of_hosts(np.sum([one.received_bytes for one in launches], axis=0).T / count, hosts)
-    planned = _of_hosts(planned_bytes(forest, size_bytes), hosts)
+    planned = _of_hosts(traffic_bytes(traffic), hosts)
     place_of = {name: place for place, name in enumerate(names)}
     members = [(name, [place_of[name]]) for name in names if place_of[name] in set(host_of)]
     of_groups = [
@@ -115,20 +139,17 @@ def links_of(
     )
 
 
-def planned_bytes(forest: Forest, size_bytes: int) -> Bytes:
-    """(P, P) what a plan lets each rank (row) send to each other, by the routes of that size."""
-    return bytes_between(make_forest(*dealt(forest, size_bytes)), size_bytes)
-
-
 def _row(
     case: Case,
     request: BenchRequest,
     launches: Sequence[Measured],
     compared: int,
-    limit: Limit | None,
 ) -> Row:
     names = request.cluster.names
     size_bytes, ranks = case.workload.size_bytes, len(case.order.order)
+    demand = Demand(case.workload.collective, size_bytes)
+    limit = limit_of(request.network, demand, case.order.order)
+    bus = BUS_FACTORS[demand.collective](ranks)
     times = spread([sample for launch in launches[:compared] for sample in launch.seconds])
     cpu_s = [used for launch in launches[:compared] for used in launch.cpu_s]
     traffic = [launch.traffic for launch in launches if launch.traffic is not None]
@@ -137,8 +158,7 @@ def _row(
         links = links_of(
             traffic,
             case.workload.repetitions,
-            case.plan.forest,
-            size_bytes,
+            traffic_of(demand, case.plan.forest),
             names=names,
             host_of=case.order.order,
             groups=request.groups,
@@ -148,13 +168,14 @@ def _row(
         algorithm=case.algorithm,
         plan=None if case.plan is None else case.plan.kind,
         order=case.order.label or None,
+        collective=demand.collective,
         size_bytes=size_bytes,
         hosts=[names[host] for host in case.order.order],
         median_s=times.median_s,
         min_s=times.min_s,
         max_s=times.max_s,
-        bus_mbit=8 * size_bytes * 2 * (ranks - 1) / ranks / times.median_s / 1e6,
-        cpu_s_per_gb=statistics.median(cpu_s) / size_bytes * 1e9 if cpu_s else None,
+        bus_mbit=8 * size_bytes * bus / times.median_s / 1e6,
+        cpu_s_per_gb=statistics.median(cpu_s) / size_bytes * 1e9 if cpu_s and bus else None,
         limit_s=None if limit is None else limit.time_s,
         limit_by=None if limit is None else limit.by,
         predicted_s=case.predicted_s,

@@ -13,6 +13,7 @@ from plink.base.size import format_size
 from plink.base.text import bytes_text, counted, printable, rtt_text
 from plink.bench.order_report import Correlation, OrderFigures, OrderReport
 from plink.files.comparison import Comparison, LinkBytes, Row
+from plink.plans.names import ALL_REDUCE, BARRIER
 
 # For less data, CPU seconds for a gigabyte say nothing.
 _LEAST_CPU_BYTES = 1_000_000
@@ -37,7 +38,7 @@ def render(result: Comparison, orders: OrderReport | None = None) -> Group:
     """
     if orders is None:
         clients = ", ".join(dict.fromkeys(row.client for row in result.rows))
-        heading = f"allreduce by {clients}"
+        heading = f"{collectives_of(result.rows)} by {clients}"
         body, about = _of_sizes(result.rows), _ABOUT_SIZES
     else:
         first = result.rows[0]
@@ -47,6 +48,21 @@ def render(result: Comparison, orders: OrderReport | None = None) -> Group:
     # Names in it are the file's.
     heading = printable(f"{heading} on {_place(result)}")
     return Group(Text(heading), Text(), *body, Text("\n".join(closing)))
+
+
+def collectives_of(rows: Sequence[Row]) -> str:
+    """The collectives that ran, as text."""
+    names = dict.fromkeys(row.collective for row in rows)
+    return "allreduce" if list(names) == [ALL_REDUCE] else ", ".join(names)
+
+
+def what_ran(row: Row) -> str:
+    """`20 MB` of an all-reduce, `all-gather of 20 MB`, `barrier`."""
+    if row.collective == ALL_REDUCE:
+        return format_size(row.size_bytes)
+    if row.collective == BARRIER:
+        return BARRIER
+    return f"{row.collective} of {format_size(row.size_bytes)}"
 
 
 def label_of(row: Row) -> str:
@@ -78,8 +94,10 @@ def _of_orders(rows: Sequence[Row], report: OrderReport) -> list[RenderableType]
 def _of_sizes(rows: Sequence[Row]) -> list[RenderableType]:
     width = max(len(label_of(row)) for row in rows)
     parts: list[RenderableType] = []
-    for number, size_bytes in enumerate(dict.fromkeys(row.size_bytes for row in rows)):
-        of_size = [row for row in rows if row.size_bytes == size_bytes]
+    workloads: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        workloads.setdefault((row.collective, row.size_bytes), []).append(row)
+    for number, of_size in enumerate(workloads.values()):
         table = _table("", _SIZE_TITLES, width, widths=_SIZE_WIDTHS)
         table.show_header = number == 0
         best_s = min(row.median_s for row in of_size)
@@ -93,11 +111,14 @@ def _of_sizes(rows: Sequence[Row]) -> list[RenderableType]:
 
 
 def _of_links(rows: Sequence[Row], width: int) -> Table:
-    table = _table("bytes", ("size", *_LINK_TITLES), width)
+    has_one_collective = len({row.collective for row in rows}) == 1
+    title = "size" if has_one_collective else "collective"
+    table = _table("bytes", (title, *_LINK_TITLES), width)
     for row in rows:
         if row.links is not None:
             busiest = (*_busiest(row.links.hosts), *_busiest(row.links.groups))
-            table.add_row(label_of(row), format_size(row.size_bytes), *busiest)
+            what = format_size(row.size_bytes) if has_one_collective else what_ran(row)
+            table.add_row(label_of(row), what, *busiest)
     return table
 
 
@@ -146,7 +167,7 @@ def _busiest(links: Sequence[LinkBytes]) -> tuple[str, str]:
 
 
 def _size_heading(row: Row) -> str:
-    size = format_size(row.size_bytes)
+    size = what_ran(row)
     if row.limit_s is None:
         return size
     links = "hosts' links" if row.limit_by == "hosts" else "uplinks"

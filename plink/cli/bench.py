@@ -6,16 +6,19 @@ from typing import Any
 
 import click
 
+from plink.cli.collectives_option import CollectivesType
 from plink.cli.options import FiniteRange, SectionedCommand, with_seed_option
 from plink.cli.progress import StageProgress
 from plink.cli.ssh_options import with_ssh_options
+from plink.plans.names import ALL_REDUCE, COLLECTIVES
 
 
 @click.command(
     cls=SectionedCommand,
     epilog="Example: plink bench cluster.json --client gloo --size 20MB "
     "--orders given,plink,random:5. Example: plink bench cluster.json --client engine,gloo "
-    "--size 4,4KB,20MB",
+    "--size 4,4KB,20MB. Example: plink bench cluster.json --client engine,gloo "
+    "--collective all-gather,reduce-scatter --size 20MB",
 )
 @click.argument("file", metavar="CLUSTER")
 @click.option(
@@ -34,6 +37,14 @@ from plink.cli.ssh_options import with_ssh_options
     "(default), 2lha, flat, ring, tree.",
 )
 @click.option(
+    "--collective",
+    "collectives",
+    type=CollectivesType(),
+    default=ALL_REDUCE,
+    show_default=True,
+    help=f"Engine and Gloo: what is run, each by itself: {', '.join(COLLECTIVES)}.",
+)
+@click.option(
     "--plan", metavar="FILE", multiple=True, help="Engine: a plan of plink plan; may be repeated."
 )
 @click.option(
@@ -41,7 +52,8 @@ from plink.cli.ssh_options import with_ssh_options
     metavar="LIST",
     default="20MB",
     show_default=True,
-    help="Bytes of the buffer on each rank: 20M or 20MB (10^6), 4KiB (2^10), 1024.",
+    help="Bytes of the whole buffer, on each rank before or after: 20M or 20MB (10^6), 4KiB "
+    "(2^10), 1024.",
 )
 @click.option(
     "--orders",
@@ -78,14 +90,14 @@ from plink.cli.ssh_options import with_ssh_options
     type=click.IntRange(1, 100_000),
     default=3,
     show_default=True,
-    help="Timed allreduces in a launch.",
+    help="Timed repetitions in a launch.",
 )
 @click.option(
     "--warmups",
     type=click.IntRange(0, 100_000),
     default=1,
     show_default=True,
-    help="Untimed allreduces before them.",
+    help="Untimed repetitions before them.",
 )
 @with_seed_option("Seed of the random orders, plink's search and the sequence of launches.")
 @click.option(
@@ -102,7 +114,7 @@ from plink.cli.ssh_options import with_ssh_options
     type=FiniteRange(0.1, 86_400),
     default=60.0,
     show_default=True,
-    help="Seconds that one allreduce may take.",
+    help="Seconds that one repetition may take.",
 )
 @click.option("--python", metavar="PATH", help="Engine, Gloo, NCCL: the interpreter on the hosts.")
 @click.option(

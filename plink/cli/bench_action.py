@@ -15,7 +15,14 @@ from plink.bench.cases import CaseOptions, make_cases
 from plink.bench.clients.client import Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.plot import plot
-from plink.bench.request import CLIENTS, ENGINE, BenchRequest, check_workload, ways_of
+from plink.bench.request import (
+    CLIENTS,
+    ENGINE,
+    OF_ALL_COLLECTIVES,
+    BenchRequest,
+    check_workload,
+    ways_of,
+)
 from plink.bench.table import render
 from plink.cli.options import size_option
 from plink.cli.progress import StageProgress
@@ -25,6 +32,7 @@ from plink.files import comparison as comparison_file
 from plink.files import document
 from plink.model.network import network_of
 from plink.optimize.orders.slots import layout_of, with_slots
+from plink.plans.names import ALL_REDUCE, BARRIER
 from plink.show.terminal.paper import paper
 
 _ORDERS = "given,plink,random:5"
@@ -48,6 +56,7 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     """
     clients = _clients_in(options["client"])
     has_several = len(clients) > 1 or "," in options["size"] + (options["algo"] or "")
+    has_several |= options["collectives"] != (ALL_REDUCE,)
     compares_orders = not has_several and clients != [ENGINE]
     _check(options, clients, compares_orders=compares_orders)
     with progress:
@@ -71,6 +80,7 @@ def _clients_in(text: str) -> list[str]:
 
 def _check(options: Mapping[str, Any], clients: Sequence[str], *, compares_orders: bool) -> None:
     """Refuse early what cannot end well."""
+    _check_collectives(options["collectives"], clients)
     if options["correlate"] and not compares_orders:
         raise WrongUseError("--correlate is for one library and one size", _HELP)
     if options["ranks"] is not None and not compares_orders:
@@ -91,6 +101,15 @@ def _check(options: Mapping[str, Any], clients: Sequence[str], *, compares_order
             document.check_writable(output)
             for source in sources:
                 document.refuse_same_file(source, output)
+
+
+def _check_collectives(collectives: Sequence[str], clients: Sequence[str]) -> None:
+    if len(set(collectives)) < len(collectives):
+        raise WrongUseError("--collective names one twice")
+    for client in clients:
+        if client not in OF_ALL_COLLECTIVES and collectives != (ALL_REDUCE,):
+            able = joined(OF_ALL_COLLECTIVES, "and")
+            raise WrongUseError(f"--collective is for {able}, not for --client {client}", _HELP)
 
 
 def _check_tools(options: Mapping[str, Any], clients: Sequence[str]) -> None:
@@ -184,8 +203,11 @@ def _workloads(options: Mapping[str, Any]) -> list[Workload]:
             warmups=options["warmups"],
             repetitions=options["repetitions"],
             timeout_s=options["timeout_s"],
+            collective=collective,
         )
-        for size_bytes in sizes
+        for collective in options["collectives"]
+        # A barrier has no size.
+        for size_bytes in (sizes[:1] if collective == BARRIER else sizes)
     ]
 
 

@@ -8,15 +8,19 @@ import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.text import json_text
+from plink.cli.collectives_option import CollectivesType
 from plink.cli.options import SectionedCommand, SizeType, options_of, with_seed_option
 from plink.cli.stderr import console, note, warn
 from plink.files import document
+from plink.plans.names import ALL_REDUCE, COLLECTIVES
 
 _tls = options_of("For TLS")
 
 
 @click.command(
-    cls=SectionedCommand, epilog="Example: plink plan cluster.json --size 20MB -o plan.json"
+    cls=SectionedCommand,
+    epilog="Examples: plink plan cluster.json --size 20MB -o plan.json; plink plan cluster.json "
+    "--collective all-gather,reduce-scatter --size 200MB",
 )
 @click.argument("file", metavar="CLUSTER")
 @click.option(
@@ -34,6 +38,15 @@ _tls = options_of("For TLS")
     default="100MB",
     show_default=True,
     help="Size of the buffer that the plan is for: 20MB, 4KiB, 1024.",
+)
+@click.option(
+    "--collective",
+    "collectives",
+    type=CollectivesType(),
+    default=ALL_REDUCE,
+    show_default=True,
+    help="The collectives that are to be quick with it, each of that size and one as often as it "
+    f"is called: {', '.join(COLLECTIVES)}.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Where the plan goes.")
 @click.option(

@@ -9,6 +9,7 @@ import click
 
 from plink.base.errors import WrongUseError
 from plink.base.text import json_text
+from plink.cli.collectives_option import CollectivesType
 from plink.cli.options import SizeType, with_seed_option
 from plink.cli.stderr import console, note
 from plink.files import document
@@ -16,24 +17,27 @@ from plink.files import document
 if TYPE_CHECKING:
     from plink.files.cluster import Cluster
     from plink.files.order import Order
+    from plink.files.plan import Plan
+    from plink.optimize.plans.forecasting import PlanForecast
 
 
 @click.command(
-    epilog="Example: plink predict order.json --cluster cluster.json --size 20MB --algo gloo-ring",
+    epilog="Examples: plink predict order.json --cluster cluster.json --size 20MB --algo "
+    "gloo-ring; plink predict plan.json --cluster cluster.json --collective all-gather",
 )
-@click.argument("file", metavar="ORDER")
+@click.argument("file", metavar="ORDER|PLAN")
 @click.option(
     "--size",
     "size_bytes",
     type=SizeType(),
-    help="Bytes of the buffer on each rank: 20M or 20MB (10^6), 4KiB (2^10), 1024 (of a mesh's "
-    "order, that of other algorithms).",
+    help="Bytes of the whole buffer, on each rank before or after: 20M or 20MB (10^6), 4KiB "
+    "(2^10), 1024 (default: a plan's; of a mesh's order, that of other algorithms).",
 )
 @click.option(
     "--cluster",
     "cluster_name",
     metavar="FILE",
-    help="The cluster file that the order was made from.",
+    help="The cluster file that the order or plan was made from.",
 )
 @click.option(
     "--algo",
@@ -41,6 +45,13 @@ if TYPE_CHECKING:
     metavar="NAME",
     multiple=True,
     help="An algorithm; may be given more than once (default: all that take so many ranks).",
+)
+@click.option(
+    "--collective",
+    "collectives",
+    type=CollectivesType(),
+    help="Of a plan, these collectives (default: all). Of an order, all algorithms of these "
+    "(default: of an all-reduce).",
 )
 @click.option(
     "--objective",
@@ -55,22 +66,37 @@ def command(
     size_bytes: int | None,
     cluster_name: str | None,
     algorithms: Sequence[str],
+    collectives: Sequence[str] | None,
     objective: str | None,
     seed: int,
     as_json: bool,
 ) -> None:
-    """Predict what algorithms take in an order, in the given one and in random ones.
+    """Predict what algorithms take in an order, or collectives along a plan.
 
     ORDER is an order file, with the cluster file it was made from as --cluster; or a cluster file,
-    which stands for its given order. `-` is standard input.
+    which stands for its given order. An order is compared with the given one and random ones. PLAN
+    is a plan file, with its cluster file, and plink's engine is predicted. `-` is standard input.
     """
     # numpy and rich would slow `--help`.
     from plink.files.cluster import is_made_from, no_bandwidth_measured  # noqa: PLC0415
+    from plink.files.plan import Plan as AnyPlan  # noqa: PLC0415
+    from plink.optimize.plans.forecasting import forecast_plan  # noqa: PLC0415
     from plink.optimize.prediction import forecast, to_json  # noqa: PLC0415
     from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     cluster, order = _read(file, cluster_name)
+    if isinstance(order, AnyPlan):
+        if algorithms or objective is not None:
+            raise WrongUseError(
+                f"{'--algo' if algorithms else '--objective'} is for orders, not for a plan",
+                "--collective chooses what is predicted along a plan",
+            )
+        source = document.label(file)
+        _tell_of_plan(forecast_plan(cluster, order, size_bytes, collectives or (), source), as_json)
+        return
+    if algorithms and collectives:
+        raise WrongUseError("--collective is for all algorithms of it, and --algo names some")
     size_bytes = _size(size_bytes, order, algorithms)
     stderr = console()
     with stderr.status("") as status:
@@ -79,6 +105,7 @@ def command(
             order,
             size_bytes,
             algorithms=algorithms,
+            collectives=collectives or (),
             seed=seed,
             source=document.label(file),
             on_progress=status.update if stderr.is_terminal else None,
@@ -96,6 +123,19 @@ def command(
         print_forecast(paper(None).console, found, objective)
 
 
+def _tell_of_plan(found: PlanForecast, as_json: bool) -> None:
+    from plink.optimize.plans.forecasting import to_json  # noqa: PLC0415
+    from plink.show.terminal.collectives import print_plan_forecast  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+
+    for assumption in found.assumptions:
+        note(assumption)
+    if as_json:
+        click.echo(json_text(to_json(found)))
+    else:
+        print_plan_forecast(paper(None).console, found)
+
+
 def _size(size_bytes: int | None, order: Order | None, algorithms: Sequence[str]) -> int:
     """The size of the buffer, which a mesh has already."""
     if size_bytes is not None:
@@ -105,13 +145,20 @@ def _size(size_bytes: int | None, order: Order | None, algorithms: Sequence[str]
     return order.mesh.size_bytes
 
 
-def _read(file: str, cluster_name: str | None) -> tuple[Cluster, Order | None]:
-    """The cluster, and the order to predict for beside the given one."""
+def _read(file: str, cluster_name: str | None) -> tuple[Cluster, Order | Plan | None]:
+    """The cluster, and the order to predict for beside the given one, or the plan."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
-    from plink.files import order_file  # noqa: PLC0415
+    from plink.files import order_file, plan  # noqa: PLC0415
 
     found = document.read(file)
     source = found.source
+    if found.format == plan.FORMAT:
+        if cluster_name is None:
+            raise WrongUseError(
+                f"{source}: a plan file does not hold what was measured",
+                "name the cluster file that it was made from with --cluster",
+            )
+        return cluster_file.read(cluster_name), plan.from_json(found.data, source)
     if found.format != order_file.FORMAT:
         if cluster_name is not None:
             raise WrongUseError(f"{source}: is not an order file, so --cluster has no use")

@@ -12,6 +12,7 @@ from plink.engine.calls import DTYPES, OPS, native_op, shape_of, translated
 from plink.engine.collectives import Collectives
 from plink.engine.forest import Prepared, native
 from plink.engine.meeting import Meeting, meet
+from plink.engine.messages import Messages
 from plink.engine.options import Options
 from plink.engine.statistics import Statistics, statistics_of
 from plink.engine.store import Store
@@ -19,7 +20,7 @@ from plink.engine.work import Work
 from plink.plans.forest import Forest
 
 
-class Engine(Collectives):
+class Engine(Collectives, Messages):
     """Connected with the engines of all other ranks, for as long as it is open.
 
     All ranks call the same collectives in the same order. They go on without the caller; at most
@@ -56,6 +57,7 @@ class Engine(Collectives):
         self.rank = rank
         self.ranks = ranks
         meeting: Meeting = meet(rank, ranks, store, native_forest, options, watch=watch)
+        spin_us = options.spin_time_us(meeting.names.count(meeting.names[rank]))
         self._native = core.Engine(
             rank,
             ranks,
@@ -67,6 +69,8 @@ class Engine(Collectives):
             options.silence_timeout_s,
             options.stall_timeout_s,
             options.send_buffer_bytes or 0,
+            spin_us,
+            options.spin_us is None,
             options.pinned_cores(meeting.workers),
             options.in_flight,
         )

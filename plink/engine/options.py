@@ -11,6 +11,7 @@ from plink.transport.tls import Tls
 
 DEFAULT_WORKERS = 2
 DEFAULT_MEMORY_BYTES = 128 << 10
+DEFAULT_SPIN_US = 200.0
 MOST_WORKERS = 64
 MOST_IN_FLIGHT = 64
 
@@ -42,6 +43,10 @@ class Options:
         in_flight: how many collectives are under way at once.
         cores: for the workers to be pinned to, in turn; None for the cores of this process where
             there are no more of them than workers, else no pinning; () for none.
+        spin_us: a thread that waits for a buffer of at most 64 KB looks again and again for so long
+            before it sleeps: faster by the time that waking takes, for a busy core. 0 sleeps at
+            once. None for 200 µs where the ranks of this host are no more than the cores of this
+            process, and not for a second after another thread turned out to want the core.
         setup_timeout_s: for all ranks to be there.
         silence_timeout_s: a peer of which nothing is heard for so long, while a collective is
             pending, is given up.
@@ -59,6 +64,7 @@ class Options:
     tls: Tls | str | None = None
     in_flight: int = 2
     cores: Sequence[int] | None = None
+    spin_us: float | None = None
     setup_timeout_s: float = 60.0
     silence_timeout_s: float = 30.0
     stall_timeout_s: float = 1800.0
@@ -74,6 +80,10 @@ class Options:
             raise WrongUseError(f"a chunk has at least one byte, not {self.chunk_bytes}")
         if self.send_buffer_bytes is not None and not 1 <= self.send_buffer_bytes < 2**30:
             raise WrongUseError(f"a send buffer cannot have {self.send_buffer_bytes} bytes")
+        if self.spin_us is not None and not 0.0 <= self.spin_us <= 1e6:
+            raise WrongUseError(
+                f"spin_us is {self.spin_us:g}, not between 0 and a million microseconds"
+            )
         for name in ("setup_timeout_s", "silence_timeout_s", "stall_timeout_s"):
             seconds = getattr(self, name)
             if not 0.0 < seconds < 1e6:
@@ -87,6 +97,12 @@ class Options:
         """
         tls = Tls.of_folder(self.tls) if isinstance(self.tls, str) else self.tls
         return tls.for_rank(rank) if tls is not None else None
+
+    def spin_time_us(self, ranks_of_host: int) -> float:
+        """How long a thread that waits looks for what comes before it sleeps."""
+        if self.spin_us is not None:
+            return self.spin_us
+        return DEFAULT_SPIN_US if ranks_of_host <= len(os.sched_getaffinity(0)) else 0.0
 
     def pinned_cores(self, workers: int) -> list[int]:
         """The cores that the workers are pinned to, in turn."""

@@ -29,6 +29,11 @@ class Work:
         return self._native.number
 
     @property
+    def peer(self) -> int | None:
+        """At the other end of a message; None for a collective, and while nobody knows."""
+        return self._native.peer if self._native.peer >= 0 else None
+
+    @property
     def posted_s(self) -> float:
         """When it was called, as `time.monotonic` says it."""
         return self._native.times[0]

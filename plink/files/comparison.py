@@ -9,6 +9,7 @@ from typing import Any
 from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files.fields import Fields
+from plink.plans.names import ALL_REDUCE, COLLECTIVES
 
 FORMAT = "plink.comparison"
 VERSION = 1
@@ -55,7 +56,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class LinkBytes:
-    """Bytes of one allreduce over one link: a host's to the network, or a group's to the others.
+    """Bytes of one collective over one link: a host's to the network, or a group's to the others.
 
     Args:
         name: of the host or group.
@@ -80,18 +81,20 @@ class Links:
 
 @dataclass(frozen=True)
 class Row:
-    """One client, algorithm, order and size. Times are of one allreduce, in seconds.
+    """One client, algorithm, order, collective and size. Times are of one collective, in seconds.
 
     Args:
         client, algorithm: what ran.
         plan: the kind of plan that the engine followed; None for libraries.
         order: the label of the ranks' order; None where the plan decided it.
-        size_bytes: of each rank's buffer.
+        collective: of `plink.plans.names.COLLECTIVES`.
+        size_bytes: of the whole buffer: on each rank, before or after it.
         hosts: the host of each rank.
-        bus_mbit: 2 (N-1)/N of the buffer's bits over the median time, in Mbit/s.
+        bus_mbit: bits that each rank must send where all send alike, such as 2 (N-1)/N of an
+            all-reduced buffer's, over the median time, in Mbit/s; 0 for a barrier.
         cpu_s_per_gb: CPU seconds of a rank's process for 10^9 bytes of buffer, the median over
             repetitions of the mean over ranks; None where the client does not report it.
-        limit_s: the least time that links allow an allreduce; None where nothing is known of them.
+        limit_s: the least time that links allow; None where nothing is known of them.
         limit_by: whose links set that limit, `hosts` or `uplinks`.
         predicted_s: None where nothing is known of what links carry.
         links: bytes over each of them; None where the client does not report it.
@@ -102,6 +105,7 @@ class Row:
     algorithm: str
     plan: str | None
     order: str | None
+    collective: str
     size_bytes: int
     hosts: Sequence[str]
     median_s: float
@@ -202,6 +206,7 @@ def _row(fields: Fields) -> Row:
         algorithm=fields.text("algorithm"),
         plan=fields.optional_text("plan"),
         order=fields.optional_text("order"),
+        collective=_collective(fields),
         size_bytes=fields.integer("size_bytes", 1, _MAX_BYTES),
         hosts=hosts,
         median_s=_time(fields, "median_s"),
@@ -216,6 +221,14 @@ def _row(fields: Fields) -> Row:
         samples_s=_times(fields, "samples_s"),
         cpu_s=_times(fields, "cpu_s"),
     )
+
+
+def _collective(fields: Fields) -> str:
+    """An all-reduce in files of before there were others."""
+    name = fields.optional_text("collective") or ALL_REDUCE
+    if name not in COLLECTIVES:
+        raise fields.error("collective", f"one of {', '.join(COLLECTIVES)}")
+    return name
 
 
 def _time(fields: Fields, name: str) -> float:

@@ -13,6 +13,7 @@ from plink.files.fields import Fields
 from plink.files.groups import Group, groups_to_json, parse_groups
 from plink.plans.check import BrokenForestError, check
 from plink.plans.forest import Forest, make_forest
+from plink.plans.names import ALL_REDUCE, COLLECTIVES, MOST_CALLS
 
 FORMAT = "plink.plan"
 VERSION = 1
@@ -37,7 +38,7 @@ class PlanRank:
 
 @dataclass(frozen=True)
 class Predicted:
-    """What an allreduce of the plan's size is predicted to take by a plan of some kind."""
+    """What a plan's collectives are predicted to take, in all, by a plan of some kind."""
 
     kind: str
     time_s: float
@@ -52,9 +53,11 @@ class Plan:
         ranks: rank r runs there. The ranks of a host stand together.
         forest: over these ranks; `plink.plans.check` lets it pass.
         size_bytes: of the buffer that it was made for.
+        collectives: that it was chosen for, one after the other
+            (`plink.plans.names.COLLECTIVES`).
         groups: of near hosts.
         predicted: of this kind and of those it was compared with.
-        bound_s: no forest takes less on this network.
+        bound_s: these collectives take no less on this network, in all.
         assumptions: what was assumed about the network, a sentence each.
         seed: decided what chance did.
         made_from: hash of the cluster file.
@@ -64,6 +67,7 @@ class Plan:
     ranks: Sequence[PlanRank]
     forest: Forest
     size_bytes: int
+    collectives: Sequence[str] = (ALL_REDUCE,)
     groups: Sequence[Group] = ()
     predicted: Sequence[Predicted] = ()
     bound_s: float | None = None
@@ -121,6 +125,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Plan:
         ranks=ranks,
         forest=_parse_forest(fields, len(ranks)),
         size_bytes=fields.integer("size_bytes", 1, _MAX_SIZE_BYTES),
+        collectives=_parse_collectives(fields),
         groups=tuple(parse_groups(fields, hosts)),
         predicted=[
             Predicted(item.word("kind"), item.number("time_s", 0.0, _MAX_SECONDS))
@@ -155,6 +160,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         **({} if plan.made_from is None else {"made_from": plan.made_from}),
         "kind": plan.kind,
         "size_bytes": plan.size_bytes,
+        "collectives": list(plan.collectives),
         "seed": plan.seed,
         "predicted": [vars(predicted) for predicted in plan.predicted],
         **({} if plan.bound_s is None else {"bound_s": plan.bound_s}),
@@ -165,6 +171,14 @@ def to_json(plan: Plan) -> dict[str, Any]:
             {"weight": weight, "reduce": up, "broadcast": down} for weight, up, down in routes
         ],
     }
+
+
+def _parse_collectives(fields: Fields) -> tuple[str, ...]:
+    """Those named; an all-reduce where none is, for which alone older files were made."""
+    names = fields.texts("collectives")
+    if len(names) > MOST_CALLS or any(name not in COLLECTIVES for name in names):
+        raise fields.error("collectives", f"at most {MOST_CALLS} of {', '.join(COLLECTIVES)}")
+    return tuple(names) or (ALL_REDUCE,)
 
 
 def _parse_ranks(fields: Fields) -> list[PlanRank]:

@@ -29,7 +29,7 @@ from plink.optimize.orders.slots import (
     refuse_too_many,
 )
 from plink.solvers.collectives.algorithm import Algorithm
-from plink.solvers.collectives.registry import ALGORITHMS, find
+from plink.solvers.collectives.registry import ALGORITHMS, find, of_collective
 from plink.solvers.contention.time import Clock
 from plink.solvers.orders.reference import cost as latency_cost
 from plink.solvers.slots.layout import RankLayout
@@ -101,6 +101,7 @@ def forecast(
     size_bytes: int,
     *,
     algorithms: Sequence[str] = (),
+    collectives: Sequence[str] = (),
     seed: int = 0,
     source: str | None = None,
     on_progress: Callable[[str], None] | None = None,
@@ -112,7 +113,9 @@ def forecast(
         order: of the cluster's hosts; None for the cluster's own order alone. Of a mesh: what its
             dimensions carry is predicted, too.
         size_bytes: the buffer of each rank.
-        algorithms: names; none for all, but for a mesh.
+        algorithms: names; none for all of the collectives, but for a mesh.
+        collectives: of `plink.plans.names.COLLECTIVES`; none for all algorithms of an all-reduce
+            and the papers' all-to-all.
         seed: decides the random orders.
         source: what messages call the order; None for what they call the cluster.
         on_progress: called with the name of each algorithm that is begun.
@@ -122,6 +125,7 @@ def forecast(
             named takes so many ranks.
     """
     chosen = [*_of_mesh(order), *(_find(name) for name in algorithms)]
+    chosen = chosen or [each for name in collectives for each in of_collective(name)]
     chosen = chosen or list(ALGORITHMS.values())
     network, known = network_of(cluster), known_distances(cluster)
     placement = None if order is None else placement_in(cluster, order, source or "the order")

@@ -15,7 +15,7 @@ Bytes = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measures:
-    """What an allreduce of one buffer takes.
+    """What a collective of one buffer takes.
 
     Args:
         rounds: messages that the longest way from a rank to the root and on to a rank takes.
@@ -40,10 +40,10 @@ def measure(
     group_of: Sequence[int] | None = None,
     host_of: Sequence[int] | None = None,
 ) -> Measures:
-    """Measure a forest that `check` lets pass.
+    """Measure a forest that `check` lets pass, or one in which nothing goes up, or nothing down.
 
     Args:
-        forest: of P ranks.
+        forest: of P ranks; a tree without edges is a direction in which nothing goes.
         size_bytes: of the buffer.
         group_of: (P,) the group of each rank; None for one group.
         host_of: (P,) the host of each rank; None for a host each.
@@ -51,21 +51,40 @@ def measure(
     Raises:
         ValueError: not a group and a host for each rank.
     """
-    ranks = forest.ranks
+    between = bytes_between(forest, size_bytes)
+    return measure_messages(between, _rounds(forest), group_of=group_of, host_of=host_of)
+
+
+def measure_messages(
+    between: Bytes,
+    rounds: int,
+    *,
+    group_of: Sequence[int] | None = None,
+    host_of: Sequence[int] | None = None,
+) -> Measures:
+    """Measure what is known by its bytes.
+
+    Args:
+        between: (P, P) what each rank (row) sends to each other.
+        rounds: as in `Measures`.
+        group_of, host_of: as of `measure`.
+
+    Raises:
+        ValueError: not a group and a host for each rank.
+    """
+    ranks = len(between)
     group = _places(group_of, np.zeros(ranks, dtype=np.intp), "group_of")
     host = _places(host_of, np.arange(ranks), "host_of")
-    between = bytes_between(forest, size_bytes)
     is_on_wire = host[:, None] != host[None, :]
     crosses = is_on_wire & (group[:, None] != group[None, :])
     sent, received = between.sum(axis=1), between.sum(axis=0)
-    busy = sent + received
     return Measures(
-        rounds=_rounds(forest),
+        rounds=rounds,
         wire_bytes=float(between[is_on_wire].sum()),
         cross_group_bytes=float(between[crosses].sum()),
         sent_bytes=sent,
         received_bytes=received,
-        balance=float(busy.max() / busy.mean()) if busy.any() else 1.0,
+        balance=_balance(sent + received),
     )
 
 
@@ -78,6 +97,20 @@ def bytes_between(forest: Forest, size_bytes: float) -> Bytes:
     route, child = np.nonzero(forest.broadcast_parents != NO_PARENT)
     np.add.at(total, (forest.broadcast_parents[route, child], child), share[route])
     return total
+
+
+def summed(each: Sequence[Measures]) -> Measures:
+    """What several collectives take, one after the other; of the same ranks, at least one."""
+    sent = np.sum([one.sent_bytes for one in each], axis=0)
+    received = np.sum([one.received_bytes for one in each], axis=0)
+    return Measures(
+        rounds=sum(one.rounds for one in each),
+        wire_bytes=sum(one.wire_bytes for one in each),
+        cross_group_bytes=sum(one.cross_group_bytes for one in each),
+        sent_bytes=sent,
+        received_bytes=received,
+        balance=_balance(sent + received),
+    )
 
 
 def _rounds(forest: Forest) -> int:
@@ -95,6 +128,10 @@ def _depths(parents: Parents) -> npt.NDArray[np.intp]:
         depth = depth + np.take_along_axis(depth, above, axis=1)
         above = np.take_along_axis(above, above, axis=1)
     return depth
+
+
+def _balance(busy: Bytes) -> float:
+    return float(busy.max() / busy.mean()) if busy.any() else 1.0
 
 
 def _places(

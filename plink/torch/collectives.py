@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -32,7 +32,9 @@ class EngineCollectives(ProcessGroup):
 
     _plain: Any
 
-    def run_pairs(self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta) -> Any:
+    def run_pairs(
+        self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, *, is_ordered: bool = True
+    ) -> Any:
         """Begin a collective on each pair; one work for all of them."""
         raise NotImplementedError
 
@@ -243,6 +245,33 @@ class EngineCollectives(ProcessGroup):
             return engine.barrier()
 
         return self.run_pairs([Pair([], None)], begin, timeout)
+
+    @uncompiled
+    def send(self, tensors: Any, peer: int, tag: int = 0) -> Any:
+        """Send one tensor to a rank."""
+        return self._message(tensors, False, peer, tag)
+
+    @uncompiled
+    def recv(self, tensors: Any, peer: int, tag: int = 0) -> Any:
+        """Receive one tensor from a rank."""
+        return self._message(tensors, True, peer, tag)
+
+    @uncompiled
+    def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
+        """Receive one tensor from any rank, which the work then names."""
+        return self._message(tensors, True, None, tag)
+
+    def _message(self, tensors: Any, is_received: bool, peer: int | None, tag: int) -> Any:
+        tensors = list(tensors) if _is_listed(tensors) else [tensors]
+        if len(tensors) != 1 or not _can_move(tensors):
+            raise ValueError("a message is one dense tensor")
+
+        def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
+            if is_received:
+                return engine.receive(source, peer, tag)
+            return engine.send(source, cast(int, peer), tag)
+
+        return self.run_pairs([Pair(tensors, None)], _on_bytes(begin), NO_TIMEOUT, is_ordered=False)
 
     # PyTorch's other names for the same.
     _allgather_base = all_gather_single

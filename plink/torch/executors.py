@@ -72,6 +72,16 @@ class Notifier:
 
         self._awaiting.submit(run)
 
+    def submit_alone(self, await_end: Callable[[], None], tell: Callable[[], None]) -> None:
+        """The same beside all others, for an end that may come late. They must not raise."""
+
+        def run() -> None:
+            await_end()
+            tell()
+
+        # A daemon: what nobody sends is awaited until the process ends.
+        threading.Thread(target=run, name="plink-message", daemon=True).start()
+
     def end(self) -> None:
         """Return when all that was submitted is done and told, but for what this thread tells."""
         self._awaiting.end()

@@ -39,15 +39,6 @@ from plink.torch.work import NO_TIMEOUT, Reduction
 _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
 
 
-def _by_gloo(name: str) -> Callable[..., Any]:
-    def collective(self: PlinkGroup, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self._plain, name)(*args, **kwargs)
-
-    collective.__name__ = name
-    collective.__doc__ = f"As `ProcessGroup.{name}`, by Gloo."
-    return uncompiled(collective)
-
-
 class PlinkGroup(EngineCollectives):
     """Made by `init_process_group("plink")` and `new_group`.
 
@@ -106,9 +97,6 @@ class PlinkGroup(EngineCollectives):
     def get_group_store(self) -> Store:
         """A store with keys of this group alone."""
         return self._store
-
-    recv = _by_gloo("recv")
-    send = _by_gloo("send")
 
     @uncompiled
     def allreduce(
@@ -217,7 +205,9 @@ class PlinkGroup(EngineCollectives):
             self._starter.submit(lambda: work.post(begin))
         return work
 
-    def run_pairs(self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta) -> Reduction:
+    def run_pairs(
+        self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, *, is_ordered: bool = True
+    ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
         engine = self._engine
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
@@ -227,7 +217,9 @@ class PlinkGroup(EngineCollectives):
         else:
             stage = AcceleratorPairs(pairs, self._lane(tensors[0].device))
         results = [tensor for pair in pairs for tensor in pair.results]
-        work = Reduction(results, stage, self._notifier, max(timeout, NO_TIMEOUT))
+        work = Reduction(
+            results, stage, self._notifier, max(timeout, NO_TIMEOUT), is_ordered=is_ordered
+        )
 
         def post(source: Tensor, result: Tensor) -> PieceWork | None:
             if engine is not None:

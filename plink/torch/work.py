@@ -1,4 +1,4 @@
-"""All-reduces under way, as PyTorch takes them."""
+"""Collectives and messages under way, as PyTorch takes them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ NO_TIMEOUT = timedelta(0)
 
 
 class Reduction(Work):
-    """One all-reduce of a group.
+    """One collective of a group, or one message.
 
     Args:
         tensors: the user's, kept until the end.
         stage: their buffer.
         notifier: awaits the end for the future, where nobody else does.
         timeout: of `wait`, where the caller gives none.
+        is_ordered: it ends in turn with others; a message may wait while these go on.
     """
 
     def __init__(
@@ -37,12 +38,15 @@ class Reduction(Work):
         stage: Stage | HostPairs | AcceleratorPairs,
         notifier: Notifier,
         timeout: timedelta = NO_TIMEOUT,
+        *,
+        is_ordered: bool = True,
     ) -> None:
         super().__init__()
         self._tensors = list(tensors)
         self._stage = stage
         self._notifier = notifier
         self._timeout = timeout
+        self._is_ordered = is_ordered
         self._posted = threading.Event()
         self._engine_work: PieceWork | None = None
         self._error: str | None = None
@@ -100,6 +104,11 @@ class Reduction(Work):
         """The tensors, after `wait`."""
         return self._tensors
 
+    def _source_rank(self) -> int:
+        """Whose message was received, after `wait`."""
+        peer = getattr(self._engine_work, "peer", None)
+        return -1 if peer is None else int(peer)
+
     def synchronize(self) -> None:
         """As `wait`."""
         self.wait()
@@ -118,7 +127,8 @@ class Reduction(Work):
             if self._is_settled:
                 self._tell()
             else:
-                self._notifier.submit(lambda: self._settle(None), self._tell)
+                submit = self._notifier.submit if self._is_ordered else self._notifier.submit_alone
+                submit(lambda: self._settle(None), self._tell)
         return self._future
 
     def _tell(self) -> None:
@@ -145,7 +155,7 @@ class Reduction(Work):
         if self._is_settled:
             return
         if not self._posted.wait(timeout_s):
-            raise DistBackendError(f"plink: the all-reduce has not begun within {timeout_s:g} s")
+            raise DistBackendError(f"plink: the collective has not begun within {timeout_s:g} s")
         if self._engine_work is not None:
             try:
                 self._engine_work.wait(timeout_s)

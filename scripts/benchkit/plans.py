@@ -15,11 +15,13 @@ from plink.files import plan as plan_file
 from plink.files.groups import Group
 from plink.files.plan import Plan, PlanRank
 from plink.optimize.plans.candidates import KINDS, best, build, candidate, refusal
+from plink.optimize.plans.demand import Demand
 from plink.plans.forest import Forest, make_forest
+from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Network, make_network
 from plink.solvers.forests.kinds import flat
+from plink.solvers.forests.lower_bound import allreduce_bound_s
 from plink.solvers.forests.routes import Indices, Routes
-from plink.solvers.forests.time import lower_bound_s
 
 # TCP over IPv4 with timestamps has 1448 bytes of a frame of 1514 to itself.
 TCP_SHARE = 1448 / 1514
@@ -46,7 +48,7 @@ def lab_network(
 
 def limit_s(network: Network, size_bytes: int) -> float:
     """What no all-reduce over TCP can beat; 0 where nothing is limited."""
-    return lower_bound_s(network, size_bytes) / TCP_SHARE
+    return allreduce_bound_s(network, size_bytes) / TCP_SHARE
 
 
 def best_forest(
@@ -58,11 +60,12 @@ def best_forest(
     """
     if kind == "flat":
         return kind, flat(np.ones(len(host_of)))
+    demands = [Demand(ALL_REDUCE, size_bytes)]
     if kind == "hosts":
-        return kind, candidate("flat", network, [], host_of, size_bytes).forest
+        return kind, candidate("flat", network, [], host_of, demands).forest
     order = list(range(network.hosts))
     kinds = [kind] if kind != "auto" else [each for each in KINDS if not refusal(each, network)]
-    chosen = best([candidate(each, network, order, host_of, size_bytes) for each in kinds])
+    chosen = best([candidate(each, network, order, host_of, demands) for each in kinds])
     return chosen.candidate.kind, chosen.candidate.forest
 
 
@@ -96,7 +99,8 @@ def usual_plan(lab: BenchLab, host_bits_s: float, uplink_bits_s: float, size_byt
     has_racks = max(rack_of) > 0
     network = lab_network(rack_of, host_bits_s, uplink_bits_s if has_racks else None)
     order, kind = list(range(network.hosts)), "2lha" if has_racks else "flat"
-    forest = candidate(kind, network, order, np.arange(network.hosts), size_bytes).forest
+    demands = [Demand(ALL_REDUCE, size_bytes)]
+    forest = candidate(kind, network, order, np.arange(network.hosts), demands).forest
     plan = plan_over(lab, kind, forest, size_bytes)
     if not has_racks:
         return plan

@@ -100,5 +100,6 @@ def epoch_of(seed: int, epoch: int, ranks: int) -> Epoch:
         "deterministic": bool(rng.integers(2)),
         "send_buffer_bytes": (None, None, 16_384, 1 << 20)[int(rng.integers(4))],
         "shared_memory": bool(rng.integers(2)),
+        "spin_us": (None, 0.0, 50.0, 5_000.0)[int(rng.integers(4))],
     }
     return Epoch(int(rng.integers(1, MOST_ROUNDS + 1)), any_forest(rng, ranks), options)

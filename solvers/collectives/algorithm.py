@@ -34,6 +34,7 @@ class Algorithm:
         form: of ranks: what the latency form of its cost sums.
         is_over_hosts: its ranks are hosts, however many processes run on each.
         messages: of ranks: about how many pairs of ranks its form and its table name.
+        collective: that it carries out.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Algorithm:
     form: Callable[[int], Form]
     is_over_hosts: bool = False
     messages: Callable[[int], int] = few_messages
+    collective: str = "all-reduce"
 
 
 def any_number(ranks: int) -> str | None:  # noqa: ARG001
@@ -59,6 +61,7 @@ def define(
     *,
     is_over_hosts: bool = False,
     messages: Callable[[int], int] = few_messages,
+    collective: str = "all-reduce",
 ) -> Algorithm:
     """An algorithm of at least two ranks.
 
@@ -73,6 +76,7 @@ def define(
         refusal: of two ranks or more.
         is_over_hosts: as in `Algorithm`.
         messages: as in `Algorithm`.
+        collective: as in `Algorithm`.
     """
 
     def refused(ranks: int) -> str | None:
@@ -95,4 +99,13 @@ def define(
         check(ranks)
         return form(ranks)
 
-    return Algorithm(name, about, refused, checked_table, checked_form, is_over_hosts, messages)
+    return Algorithm(
+        name,
+        about,
+        refused,
+        checked_table,
+        checked_form,
+        is_over_hosts,
+        messages,
+        collective,
+    )

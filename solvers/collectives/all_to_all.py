@@ -21,5 +21,6 @@ ALL = (
         _pairwise,
         lambda ranks: rounds_form(ranks, _pairwise(ranks, ranks).rounds),
         messages=lambda ranks: ranks * (ranks - 1),
+        collective="all-to-all",
     ),
 )

@@ -5,7 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 
-from plink.solvers.collectives import all_to_all, gloo, lightgbm, mpich, nccl, openmpi, papers
+from plink.solvers.collectives import (
+    all_to_all,
+    gloo,
+    gloo_others,
+    lightgbm,
+    mpich,
+    nccl,
+    openmpi,
+    papers,
+)
 from plink.solvers.collectives.algorithm import Algorithm
 
 _SOURCES = (papers, gloo, openmpi, mpich, nccl, lightgbm, all_to_all)
@@ -14,11 +23,20 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     algorithm.name: algorithm for source in _SOURCES for algorithm in source.ALL
 }
 
+# What carries out other collectives in a library.
+OTHERS: Mapping[str, Algorithm] = {algorithm.name: algorithm for algorithm in gloo_others.ALL}
+
 # Those of which a name may choose a variant, as in `bcube:2`.
 _VARIANTS: Mapping[str, Callable[[int, str], Algorithm]] = {
     "bcube": papers.bcube,
     "gloo-bcube": gloo.legacy_bcube,
 }
+
+
+def of_collective(collective: str) -> list[Algorithm]:
+    """The algorithms that carry out a collective, such as `all-gather`."""
+    known = [*ALGORITHMS.values(), *OTHERS.values()]
+    return [each for each in known if each.collective == collective]
 
 
 def find(name: str) -> Algorithm:
@@ -30,11 +48,12 @@ def find(name: str) -> Algorithm:
     Raises:
         ValueError: there is no such algorithm; the message has similar names, if there are any.
     """
-    if name in ALGORITHMS:
-        return ALGORITHMS[name]
+    known = {**ALGORITHMS, **OTHERS}
+    if name in known:
+        return known[name]
     family, colon, number = name.partition(":")
     if colon and family in _VARIANTS and number.isdecimal():
         return _VARIANTS[family](int(number), name)
-    near = difflib.get_close_matches(family, ALGORITHMS, n=3)
+    near = difflib.get_close_matches(family, known, n=3)
     meant = f"; did you mean {' or '.join(near)}?" if near else ""
     raise ValueError(f"there is no algorithm {name!r}{meant}")

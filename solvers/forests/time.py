@@ -1,4 +1,4 @@
-"""How long an allreduce over a forest takes where flows share links, and a lower bound."""
+"""How long collectives take where flows share links: along routes, or straight between ranks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from plink.solvers.collectives.table import PeerTable, Round
 from plink.solvers.contention.fair import ends_s
-from plink.solvers.contention.network import Network, with_every_host_grouped
+from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import Clock
 from plink.solvers.forests.routes import Floats, ForestLike, Indices, Routes, make_routes
 from plink.solvers.forests.trees import depths, heights, messages_on_the_way, seconds_on_the_way
@@ -34,16 +34,7 @@ MESSAGE_S = 5e-6
 def time_s(
     forest: ForestLike, host_of: Sequence[int] | Indices, network: Network, size_bytes: float
 ) -> float:
-    """The time in seconds of one allreduce.
-
-    The sum of five. All chunks are under way together, so that the link that takes longest for all
-    bytes that cross it decides. Flows share links evenly, though not all of them have as much to
-    send: what is left to do when the short ones have ended may leave links idle (`sharing_s`). The
-    first chunk's way up and down adds the greatest latency of each round
-    (`plink.solvers.contention.time`). On that way ranks handle messages one after the other: a root
-    with many children waits for each of them, which is what the time of a small buffer is made of.
-    And the chunk itself has to cross one link after the other, while the busiest link, at the begin
-    or the end, has nothing to do: the fill of a pipeline, short where chunks are small.
+    """The time in seconds of one allreduce (`routes_s`).
 
     Args:
         forest: over ranks.
@@ -55,18 +46,76 @@ def time_s(
         ValueError: not a host for each rank.
     """
     used = dealt(forest, size_bytes)
+    chunk = min(chunk_bytes(size_bytes, len(used.weights)), size_bytes)
+    return routes_s(used, host_of, network, size_bytes, np.full(len(used.weights), chunk))
+
+
+def routes_s(
+    routes: Routes,
+    host_of: Sequence[int] | Indices,
+    network: Network,
+    size_bytes: float,
+    chunks_bytes: Floats,
+) -> float:
+    """The time in seconds of what goes along routes, all of them at once.
+
+    The sum of five. All chunks are under way together, so that the link that takes longest for all
+    bytes that cross it decides. Flows share links evenly, though not all of them have as much to
+    send: what is left to do when the short ones have ended may leave links idle (`sharing_s`). The
+    first chunk's way up and down adds the greatest latency of each round
+    (`plink.solvers.contention.time`). On that way ranks handle messages one after the other: a root
+    with many children waits for each of them, which is what the time of a small buffer is made of.
+    And the chunk itself has to cross one link after the other, while the busiest link, at the begin
+    or the end, has nothing to do: the fill of a pipeline, short where chunks are small.
+
+    Args:
+        routes: over ranks, all of them in use. A tree without edges is a direction in which nothing
+            goes: a reduce-scatter has only sums, an all-gather only results.
+        host_of: (P,) the host of each rank; ranks of one host exchange data for free.
+        network: the hosts and links.
+        size_bytes: of all routes together.
+        chunks_bytes: (R,) the size of a chunk on each route.
+
+    Raises:
+        ValueError: not a host for each rank.
+    """
     hosts = np.asarray(host_of, dtype=np.intp)
-    carried_s = Clock(forest_table(used, size_bytes), network).time_s(hosts)
-    up, down = used.reduce_parents.astype(np.intp), used.broadcast_parents.astype(np.intp)
+    carried_s = Clock(forest_table(routes, size_bytes), network).time_s(hosts)
+    up, down = routes.reduce_parents.astype(np.intp), routes.broadcast_parents.astype(np.intp)
     handled_s = MESSAGE_S * int(messages_on_the_way(up, down).max())
-    shared_s = sharing_s(used, hosts, network, size_bytes)
-    return carried_s + shared_s + handled_s + fill_s(used, hosts, network, size_bytes)
+    shared_s = sharing_s(routes, hosts, network, size_bytes)
+    return (
+        carried_s + shared_s + handled_s + fill_s(routes, hosts, network, size_bytes, chunks_bytes)
+    )
+
+
+def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: Network) -> float:
+    """The time in seconds of messages straight from rank to rank, all of them under way together.
+
+    The busiest link, what sharing loses, one latency, and the messages of the rank that handles
+    most, one after the other. Nothing passes through a third rank, so that no pipeline fills.
+
+    Args:
+        between_bytes: (P, P) from rank (row) to rank.
+        host_of: (P,) the host of each rank; ranks of one host exchange data for free.
+        network: the hosts and links.
+
+    Raises:
+        ValueError: not a host for each rank.
+    """
+    hosts = np.asarray(host_of, dtype=np.intp)
+    source, destination = np.nonzero(between_bytes)
+    messages = Round(source, destination, between_bytes[source, destination])
+    carried_s = Clock(PeerTable(len(hosts), [messages]), network).time_s(hosts)
+    flows = np.zeros((network.hosts, network.hosts))
+    np.add.at(flows, (hosts[source], hosts[destination]), messages.sizes_bytes)
+    handled = np.bincount(source, minlength=len(hosts))
+    handled += np.bincount(destination, minlength=len(hosts))
+    return carried_s + lost_s(flows, network) + MESSAGE_S * int(handled.max())
 
 
 def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: float) -> float:
-    """How much longer all flows take that share links evenly than the busiest link has to.
-
-    0 where there are more than `MOST_SHARED_FLOWS` between hosts.
+    """How much longer flows along routes take that share links than the busiest link (`lost_s`).
 
     Args:
         routes: over ranks.
@@ -80,6 +129,19 @@ def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: fl
         route, child = np.nonzero(parents >= 0)
         ends = host_of[child], host_of[parents[route, child]]
         np.add.at(flows, ends[::-1] if is_down else ends, sizes_bytes[route])
+    return lost_s(flows, network)
+
+
+def lost_s(flows: Floats, network: Network) -> float:
+    """How much longer flows take that share links evenly than the busiest link has to.
+
+    0 where there are more than `MOST_SHARED_FLOWS`.
+
+    Args:
+        flows: (N, N) bytes from host (row) to host; to itself counts for nothing.
+        network: the hosts and links.
+    """
+    flows = flows.copy()
     np.fill_diagonal(flows, 0.0)
     source, destination = np.nonzero(flows)
     if not 0 < len(source) <= MOST_SHARED_FLOWS:
@@ -112,25 +174,26 @@ def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: fl
     return max(0.0, float(ends_s(sizes, crossed, rates).max() - (bytes_of_link / rates).max()))
 
 
-def fill_s(routes: Routes, host_of: Indices, network: Network, size_bytes: float) -> float:
+def fill_s(
+    routes: Routes, host_of: Indices, network: Network, size_bytes: float, chunks_bytes: Floats
+) -> float:
     """How much longer one chunk is on its way than the busiest link needs for its share of it.
 
     Args:
         routes: over ranks, all of them in use.
         host_of: (P,) the host of each rank.
         network: the hosts and links.
-        size_bytes: of the buffer.
+        size_bytes: of all routes together.
+        chunks_bytes: (R,) the size of a chunk on each route.
     """
     if not size_bytes:
         return 0.0
-    count = len(routes.weights)
-    size_of_chunk = min(chunk_bytes(size_bytes, count), size_bytes)
     up, down = routes.reduce_parents.astype(np.intp), routes.broadcast_parents.astype(np.intp)
-    up_s, down_s = (_edge_s(each, host_of, network, size_of_chunk) for each in (up, down))
+    up_s, down_s = (_edge_s(each, host_of, network, chunks_bytes[:, None]) for each in (up, down))
     way_s = float(seconds_on_the_way(up, up_s, down, down_s).max())
     silent = replace(network, latency_s=np.zeros_like(network.latency_s))
     busiest_s = Clock(forest_table(routes, size_bytes), silent).time_s(host_of)
-    chunks_of_route = max(1.0, size_bytes / (count * size_of_chunk))
+    chunks_of_route = max(1.0, float((routes.weights * size_bytes / chunks_bytes).mean()))
     return max(0.0, way_s - busiest_s / chunks_of_route)
 
 
@@ -142,8 +205,8 @@ def chunk_bytes(size_bytes: float, routes: int) -> float:
     return min(usual, max(LEAST_CHUNK_BYTES, size_bytes / routes))
 
 
-def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: float) -> Floats:
-    """(R, P) what a chunk takes between a rank and its parent, alone on the slowest link there."""
+def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: Floats) -> Floats:
+    """(R, P) what a chunk of (R, 1) bytes takes to a rank's parent, alone on the slowest link."""
     below, above = host_of, host_of[np.maximum(parents, 0)]
     own, theirs = network.group_of[below], network.group_of[above]
     rate = np.minimum(
@@ -160,13 +223,20 @@ def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: fl
     return seconds
 
 
-def dealt(forest: ForestLike, size_bytes: float) -> Routes:
+def dealt(
+    forest: ForestLike, size_bytes: float, least_chunk_bytes: float = LEAST_CHUNK_BYTES
+) -> Routes:
     """The routes that a buffer uses, which are not all where it has fewer chunks than there are.
 
     Chunks go to routes in proportion to weight, by largest remainder, ties to the first.
+
+    Args:
+        forest: whose routes there are.
+        size_bytes: of the buffer.
+        least_chunk_bytes: into no smaller chunks it is cut.
     """
     routes = make_routes(forest.weights, forest.reduce_parents, forest.broadcast_parents)
-    chunks = max(1, math.ceil(size_bytes / LEAST_CHUNK_BYTES))
+    chunks = max(1, math.ceil(size_bytes / least_chunk_bytes))
     if chunks >= len(routes.weights):
         return routes
     exact = routes.weights * chunks
@@ -206,30 +276,3 @@ def _rounds(parents: Indices, round_of: Indices, sizes_bytes: Floats) -> list[Ro
         for some in np.split(in_turn, np.cumsum(np.bincount(numbers))[:-1])
         for route, child in [(routes[some], members[some])]
     ]
-
-
-def lower_bound_s(network: Network, size_bytes: float) -> float:
-    """What links need at least for an allreduce among all hosts by any forest, latency left out.
-
-    Each host sends its part of every chunk or the sum, and receives the sum or a part, so that its
-    link carries the buffer once at least in either direction; in all N hosts exchange it 2 (N-1)
-    times (Patarasuk and Yuan 2009). The same holds of groups as of hosts. So equal links of rate B
-    take 2 S (1-1/N) / B, and equal uplinks of R groups 2 S (1-1/R) / B.
-    """
-    grouped = with_every_host_grouped(network)
-    bounds = []
-    for links, uplinks in (
-        (grouped.send_bytes_s, grouped.uplink_send_bytes_s),
-        (grouped.receive_bytes_s, grouped.uplink_receive_bytes_s),
-    ):
-        of_groups = np.minimum(uplinks, np.bincount(grouped.group_of, links))
-        bounds += [_exchange_s(links, size_bytes), _exchange_s(of_groups, size_bytes)]
-    return max(bounds)
-
-
-def _exchange_s(rates: Floats, size_bytes: float) -> float:
-    """For parties that exchange the buffer 2 (N-1) times in all, each of them once at least."""
-    parties = len(rates)
-    if parties == 1:
-        return 0.0
-    return size_bytes * max(float((1.0 / rates).max()), 2.0 * (parties - 1) / float(rates.sum()))

@@ -101,6 +101,7 @@ def row(client: str, size_bytes: int, median_s: float, links: Links | None) -> R
         algorithm="auto" if is_engine else "ring",
         plan="2lha" if is_engine else None,
         order=None if is_engine else "given",
+        collective="all-reduce",
         size_bytes=size_bytes,
         hosts=["a", "b"],
         median_s=median_s,

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.needs("mpi")]
 
 # The program that runs a rank on a host.
 RANK_OF = {
-    "engine": "engine_allreduce",
+    "engine": "engine_collectives",
     "gloo": "sys.stdin.buffer.read",
     "openmpi": "mpi_allreduce-",
     "mpich": "mpi_allreduce-",

@@ -18,6 +18,7 @@ from plink.bench.request import Case, ways_of
 from plink.cli import cli
 from plink.files import cluster as cluster_file
 from plink.files import plan as plan_file
+from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.plans.check import check
 from plink.solvers.slots.layout import RankLayout
@@ -112,7 +113,7 @@ def test_auto_takes_the_kind_that_is_predicted_to_be_best_for_each_size() -> Non
             ["auto", "2lha", "flat", "ring", "tree"],
             CLUSTER,
             slots=1,
-            size_bytes=size_bytes,
+            demand=Demand("all-reduce", size_bytes),
             seed=1,
         )
         auto, *others = plans
@@ -127,29 +128,29 @@ def test_auto_takes_the_kind_that_is_predicted_to_be_best_for_each_size() -> Non
 
 def test_nothing_is_predicted_where_no_rate_is_known() -> None:
     unmeasured = rack_cluster([2, 2], uplink_gbit_s=None)
-    plans = plans_of_kinds(["2lha"], unmeasured, slots=1, size_bytes=4, seed=1)
+    plans = plans_of_kinds(["2lha"], unmeasured, slots=1, demand=Demand("all-reduce", 4), seed=1)
     assert [plan.predicted_s for plan in plans] == [None]
 
 
 def test_a_kind_that_a_network_has_no_plan_of_is_refused() -> None:
     with pytest.raises(WrongUseError, match="there is no plan of kind 2lha: all hosts are in one"):
-        plans_of_kinds(["2lha"], rack_cluster([4]), slots=1, size_bytes=4, seed=1)
+        plans_of_kinds(["2lha"], rack_cluster([4]), slots=1, demand=Demand("all-reduce", 4), seed=1)
 
 
 def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
     plan = find_plan(CLUSTER, PlanRequest("tree", 4000, 2)).plan
     path = tmp_path / "mine.json"
     plan_file.write(str(path), plan)
-    found = plan_from_file(str(path), CLUSTER, 2, 4000)
+    found = plan_from_file(str(path), CLUSTER, 2, Demand("all-reduce", 4000))
     assert (found.label, found.kind) == ("mine.json", "tree")
     assert found.hosts == [0, 0, 1, 1, 2, 2, 3, 3]
     assert found.predicted_s is not None
     with pytest.raises(WrongUseError, match="does not have 1 rank on each of 4 hosts") as caught:
-        plan_from_file(str(path), CLUSTER, 1, 4000)
+        plan_from_file(str(path), CLUSTER, 1, Demand("all-reduce", 4000))
     assert "slots=K" in (caught.value.hint or "")
     plan_file.write(str(path), find_plan(rack_cluster([3, 2]), PlanRequest("flat")).plan)
     with pytest.raises(WrongUseError, match="n04 is not a host of the cluster file"):
-        plan_from_file(str(path), CLUSTER, 1, 4000)
+        plan_from_file(str(path), CLUSTER, 1, Demand("all-reduce", 4000))
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,14 @@ from plans.strategies import two_by_two
 from plink import __version__
 from plink.bench.clients.client import Launch, Workload
 from plink.bench.clients.engine import EngineClient, explain
-from plink.bench.clients.workers import Relay
-from plink.bench.rows import planned_bytes
-from plink.bench.workers import engine_allreduce
+from plink.bench.clients.workers import Relay, measure_command
+from plink.bench.workers import engine_collectives
 from plink.deploy.remote.hosts import RemoteHost
+from plink.engine import Engine
+from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.traffic import traffic_bytes, traffic_of
 from plink.plans.forest import make_forest
+from plink.plans.names import COLLECTIVES, SEND_RECEIVE
 from plink.probes.errors import HostError
 
 # Chains to either of two ranks.
@@ -59,10 +62,23 @@ def test_launch_after_launch_a_killed_worker_and_no_other_is_blamed() -> None:
             assert measured.traffic is not None
             sent = np.array(measured.traffic.sent_bytes) / 3
             assert np.array_equal(sent, np.array(measured.traffic.received_bytes).T / 3)
-            planned = planned_bytes(two_by_two(), size_bytes)
+            planned = traffic_bytes(traffic_of(Demand("all-reduce", size_bytes), two_by_two()))
             # Frames have headers, and the least chunk is a share of its own.
             assert np.all(sent[planned == 0.0] == 0.0)
             assert abs(sent.sum() - planned.sum()) < 0.02 * planned.sum() + 8 * 6
+        for collective in COLLECTIVES:
+            if collective == SEND_RECEIVE and not hasattr(Engine, "receive"):
+                continue
+            # A root's buffer is rank 0's, whose results are checked with all others'.
+            asked = Workload(4 * 100_003, 1, 1, timeout_s=30.0, collective=collective)
+            launched = engine.launch(Launch([3, 0, 4, 1], asked, two_by_two()))
+            seen = launched.traffic
+            assert seen is not None
+            demand = Demand(collective, asked.size_bytes)
+            expected = traffic_bytes(traffic_of(demand, two_by_two()))
+            sent = np.array(seen.sent_bytes)
+            assert np.all(sent[expected == 0.0] == 0.0)
+            assert abs(sent.sum() - expected.sum()) < 0.02 * expected.sum() + 200
         engine.launch(Launch([2, 4], workload(4), TWO))
         process_of(hosts[0]).send_signal(signal.SIGKILL)
         with pytest.raises(HostError, match="the engine worker ended") as caught:
@@ -109,7 +125,7 @@ def test_hosts_without_this_plink_are_named(tmp_path: Path, script: str, complai
 @pytest.mark.parametrize(
     ("reason", "said"),
     [
-        ("No module named 'plink.bench.workers.engine_allreduce'", "it has no engine to bench"),
+        ("No module named 'plink.bench.workers.engine_collectives'", "it has no engine to bench"),
         ("cannot import name 'x' from 'plink.engine._native'", "without its native engine"),
         ("No module named 'numpy'", "NumPy is not installed"),
     ],
@@ -138,7 +154,7 @@ class FakeEngine:
         pass
 
     def statistics(self) -> Any:
-        return engine_allreduce.Statistics(0, [], [])
+        return engine_collectives.Statistics(0, [], [])
 
 
 class NoWatchdog:
@@ -150,11 +166,11 @@ class NoWatchdog:
 
 @pytest.mark.parametrize("spoiled", [0, 1, 7])
 def test_every_wrong_element_is_counted(spoiled: int) -> None:
-    rank = engine_allreduce.Rank({"address": ""}, cast("Any", NoWatchdog()), cast("Any", None))
+    rank = engine_collectives.Rank({"address": ""}, cast("Any", NoWatchdog()), cast("Any", None))
     rank.engines = cast("Any", [FakeEngine(spoiled), FakeEngine(0)])
-    elements = engine_allreduce.PART_ELEMENTS + 7
-    command = {"elements": elements, "warmups": 1, "repetitions": 2, "timeout_s": 60.0}
-    reply = rank.measure(command)
+    elements = engine_collectives.PART_ELEMENTS + 7
+    workload = Workload(size_bytes=4 * elements, warmups=1, repetitions=2)
+    reply = rank.measure(measure_command(workload, 0, 1))
     assert reply["wrong_elements"] == 3 * spoiled
     assert len(reply["seconds"]) == 2
     json.dumps(reply)

@@ -19,8 +19,10 @@ import pytest
 from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
 from plink.bench.clients.client import Launch, Workload
 from plink.bench.clients.gloo import GlooClient
-from plink.bench.workers import torch_allreduce
+from plink.bench.clients.workers import measure_command
+from plink.bench.workers import torch_collectives
 from plink.deploy.remote.hosts import RemoteHost
+from plink.plans.names import COLLECTIVES
 from plink.probes.errors import HostError
 
 pytestmark = pytest.mark.timing
@@ -114,7 +116,7 @@ def test_nonsense_for_an_answer_ends_the_worker_and_not_plink(answer: str, tmp_p
 
 
 def worker() -> subprocess.Popen[str]:
-    program = resources.files("plink.bench.workers").joinpath("torch_allreduce.py").read_text()
+    program = resources.files("plink.bench.workers").joinpath("torch_collectives.py").read_text()
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [sys.executable, "-c", program], stdin=pipe, stdout=pipe, stderr=pipe, text=True
@@ -173,18 +175,30 @@ class NoWatchdog:
 def test_every_wrong_element_is_counted(spoiled: int) -> None:
     import torch
 
-    rank = object.__new__(torch_allreduce.Rank)
+    rank = object.__new__(torch_collectives.Rank)
     rank.torch = torch
     rank.dist = OneRank(spoiled)
+    rank.device = "cpu"
     rank.watchdog = cast("Any", NoWatchdog())
-    reply = rank.measure({"elements": 5000, "warmups": 1, "repetitions": 2, "timeout_s": 60.0})
+    workload = Workload(size_bytes=4 * 5000, warmups=1, repetitions=2)
+    reply = rank.measure(measure_command(workload, 0, 1))
     assert reply["wrong_elements"] == 3 * spoiled
     assert len(reply["seconds"]) == 2
 
 
 def test_the_interface_of_an_address() -> None:
-    assert torch_allreduce.interface_of("127.0.0.1") == "lo"
+    assert torch_collectives.interface_of("127.0.0.1") == "lo"
     with pytest.raises(OSError, match=r"no network interface here has the address 192\.0\.2\.1"):
-        torch_allreduce.interface_of("192.0.2.1")
+        torch_collectives.interface_of("192.0.2.1")
     if Path("/proc/net/if_inet6").read_text().startswith("0" * 31 + "1"):
-        assert torch_allreduce.interface_of("::1") == "lo"
+        assert torch_collectives.interface_of("::1") == "lo"
+
+
+@needs_torch
+def test_every_collective_runs_and_is_checked() -> None:
+    with client(local_remote_hosts(3)) as gloo:
+        gloo.start()
+        for collective in COLLECTIVES:
+            workload = Workload(4 * 100_003, 1, 2, timeout_s=30.0, collective=collective)
+            measured = gloo.launch(Launch([2, 0, 1], workload))
+            assert len(measured.seconds) == 2

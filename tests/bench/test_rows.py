@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 from planning.clusters import rack_cluster
 from plans.strategies import forests
 from plink.bench.clients.client import Traffic
-from plink.bench.rows import limit_of, links_of, planned_bytes
+from plink.bench.rows import limit_of, links_of
 from plink.files.groups import Group
 from plink.model.network import network_of
+from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.traffic import Traffic as OfPlan
+from plink.optimize.plans.traffic import traffic_bytes, traffic_of
 from plink.plans.forest import Forest
 from plink.plans.measures import measure
 
@@ -21,22 +24,29 @@ FRAME_BYTES = 8
 
 
 def test_the_limit_is_that_of_hosts_or_of_uplinks_whichever_is_greater() -> None:
-    size_bytes = 20_000_000
-    even = limit_of(network_of(rack_cluster([4, 4, 4, 4])).network, size_bytes)
+    demand, hosts = Demand("all-reduce", 20_000_000), range(16)
+    even = limit_of(network_of(rack_cluster([4, 4, 4, 4])).network, demand, hosts)
     assert even is not None
     # 2 S (1 - 1/16) over 400 Mbit/s.
     assert (even.by, even.time_s) == ("hosts", pytest.approx(0.75))
-    narrow = limit_of(network_of(rack_cluster([4, 4, 4, 4], uplink_gbit_s=0.2)).network, size_bytes)
+    network = network_of(rack_cluster([4, 4, 4, 4], uplink_gbit_s=0.2)).network
+    narrow = limit_of(network, demand, hosts)
     assert narrow is not None
     # 2 S (1 - 1/4) over 200 Mbit/s.
     assert (narrow.by, narrow.time_s) == ("uplinks", pytest.approx(1.2))
     unknown = network_of(rack_cluster([2, 2], uplink_gbit_s=None)).network
-    assert limit_of(unknown, size_bytes) is None
+    assert limit_of(unknown, demand, range(4)) is None
+    # Nothing that a link carries limits a barrier.
+    assert limit_of(network, Demand("barrier", 20_000_000), hosts) is None
 
 
-def traffic_of(forest: Forest, size_bytes: int, repetitions: int, frames: int) -> Traffic:
+def planned(forest: Forest, size_bytes: int) -> OfPlan:
+    return traffic_of(Demand("all-reduce", size_bytes), forest)
+
+
+def counted(forest: Forest, size_bytes: int, repetitions: int, frames: int) -> Traffic:
     """What ranks count that follow a plan to the byte, with so many frames to each other."""
-    payload = np.rint(planned_bytes(forest, size_bytes))
+    payload = np.rint(traffic_bytes(planned(forest, size_bytes)))
     sent = (repetitions * (payload + frames * FRAME_BYTES * (payload > 0.0))).astype(int)
     return Traffic(sent.tolist(), sent.T.tolist())
 
@@ -44,12 +54,11 @@ def traffic_of(forest: Forest, size_bytes: int, repetitions: int, frames: int) -
 def test_bytes_are_summed_up_for_hosts_and_groups_with_two_ranks_a_host() -> None:
     cluster = rack_cluster([2, 2])
     plan = find_plan(cluster, PlanRequest("2lha", 8_000_000, 2)).plan
-    launches = [traffic_of(plan.forest, 8_000_000, 5, 3)] * 2
+    launches = [counted(plan.forest, 8_000_000, 5, 3)] * 2
     links = links_of(
         launches,
         5,
-        plan.forest,
-        8_000_000,
+        planned(plan.forest, 8_000_000),
         names=cluster.names,
         host_of=plan.host_of,
         groups=cluster.groups,
@@ -72,8 +81,7 @@ def test_what_comes_and_goes_is_told_apart() -> None:
     links = links_of(
         [Traffic(sent, np.transpose(sent).tolist())],
         10,
-        Forest(np.ones(1), parents, parents),
-        4,
+        planned(Forest(np.ones(1), parents, parents), 4),
         names=["a", "b", "without a rank"],
         host_of=[1, 0],
         groups=[Group("g", ["b"])],
@@ -91,5 +99,5 @@ def test_what_comes_and_goes_is_told_apart() -> None:
 def test_every_rank_but_the_roots_sends_and_receives_all_of_a_buffer(
     forest: Forest, size_bytes: int
 ) -> None:
-    planned = planned_bytes(forest, size_bytes)
-    assert planned.sum() == pytest.approx(2 * (forest.ranks - 1) * size_bytes)
+    found = traffic_bytes(planned(forest, size_bytes))
+    assert found.sum() == pytest.approx(2 * (forest.ranks - 1) * size_bytes)

@@ -118,7 +118,7 @@ std::vector<std::unique_ptr<Engine>> connected(bool in_order, int memory_ranks,
         while (!mesh.step(100)) {
         }
         engines[rank] = std::make_unique<Engine>(
-            rank, kRanks, EngineOptions{chunk_bytes, in_order, 5.0, 50.0, 0, {}, 4},
+            rank, kRanks, EngineOptions{chunk_bytes, in_order, 5.0, 50.0, 0, {}, {}, 4},
             random_forest(1), mesh.take(), std::vector<std::string>(kRanks, "127.0.0.1"));
     });
     return engines;
@@ -146,6 +146,27 @@ void reduce_and_change_plans(bool in_order, int memory_ranks) {
         }
     });
     on_all([&](int rank) { engines[rank]->close(); });
+}
+
+/// Messages of several sizes to the next rank, from the one before and from anybody.
+void send_around(Engine& engine, int rank) {
+    const int next = (rank + 1) % kRanks, before = (rank + kRanks - 1) % kRanks;
+    std::vector<std::shared_ptr<Collective>> messages;
+    std::deque<std::vector<double>> buffers;
+    for (const std::size_t items : {0, 1, 100'000}) {
+        for (const std::uint32_t tag : {0, 1}) {
+            const auto& out = buffers.emplace_back(items, rank + 1.0);
+            messages.push_back(engine.send(out.data(), 8 * items, next, tag));
+            auto& in = buffers.emplace_back(items, 0.0);
+            messages.push_back(engine.receive(in.data(), 8 * items, tag == 0 ? before : -1, tag));
+        }
+    }
+    for (const auto& message : messages) {
+        CHECK(message->wait(kPatience_s) == Collective::Status::kDone);
+    }
+    for (std::size_t i = 1; i < buffers.size(); i += 2) {
+        for (const double value : buffers[i]) CHECK(value == before + 1.0);
+    }
 }
 
 /// Of every kind, several under way at once, whatever their priorities.
@@ -180,6 +201,7 @@ void call_every_kind(bool in_order, int memory_ranks) {
         for (const auto& work : works) {
             CHECK(work->wait(kPatience_s) == Collective::Status::kDone);
         }
+        send_around(*engines[rank], rank);
         constexpr double kSum = kRanks * (kRanks + 1) / 2;
         for (int root = 0; root < kRanks; ++root) {
             const auto first = buffers.begin() + 5 * root;

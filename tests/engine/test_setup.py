@@ -324,6 +324,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     [
         ({"workers": 0}, "an engine has 1 to 64 workers, not 0"),
         ({"chunk_bytes": 0}, "a chunk has at least one byte, not 0"),
+        ({"spin_us": -1.0}, "spin_us is -1, not between 0 and a million microseconds"),
         ({"stall_timeout_s": 0.0}, "stall_timeout_s is 0.0, not between 0 and a million seconds"),
         ({"addresses": ("here",)}, "here is not a numeric address"),
         ({"congestion_control": "none"}, "no TCP congestion control none here"),

@@ -16,6 +16,7 @@ from plink.solvers.collectives.steps import ring_table
 from plink.solvers.contention.network import make_network, with_every_host_grouped
 from plink.solvers.contention.time import Clock
 from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
+from plink.solvers.forests.lower_bound import allreduce_bound_s
 from plink.solvers.forests.routes import Routes, make_routes
 from plink.solvers.forests.time import (
     LEAST_CHUNK_BYTES,
@@ -24,7 +25,6 @@ from plink.solvers.forests.time import (
     dealt,
     fill_s,
     forest_table,
-    lower_bound_s,
     sharing_s,
     time_s,
 )
@@ -42,6 +42,11 @@ def time_of(routes: Routes, network) -> float:
     return time_s(routes, range(network.hosts), network, S)
 
 
+def fill_of(routes: Routes, hosts, network, size: float) -> float:
+    chunks = np.full(len(routes.weights), chunk_bytes(size, len(routes.weights)))
+    return fill_s(routes, hosts, network, size, chunks)
+
+
 def handled_s(routes: Routes) -> float:
     up, down = routes.reduce_parents.astype(int), routes.broadcast_parents.astype(int)
     return MESSAGE_S * int(messages_on_the_way(up, down).max())
@@ -51,7 +56,7 @@ def handled_s(routes: Routes) -> float:
 def test_flat_and_ring_meet_the_bound_where_nothing_is_oversubscribed(hosts):
     network = make_network(hosts, send_bytes_s=B, receive_bytes_s=B)
     least_s = 2 * S * (1 - 1 / hosts) / B
-    assert lower_bound_s(network, S) == pytest.approx(least_s)
+    assert allreduce_bound_s(network, S) == pytest.approx(least_s)
     for routes in (flat(network.send_bytes_s), ring(range(hosts))):
         assert time_of(routes, network) == pytest.approx(least_s + handled_s(routes))
 
@@ -63,7 +68,7 @@ def test_two_levels_gain_what_they_can_where_uplinks_limit(count, hosts):
     two, around = two_level_of(network), ring(range(ranks))
     fast_s = 2 * S * (1 - 1 / count) / (B / 4)
     slow_s = 2 * S * (1 - 1 / ranks) / (B / 4)
-    assert lower_bound_s(network, S) == pytest.approx(fast_s)
+    assert allreduce_bound_s(network, S) == pytest.approx(fast_s)
     assert time_of(two, network) == pytest.approx(fast_s + handled_s(two))
     assert time_of(around, network) == pytest.approx(slow_s + handled_s(around))
     assert slow_s / fast_s == pytest.approx((1 - 1 / ranks) / (1 - 1 / count))
@@ -76,14 +81,14 @@ def test_the_links_of_racks_of_4_4_2_1_are_no_busier_than_with_their_ring(uplink
     shared_s = sharing_s(two, np.arange(11), network, S)
     assert time_of(two, network) - shared_s <= time_of(around, network)
     carried_s = time_of(two, network) - handled_s(two) - 4 * 20e-6
-    assert carried_s - shared_s == pytest.approx(lower_bound_s(network, S))
+    assert carried_s - shared_s == pytest.approx(allreduce_bound_s(network, S))
 
 
 def test_flows_of_unequal_racks_end_at_different_times_and_those_of_equal_ones_together():
     for sizes, least, most in (([4, 4, 4], 0.0, 1e-6), ([4, 4, 2, 1], 0.05, 0.15)):
         network = racks(sizes, host=B, uplink=B)
         hosts = np.arange(sum(sizes))
-        share = sharing_s(two_level_of(network), hosts, network, S) / lower_bound_s(network, S)
+        share = sharing_s(two_level_of(network), hosts, network, S) / allreduce_bound_s(network, S)
         assert least <= share <= most
         assert sharing_s(ring(hosts), hosts, network, S) == pytest.approx(0.0, abs=1e-9)
     free = make_network(4)
@@ -170,23 +175,23 @@ def test_a_chunk_crosses_one_link_after_the_other():
     # Rank 1 is in the rack, the other two beyond the uplink; up, and down again.
     once = 2 * (link_s + 2 * uplink_s)
     assert chunk_bytes(size, 1) == size
-    assert fill_s(star, np.arange(4), network, size) == pytest.approx(once - 2 * uplink_s)
+    assert fill_of(star, np.arange(4), network, size) == pytest.approx(once - 2 * uplink_s)
     chain = make_routes([1.0], [[-1, 0, 1, 2]])
     once = 2 * (2 * link_s + uplink_s)
-    assert fill_s(chain, np.arange(4), network, size) == pytest.approx(once - uplink_s)
+    assert fill_of(chain, np.arange(4), network, size) == pytest.approx(once - uplink_s)
 
 
 @pytest.mark.parametrize(("count", "hosts"), [(4, 4), (3, 2)])
 def test_a_ring_that_is_busy_everywhere_has_nothing_to_fill(count, hosts):
     network = racks([hosts] * count, host=B, uplink=B)
-    assert fill_s(ring(range(count * hosts)), np.arange(count * hosts), network, S) < 1e-9
+    assert fill_of(ring(range(count * hosts)), np.arange(count * hosts), network, S) < 1e-9
 
 
 def test_a_larger_buffer_is_cut_finer_and_fills_sooner():
     network = racks([4, 4], host=B, uplink=B)
     order = list(range(8))
     shares = [
-        fill_s(double_tree(order), np.arange(8), network, size)
+        fill_of(double_tree(order), np.arange(8), network, size)
         / time_s(double_tree(order), order, network, size)
         for size in (1e4, 1e6, 1e7, 1e8)
     ]
@@ -211,7 +216,7 @@ def test_no_forest_beats_the_bound_and_links_are_as_in_a_sum(network, data):
         two_level(groups.group_of, links, uplinks),
     ):
         busiest = S * busiest_link(routes, network)
-        assert lower_bound_s(network, S) <= busiest * (1.0 + 1e-9)
+        assert allreduce_bound_s(network, S) <= busiest * (1.0 + 1e-9)
         assert Clock(forest_table(routes, S), make_silent(network)).time_s(range(6)) == (
             pytest.approx(busiest)
         )
@@ -230,7 +235,7 @@ def make_silent(network):
 
 
 def test_one_host_needs_no_time():
-    assert lower_bound_s(make_network(1, send_bytes_s=1.0), S) == 0.0
+    assert allreduce_bound_s(make_network(1, send_bytes_s=1.0), S) == 0.0
 
 
 def test_hosts_without_a_group_are_groups():

@@ -26,14 +26,15 @@ def read(path: Path) -> Cluster:
 def test_from_hosts_to_uplinks(lab: Lab, tmp_path: Path) -> None:
     """Racks of so few hosts may not show; with the lab's own groups the rest is done."""
     out = tmp_path / "c.json"
-    begun = plink("probe", lab.hosts_file, *ssh_options(lab), "--all", "--count", "20", "-o", out)
+    options = (*ssh_options(lab), "--all", "--duration", "1")
+    begun = plink("probe", lab.hosts_file, *options, "--count", "20", "-o", out)
     assert begun.code in {0, 3}, begun.stderr
     before = read(out)
     assert before.rtt is not None
     assert before.grouping is not None
     groups = [Group(rack, hosts) for rack, hosts in lab.racks.items()]
     cluster_file.write(str(out), replace(before, groups=groups, grouping=None, uplinks=None))
-    done = plink("probe", "--resume", out, *ssh_options(lab), "--all", "--duration", "1")
+    done = plink("probe", "--resume", out, *options)
     assert done.code == 0, done.stderr
     assert "3 groups as the file has them: r1 (2), r2 (2), r3 (1)" in done.stderr
     after = read(out)

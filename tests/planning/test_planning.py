@@ -14,10 +14,12 @@ from plink.files.grouping import Grouping
 from plink.files.groups import Group
 from plink.model.network import network_of
 from plink.optimize.plans.candidates import KINDS, build
+from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_plan, grouped_as
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure
+from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import make_network
 from plink.solvers.forests.kinds import double_tree
 
@@ -199,7 +201,8 @@ def test_the_level_of_groups_is_the_one_that_is_predicted_to_be_quickest(uplink_
     for level in cluster.grouping.levels:
         named = [Group(f"g{number}", members) for number, members in enumerate(level)]
         seen_as = grouped_as(network, cluster.names, named)
-        tried = candidate("2lha", network, order, hosts, size_bytes, seen_as=seen_as)
+        demands = [Demand(ALL_REDUCE, size_bytes)]
+        tried = candidate("2lha", network, order, hosts, demands, seen_as=seen_as)
         times[len(level)] = tried.time_s
     found = plan(cluster, "2lha", size_bytes=size_bytes)
     assert times[len(found.plan.groups)] <= 1.03 * min(times.values())

@@ -10,6 +10,7 @@ import pytest
 
 from plink.cli import run
 from plink.files.cluster import Cluster
+from plink.plans.names import COLLECTIVES
 from plink.solvers.collectives.registry import ALGORITHMS
 from prediction.clusters import rack_cluster, write
 
@@ -119,3 +120,50 @@ def test_what_cannot_be_predicted_is_one_sentence(
     code = run(["predict", *(word.format(**files) for word in arguments)])
     assert code == (2 if said else 0)
     assert said.format(**files) in capsys.readouterr().err
+
+
+def test_collectives_along_a_plan_are_predicted_and_bounded(
+    cluster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = cluster.with_name("plan.json")
+    wanted = ["--collective", "all-gather,all-gather,reduce-scatter", "--size", "20MB"]
+    assert run(["plan", str(cluster), *wanted, "-o", str(plan)]) == 0
+    assert "2 all-gather, reduce-scatter of 20 MB on" in " ".join(capsys.readouterr().out.split())
+    rows = {row["collective"]: row for row in predicted(capsys, plan, "--cluster", cluster)["rows"]}
+    assert list(rows) == list(COLLECTIVES)
+    # 3/4 of it crosses each uplink of 400 Mbit/s, 15/16 each host's link, in a direction.
+    for name in ("all-gather", "reduce-scatter"):
+        assert rows[name]["bound_s"] == pytest.approx(0.375)
+        assert rows[name]["time_s"] == pytest.approx(0.375, rel=0.01)
+    known = json.loads(plan.read_text())
+    assert known["collectives"] == ["all-gather", "all-gather", "reduce-scatter"]
+    assert known["bound_s"] == pytest.approx(3 * 0.375)
+    one = ["predict", str(plan), "--cluster", str(cluster), "--collective", "barrier"]
+    assert run(one) == 0
+    shown = capsys.readouterr().out
+    assert "of the bound" in shown
+    assert "all-gather" not in shown
+
+
+def test_what_a_plan_has_no_use_for_is_refused(
+    cluster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = cluster.with_name("plan.json")
+    assert run(["plan", str(cluster), "-o", str(plan)]) == 0
+    along = ["predict", str(plan), "--cluster", str(cluster)]
+    for arguments, said in (
+        (along[:2], "a plan file does not hold what was measured"),
+        ([*along, "--algo", "ring"], "--algo is for orders"),
+        (["plan", str(cluster), "--collective", "allgather"], "did you mean all-gather?"),
+    ):
+        assert run(arguments) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_algorithms_of_other_collectives_are_predicted_in_orders(
+    cluster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = ["--size", "10MB", "--collective", "all-gather,all-to-all"]
+    rows = predicted(capsys, cluster, *wanted)["rows"]
+    names = [row["algorithm"] for row in rows]
+    assert names == ["gloo-all-gather", "all-to-all", "gloo-all-to-all"]

@@ -31,7 +31,7 @@ def file(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     racks.write_text("".join(f"{rack}: {','.join(hosts)}\n" for rack, hosts in lab.racks.items()))
     probe = ("probe", *ssh_options(lab))
     assert plink(*probe, lab.hosts_file, "-o", path, "--count", "50").code == 0
-    done = plink(*probe, "--resume", path, "--tool", "uplinks", "--groups", racks)
+    done = plink(*probe, "--resume", path, "--tool", "uplinks", "--groups", racks, "--duration", 1)
     assert done.code == 0, done.stderr
     return path
 

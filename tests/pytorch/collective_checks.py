@@ -107,6 +107,18 @@ def send_and_receive(group: dist.ProcessGroup, rank: int, ranks: int) -> Tensor:
     return got
 
 
+def from_anybody(group: dist.ProcessGroup, rank: int, ranks: int) -> Tensor:
+    if rank:
+        dist.send(_own(rank, 4), 0, group=group, tag=8)
+        return torch.zeros(1)
+    got = {}
+    for _ in range(ranks - 1):
+        tensor = torch.empty(4)
+        source = dist.recv(tensor, group=group, tag=8)
+        got[source] = tensor
+    return torch.stack([got[source] for source in sorted(got)])
+
+
 def batch_of_messages(group: dist.ProcessGroup, rank: int, ranks: int) -> Tensor:
     got = torch.empty(9)
     operations = [
@@ -189,6 +201,7 @@ COLLECTIVES: tuple[Collective, ...] = (
     all_to_all,
     send_and_receive,
     batch_of_messages,
+    from_anybody,
     objects,
     sparse,
     strided,

@@ -46,7 +46,7 @@ def test_a_plan_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         "",
         "predicted 2lha 500 ms",
         "ring 750 ms",
-        "no forest takes less than 500 ms",
+        "no plan takes less than 500 ms",
         "routes 4, 25 % of the buffer each",
         "at most 4 rounds",
         "bytes 120 MB on the wire",

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from plink.files.comparison import ClientRecord
 from plink.plans.forest import Forest
+from plink.plans.names import ALL_REDUCE
 
 FLOAT32_BYTES = 4
 
@@ -16,19 +17,21 @@ DEFAULT_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class Workload:
-    """An allreduce (float32, sum) and how often it runs in one launch.
+    """A collective (float32, sum) and how often it runs in one launch.
 
     Args:
-        size_bytes: bytes of the buffer on each rank, a multiple of 4.
+        size_bytes: bytes of the whole buffer, a multiple of 4: on each rank, before or after it.
         warmups: untimed repetitions at the start of a launch.
         repetitions: timed repetitions of a launch.
         timeout_s: the longest that one repetition may take.
+        collective: of `plink.plans.names.COLLECTIVES`.
     """
 
     size_bytes: int
     warmups: int
     repetitions: int
     timeout_s: float = DEFAULT_TIMEOUT_S
+    collective: str = ALL_REDUCE
 
     @property
     def elements(self) -> int:

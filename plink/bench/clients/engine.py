@@ -15,13 +15,13 @@ from plink.probes.errors import HostError
 # An interpreter looks for modules in its folder first, and a home may hold a checkout of plink.
 _PROGRAM = (
     "import sys; sys.path[:] = [path for path in sys.path if path]; "
-    "from plink.bench.workers.engine_allreduce import main; main()"
+    "from plink.bench.workers.engine_collectives import main; main()"
 )
 _HINT = "install the same plink on every host, or name an interpreter that has it with python=PATH"
 
 
 class EngineClient:
-    """The engine's allreduce along plans; the hosts need plink itself.
+    """The engine's collectives along plans; the hosts need plink itself.
 
     Args:
         hosts: the hosts that take part, once for each rank that they may take.

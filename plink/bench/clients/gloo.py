@@ -6,7 +6,7 @@ from plink.bench.clients.pytorch import PyTorchClient
 
 
 class GlooClient(PyTorchClient):
-    """Gloo's allreduce, which is always the ring in PyTorch."""
+    """Gloo's collectives; its allreduce is always the ring in PyTorch."""
 
     title = "Gloo"
     library = "gloo"

@@ -15,7 +15,7 @@ from plink.files.comparison import ClientRecord
 
 
 class PyTorchClient(ABC):
-    """An allreduce of `torch.distributed`, unmodified.
+    """A collective of `torch.distributed`, unmodified.
 
     Args:
         hosts: the hosts that take part, once for each rank that they may take.
@@ -37,7 +37,9 @@ class PyTorchClient(ABC):
 
     def start(self) -> ClientRecord:
         """Start every worker. All must run the same versions."""
-        source = resources.files("plink.bench.workers").joinpath("torch_allreduce.py").read_bytes()
+        source = (
+            resources.files("plink.bench.workers").joinpath("torch_collectives.py").read_bytes()
+        )
         program = f"import sys; exec(sys.stdin.buffer.read({len(source)}))"
         replies = self._workers.start(
             interpreter_command(self._python, program),

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from plink.bench.clients.client import Launch, Measured
+from plink.bench.clients.buffers import buffers_of
+from plink.bench.clients.client import Launch, Measured, Workload
 from plink.bench.statistics import mean_rank, slowest_rank
 from plink.deploy.remote.hosts import RemoteHost
 from plink.probes.errors import HostError
@@ -129,14 +130,10 @@ class Workers:
             the times, and all that each worker answered, by seat.
         """
         order, workload = launch.seats, launch.workload
-        command = {
-            "do": "measure",
-            "elements": workload.elements,
-            "warmups": workload.warmups,
-            "repetitions": workload.repetitions,
-            "timeout_s": workload.timeout_s,
+        commands = {
+            seat: measure_command(workload, rank, len(order)) for rank, seat in enumerate(order)
         }
-        replies = self.ask(dict.fromkeys(order, command), workload.launch_limit_s, order=order)
+        replies = self.ask(commands, workload.launch_limit_s, order=order)
         seconds, cpu_s = [], []
         for seat in order:
             name, reply = self._hosts[seat].name, replies[seat]
@@ -144,7 +141,7 @@ class Workers:
             cpu_s.append(_times(name, reply, "cpu_s", workload.repetitions, may_be_zero=True))
             if reply.get("wrong_elements") != 0:
                 raise HostError(
-                    name, f"{reply.get('wrong_elements')} elements of the sum are wrong"
+                    name, f"{reply.get('wrong_elements')} elements of the result are wrong"
                 )
         return Measured(slowest_rank(seconds), mean_rank(cpu_s)), replies
 
@@ -258,6 +255,19 @@ class Workers:
         if status is None or status == -1:
             return {"reason": tail or "killed, or the connection was lost"}
         return {"reason": tail or f"exit status {status}"}
+
+
+def measure_command(workload: Workload, rank: int, ranks: int) -> Message:
+    """What a worker that has joined is told to run."""
+    buffers = buffers_of(workload.collective, workload.elements, rank, ranks)
+    return {
+        "do": "measure",
+        "collective": workload.collective,
+        "warmups": workload.warmups,
+        "repetitions": workload.repetitions,
+        "timeout_s": workload.timeout_s,
+        **buffers.to_json(),
+    }
 
 
 def interpreter_command(python: str | None, program: str) -> str:

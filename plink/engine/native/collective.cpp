@@ -31,6 +31,13 @@ void Collective::end_part(bool is_whole) {
     ended_.notify_all();
 }
 
+void Collective::fail() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    status_ = Status::kFailed;
+    ended_at_ = Clock::now();
+    ended_.notify_all();
+}
+
 Collective::Status Collective::wait(double seconds) {
     const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                           std::chrono::duration<double>(seconds));

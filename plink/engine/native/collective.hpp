@@ -67,6 +67,8 @@ class Collective {
     void begin_part();
     /// A worker will not touch it again. The last one settles the status.
     void end_part(bool is_whole);
+    /// No worker will ever touch it.
+    void fail();
     /// Waits for at most `seconds`.
     Status wait(double seconds);
     Status status() const;

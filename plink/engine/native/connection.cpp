@@ -49,7 +49,7 @@ void Connection::notice(std::uint32_t events) {
 
 void Connection::begin(const InFlight& in_flight, bool is_told) {
     const Share& share = in_flight.part->share();
-    const auto number = static_cast<std::uint16_t>(in_flight.number());
+    const std::uint16_t number = in_flight.part->frame_number();
     lanes_.resize(std::max(lanes_.size(), static_cast<std::size_t>(in_flight.slot) + 1));
     Lane& lane = lanes_[in_flight.slot];
     lane.part = in_flight.part;
@@ -59,12 +59,24 @@ void Connection::begin(const InFlight& in_flight, bool is_told) {
     lane.ready = {};
     lane.unpicked = share.sends[peer];
     lane.number = number;
+    lane.has_peer_begun = in_flight.is_message;
+    if (in_flight.is_message) return;
     lane.has_peer_begun =
         std::find(begun_there_.begin(), begun_there_.end(), number) != begun_there_.end();
     const auto is_past = [number](std::uint16_t other) { return is_not_after(other, number); };
     begun_there_.erase(std::remove_if(begun_there_.begin(), begun_there_.end(), is_past),
                        begun_there_.end());
-    if (is_told && share.receives[peer] > 0) begun_here_.push_back(number);
+    if (!is_told || share.receives[peer] == 0) return;
+    Outgoing note{{}, kFrameBytes, nullptr, 0, nullptr, 0, Phase::kNote};
+    encode({number, 0, static_cast<std::uint32_t>(Note::kBegun), Phase::kNote}, note.header);
+    notes_.push_back(note);
+}
+
+void Connection::tell(std::uint16_t id, Note note, const Wish& wish) {
+    Outgoing out{{}, kFrameBytes + kWishBytes, nullptr, 0, nullptr, 0, Phase::kNote};
+    encode({id, 0, static_cast<std::uint32_t>(note), Phase::kNote}, out.header);
+    encode(wish, out.header + kFrameBytes);
+    notes_.push_back(out);
 }
 
 void Connection::queue(int slot, std::uint32_t chunk, Phase phase) {
@@ -84,38 +96,63 @@ Connection::Ready Connection::Lane::take() {
     return first;
 }
 
-/// The number of the oldest collective of which not all frames to this peer are on their way.
+/// How many frames of it are not on their way to this peer yet.
+std::uint32_t Connection::owed(const InFlight& in_flight) const {
+    // A message begins on the connection to its peer only.
+    const auto slot = static_cast<std::size_t>(in_flight.slot);
+    return slot < lanes_.size() ? lanes_[slot].unpicked : 0;
+}
+
+/// The number of the oldest collective that owes this peer frames.
 std::uint64_t Connection::oldest_owed(const Flight& flight) const {
     std::uint64_t oldest = UINT64_MAX;
     for (const InFlight& in_flight : flight) {
-        if (lane(in_flight).unpicked > 0) oldest = std::min(oldest, in_flight.number());
+        if (in_flight.is_message || owed(in_flight) == 0) continue;
+        oldest = std::min(oldest, in_flight.number());
     }
     return oldest;
 }
 
 /// Frames may lie in front of those of an older collective only where the peer will read them
-/// whatever comes: it has begun their collective.
+/// whatever comes: it has begun their collective, or waits for their message.
 bool Connection::may_go(const InFlight& in_flight, std::uint64_t oldest_owed) const {
-    return lane(in_flight).unpicked > 0 && lane(in_flight).has_next() &&
-           (in_flight.number() <= oldest_owed || lane(in_flight).has_peer_begun);
+    if (owed(in_flight) == 0) return false;
+    const Lane& lane = lanes_[in_flight.slot];
+    return lane.has_next() && (lane.has_peer_begun || in_flight.number() <= oldest_owed);
 }
 
 bool Connection::can_write(const Flight& flight) const {
     if (!is_writable || is_lost) return false;
-    if (batch_head_ < batch_.size() || !begun_here_.empty()) return true;
+    if (batch_head_ < batch_.size() || !notes_.empty()) return true;
     const std::uint64_t oldest = oldest_owed(flight);
     return std::any_of(flight.begin(), flight.end(),
                        [&](const InFlight& in_flight) { return may_go(in_flight, oldest); });
 }
 
-void Connection::hear_begun(const Frame& frame) {
+void Connection::hear_begun(std::uint16_t number) {
     for (Lane& lane : lanes_) {
-        if (lane.number != frame.collective || lane.unpicked == 0) continue;
+        if (lane.number != number || lane.unpicked == 0) continue;
         lane.has_peer_begun = true;
         return;
     }
     if (begun_there_.size() >= kMostTold) throw std::runtime_error("it tells of too much");
-    begun_there_.push_back(frame.collective);
+    begun_there_.push_back(number);
+}
+
+/// Returns how many of the bytes after its header a note has; none while they have not all come.
+std::optional<std::size_t> Connection::hear_note(const Frame& frame, const std::uint8_t* bytes,
+                                                 std::size_t size, const Flight& flight) {
+    const auto note = static_cast<Note>(frame.chunk);
+    if (note == Note::kBegun) {
+        hear_begun(frame.collective);
+        return 0;
+    }
+    if (frame.chunk > static_cast<std::uint32_t>(Note::kOffer)) {
+        throw std::runtime_error("it sent a note of an unknown kind");
+    }
+    if (size < kWishBytes) return std::nullopt;
+    flight.hear(peer, frame.collective, note, decode_wish(bytes));
+    return kWishBytes;
 }
 
 std::size_t Connection::received(ssize_t count) {
@@ -188,12 +225,16 @@ std::size_t Connection::feed(const std::uint8_t* bytes, std::size_t size, const 
             // What is checked must be what is used, though the peer may write to shared memory
             // meanwhile: from here on nothing is read there again.
             std::atomic_signal_fence(std::memory_order_seq_cst);
-            if (frame.phase == Phase::kBegun) {
-                hear_begun(frame);
-                used += kFrameBytes;
+            if (frame.phase == Phase::kNote) {
+                const std::size_t after = used + kFrameBytes;
+                const auto heard = hear_note(frame, bytes + after, size - after, flight);
+                if (!heard) break;
+                used = after + *heard;
                 continue;
             }
-            const InFlight* const in_flight = flight.find(frame.collective);
+            const InFlight* const in_flight = frame.phase == Phase::kMessage
+                                                  ? flight.find_message(peer, frame.collective)
+                                                  : flight.find(frame.collective);
             if (in_flight == nullptr) {
                 is_paused_ = true;
                 break;
@@ -219,30 +260,28 @@ void Connection::pick(const Flight& flight) {
         batch_.erase(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(batch_head_));
         batch_head_ = 0;
     }
-    while (!begun_here_.empty() && batch_.size() - batch_head_ < kMostFramesAtOnce) {
-        Outgoing out{{}, nullptr, 0, nullptr, 0, Phase::kBegun};
-        encode({begun_here_.back(), 0, 0, Phase::kBegun}, out.header);
-        batch_.push_back(out);
-        begun_here_.pop_back();
+    while (!notes_.empty() && batch_.size() - batch_head_ < kMostFramesAtOnce) {
+        batch_.push_back(notes_.front());
+        notes_.pop_front();
     }
     std::size_t bytes = 0;
     for (std::size_t i = batch_head_; i < batch_.size(); ++i) bytes += batch_[i].size;
     std::uint64_t oldest = oldest_owed(flight);
     for (const InFlight& in_flight : flight) {
-        Lane& lane = lanes_[in_flight.slot];
         while (may_go(in_flight, oldest)) {
+            Lane& lane = lanes_[in_flight.slot];
             if (batch_.size() - batch_head_ >= kMostFramesAtOnce || bytes >= kMostBytesAtOnce) {
                 return;
             }
             const auto [chunk, phase] = lane.take();
             --lane.unpicked;
             const Payload payload = in_flight.part->payload(peer, chunk, phase);
-            Outgoing out{{}, payload.data, payload.size, in_flight.part, chunk, phase};
+            Outgoing out{{}, kFrameBytes, payload.data, payload.size, in_flight.part, chunk, phase};
             encode({lane.number, payload.signature, chunk, phase}, out.header);
             bytes += out.size;
             batch_.push_back(out);
         }
-        if (lane.unpicked == 0 && in_flight.number() == oldest) oldest = oldest_owed(flight);
+        if (owed(in_flight) == 0 && in_flight.number() == oldest) oldest = oldest_owed(flight);
     }
 }
 
@@ -255,15 +294,15 @@ void Connection::write(const Flight& flight) {
     std::size_t skip = head_sent_;
     for (std::size_t i = batch_head_; i < batch_.size(); ++i) {
         Outgoing& out = batch_[i];
-        const std::size_t of_header = std::min(skip, kFrameBytes);
+        const std::size_t of_header = std::min(skip, out.header_bytes);
         const std::size_t of_data = skip - of_header;
-        if (of_header < kFrameBytes) {
-            pieces[count++] = {out.header + of_header, kFrameBytes - of_header};
+        if (of_header < out.header_bytes) {
+            pieces[count++] = {out.header + of_header, out.header_bytes - of_header};
         }
         if (out.size > of_data) {
             pieces[count++] = {const_cast<std::uint8_t*>(out.data) + of_data, out.size - of_data};
         }
-        asked += kFrameBytes + out.size - skip;
+        asked += out.header_bytes + out.size - skip;
         skip = 0;
     }
     const std::size_t gone = sent(pieces, count, asked);
@@ -292,7 +331,7 @@ std::size_t Connection::sent(const iovec* pieces, std::size_t count, std::size_t
 void Connection::advance(std::size_t bytes) {
     while (bytes > 0) {
         const Outgoing& head = batch_[batch_head_];
-        const std::size_t left = kFrameBytes + head.size - head_sent_;
+        const std::size_t left = head.header_bytes + head.size - head_sent_;
         if (bytes < left) {
             head_sent_ += bytes;
             return;

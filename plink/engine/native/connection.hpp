@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,17 +26,25 @@ struct InFlight {
     Part* part = nullptr;
     Outbox* outbox = nullptr;
     int slot = 0;
+    bool is_message = false;  ///< not in the order of collectives
     std::uint64_t number() const { return part->collective()->number; }
     int priority() const { return part->collective()->priority; }
 };
 
-/// The collectives in flight: by priority, highest first, and oldest first among equals.
+/// What is in flight: messages, then collectives by priority, highest first, and oldest first among
+/// equals.
 class Flight {
   public:
     /// The one that a frame belongs to; none where it has not begun here yet.
     ///
     /// Throws std::runtime_error where it is over, or unheard of.
     virtual const InFlight* find(std::uint16_t collective) const = 0;
+    /// The message that `peer` sends as `id`; none where it has not begun here yet.
+    ///
+    /// Throws std::runtime_error where nobody waits for it.
+    virtual const InFlight* find_message(int peer, std::uint16_t id) const = 0;
+    /// A peer says something about messages. Throws std::runtime_error where it must not.
+    virtual void hear(int peer, std::uint16_t id, Note note, const Wish& wish) const = 0;
     virtual const InFlight* begin() const = 0;
     virtual const InFlight* end() const = 0;
 
@@ -77,6 +86,8 @@ class Connection {
     /// is told so if `is_told`.
     void begin(const InFlight& in_flight, bool is_told);
     void queue(int slot, std::uint32_t chunk, Phase phase);
+    /// Tells the peer something about messages.
+    void tell(std::uint16_t id, Note note, const Wish& wish);
     /// The next frame's collective may have begun: look again.
     void resume() {
         is_readable = is_readable || is_paused_;
@@ -111,7 +122,8 @@ class Connection {
         Ready take();
     };
     struct Outgoing {
-        std::uint8_t header[kFrameBytes];
+        std::uint8_t header[kFrameBytes + kWishBytes];
+        std::size_t header_bytes;
         const std::uint8_t* data;
         std::size_t size;
         Part* part;  ///< null where there is nothing but the header
@@ -124,10 +136,12 @@ class Connection {
     std::size_t feed(const std::uint8_t* bytes, std::size_t size, const Flight& flight);
     std::size_t received(ssize_t count);
     std::size_t sent(const iovec* pieces, std::size_t count, std::size_t asked);
-    const Lane& lane(const InFlight& in_flight) const { return lanes_[in_flight.slot]; }
+    std::uint32_t owed(const InFlight& in_flight) const;
     std::uint64_t oldest_owed(const Flight& flight) const;
     bool may_go(const InFlight& in_flight, std::uint64_t oldest_owed) const;
-    void hear_begun(const Frame& frame);
+    void hear_begun(std::uint16_t number);
+    std::optional<std::size_t> hear_note(const Frame& frame, const std::uint8_t* bytes,
+                                         std::size_t size, const Flight& flight);
     void pick(const Flight& flight);
     void advance(std::size_t bytes);
 
@@ -137,7 +151,7 @@ class Connection {
     std::optional<Arrival> arrival_;
     std::vector<std::uint8_t> rest_;          ///< received, and not yet used
     std::vector<Lane> lanes_;                 ///< by slot
-    std::vector<std::uint16_t> begun_here_;   ///< collectives that the peer is to be told of
+    std::deque<Outgoing> notes_;              ///< that the peer is to be told
     std::vector<std::uint16_t> begun_there_;  ///< that the peer has told of, and not begun here
     std::vector<Outgoing> batch_;
     std::size_t batch_head_ = 0;

@@ -59,7 +59,10 @@ void set_figures(int fd, ConnectionFigures& figures) {
 
 Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
                std::vector<std::vector<Line>> lines, std::vector<std::string> names)
-    : rank_(rank), ranks_(ranks), options_(std::move(options)) {
+    : rank_(rank),
+      ranks_(ranks),
+      options_(std::move(options)),
+      next_id_(static_cast<std::size_t>(ranks)) {
     const int workers = static_cast<int>(lines.size()) - 1;
     const auto plan =
         std::make_shared<Plan>(std::move(forest), rank, workers, options_.chunk_bytes);
@@ -70,6 +73,7 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
         controls.push_back(std::move(line.socket));
     }
     Supervised& supervised = *this;
+    Mailbox& mailbox = *this;
     supervisor_ = std::make_unique<Supervisor>(
         rank, std::move(controls), std::move(names),
         SupervisorOptions{options_.silence_s, options_.stall_s}, supervised);
@@ -94,9 +98,10 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
             options_.cores.empty()
                 ? -1
                 : options_.cores[static_cast<std::size_t>(worker) % options_.cores.size()];
-        workers_.push_back(std::make_shared<Worker>(worker, rank, std::move(lines[worker]),
-                                                    options_.in_order, options_.most_in_flight,
-                                                    core, pace, *supervisor_));
+        workers_.push_back(std::make_shared<Worker>(
+            worker, rank, std::move(lines[worker]),
+            WorkerOptions{options_.in_order, options_.most_in_flight, core, options_.spin, pace},
+            *supervisor_, mailbox));
     }
     bound_near_locked(near_send_buffer_bytes(plan->places(), workers));
 }
@@ -196,7 +201,13 @@ Pending Engine::pending() {
     forget_finished_locked();
     const std::uint16_t latest =
         posted_ > 0 ? signatures_[(posted_ - 1) % signatures_.size()] : std::uint16_t{0};
-    Pending pending{posted_, latest, {}, {}};
+    Pending pending{posted_, latest, {}, {}, {}};
+    {
+        const std::lock_guard<std::mutex> messages(messages_mutex_);
+        for (const auto& message : unfinished_messages_) {
+            pending.awaited.push_back(message->peer());
+        }
+    }
     if (!unfinished_.empty()) {
         pending.oldest = unfinished_.front()->number;
         pending.oldest_posted_at = unfinished_.front()->posted_at;
@@ -205,6 +216,15 @@ Pending Engine::pending() {
 }
 
 void Engine::forget_finished_locked() {
+    {
+        const std::lock_guard<std::mutex> messages(messages_mutex_);
+        const auto is_over = [](const auto& message) {
+            return message->status() != Collective::Status::kPending;
+        };
+        unfinished_messages_.erase(
+            std::remove_if(unfinished_messages_.begin(), unfinished_messages_.end(), is_over),
+            unfinished_messages_.end());
+    }
     while (!unfinished_.empty() && unfinished_.front()->status() != Collective::Status::kPending) {
         unfinished_.pop_front();
     }
@@ -220,6 +240,7 @@ void Engine::fail(const Report& verdict) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_) failure_.emplace(verdict.culprit, verdict.text);
     for (const auto& worker : workers_) worker->halt();
+    end_messages();
 }
 
 void Engine::close() {
@@ -231,6 +252,7 @@ void Engine::close() {
         is_closed_ = true;
     }
     for (const auto& worker : workers_) worker->stop();
+    end_messages();
     supervisor_->leave(left.oldest.value_or(left.posted));
     bool has_failed;
     {

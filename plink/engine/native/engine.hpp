@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collective.hpp"
+#include "rendezvous.hpp"
 #include "schedule.hpp"
 #include "supervisor.hpp"
 #include "worker.hpp"
@@ -23,6 +24,7 @@ struct EngineOptions {
     double silence_s;
     double stall_s;
     int send_buffer_bytes;   ///< of each connection; 0 for what suits its peer
+    Spin spin;               ///< of a caller that carries a small collective
     std::vector<int> cores;  ///< by worker, to be pinned to; empty for none
     int most_in_flight;      ///< collectives of a worker at once
 };
@@ -68,7 +70,7 @@ struct ConnectionFigures {
 };
 
 /// One rank: workers that carry data, and a supervisor.
-class Engine final : private Supervised {
+class Engine final : private Supervised, private Mailbox {
   public:
     /// `lines`: by channel (the workers', then control) and rank. `names`: by rank.
     Engine(int rank, int ranks, EngineOptions options, Forest forest,
@@ -82,6 +84,15 @@ class Engine final : private Supervised {
     /// From collective `at` on another forest counts. Throws std::invalid_argument where that has
     /// begun here.
     void install(Forest forest, std::uint64_t at);
+    /// Begins to send a message. It ends when all of it is with the kernel, which it is once the
+    /// peer receives it. Messages of one peer and tag arrive in the order of the calls.
+    ///
+    /// Throws EngineFailed.
+    std::shared_ptr<Message> send(const void* data, std::size_t bytes, int peer, std::uint32_t tag);
+    /// Begins to receive a message of just so many bytes; with a negative peer from any rank.
+    ///
+    /// Throws EngineFailed.
+    std::shared_ptr<Message> receive(void* data, std::size_t bytes, int peer, std::uint32_t tag);
     int rank() const { return rank_; }
     int ranks() const { return ranks_; }
     /// How many collectives were posted.
@@ -102,6 +113,11 @@ class Engine final : private Supervised {
     Pending pending() override;
     std::optional<std::uint16_t> signature(std::uint64_t collective) override;
     void fail(const Report& verdict) override;
+    void hear(int peer, std::uint16_t id, Note note, const Wish& wish) override;
+    void hear_offer(int peer, const Wish& wish);
+    void begin_sending(const std::shared_ptr<Message>& message, const Want& want);
+    void begin_receiving(const std::shared_ptr<Message>& message, int peer);
+    void end_messages();
     void check_locked() const;
     std::shared_ptr<Collective> begun(const Request& request);
     std::shared_ptr<Collective> made_locked(const Request& request);
@@ -118,6 +134,12 @@ class Engine final : private Supervised {
     std::array<std::uint16_t, 256> signatures_{};  ///< of the latest, by number modulo their number
     std::map<std::uint64_t, std::shared_ptr<Plan>> plans_;  ///< by their first collective
     std::deque<std::shared_ptr<Collective>> unfinished_;
+    Rendezvous rendezvous_;
+    std::mutex messages_mutex_;
+    std::vector<std::uint16_t> next_id_;                    ///< of a message, by its sender
+    std::deque<std::shared_ptr<Message>> from_anybody_;     ///< whose sender is not known yet
+    std::deque<std::shared_ptr<Message>> without_workers_;  ///< fail when the engine does
+    std::deque<std::shared_ptr<Message>> unfinished_messages_;
     std::optional<EngineFailed> failure_;
     bool is_closed_ = false;
     std::vector<std::shared_ptr<Worker>> workers_;

@@ -13,9 +13,34 @@ constexpr std::size_t kFrameBytes = 8;
 /// What a frame is.
 enum class Phase : std::uint8_t {
     kReduce,     ///< a contribution, towards the root
-    kBroadcast,  ///< what the root has, away from it; or a piece of a message
-    kBegun,      ///< no payload: the sender has begun this collective
+    kBroadcast,  ///< what the root has, away from it; or a piece of an exchange
+    kNote,       ///< word of what is under way; the chunk is a `Note`
+    kMessage,    ///< a piece of a message, which has the collective's place
 };
+
+enum class Note : std::uint32_t {
+    kBegun,  ///< the sender has begun this collective; no payload
+    kWant,   ///< it receives a message; as those below with a `Wish`
+    kAsk,    ///< it would receive one with this tag from anybody
+    kOffer,  ///< it has one with this tag
+};
+
+/// What a note about messages says.
+struct Wish {
+    std::uint32_t tag;
+    std::uint64_t bytes;
+};
+
+constexpr std::size_t kWishBytes = 12;
+
+inline void encode(const Wish& wish, std::uint8_t* at) {
+    put<std::uint32_t>(at, wish.tag);
+    put<std::uint64_t>(at + 4, wish.bytes);
+}
+
+inline Wish decode_wish(const std::uint8_t* at) {
+    return {get<std::uint32_t>(at), get<std::uint64_t>(at + 4)};
+}
 
 /// What stands before each chunk on a data connection.
 struct Frame {
@@ -33,7 +58,6 @@ inline void encode(const Frame& frame, std::uint8_t* at) {
     put<std::uint32_t>(at + 4, frame.chunk | static_cast<std::uint32_t>(frame.phase) << kChunkBits);
 }
 
-/// A phase that is not one of those above is left to its reader to refuse.
 inline Frame decode(const std::uint8_t* at) {
     const auto place = get<std::uint32_t>(at + 4);
     return {get<std::uint16_t>(at), get<std::uint16_t>(at + 2), place & ((1U << kChunkBits) - 1),

@@ -81,6 +81,10 @@ Work LentEngine::post(std::shared_ptr<void> memory, const Request& request) {
         const nb::gil_scoped_release release;
         work.collective = engine.post(request);
     }
+    return kept(std::move(work));
+}
+
+Work LentEngine::kept(Work work) {
     while (!pending_.empty() && pending_.front().is_over()) {
         // Out of the queue first: what ends with it may run Python, and so come here again.
         const Work over = std::move(pending_.front());
@@ -120,6 +124,20 @@ Work LentEngine::post_call(nb::handle input, nb::handle output, Request request)
     request.input = loans->input->data();
     request.output = loans->output->data();
     return post(loans, request);
+}
+
+Work LentEngine::post_message(nb::handle array, int peer, std::uint32_t tag, bool is_received) {
+    std::shared_ptr<Loan> loan = Loan::of(array, is_received);
+    if (!loan) throw std::invalid_argument("an array is not a contiguous buffer of the CPU");
+    void* const data = loan->data();
+    const std::size_t bytes = loan->bytes();
+    Work work{nullptr, std::make_shared<std::shared_ptr<void>>(std::move(loan))};
+    {
+        const nb::gil_scoped_release release;
+        work.collective = is_received ? engine.receive(data, bytes, peer, tag)
+                                      : engine.send(data, bytes, peer, tag);
+    }
+    return kept(std::move(work));
 }
 
 void LentEngine::close() {

@@ -56,9 +56,14 @@ class LentEngine {
     ///
     /// Throws EngineFailed, and std::invalid_argument that says which buffer does not fit.
     Work post_call(nanobind::handle input, nanobind::handle output, Request request);
+    /// A message from or to `array`. Throws EngineFailed, and std::invalid_argument where it lends
+    /// no memory.
+    Work post_message(nanobind::handle array, int peer, std::uint32_t tag, bool is_received);
     void close();
 
   private:
+    Work kept(Work work);
+
     std::deque<Work> pending_;
 
   public:

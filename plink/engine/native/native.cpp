@@ -183,6 +183,11 @@ void register_engine(nb::module_& module) {
         .def("wait", &wait, "seconds"_a)
         .def_prop_ro("number", [](const Work& work) { return work.collective->number; })
         .def_prop_ro("is_over", &Work::is_over)
+        .def_prop_ro("peer",
+                     [](const Work& work) {
+                         const auto* message = dynamic_cast<Message*>(work.collective.get());
+                         return message == nullptr ? -1 : message->peer();
+                     })
         .def_prop_ro("times", [](const Work& work) {
             const Collective::Times times = work.collective->times();
             return nb::make_tuple(seconds(times.posted), seconds(times.begun),
@@ -193,15 +198,24 @@ void register_engine(nb::module_& module) {
             "__init__",
             [](LentEngine* self, int rank, int ranks, Mesh& mesh, const Forest& forest,
                std::vector<std::string> names, std::size_t chunk_bytes, bool in_order,
-               double silence_s, double stall_s, int send_buffer_bytes, std::vector<int> cores,
-               int in_flight) {
+               double silence_s, double stall_s, int send_buffer_bytes, double spin_us,
+               bool spins_carefully, std::vector<int> cores, int in_flight) {
+                const auto spin = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                    std::chrono::duration<double, std::micro>(spin_us));
                 new (self) LentEngine(rank, ranks,
-                                      EngineOptions{chunk_bytes, in_order, silence_s, stall_s,
-                                                    send_buffer_bytes, std::move(cores), in_flight},
+                                      EngineOptions{chunk_bytes,
+                                                    in_order,
+                                                    silence_s,
+                                                    stall_s,
+                                                    send_buffer_bytes,
+                                                    {spin, spins_carefully},
+                                                    std::move(cores),
+                                                    in_flight},
                                       forest, mesh.take(), std::move(names));
             },
             "rank"_a, "ranks"_a, "mesh"_a, "forest"_a, "names"_a, "chunk_bytes"_a, "in_order"_a,
-            "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "cores"_a, "in_flight"_a)
+            "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "spin_us"_a, "spins_carefully"_a,
+            "cores"_a, "in_flight"_a)
         .def(
             "post",
             [](LentEngine& self, Buffer buffer, std::size_t items, DType dtype, Op op,
@@ -224,6 +238,8 @@ void register_engine(nb::module_& module) {
             },
             "kind"_a, "source"_a, "result"_a, "dtype"_a, "op"_a, "root"_a, "counts"_a,
             "receive_counts"_a, "priority"_a)
+        .def("post_message", &LentEngine::post_message, "array"_a, "peer"_a, "tag"_a,
+             "is_received"_a)
         .def(
             "install",
             [](LentEngine& self, const Forest& forest, std::uint64_t at) {

@@ -58,6 +58,10 @@ class Part {
     const Share& share() const { return share_; }
     bool is_over() const { return frames_in_left_ == 0 && frames_out_left_ == 0; }
 
+    /// In the headers of its frames.
+    virtual std::uint16_t frame_number() const {
+        return static_cast<std::uint16_t>(collective_->number);
+    }
     /// What is ready from the start.
     virtual Phase ready_phase() const { return Phase::kBroadcast; }
     /// Of what is ready from the start, chunks from this one on may not go yet.

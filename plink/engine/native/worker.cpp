@@ -21,16 +21,16 @@ constexpr auto kUntilWaitedFor = std::chrono::microseconds(100);
 
 }  // namespace
 
-Worker::Worker(int index, int rank, std::vector<Line> lines, bool in_order, int most_in_flight,
-               int core, Pace pace, Complaints& complaints)
+Worker::Worker(int index, int rank, std::vector<Line> lines, WorkerOptions options,
+               Complaints& complaints, Mailbox& mailbox)
     : index_(index),
       rank_(rank),
-      in_order_(in_order),
-      core_(core),
+      options_(options),
       complaints_(complaints),
+      mailbox_(mailbox),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      most_in_flight_(static_cast<std::size_t>(most_in_flight)),
-      pace_(pace) {
+      vigil_(options.spin),
+      pace_(options.pace) {
     if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + text_of(errno));
     epoll_event event{};
     event.events = EPOLLIN;
@@ -66,6 +66,35 @@ bool Worker::post(std::shared_ptr<Collective> collective) {
     return true;
 }
 
+bool Worker::post_message(std::shared_ptr<Message> message) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (is_stopped_) return false;
+    posted_messages_.push_back(std::move(message));
+    wake_locked();
+    return true;
+}
+
+void Worker::tell(int peer, std::uint16_t id, Note note, const Wish& wish) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (is_stopped_) return;
+    words_.push_back({peer, id, note, wish});
+    wake_locked();
+}
+
+void Worker::expect(int more) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    expected_ += more;
+    wake_locked();
+}
+
+void Worker::wake_locked() {
+    if (driver_ != Driver::kNobody) {
+        alarm_.ring();
+    } else {
+        wake_up_.call();
+    }
+}
+
 void Worker::skip(std::uint64_t collective) {
     const std::lock_guard<std::mutex> lock(mutex_);
     announced_ = collective + 1;
@@ -97,7 +126,7 @@ void Worker::SlotOutbox::widen() {
 
 const InFlight* Worker::find(std::uint16_t collective) const {
     for (const InFlight& in_flight : *this) {
-        if (static_cast<std::uint16_t>(in_flight.number()) == collective) {
+        if (!in_flight.is_message && static_cast<std::uint16_t>(in_flight.number()) == collective) {
             return &in_flight;
         }
     }
@@ -113,20 +142,40 @@ const InFlight* Worker::find(std::uint16_t collective) const {
     return nullptr;
 }
 
+const InFlight* Worker::find_message(int peer, std::uint16_t id) const {
+    for (const InFlight& in_flight : *this) {
+        if (!in_flight.is_message || in_flight.part->frame_number() != id) continue;
+        const auto& message = static_cast<const Message&>(*in_flight.part->collective());
+        if (message.is_received && message.peer() == peer) return &in_flight;
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const bool is_posted =
+        std::any_of(posted_messages_.begin(), posted_messages_.end(), [&](const auto& message) {
+            return message->is_received && message->peer() == peer && message->id() == id;
+        });
+    if (!is_posted) throw std::runtime_error("it sent a message that nobody waits for");
+    return nullptr;
+}
+
+void Worker::hear(int peer, std::uint16_t id, Note note, const Wish& wish) const {
+    if (index_ != 0) throw std::runtime_error("it asks for messages on the wrong connection");
+    mailbox_.hear(peer, id, note, wish);
+}
+
 void Worker::run() {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    if (core_ >= 0) {
+    if (options_.core >= 0) {
         cpu_set_t cores;
         CPU_ZERO(&cores);
-        CPU_SET(core_, &cores);
+        CPU_SET(options_.core, &cores);
         pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores);
     }
     while (take_up()) {
         begin_posted();
         attend_some();
-        while (!in_flight_.empty() && !must_stop_.load(std::memory_order_relaxed)) {
+        while (has_work() && !must_stop_.load(std::memory_order_relaxed)) {
             watch(waiting_.empty() ? -1 : 0);
             attend_some();
         }
@@ -142,7 +191,7 @@ bool Worker::take_up() {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (driver_ != Driver::kNobody) continue;
         if (must_stop_) return false;
-        if (posted_.empty() && in_flight_.empty()) continue;
+        if (posted_.empty() && posted_messages_.empty() && words_.empty() && !has_work()) continue;
         driver_ = Driver::kThread;
         return true;
     }
@@ -151,7 +200,10 @@ bool Worker::take_up() {
 void Worker::hand_back() {
     const std::lock_guard<std::mutex> lock(mutex_);
     driver_ = Driver::kNobody;
-    if (must_stop_ || !posted_.empty() || !in_flight_.empty()) wake_up_.call();
+    if (must_stop_ || !posted_.empty() || !posted_messages_.empty() || !words_.empty() ||
+        has_work()) {
+        wake_up_.call();
+    }
 }
 
 void Worker::carry(Collective& collective, Collective::Clock::time_point until) noexcept {
@@ -164,12 +216,22 @@ void Worker::carry(Collective& collective, Collective::Clock::time_point until) 
     wake_up_.cancel();
     begin_posted();
     attend_some();
+    vigil_.stir(Collective::Clock::now());
     while (collective.status() == Collective::Status::kPending && !must_stop_) {
-        const auto left = until - Collective::Clock::now();
+        const auto now = Collective::Clock::now();
+        const auto left = until - now;
         if (left <= left.zero()) break;
+        const bool is_idle = waiting_.empty();
+        const bool may_sleep = is_idle && vigil_.may_sleep(now);
         const auto most = std::chrono::ceil<std::chrono::milliseconds>(
             std::min<decltype(left)>(left, kLongestWatch));
-        if (!watch(waiting_.empty() ? static_cast<int>(most.count()) : 0)) break;
+        const int events = watch(may_sleep ? static_cast<int>(most.count()) : 0);
+        if (events < 0) break;
+        if (!is_idle || events > 0) {
+            vigil_.stir(now);
+        } else if (!may_sleep) {
+            vigil_.let_others(now);
+        }
         attend_some();
     }
     hand_back();
@@ -185,11 +247,11 @@ void Worker::attend_some() {
     }
 }
 
-/// False where a signal came.
-bool Worker::watch(int milliseconds) {
+/// How many events came; less than 0 where it was a signal.
+int Worker::watch(int milliseconds) {
     epoll_event events[kEventsAtOnce];
     const int count = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, milliseconds);
-    if (count < 0) return false;
+    if (count < 0) return count;
     for (int i = 0; i < count; ++i) {
         auto* connection = static_cast<Connection*>(events[i].data.ptr);
         if (connection == nullptr) {
@@ -200,7 +262,7 @@ bool Worker::watch(int milliseconds) {
         connection->notice(events[i].events);
         attend_later(*connection);
     }
-    return true;
+    return count;
 }
 
 void Worker::attend_later(Connection& connection) {
@@ -239,6 +301,7 @@ void Worker::retire() {
             continue;
         }
         const std::unique_ptr<Part> part = std::move(slots_[in_flight_[i].slot].part);
+        if (!in_flight_[i].is_message) --collectives_in_flight_;
         in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
         has_room = true;
         part->collective()->end_part(true);
@@ -247,8 +310,20 @@ void Worker::retire() {
 }
 
 void Worker::begin_posted() {
+    tell_posted();
+    for (;;) {
+        std::shared_ptr<Message> message;
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (posted_messages_.empty()) break;
+            message = posted_messages_.front();
+        }
+        begin(message);
+        const std::lock_guard<std::mutex> lock(mutex_);
+        posted_messages_.pop_front();
+    }
     bool has_begun = false;
-    while (in_flight_.size() < most_in_flight_) {
+    while (collectives_in_flight_ < static_cast<std::size_t>(options_.most_in_flight)) {
         std::shared_ptr<Collective> collective;
         {
             const std::lock_guard<std::mutex> lock(mutex_);
@@ -259,7 +334,7 @@ void Worker::begin_posted() {
         begin(std::move(collective));
         has_begun = true;
     }
-    if (!has_begun) return;
+    if (!has_begun && expected_ == 0) return;
     // Every rank begins with another peer, so that not all of them send to the same one first.
     const std::size_t ranks = connections_.size();
     for (std::size_t step = 1; step < ranks; ++step) {
@@ -272,17 +347,51 @@ void Worker::begin_posted() {
 void Worker::begin(std::shared_ptr<Collective> collective) {
     collective->begin_part();
     const int slot = free_slot();
-    slots_[slot].part = collective->part(collective, index_, in_order_, pace_);
-    const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot};
+    slots_[slot].part = collective->part(collective, index_, options_.in_order, pace_);
+    const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot, false};
     // Peers that have frames of older ones under way may send this one's before those.
     const bool is_told =
-        !collective->sole_worker() && (!in_flight_.empty() || collective->priority != 0);
-    const auto place = std::find_if(
-        in_flight_.begin(), in_flight_.end(),
-        [&begun](const InFlight& other) { return other.priority() < begun.priority(); });
+        !collective->sole_worker() && (collectives_in_flight_ > 0 || collective->priority != 0);
+    const auto place =
+        std::find_if(in_flight_.begin(), in_flight_.end(), [&begun](const InFlight& other) {
+            return !other.is_message && other.priority() < begun.priority();
+        });
     in_flight_.insert(place, begun);
+    ++collectives_in_flight_;
     for (const auto& connection : connections_) {
         if (connection) connection->begin(begun, is_told);
+    }
+}
+
+void Worker::begin(std::shared_ptr<Message> message) {
+    message->begin_part();
+    const int slot = free_slot();
+    slots_[slot].part = message->part(message, index_, options_.in_order, pace_);
+    const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot, true};
+    const auto place = std::find_if(in_flight_.begin(), in_flight_.end(),
+                                    [](const InFlight& other) { return !other.is_message; });
+    in_flight_.insert(place, begun);
+    Connection& connection = *connections_[message->peer()];
+    connection.begin(begun, false);
+    if (message->is_received && index_ == 0) {
+        connection.tell(message->id(), Note::kWant, {message->tag, message->bytes});
+    }
+    connection.resume();
+    attend_later(connection);
+}
+
+void Worker::tell_posted() {
+    for (;;) {
+        Word word;
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (words_.empty()) return;
+            word = words_.front();
+            words_.pop_front();
+        }
+        Connection& connection = *connections_[word.peer];
+        connection.tell(word.id, word.note, word.wish);
+        attend_later(connection);
     }
 }
 
@@ -296,11 +405,14 @@ int Worker::free_slot() {
 
 void Worker::give_up() {
     std::deque<std::shared_ptr<Collective>> posted;
+    std::deque<std::shared_ptr<Message>> messages;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         is_stopped_ = true;
         posted.swap(posted_);
+        messages.swap(posted_messages_);
     }
+    for (const auto& message : messages) message->end_part(false);
     for (const InFlight& in_flight : *this) in_flight.part->collective()->end_part(false);
     for (const auto& collective : posted) collective->end_part(false);
     in_flight_.clear();

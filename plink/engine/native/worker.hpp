@@ -10,9 +10,30 @@
 
 #include "connection.hpp"
 #include "control.hpp"
+#include "message.hpp"
+#include "vigil.hpp"
 #include "wake_up.hpp"
 
 namespace plink::engine {
+
+/// Who knows what messages there are.
+class Mailbox {
+  public:
+    /// A peer says something about messages; called by the driver of worker 0. Throws
+    /// std::runtime_error where it must not.
+    virtual void hear(int peer, std::uint16_t id, Note note, const Wish& wish) = 0;
+
+  protected:
+    ~Mailbox() = default;
+};
+
+struct WorkerOptions {
+    bool in_order;       ///< add contributions in a fixed order
+    int most_in_flight;  ///< collectives at once
+    int core;            ///< to run on, or -1 for any
+    Spin spin;           ///< of a caller that carries a collective
+    Pace pace;           ///< what is known of it
+};
 
 /// One connection to every peer, and a thread. It carries its chunks of every collective.
 ///
@@ -22,15 +43,20 @@ namespace plink::engine {
 /// under way nobody does.
 class Worker final : public Carrier, private Flight {
   public:
-    /// `lines`: by rank, connected and non-blocking; none for this rank. `core`: to run on, or -1
-    /// for any. `most_in_flight`: collectives at once. `pace`: what is known of it.
-    Worker(int index, int rank, std::vector<Line> lines, bool in_order, int most_in_flight,
-           int core, Pace pace, Complaints& complaints);
+    /// `lines`: by rank, connected and non-blocking; none for this rank.
+    Worker(int index, int rank, std::vector<Line> lines, WorkerOptions options,
+           Complaints& complaints, Mailbox& mailbox);
     ~Worker();
 
     /// False where the worker has stopped. Collectives are posted in ascending order.
     bool post(std::shared_ptr<Collective> collective);
     void carry(Collective& collective, Collective::Clock::time_point until) noexcept override;
+    /// False where the worker has stopped. It is sent to a peer that wants it, or is received.
+    bool post_message(std::shared_ptr<Message> message);
+    /// Tells a peer something about messages.
+    void tell(int peer, std::uint16_t id, Note note, const Wish& wish);
+    /// So many more messages wait for a peer that wants them: somebody must read.
+    void expect(int more);
     /// This worker has no part in that collective.
     void skip(std::uint64_t collective);
     /// Makes the thread end, and its parts in collectives without a result.
@@ -60,6 +86,8 @@ class Worker final : public Carrier, private Flight {
     };
 
     const InFlight* find(std::uint16_t collective) const override;
+    const InFlight* find_message(int peer, std::uint16_t id) const override;
+    void hear(int peer, std::uint16_t id, Note note, const Wish& wish) const override;
     const InFlight* begin() const override { return in_flight_.data(); }
     const InFlight* end() const override { return in_flight_.data() + in_flight_.size(); }
 
@@ -68,10 +96,14 @@ class Worker final : public Carrier, private Flight {
     void run();
     bool take_up();
     void hand_back();
-    bool watch(int milliseconds);
+    int watch(int milliseconds);
     void attend_some();
     void begin_posted();
     void begin(std::shared_ptr<Collective> collective);
+    void begin(std::shared_ptr<Message> message);
+    void tell_posted();
+    bool has_work() const { return !in_flight_.empty() || expected_ > 0; }
+    void wake_locked();
     int free_slot();
     void attend(Connection& connection);
     void attend_later(Connection& connection);
@@ -81,22 +113,32 @@ class Worker final : public Carrier, private Flight {
 
     int index_;
     int rank_;
-    bool in_order_;
-    int core_;
+    const WorkerOptions options_;
     Complaints& complaints_;
+    Mailbox& mailbox_;
     Descriptor epoll_;
     Alarm alarm_;                                           ///< for whoever drives
     std::vector<std::unique_ptr<Connection>> connections_;  ///< by rank, null for this one
     std::deque<Connection*> waiting_;                       ///< for attention
     Staging staging_;
 
-    const std::size_t most_in_flight_;
+    std::size_t collectives_in_flight_ = 0;
     std::vector<InFlight> in_flight_;
     std::deque<Slot> slots_;
+    Vigil vigil_;  ///< of a caller that drives
     Pace pace_;
 
     mutable std::mutex mutex_;
     std::deque<std::shared_ptr<Collective>> posted_;
+    std::deque<std::shared_ptr<Message>> posted_messages_;
+    struct Word {
+        int peer;
+        std::uint16_t id;
+        Note note;
+        Wish wish;
+    };
+    std::deque<Word> words_;  ///< that peers are to be told
+    std::atomic<int> expected_{0};
     std::uint64_t announced_ = 0;  ///< collectives below this number were posted or skipped
     bool is_stopped_ = false;
     Driver driver_ = Driver::kNobody;

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.base.text import joined, rtt_text
+from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
 from plink.plans.forest import Forest, make_forest
-from plink.plans.measures import Measures, measure
+from plink.plans.measures import Measures, summed
 from plink.solvers.contention.network import Floats, Network, with_every_host_grouped
 from plink.solvers.forests.inside_hosts import inside_hosts
 from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
 from plink.solvers.forests.routes import Indices, Routes
-from plink.solvers.forests.time import time_s
 from plink.solvers.ring.ring_search import search_ring
 
 KINDS = ("2lha", "flat", "ring", "tree")
@@ -32,8 +33,8 @@ class Candidate:
     Args:
         kind: of `KINDS`.
         forest: over the ranks.
-        time_s: predicted.
-        measures: rounds and bytes.
+        time_s: predicted, of all demands one after the other.
+        measures: rounds and bytes, likewise.
     """
 
     kind: str
@@ -122,7 +123,7 @@ def candidate(
     network: Network,
     order: list[int],
     host_of: Indices,
-    size_bytes: int,
+    demands: Sequence[Demand],
     *,
     seen_as: Network | None = None,
 ) -> Candidate:
@@ -130,17 +131,18 @@ def candidate(
 
     Args:
         kind, network, order, host_of: as `build` has them.
-        size_bytes: of the buffer.
+        demands: the collectives that the plan is for, one after the other; at least one.
         seen_as: the network with the groups that the plan is made on, where they are others than
             those whose uplinks carry it.
     """
     forest = build(kind, seen_as or network, order, host_of)
     group_of = with_every_host_grouped(network).group_of[host_of]
+    traffics = [traffic_of(demand, forest) for demand in demands]
     return Candidate(
         kind,
         forest,
-        time_s(forest, host_of, network, size_bytes),
-        measure(forest, size_bytes, group_of=group_of.tolist(), host_of=host_of.tolist()),
+        sum(traffic_time_s(each, host_of, network) for each in traffics),
+        summed([measure_traffic(each, group_of.tolist(), host_of.tolist()) for each in traffics]),
     )
 
 

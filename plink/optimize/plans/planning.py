@@ -25,8 +25,10 @@ from plink.optimize.plans.candidates import (
     near_order,
     refusal,
 )
+from plink.optimize.plans.demand import Demand, least_of
+from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Network
-from plink.solvers.forests.time import lower_bound_s
+from plink.solvers.forests.lower_bound import lower_bound_s
 
 DEFAULT_SIZE_BYTES = 100_000_000
 
@@ -47,12 +49,15 @@ class PlanRequest:
         size_bytes: of the buffer that it is to be good for.
         ranks_per_host: None for the cluster's slots.
         seed: decides every choice by chance; 0 to 2^63 - 1.
+        collectives: that are to be quick with it, one after the other: of
+            `plink.plans.names.COLLECTIVES`, one as often as it is called.
     """
 
     kind: str = "auto"
     size_bytes: int = DEFAULT_SIZE_BYTES
     ranks_per_host: int | None = None
     seed: int = 0
+    collectives: Sequence[str] = (ALL_REDUCE,)
 
 
 DEFAULT_REQUEST = PlanRequest()
@@ -104,6 +109,7 @@ def find_plan(
     ]
     _refuse(request.kind, refused)
     host_of = np.repeat(np.arange(len(slots)), slots)
+    demands = [Demand(name, request.size_bytes) for name in request.collectives]
     tell("order")
     order = near_order(network, request.seed, _without_times(cluster))
     candidates = []
@@ -112,13 +118,11 @@ def find_plan(
         if kind in {each.kind for each in refused}:
             continue
         tell(kind)
-        made = candidate(kind, network, order, host_of, request.size_bytes)
+        made = candidate(kind, network, order, host_of, demands)
         if kind == "2lha":
             for other in levels_to_plan_on(grouped, network)[1:]:
                 seen_as = grouped_as(network, grouped.names, other)
-                tried = candidate(
-                    kind, network, order, host_of, request.size_bytes, seen_as=seen_as
-                )
+                tried = candidate(kind, network, order, host_of, demands, seen_as=seen_as)
                 if tried.time_s < made.time_s * _CLEARLY_QUICKER:
                     made, groups = tried, other
         candidates.append(made)
@@ -129,9 +133,10 @@ def find_plan(
         ranks=[PlanRank(host.name, host.address) for host in hosts],
         forest=choice.candidate.forest,
         size_bytes=request.size_bytes,
+        collectives=tuple(request.collectives),
         groups=tuple(groups),
         predicted=[Predicted(each.kind, each.time_s) for each in candidates],
-        bound_s=lower_bound_s(network, request.size_bytes),
+        bound_s=sum(lower_bound_s(network, least_of(demand, host_of)) for demand in demands),
         assumptions=list(known.assumptions),
         seed=request.seed,
         made_from=cluster.file_hash,

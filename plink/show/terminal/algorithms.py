@@ -12,7 +12,7 @@ from plink.model.gaps import Range
 from plink.optimize.prediction import RANDOM_ORDERS, Cost, Forecast, Row
 from plink.show.terminal.facts import aligned
 from plink.show.terminal.paper import paper
-from plink.solvers.collectives.registry import ALGORITHMS
+from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 
 _OTHER = {"contention": "latency", "latency": "contention"}
 
@@ -20,15 +20,16 @@ _OTHER = {"contention": "latency", "latency": "contention"}
 def print_algorithms() -> None:
     """Print one line per algorithm: its name, and what it is; only a terminal has lines folded."""
     console = paper(None).console
+    known = {**ALGORITHMS, **OTHERS}
     if not console.is_terminal:
-        rows = [(name, algorithm.about) for name, algorithm in ALGORITHMS.items()]
+        rows = [(name, algorithm.about) for name, algorithm in known.items()]
         for line in aligned(rows, left=(0, 1)):
             console.print(Text(line), soft_wrap=True)
         return
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column("name", no_wrap=True, style="bold")
     table.add_column("about")
-    for name, algorithm in ALGORITHMS.items():
+    for name, algorithm in known.items():
         table.add_row(name, algorithm.about)
     console.print(table)
 

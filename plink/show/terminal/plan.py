@@ -14,8 +14,11 @@ from plink.base.size import format_size
 from plink.base.text import bytes_text, counted, printable, rtt_text, share_text
 from plink.files.plan import Plan
 from plink.optimize.plans.candidates import Candidate
+from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned
-from plink.plans.measures import Measures, measure
+from plink.optimize.plans.traffic import measure_traffic, traffic_of
+from plink.plans.measures import Measures, measure, summed
+from plink.plans.names import ALL_REDUCE, counted_collectives
 from plink.show.terminal import facts
 
 _TITLES = ("predicted", "of the bound", "between groups", "on the wire", "rounds")
@@ -45,6 +48,7 @@ def planned_to_json(found: Planned) -> dict[str, Any]:
         "kind": plan.kind,
         "reason": found.reason,
         "size_bytes": plan.size_bytes,
+        "collectives": list(plan.collectives),
         "ranks": len(plan.ranks),
         "hosts": max(plan.host_of) + 1,
         "groups": len(plan.groups),
@@ -75,11 +79,19 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
 def _planned_heading(source: str, found: Planned) -> str:
     plan = found.plan
     hosts = max(plan.host_of) + 1
-    parts = [format_size(plan.size_bytes), f"on {counted(hosts, 'host')}"]
+    parts = [_purpose(plan), f"on {counted(hosts, 'host')}"]
     if plan.groups:
         parts.append(f"in {counted(len(plan.groups), 'group')}")
     ranks = "" if hosts == len(plan.ranks) else f", {counted(len(plan.ranks), 'rank')}"
     return f"{printable(source)}: {' '.join(parts)}{ranks}"
+
+
+def _purpose(plan: Plan) -> str:
+    """What it was made for: `20 MB` of an all-reduce, `2 all-gather, reduce-scatter of 20 MB`."""
+    size = format_size(plan.size_bytes)
+    if tuple(plan.collectives) == (ALL_REDUCE,):
+        return size
+    return f"{counted_collectives(plan.collectives)} of {size}"
 
 
 def _table(found: Planned) -> Table:
@@ -110,7 +122,7 @@ def print_plan_page(console: Console, plan: Plan) -> None:
     """Print what the plan is, in a few lines."""
     found = _measured(plan)
     console.print(Text(_heading(plan), style="bold"))
-    console.print(Text(f"made for {format_size(plan.size_bytes)}", style="dim"))
+    console.print(Text(f"made for {_purpose(plan)}", style="dim"))
     console.print()
     rows: list[facts.Fact] = [
         ("predicted", _predicted(plan)),
@@ -129,6 +141,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "of": "plink.plan",
         "kind": plan.kind,
         "size_bytes": plan.size_bytes,
+        "collectives": list(plan.collectives),
         "hosts": max(plan.host_of) + 1,
         "ranks": len(plan.ranks),
         "groups": len(plan.groups),
@@ -145,7 +158,16 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def _measured(plan: Plan) -> Measures:
-    return measure(plan.forest, plan.size_bytes, group_of=plan.group_of, host_of=plan.host_of)
+    """Of all that it was made for, one after the other."""
+    return summed([_measured_in(plan, name) for name in plan.collectives])
+
+
+def _measured_in(plan: Plan, collective: str) -> Measures:
+    if collective == ALL_REDUCE:
+        # By all routes, though a small buffer does not use them all.
+        return measure(plan.forest, plan.size_bytes, group_of=plan.group_of, host_of=plan.host_of)
+    traffic = traffic_of(Demand(collective, plan.size_bytes), plan.forest)
+    return measure_traffic(traffic, plan.group_of, plan.host_of)
 
 
 def _root_shares(plan: Plan) -> list[float]:
@@ -167,7 +189,7 @@ def _predicted(plan: Plan) -> Sequence[str]:
     times = sorted(plan.predicted, key=lambda each: each.time_s)
     lines = [f"{printable(each.kind)} {rtt_text(each.time_s * 1e6)}" for each in times]
     if plan.bound_s is not None:
-        lines.append(f"no forest takes less than {rtt_text(plan.bound_s * 1e6)}")
+        lines.append(f"no plan takes less than {rtt_text(plan.bound_s * 1e6)}")
     return lines or ["nothing"]
 
 

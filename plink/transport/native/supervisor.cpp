@@ -163,6 +163,7 @@ void Supervisor::obey(int rank, const Message& message) {
             break;
         case Message::Kind::kLeave:
             peer.left = message.value;
+            peer.left_at = Clock::now();
             peer.lost_at.reset();
             least_left_ = std::min(least_left_.load(), message.value);
             break;
@@ -266,12 +267,23 @@ void Supervisor::beat(Clock::time_point now) {
     const bool was_stopped = now - next_beat_ > in_clock(options_.silence_s / 2);
     next_beat_ = now + interval_;
     if (!reports_.empty()) return;
-    if (was_stopped || !pending.oldest) {
+    judge_left_in_messages(now, pending);
+    if (was_stopped || (!pending.oldest && pending.awaited.empty())) {
         for (Peer& peer : peers_) peer.heard_at = std::max(peer.heard_at, now - interval_);
         return;
     }
     judge_silence(now, pending);
-    judge_stall(now, pending);
+    if (pending.oldest) judge_stall(now, pending);
+}
+
+/// What a peer sent before it left may still be on its way for a while.
+void Supervisor::judge_left_in_messages(Clock::time_point now, const Pending& pending) {
+    for (const int rank : pending.awaited) {
+        if (rank < 0) continue;
+        const Peer& peer = peers_[static_cast<std::size_t>(rank)];
+        if (!peer.left || now < peer.left_at + kExplaining) continue;
+        report(Cause::kLeft, rank, name(rank) + " closed its engine before a message was over");
+    }
 }
 
 void Supervisor::judge_silence(Clock::time_point now, const Pending&) {

@@ -20,6 +20,7 @@ struct Pending {
     std::uint16_t latest_signature = 0;   ///< of the one posted last
     std::optional<std::uint64_t> oldest;  ///< that has not ended
     std::chrono::steady_clock::time_point oldest_posted_at{};
+    std::vector<int> awaited{};  ///< peers of messages under way; negative for any
 };
 
 /// Whom a supervisor serves. It calls from its own thread.
@@ -74,6 +75,7 @@ class Supervisor final : public Complaints {
         Clock::time_point heard_at;
         std::uint64_t posted = 0;
         std::optional<std::uint64_t> left;
+        Clock::time_point left_at{};
         std::optional<Clock::time_point> lost_at;  ///< a data connection ended
         std::string lost_how;
         bool is_open = false;
@@ -98,6 +100,7 @@ class Supervisor final : public Complaints {
     void take_complaints();
     void judge_lost(Clock::time_point now);
     void judge_leavers();
+    void judge_left_in_messages(Clock::time_point now, const Pending& pending);
     void beat(Clock::time_point now);
     void judge_silence(Clock::time_point now, const Pending& pending);
     void judge_stall(Clock::time_point now, const Pending& pending);

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import PrefixStore, TCPStore
 
 import plink.torch  # noqa: F401 - it registers the backend
-from plink.bench.workers.torch_allreduce import interface_of
+from plink.bench.workers.torch_collectives import interface_of
 
 PORT = 29400
 

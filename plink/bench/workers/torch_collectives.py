@@ -19,7 +19,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 SIOCGIFCONF = 0x8912
@@ -182,31 +182,33 @@ class Rank:
         return {"event": "joined"}
 
     def measure(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Time the allreduce; count the elements that are not the known sum."""
+        """Time a collective; count the elements that are not as they should be."""
         torch, dist = self.torch, self.dist
-        rank, size = dist.get_rank(), dist.get_world_size()
-        # Small whole numbers, so that float32 holds every partial sum exactly; they differ from
-        # rank to rank and from place to place, so that a lost or misplaced part shows.
-        buffer = torch.empty(command["elements"], dtype=torch.float32, device=self.device)
-        pattern = torch.arange(min(len(buffer), PART_ELEMENTS), device=self.device)
-        pattern.remainder_(VALUE_PERIOD)
-        own = pattern.to(torch.float32) + rank + 1
-        expected = pattern.to(torch.float32) * size + size * (size + 1) // 2
+        # Runs of values begin anywhere in a period.
+        pattern = torch.arange(PART_ELEMENTS + VALUE_PERIOD, device=self.device)
+        pattern = pattern.remainder_(VALUE_PERIOD).to(torch.float32)
+        source = torch.zeros(command["input_elements"], dtype=torch.float32, device=self.device)
+        result = source
+        if command["output_elements"] is not None:
+            result = source.new_zeros(command["output_elements"])
+        run = OPERATIONS[command["collective"]]
         seconds, cpu_s, wrong = [], [], 0
         for repetition in range(command["warmups"] + command["repetitions"]):
-            self.watchdog.begin("an allreduce", command["timeout_s"])
-            for part in buffer.split(PART_ELEMENTS):
-                part.copy_(own[: len(part)])
+            self.watchdog.begin(f"one {command['collective']}", command["timeout_s"])
+            # What is not written may not look like a result of before.
+            result.zero_()
+            for part, values in parts(source, command["before"], pattern):
+                part.copy_(values)
             dist.barrier()
             self.settle()
             cpu_begin = time.process_time()
             begin = time.perf_counter()
-            dist.all_reduce(buffer)
+            run(dist, source, result)
             self.settle()
             end = time.perf_counter()
             cpu_end = time.process_time()
-            for part in buffer.split(PART_ELEMENTS):
-                wrong += int(torch.count_nonzero(part != expected[: len(part)]))
+            for part, values in parts(result, command["after"], pattern):
+                wrong += int(torch.count_nonzero(part != values))
             if repetition >= command["warmups"]:
                 seconds.append(end - begin)
                 cpu_s.append(cpu_end - cpu_begin)
@@ -257,6 +259,52 @@ class NcclRank(Rank):
 
 
 RANKS = {"gloo": Rank, "nccl": NcclRank}
+
+
+def parts(buffer: Any, runs: list[dict[str, int]], pattern: Any) -> Iterator[tuple[Any, Any]]:
+    """The runs of a buffer, of numpy or torch, piece by piece, and the values that belong there.
+
+    Args:
+        runs: as `plink.bench.clients.buffers.Run` has them.
+        pattern: (`PART_ELEMENTS` + `VALUE_PERIOD`,) its place modulo `VALUE_PERIOD`.
+    """
+    for run in runs:
+        phase = run["first"] % VALUE_PERIOD
+        for begin in range(0, run["count"], PART_ELEMENTS):
+            count = min(PART_ELEMENTS, run["count"] - begin)
+            place = run["begin"] + begin
+            values = pattern[phase : phase + count] * run["times"] + run["plus"]
+            yield buffer[place : place + count], values
+
+
+def of_root(dist: Any, buffer: Any) -> list[Any] | None:
+    """The parts of all ranks where this is rank 0."""
+    return list(buffer.chunk(dist.get_world_size())) if dist.get_rank() == 0 else None
+
+
+def send_receive(dist: Any, source: Any, result: Any) -> None:
+    """To the next rank, and from the one before."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    both = [
+        dist.P2POp(dist.isend, source, (rank + 1) % size),
+        dist.P2POp(dist.irecv, result, (rank - 1) % size),
+    ]
+    for work in dist.batch_isend_irecv(both):
+        work.wait()
+
+
+OPERATIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "all-reduce": lambda dist, source, _: dist.all_reduce(source),
+    "reduce-scatter": lambda dist, source, result: dist.reduce_scatter_tensor(result, source),
+    "all-gather": lambda dist, source, result: dist.all_gather_into_tensor(result, source),
+    "broadcast": lambda dist, source, _: dist.broadcast(source, 0),
+    "reduce": lambda dist, source, _: dist.reduce(source, 0),
+    "gather": lambda dist, source, result: dist.gather(source, of_root(dist, result)),
+    "scatter": lambda dist, source, result: dist.scatter(result, of_root(dist, source)),
+    "all-to-all": lambda dist, source, result: dist.all_to_all_single(result, source),
+    "barrier": lambda dist, _source, _result: dist.barrier(),
+    "send-receive": send_receive,
+}
 
 
 def interface_of(address: str) -> str:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from plink import __version__
-from plink.bench.workers.torch_allreduce import (
+from plink.bench.workers.torch_collectives import (
     PART_ELEMENTS,
     VALUE_PERIOD,
     Channel,
     Watchdog,
+    parts,
     serve,
 )
-from plink.engine import Engine, Options, Statistics
+from plink.engine import Engine, Options, Statistics, Work
 from plink.plans.forest import NO_PARENT, Forest, make_forest
 
 # As of the engine's own options.
@@ -92,34 +93,36 @@ class Rank:
         return {"event": "joined"}
 
     def measure(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Time the allreduce; count the elements that are not the known sum."""
+        """Time a collective; count the elements that are not as they should be."""
         engine, _ = self.engines
-        rank, size = engine.rank, engine.ranks
         timeout_s: float = command["timeout_s"]
-        # Small whole numbers, so that float32 holds every partial sum exactly; they differ from
-        # rank to rank and from place to place, so that a lost or misplaced part shows.
-        buffer = np.empty(command["elements"], dtype=np.float32)
-        pattern = np.arange(min(len(buffer), PART_ELEMENTS)) % VALUE_PERIOD
-        own = (pattern + rank + 1).astype(np.float32)
-        expected = (pattern * size + size * (size + 1) // 2).astype(np.float32)
+        # Runs of values begin anywhere in a period.
+        pattern = (np.arange(PART_ELEMENTS + VALUE_PERIOD) % VALUE_PERIOD).astype(np.float32)
+        source = np.zeros(command["input_elements"], dtype=np.float32)
+        result = source
+        if command["output_elements"] is not None:
+            result = np.zeros(command["output_elements"], dtype=np.float32)
+        run = OPERATIONS[command["collective"]]
         seconds, cpu_s, wrong = [], [], 0
         before = engine.statistics()
         for repetition in range(command["warmups"] + command["repetitions"]):
-            self.watchdog.begin("an allreduce", timeout_s)
-            for part in parts(buffer):
-                part[:] = own[: len(part)]
+            self.watchdog.begin(f"one {command['collective']}", timeout_s)
+            # What is not written may not look like a result of before.
+            result[:] = 0.0
+            for part, values in parts(source, command["before"], pattern):
+                part[:] = values
             if repetition == command["warmups"]:
                 # No rank begins to send before all have passed the barrier.
                 before = engine.statistics()
             self.barrier(timeout_s)
             cpu_begin = time.process_time()
             begin = time.perf_counter()
-            engine.allreduce(buffer).wait(timeout_s)
+            for work in run(engine, source, result):
+                work.wait(timeout_s)
             end = time.perf_counter()
             cpu_end = time.process_time()
-            wrong += sum(
-                int(np.count_nonzero(part != expected[: len(part)])) for part in parts(buffer)
-            )
+            for part, values in parts(result, command["after"], pattern):
+                wrong += int(np.count_nonzero(part != values))
             if repetition >= command["warmups"]:
                 seconds.append(end - begin)
                 cpu_s.append(cpu_end - cpu_begin)
@@ -128,7 +131,7 @@ class Rank:
             "seconds": seconds,
             "cpu_s": cpu_s,
             "wrong_elements": wrong,
-            **traffic(before, engine.statistics(), size),
+            **traffic(before, engine.statistics(), engine.ranks),
         }
 
     def barrier(self, timeout_s: float) -> None:
@@ -144,10 +147,30 @@ class Rank:
         return {"event": "left"}
 
 
-def parts(buffer: Values) -> Iterator[Values]:
-    """The buffer, piece by piece."""
-    for begin in range(0, len(buffer), PART_ELEMENTS):
-        yield buffer[begin : begin + PART_ELEMENTS]
+def of_root(engine: Any, buffer: Values) -> Values | None:
+    """The buffer where this is rank 0."""
+    return buffer if engine.rank == 0 else None
+
+
+def send_receive(engine: Any, source: Values, result: Values) -> list[Work]:
+    """To the next rank, and from the one before."""
+    rank, ranks = engine.rank, engine.ranks
+    received = engine.receive(result, (rank - 1) % ranks)
+    return [received, engine.send(source, (rank + 1) % ranks)]
+
+
+OPERATIONS: Mapping[str, Callable[[Any, Values, Values], list[Work]]] = {
+    "all-reduce": lambda engine, source, _: [engine.allreduce(source)],
+    "reduce-scatter": lambda engine, source, result: [engine.reduce_scatter(source, result)],
+    "all-gather": lambda engine, source, result: [engine.all_gather(source, result)],
+    "broadcast": lambda engine, source, _: [engine.broadcast(source, 0)],
+    "reduce": lambda engine, source, _: [engine.reduce(source, 0)],
+    "gather": lambda engine, source, result: [engine.gather(source, of_root(engine, result), 0)],
+    "scatter": lambda engine, source, result: [engine.scatter(of_root(engine, source), result, 0)],
+    "all-to-all": lambda engine, source, result: [engine.all_to_all(source, result)],
+    "barrier": lambda engine, _source, _result: [engine.barrier()],
+    "send-receive": send_receive,
+}
 
 
 def star(ranks: int) -> Forest:

@@ -1,0 +1,116 @@
+"""What each collective is predicted to take along a plan, and at least, on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from plink.base.errors import WrongUseError
+from plink.files.cluster import Cluster
+from plink.files.plan import Plan
+from plink.model.network import network_of
+from plink.optimize.plans.demand import Demand, least_of
+from plink.optimize.plans.planning import USUAL_LINK_GBIT_S
+from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
+from plink.plans.names import COLLECTIVES
+from plink.solvers.forests.lower_bound import lower_bound_s
+
+
+@dataclass(frozen=True)
+class CollectiveRow:
+    """One collective along the plan.
+
+    Args:
+        collective: of `plink.plans.names.COLLECTIVES`.
+        time_s: predicted.
+        bound_s: no way of doing it takes less, latency left out.
+        rounds: messages that the longest way takes.
+        wire_bytes: what hosts send to each other.
+        cross_group_bytes: of those, what goes from a group to another.
+    """
+
+    collective: str
+    time_s: float
+    bound_s: float
+    rounds: int
+    wire_bytes: float
+    cross_group_bytes: float
+
+
+@dataclass(frozen=True)
+class PlanForecast:
+    """What collectives are predicted to take along a plan.
+
+    Args:
+        source: what messages call the plan.
+        kind: of the plan.
+        hosts, ranks: how many.
+        size_bytes: of the whole buffer of each.
+        rows: in the order asked for.
+        assumptions: what was assumed of the network (`plink.model.network`).
+    """
+
+    source: str
+    kind: str
+    hosts: int
+    ranks: int
+    size_bytes: int
+    rows: Sequence[CollectiveRow]
+    assumptions: Sequence[str]
+
+
+def forecast_plan(
+    cluster: Cluster,
+    plan: Plan,
+    size_bytes: int | None = None,
+    collectives: Sequence[str] = (),
+    source: str = "the plan",
+) -> PlanForecast:
+    """Predict collectives along a plan on a cluster, which need not be what it was made for.
+
+    Args:
+        cluster: the plan's hosts, and what was measured between them.
+        plan: of that cluster.
+        size_bytes: of the whole buffer; None for the plan's.
+        collectives: names; none for all.
+        source: what messages call the plan.
+
+    Raises:
+        WrongUseError: the plan is of other hosts.
+    """
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    for rank in plan.ranks:
+        if rank.host not in place_of:
+            raise WrongUseError(
+                f"{source}: {rank.host} is not a host of {cluster.source}",
+                "name the cluster file that the plan was made from",
+            )
+    hosts = [place_of[rank.host] for rank in plan.ranks]
+    has_groups = {host for group in plan.groups for host in group.hosts} <= set(place_of)
+    grouped = replace(cluster, groups=tuple(plan.groups)) if has_groups else cluster
+    known = network_of(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
+    size = plan.size_bytes if size_bytes is None else size_bytes
+    rows = []
+    for name in collectives or COLLECTIVES:
+        demand = Demand(name, size)
+        traffic = traffic_of(demand, plan.forest)
+        measures = measure_traffic(traffic, plan.group_of, hosts)
+        rows.append(
+            CollectiveRow(
+                name,
+                traffic_time_s(traffic, hosts, known.network),
+                lower_bound_s(known.network, least_of(demand, hosts)),
+                measures.rounds,
+                measures.wire_bytes,
+                measures.cross_group_bytes,
+            )
+        )
+    return PlanForecast(
+        source, plan.kind, len(set(hosts)), len(hosts), size, rows, known.assumptions
+    )
+
+
+def to_json(found: PlanForecast) -> dict[str, Any]:
+    """The JSON object that `--json` prints."""
+    return asdict(found)

@@ -1,0 +1,153 @@
+"""What goes over a plan's routes, or straight between ranks, in one call of a collective.
+
+The engine does the same with the plan it has (`docs/engine.md`): every segment of a reduce-scatter
+or all-gather along the routes of its owner, a large broadcast or reduction over all routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.optimize.plans.demand import BARRIER_BYTES, Demand, between_bytes
+from plink.plans.forest import NO_PARENT, Forest
+from plink.plans.measures import Measures, bytes_between, measure, measure_messages
+from plink.plans.names import (
+    ALL_REDUCE,
+    BARRIER,
+    BROADCAST,
+    DIRECT,
+    REDUCE,
+    REDUCE_SCATTER,
+    SEND_RECEIVE,
+)
+from plink.plans.rooted import rooted_at, roots_of, spread_from
+from plink.solvers.contention.network import Network
+from plink.solvers.forests.routes import Routes
+from plink.solvers.forests.time import chunk_bytes, dealt, direct_s, routes_s
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# The engine sends a broadcast or a reduction of at most so much along few routes: to spread it out
+# takes more rounds than it saves time.
+SMALL_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """One call.
+
+    Args:
+        size_bytes: of all that goes along routes.
+        routes: that it goes along, where it goes along any. A tree without edges is a direction in
+            which nothing goes.
+        chunks_bytes: (R,) the size of a chunk on each route.
+        direct_bytes: (P, P) what goes straight from rank (row) to rank, where it goes so.
+        asks_first: a receiver's request goes before the message.
+    """
+
+    size_bytes: float = 0.0
+    routes: Routes | None = None
+    chunks_bytes: Floats | None = None
+    direct_bytes: Floats | None = None
+    asks_first: bool = False
+
+
+def traffic_of(demand: Demand, forest: Forest) -> Traffic:
+    """What a collective sends along a forest.
+
+    Args:
+        demand: the collective; its parts are of the forest's ranks.
+        forest: that `plink.plans.check` lets pass.
+    """
+    collective, size = demand.collective, demand.size_bytes
+    if collective in DIRECT:
+        between = between_bytes(demand, forest.ranks)
+        return Traffic(direct_bytes=between, asks_first=collective == SEND_RECEIVE)
+    if collective == ALL_REDUCE:
+        return _along([(forest, size)], goes_up=True, goes_down=True)
+    if collective == BARRIER:
+        return _along([(forest, BARRIER_BYTES)], goes_up=True, goes_down=True)
+    if collective in (BROADCAST, REDUCE):
+        is_small = size <= SMALL_BYTES
+        turned = (rooted_at if is_small else spread_from)(forest, demand.root)
+        return _along([(turned, size)], goes_up=collective == REDUCE)
+    roots = roots_of(forest)
+    segments = [
+        (rooted_at(forest, owner, roots), float(part))
+        for owner, part in enumerate(demand.parts_bytes(forest.ranks))
+        if part
+    ]
+    return _along(segments, goes_up=collective == REDUCE_SCATTER)
+
+
+def traffic_time_s(traffic: Traffic, host_of: Sequence[int] | Indices, network: Network) -> float:
+    """The time in seconds that one call is predicted to take.
+
+    Args:
+        traffic: the call's.
+        host_of: (P,) the host of each rank.
+        network: the hosts and links.
+    """
+    if traffic.routes is not None and traffic.chunks_bytes is not None:
+        return routes_s(traffic.routes, host_of, network, traffic.size_bytes, traffic.chunks_bytes)
+    if traffic.direct_bytes is None or not traffic.direct_bytes.any():
+        return 0.0
+    hosts = np.asarray(host_of, dtype=np.intp)
+    seconds = direct_s(traffic.direct_bytes, hosts, network)
+    if traffic.asks_first:
+        source, destination = np.nonzero(traffic.direct_bytes)
+        seconds += float(network.latency_s[hosts[destination], hosts[source]].max())
+    return seconds
+
+
+def traffic_bytes(traffic: Traffic) -> Floats:
+    """(P, P) what each rank (row) sends to each other in one call; at least one rank sends."""
+    if traffic.routes is not None:
+        return bytes_between(Forest(*traffic.routes), traffic.size_bytes)
+    if traffic.direct_bytes is None:
+        raise ValueError("nothing is sent")
+    return traffic.direct_bytes
+
+
+def measure_traffic(traffic: Traffic, group_of: Sequence[int], host_of: Sequence[int]) -> Measures:
+    """Rounds and bytes of one call.
+
+    Args:
+        traffic: the call's.
+        group_of, host_of: (P,) of each rank.
+    """
+    if traffic.routes is not None:
+        forest = Forest(*traffic.routes)
+        return measure(forest, traffic.size_bytes, group_of=group_of, host_of=host_of)
+    between = traffic.direct_bytes
+    if between is None:
+        between = np.zeros((len(host_of), len(host_of)))
+    return measure_messages(between, 1 + traffic.asks_first, group_of=group_of, host_of=host_of)
+
+
+def _along(
+    segments: Sequence[tuple[Forest, float]], *, goes_up: bool, goes_down: bool | None = None
+) -> Traffic:
+    """Segments of so many bytes, each along its forest, up or down it unless both."""
+    goes_down = not goes_up if goes_down is None else goes_down
+    size_bytes = sum(size for _, size in segments)
+    # One size for the chunks of all segments.
+    used_routes = sum(int((forest.weights > 0.0).sum()) for forest, _ in segments)
+    whole_chunk = chunk_bytes(size_bytes, used_routes)
+    weights, up, down, chunks = [], [], [], []
+    for forest, size in segments:
+        used = dealt(forest, size, whole_chunk)
+        count = len(used.weights)
+        chunk = min(whole_chunk, size)
+        nothing = np.full_like(used.reduce_parents, NO_PARENT)
+        weights.append(used.weights * size / size_bytes)
+        up.append(used.reduce_parents if goes_up else nothing)
+        down.append(used.broadcast_parents if goes_down else nothing)
+        chunks.append(np.full(count, chunk))
+    routes = Routes(np.concatenate(weights), np.concatenate(up), np.concatenate(down))
+    return Traffic(size_bytes, routes, np.concatenate(chunks))

@@ -1,0 +1,87 @@
+"""The routes of a plan for collectives whose data begin or end at one rank.
+
+An all-reduce uses a forest's routes as they are. A reduce-scatter ends, and an all-gather begins,
+at the owner of each segment; a broadcast begins and a reduction ends at one root. They use routes
+of that root, and others with the edges between the old root and the new one turned round: what two
+levels save between groups, they save here, too, for the trees have the same edges.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.plans.forest import NO_PARENT, Forest, Parents
+
+Indices = npt.NDArray[np.intp]
+
+# Where no route has the root, so many are turned towards it; more would have too few chunks each.
+MOST_TURNED = 8
+
+
+def roots_of(forest: Forest) -> Indices:
+    """(R,) the root of each route."""
+    roots: Indices = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
+    return roots
+
+
+def rooted_at(forest: Forest, root: int, roots: Indices | None = None) -> Forest:
+    """The routes for one segment: those of a root, or the heaviest others turned towards it.
+
+    Args:
+        forest: that `plink.plans.check` lets pass.
+        root: the rank at which the segment begins or ends.
+        roots: (R,) `roots_of` the forest, where that is known.
+
+    Returns:
+        routes with positive weight and that root, in the order of the plan. Where the plan has none
+        with that root, the `MOST_TURNED` heaviest, heaviest first, among equals the first.
+    """
+    own = roots_of(forest) if roots is None else roots
+    is_used = forest.weights > 0.0
+    chosen = np.flatnonzero(is_used & (own == root))
+    if not len(chosen):
+        heaviest = np.argsort(-forest.weights, kind="stable")[:MOST_TURNED]
+        chosen = heaviest[is_used[heaviest]]
+    return _turned(forest, chosen, root)
+
+
+def spread_from(forest: Forest, root: int) -> Forest:
+    """All routes with positive weight, turned towards one root, in the order of the plan.
+
+    Each keeps its weight, so that a large buffer is spread over all of them: of a flat plan that is
+    a scatter and an all-gather (van de Geijn's broadcast; Barnett et al., Interprocessor Collective
+    Communication Library, 1994).
+
+    Args:
+        forest: that `plink.plans.check` lets pass.
+        root: the rank at which the buffer begins or ends.
+    """
+    return _turned(forest, np.flatnonzero(forest.weights > 0.0), root)
+
+
+def turned(parents: Parents, root: int) -> Parents:
+    """(R, P) trees with the same edges and another root.
+
+    Args:
+        parents: (R, P) of each rank, -1 at the root of each tree.
+        root: the new one of all trees.
+    """
+    trees = parents.copy()
+    route = np.arange(len(trees))
+    at = np.full(len(trees), root)
+    above = np.full(len(trees), NO_PARENT)
+    while len(route):
+        further = trees[route, at]
+        trees[route, at] = above
+        goes_on = further != NO_PARENT
+        route, above, at = route[goes_on], at[goes_on], further[goes_on]
+    return trees
+
+
+def _turned(forest: Forest, chosen: Indices, root: int) -> Forest:
+    return Forest(
+        forest.weights[chosen],
+        turned(forest.reduce_parents[chosen], root),
+        turned(forest.broadcast_parents[chosen], root),
+    )

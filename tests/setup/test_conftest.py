@@ -1,0 +1,44 @@
+"""What every run of the tests begins with: one thread a process, and Ctrl-C that is heard."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+SHOWN = """
+import numpy
+from threadpoolctl import threadpool_info
+print(*(pool["num_threads"] for pool in threadpool_info()))
+"""
+
+
+def test_numpy_was_imported_after_it_had_been_said() -> None:
+    assert np.linalg.norm([3.0, 4.0]) == 5.0
+    assert {pool["num_threads"] for pool in threadpool_info()} == {1}
+
+
+def test_what_tests_start_takes_one_too() -> None:
+    done = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {"1"}
+
+
+def test_a_run_in_the_background_hears_interrupts(tmp_path: Path) -> None:
+    told = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    (tmp_path / "test_it.py").write_text(
+        "import subprocess, sys\n"
+        "def test_it():\n"
+        f"    assert subprocess.check_output([sys.executable, '-c', {told!r}]) == b'True\\n'\n"
+    )
+    pytest_here = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *pytest_here, tmp_path],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "1 passed" in done.stdout, done.stdout
