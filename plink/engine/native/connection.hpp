@@ -113,6 +113,7 @@ class Connection {
         std::priority_queue<Ready, std::vector<Ready>, std::greater<Ready>> ready;
         std::uint32_t unpicked = 0;
         std::uint16_t number = 0;
+        bool is_message = false;
         bool has_peer_begun = false;  ///< as far as it has told
         bool has_leaf() const {
             return next_leaf < leaves->size() && (*leaves)[next_leaf] < part->end();
