@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.distributed import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
+    DistBackendError,
     ProcessGroup,
     ReduceOp,
 )
@@ -33,6 +34,7 @@ from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.gloo import LateGloo
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
+from plink.torch.points import BalancePoints
 from plink.torch.reductions import DEVICES, engine_op
 from plink.torch.staging import HostStage, Stage
 from plink.torch.work import NO_TIMEOUT, Reduction
@@ -89,6 +91,7 @@ class PlinkGroup(EngineCollectives):
         self._named = self._described = ""
         self._engine = engine
         self._tuned = tuned
+        self._points = None if engine is None else BalancePoints(engine)
         self._steps = None if tuned is None else follow_steps(tuned.step)
         self._starter = SerialExecutor("plink-starter")
         self._notifier = Notifier()
@@ -208,6 +211,15 @@ class PlinkGroup(EngineCollectives):
         """The engine's statistics; None with one rank, or after the end."""
         return None if self._engine is None else self._engine.statistics()
 
+    def failure(self) -> DistBackendError | None:
+        """What the engine has failed with; None if it has not, or after the end."""
+        try:
+            if self._engine is not None:
+                self._engine.check()
+        except PlinkError as error:
+            return DistBackendError(f"plink: {error}")
+        return None
+
     @property
     def plan_number(self) -> int:
         """The number of the plan in force, as the autotuner numbers them; 0 for the first."""
@@ -256,6 +268,7 @@ class PlinkGroup(EngineCollectives):
 
     def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
         stage, engine, tuned = self._stage(tensors), self._engine, self._tuned
+        points = self._points
         work = Reduction(tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
 
         def begin(host: Tensor) -> EngineWork | None:
@@ -265,13 +278,15 @@ class PlinkGroup(EngineCollectives):
             begun = engine.allreduce(host.view(torch.uint8).numpy(), op, dtype)
             if tuned is not None:
                 tuned.after(host.nbytes, begun)
+            if points is not None:
+                points.after(host.nbytes)
             return begun
 
         # The engine's collectives are numbered as they come, the same on all ranks.
-        is_free = self._starter.is_idle and not (
-            tuned is not None and tuned.would_wait(stage.size_bytes)
+        would_wait = (tuned is not None and tuned.would_wait(stage.size_bytes)) or (
+            points is not None and points.would_wait(stage.size_bytes)
         )
-        if stage.is_ready and is_free:
+        if stage.is_ready and self._starter.is_idle and not would_wait:
             work.post(begin)
         else:
             self._starter.submit(lambda: work.post(begin))
@@ -281,7 +296,7 @@ class PlinkGroup(EngineCollectives):
         self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, *, is_ordered: bool = True
     ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
-        engine = self._engine
+        engine, points = self._engine, self._points
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
         stage: HostPairs | AcceleratorPairs
         if not tensors or tensors[0].device.type == "cpu":
@@ -295,12 +310,16 @@ class PlinkGroup(EngineCollectives):
 
         def post(source: Tensor, result: Tensor) -> PieceWork | None:
             if engine is not None:
-                return begin(engine, source, result)
+                begun = begin(engine, source, result)
+                if points is not None:
+                    points.after(0)
+                return begun
             if result is not source and result.numel():
                 result.copy_(source)
             return None
 
-        if stage.is_ready and self._starter.is_idle:
+        would_wait = points is not None and points.would_wait(0)
+        if stage.is_ready and self._starter.is_idle and not would_wait:
             work.post(post)
         else:
             self._starter.submit(lambda: work.post(post))
