@@ -43,7 +43,7 @@ def shape_of(array: Any, dtype: str | None) -> tuple[int, core.DType]:
         array = np.asarray(array)
     name = dtype or str(array.dtype).removeprefix("torch.")
     if name not in DTYPES:
-        raise WrongUseError(f"no all-reduce of {name}", f"there are {', '.join(DTYPES)}")
+        raise WrongUseError(f"no collective of {name}", f"there are {', '.join(DTYPES)}")
     items, rest = divmod(array.nbytes, core.DTYPE_BYTES[name])
     if rest:
         raise WrongUseError(f"{array.nbytes} bytes are no whole number of {name}")

@@ -120,7 +120,7 @@ class Engine(Collectives, Messages):
         items, native_dtype = shape_of(array, dtype)
         native = native_op(op)
         if native_dtype == core.DType.uint8:
-            raise WrongUseError("bytes can be moved, not reduced")
+            raise WrongUseError("no all-reduce of uint8", "bytes can be moved, not reduced")
         if op == "and" and native_dtype not in (core.DType.int32, core.DType.int64):
             raise WrongUseError("the operation 'and' is for whole numbers")
         try:

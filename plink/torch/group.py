@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +15,6 @@ from torch.distributed import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
     DistBackendError,
-    ProcessGroup,
     ReduceOp,
 )
 from torch.distributed.distributed_c10d import Store
@@ -26,15 +24,16 @@ from plink.base.errors import PlinkError
 from plink.engine import Engine, Statistics
 from plink.engine import Work as EngineWork
 from plink.torch.accelerator import AcceleratorStage, Lane
-from plink.torch.collectives import Begin, EngineCollectives
+from plink.torch.collectives import Begin
 from plink.torch.compiler import uncompiled
 from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.gloo import LateGloo
+from plink.torch.gloo_beside import GlooBeside
 from plink.torch.kinds import ALL_REDUCE, Kind
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.points import BalancePoints
-from plink.torch.reductions import DEVICES, engine_op
+from plink.torch.reductions import engine_op
 from plink.torch.staging import HostStage, Stage
 from plink.torch.steps import follow_steps
 from plink.torch.work import NO_TIMEOUT, Reduction
@@ -42,23 +41,8 @@ from plink.torch.work import NO_TIMEOUT, Reduction
 _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
 
 
-def _by_gloo(name: str) -> Callable[..., Any]:
-    def collective(self: PlinkGroup, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self._plain, name)(*args, **kwargs)
-
-    collective.__name__ = name
-    collective.__doc__ = f"As `ProcessGroup.{name}`, by Gloo."
-    return uncompiled(collective)
-
-
-class PlinkGroup(EngineCollectives):
+class PlinkGroup(GlooBeside):
     """Made by `init_process_group("plink")` and `new_group`.
-
-    What the engine lacks is for Gloo, the backend of all devices. PyTorch's own class would hand it
-    over, but some collectives of a subclass it begins (`PyProcessGroup.hpp`) with Python's global
-    lock held: they then wait for Gloo's queue, which is locked by a thread of Gloo's while that
-    frees a tensor, for which it waits for the global lock. So these collectives are begun by a
-    second group, of PyTorch's class itself, which gives the global lock up.
 
     Args:
         store: PyTorch's, with keys of this group alone.
@@ -81,14 +65,8 @@ class PlinkGroup(EngineCollectives):
         tuned: TunedRank | None = None,
         is_cut: bool = False,
     ) -> None:
-        # With the store it could not be subclassed: that constructor makes no object for Python.
-        super().__init__(rank, ranks)  # type: ignore[call-arg]
+        super().__init__(rank, ranks, gloo)
         self._store = store
-        self._gloo = gloo
-        self._of_gloo: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
-        self._registering = threading.Lock()
-        self._has_gloo = False
-        self._named = self._described = ""
         self._engine = engine
         self._tuned = tuned
         self._points = None if engine is None else BalancePoints(engine)
@@ -98,12 +76,6 @@ class PlinkGroup(EngineCollectives):
         self._homebound = SerialExecutor("plink-homebound")
         self._is_cut = is_cut
         self._lanes: dict[torch.device, Lane] = {}
-        self._begun = 0
-        for group in (self, self._of_gloo):
-            group._set_default_backend(ProcessGroup.BackendType.GLOO)
-            for device in DEVICES:
-                # Which backend is known from the start.
-                group._register_backend(torch.device(device), ProcessGroup.BackendType.GLOO, None)
         if engine is not None:
             # The thread that waits for Gloo to be needed keeps it from ending with the group.
             weakref.finalize(self, engine.close)
@@ -113,69 +85,9 @@ class PlinkGroup(EngineCollectives):
         """The name under which it is registered."""
         return "plink"
 
-    # PyTorch's own class keeps name and description in its backend, which there may not be yet.
-
-    def getGroupName(self) -> str:  # noqa: N802 - PyTorch's
-        """By which PyTorch finds it."""
-        return self._named
-
-    def setGroupName(self, name: str) -> None:  # noqa: N802 - PyTorch's
-        """Called by PyTorch."""
-        self._named = name
-        if self._has_gloo:
-            self._of_gloo._set_group_name(name)
-
-    def getGroupDesc(self) -> str:  # noqa: N802 - PyTorch's
-        """What its maker says of it."""
-        return self._described
-
-    def setGroupDesc(self, text: str) -> None:  # noqa: N802 - PyTorch's
-        """Called by PyTorch."""
-        self._described = text
-        if self._has_gloo:
-            self._of_gloo._set_group_desc(text)
-
     def get_group_store(self) -> Store:
         """A store with keys of this group alone."""
         return self._store
-
-    def _get_sequence_number_for_group(self) -> int:
-        # The collectives that were begun, here and by Gloo.
-        by_gloo = self._plain._get_sequence_number_for_group() if self._has_gloo else 0
-        return self._begun + int(by_gloo)
-
-    @property
-    def _plain(self) -> Any:
-        """The group that Gloo's collectives are begun by; the first use makes Gloo."""
-        if not self._has_gloo:
-            backend = self._gloo.backend()
-            with self._registering:
-                if not self._has_gloo:
-                    self._register(backend)
-                    self._has_gloo = True
-        return self._of_gloo
-
-    def _register(self, backend: Any) -> None:
-        for group in (self, self._of_gloo):
-            for device in DEVICES:
-                group._register_backend(
-                    torch.device(device), ProcessGroup.BackendType.GLOO, backend
-                )
-        self._of_gloo._set_group_name(self._named)
-        self._of_gloo._set_group_desc(self._described)
-
-    def _get_backend(self, device: torch.device) -> Any:
-        return self._plain._get_backend(device)
-
-    def set_timeout(self, timeout: timedelta) -> None:
-        """Of Gloo's collectives."""
-        self._gloo.set_timeout(timeout)
-        super().set_timeout(timeout)
-
-    _end_coalescing = _by_gloo("_end_coalescing")
-    _set_sequence_number_for_group = _by_gloo("_set_sequence_number_for_group")
-    _start_coalescing = _by_gloo("_start_coalescing")
-    monitored_barrier = _by_gloo("monitored_barrier")
 
     @uncompiled
     def allreduce(
@@ -303,7 +215,9 @@ class PlinkGroup(EngineCollectives):
     ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
         self._begun += kind.is_ordered
-        engine, points = self._engine, self._points
+        engine = self._engine
+        # Ranks have other messages than their peers.
+        points = self._points if kind.is_ordered else None
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
         stage: HostPairs | AcceleratorPairs
         if not tensors or tensors[0].device.type == "cpu":

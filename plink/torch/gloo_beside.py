@@ -1,0 +1,115 @@
+"""What a group leaves to Gloo, and what PyTorch's own class would keep in Gloo's backend."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch.distributed import ProcessGroup
+
+from plink.torch.collectives import EngineCollectives
+from plink.torch.compiler import uncompiled
+from plink.torch.gloo import LateGloo
+from plink.torch.reductions import DEVICES
+
+
+def _by_gloo(name: str) -> Callable[..., Any]:
+    def collective(self: GlooBeside, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._plain, name)(*args, **kwargs)
+
+    collective.__name__ = name
+    collective.__doc__ = f"As `ProcessGroup.{name}`, by Gloo."
+    return uncompiled(collective)
+
+
+class GlooBeside(EngineCollectives):
+    """Collectives by the engine, with Gloo for what it lacks, the backend of all devices.
+
+    PyTorch's own class would hand these over, but some collectives of a subclass it begins
+    (`PyProcessGroup.hpp`) with Python's global lock held: they then wait for Gloo's queue, which is
+    locked by a thread of Gloo's while that frees a tensor, for which it waits for the global lock.
+    So they are begun by a second group, of PyTorch's class itself, which gives the global lock up.
+
+    Args:
+        rank: in the group.
+        ranks: of the group.
+        gloo: over the same ranks, made when something first needs it.
+    """
+
+    def __init__(self, rank: int, ranks: int, gloo: LateGloo) -> None:
+        # With a store it could not be subclassed: that constructor makes no object for Python.
+        super().__init__(rank, ranks)  # type: ignore[call-arg]
+        self._gloo = gloo
+        self._of_gloo: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
+        self._registering = threading.Lock()
+        self._has_gloo = False
+        self._named = self._described = ""
+        self._begun = 0
+        for group in (self, self._of_gloo):
+            group._set_default_backend(ProcessGroup.BackendType.GLOO)
+            for device in DEVICES:
+                # Which backend is known from the start.
+                group._register_backend(torch.device(device), ProcessGroup.BackendType.GLOO, None)
+
+    # PyTorch's own class keeps name and description in its backend, which there may not be yet.
+
+    def getGroupName(self) -> str:  # noqa: N802 - PyTorch's
+        """By which PyTorch finds it."""
+        return self._named
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802 - PyTorch's
+        """Called by PyTorch."""
+        self._named = name
+        if self._has_gloo:
+            self._of_gloo._set_group_name(name)
+
+    def getGroupDesc(self) -> str:  # noqa: N802 - PyTorch's
+        """What its maker says of it."""
+        return self._described
+
+    def setGroupDesc(self, text: str) -> None:  # noqa: N802 - PyTorch's
+        """Called by PyTorch."""
+        self._described = text
+        if self._has_gloo:
+            self._of_gloo._set_group_desc(text)
+
+    def _get_sequence_number_for_group(self) -> int:
+        # The collectives that were begun, here and by Gloo.
+        by_gloo = self._plain._get_sequence_number_for_group() if self._has_gloo else 0
+        return self._begun + int(by_gloo)
+
+    @property
+    def _plain(self) -> Any:
+        """The group that Gloo's collectives are begun by; the first use makes Gloo."""
+        if not self._has_gloo:
+            backend = self._gloo.backend()
+            with self._registering:
+                if not self._has_gloo:
+                    self._register(backend)
+                    self._has_gloo = True
+        return self._of_gloo
+
+    def _register(self, backend: Any) -> None:
+        for group in (self, self._of_gloo):
+            for device in DEVICES:
+                group._register_backend(
+                    torch.device(device), ProcessGroup.BackendType.GLOO, backend
+                )
+        self._of_gloo._set_group_name(self._named)
+        self._of_gloo._set_group_desc(self._described)
+
+    def _get_backend(self, device: torch.device) -> Any:
+        return self._plain._get_backend(device)
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Of Gloo's collectives."""
+        self._gloo.set_timeout(timeout)
+        super().set_timeout(timeout)
+
+    _end_coalescing = _by_gloo("_end_coalescing")
+    _set_sequence_number_for_group = _by_gloo("_set_sequence_number_for_group")
+    _start_coalescing = _by_gloo("_start_coalescing")
+    monitored_barrier = _by_gloo("monitored_barrier")
