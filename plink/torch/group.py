@@ -34,7 +34,7 @@ from plink.torch.kinds import ALL_REDUCE, Kind
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.points import BalancePoints
-from plink.torch.reductions import DEVICES, engine_op
+from plink.torch.reductions import DEVICES, engine_op, options_of
 from plink.torch.staging import HostStage, Stage
 from plink.torch.steps import follow_steps
 from plink.torch.work import NO_TIMEOUT, Reduction
@@ -139,10 +139,9 @@ class PlinkGroup(EngineCollectives):
         """A store with keys of this group alone."""
         return self._store
 
-    def _get_sequence_number_for_group(self) -> int:
+    def _get_sequence_number_for_group(self) -> Any:
         # The collectives that were begun, here and by Gloo.
-        by_gloo = self._plain._get_sequence_number_for_group() if self._has_gloo else 0
-        return self._begun + int(by_gloo)
+        return self._begun + (self._plain._get_sequence_number_for_group() if self._has_gloo else 0)
 
     @property
     def _plain(self) -> Any:
@@ -195,7 +194,7 @@ class PlinkGroup(EngineCollectives):
             op: the operation, under PyTorch's other name for it.
         """
         tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-        opts = _options(AllreduceOptions, opts if op is None else op)
+        opts = options_of(AllreduceOptions, opts if op is None else op)
         if timeout is not None:
             opts.timeout = timeout
         name = engine_op(tensors, opts)
@@ -206,7 +205,7 @@ class PlinkGroup(EngineCollectives):
     @uncompiled
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = ReduceOp.SUM) -> Any:
         """Reduce tensors of one type in place, as one buffer."""
-        opts = _options(AllreduceCoalescedOptions, opts)
+        opts = options_of(AllreduceCoalescedOptions, opts)
         op = engine_op(tensors, opts)
         if op is None:
             return self._plain.allreduce_coalesced(tensors, opts)
@@ -341,15 +340,6 @@ class PlinkGroup(EngineCollectives):
         if device.type == "cpu":
             return HostStage(tensors, self._is_cut)
         return AcceleratorStage(tensors, self._lane(device), self._is_cut)
-
-
-def _options(kind: type[Any], given: Any) -> Any:
-    """Options, where the caller gave them or the operation alone."""
-    if hasattr(given, "reduceOp"):
-        return given
-    options = kind()
-    options.reduceOp = given
-    return options
 
 
 @atexit.register
