@@ -11,6 +11,16 @@ from torch import Tensor
 from torch.distributed import ProcessGroup
 
 from plink.engine import Engine
+from plink.plans.names import (
+    ALL_GATHER,
+    ALL_TO_ALL,
+    BARRIER,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+)
 from plink.torch.compiler import uncompiled
 from plink.torch.pairs import Pair
 from plink.torch.pieces import PieceWork
@@ -33,9 +43,17 @@ class EngineCollectives(ProcessGroup):
     _plain: Any
 
     def run_pairs(
-        self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, *, is_ordered: bool = True
+        self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, collective: str | None
     ) -> Any:
-        """Begin a collective on each pair; one work for all of them."""
+        """Begin a collective on each pair; one work for all of them.
+
+        Args:
+            pairs: of tensors.
+            begin: the engine's part.
+            timeout: of the work.
+            collective: of `plink.plans.names.COLLECTIVES`, by which the plan is tuned; None for
+                messages, which are outside of the order of collectives.
+        """
         raise NotImplementedError
 
     @uncompiled
@@ -48,7 +66,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
             return engine.broadcast(source, root, dtype=_BYTES)
 
-        return self.run_pairs([Pair(tensors, None)], _on_bytes(begin), opts.timeout)
+        return self.run_pairs([Pair(tensors, None)], _on_bytes(begin), opts.timeout, BROADCAST)
 
     @uncompiled
     def reduce(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -61,7 +79,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, _result: Any, dtype: str) -> PieceWork:
             return engine.reduce(source, root, op, dtype=dtype)
 
-        return self.run_pairs([Pair(tensors, None)], _on_numbers(begin), opts.timeout)
+        return self.run_pairs([Pair(tensors, None)], _on_numbers(begin), opts.timeout, REDUCE)
 
     @uncompiled
     def allgather(self, outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -106,7 +124,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.all_gather(source, result, next(remaining), dtype=_BYTES)
 
-        return self.run_pairs(pairs, _on_bytes(begin), timeout)
+        return self.run_pairs(pairs, _on_bytes(begin), timeout, ALL_GATHER)
 
     @uncompiled
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any) -> Any:
@@ -153,7 +171,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any, dtype: str) -> PieceWork:
             return engine.reduce_scatter(source, result, op, next(remaining), dtype=dtype)
 
-        return self.run_pairs(pairs, _on_numbers(begin), timeout)
+        return self.run_pairs(pairs, _on_numbers(begin), timeout, REDUCE_SCATTER)
 
     @uncompiled
     def gather(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -168,7 +186,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.gather(source, result, root, counts, dtype=_BYTES)
 
-        return self.run_pairs([Pair(inputs, results)], _on_bytes(begin), opts.timeout)
+        return self.run_pairs([Pair(inputs, results)], _on_bytes(begin), opts.timeout, GATHER)
 
     @uncompiled
     def scatter(
@@ -185,7 +203,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.scatter(source, result, root, counts, dtype=_BYTES)
 
-        return self.run_pairs([Pair(sources, outputs)], _on_bytes(begin), opts.timeout)
+        return self.run_pairs([Pair(sources, outputs)], _on_bytes(begin), opts.timeout, SCATTER)
 
     @uncompiled
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
@@ -234,7 +252,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.all_to_all(source, result, send, receive, dtype=_BYTES)
 
-        return self.run_pairs([pair], _on_bytes(begin), timeout)
+        return self.run_pairs([pair], _on_bytes(begin), timeout, ALL_TO_ALL)
 
     @uncompiled
     def barrier(self, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -244,7 +262,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, _source: Any, _result: Any) -> PieceWork:
             return engine.barrier()
 
-        return self.run_pairs([Pair([], None)], begin, timeout)
+        return self.run_pairs([Pair([], None)], begin, timeout, BARRIER)
 
     @uncompiled
     def send(self, tensors: Any, peer: int, tag: int = 0) -> Any:
@@ -271,7 +289,7 @@ class EngineCollectives(ProcessGroup):
                 return engine.receive(source, peer, tag)
             return engine.send(source, cast(int, peer), tag)
 
-        return self.run_pairs([Pair(tensors, None)], _on_bytes(begin), NO_TIMEOUT, is_ordered=False)
+        return self.run_pairs([Pair(tensors, None)], _on_bytes(begin), NO_TIMEOUT, None)
 
     # PyTorch's other names for the same.
     _allgather_base = all_gather_single

@@ -206,10 +206,12 @@ class PlinkGroup(EngineCollectives):
         return work
 
     def run_pairs(
-        self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, *, is_ordered: bool = True
+        self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, collective: str | None
     ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
-        engine = self._engine
+        engine, tuned = self._engine, self._tuned
+        sizes_bytes = [0 if collective is None else pair.whole_bytes(collective) for pair in pairs]
+        remaining = iter(sizes_bytes)
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
         stage: HostPairs | AcceleratorPairs
         if not tensors or tensors[0].device.type == "cpu":
@@ -218,17 +220,27 @@ class PlinkGroup(EngineCollectives):
             stage = AcceleratorPairs(pairs, self._lane(tensors[0].device))
         results = [tensor for pair in pairs for tensor in pair.results]
         work = Reduction(
-            results, stage, self._notifier, max(timeout, NO_TIMEOUT), is_ordered=is_ordered
+            results,
+            stage,
+            self._notifier,
+            max(timeout, NO_TIMEOUT),
+            is_ordered=collective is not None,
         )
 
         def post(source: Tensor, result: Tensor) -> PieceWork | None:
             if engine is not None:
-                return begin(engine, source, result)
+                begun = begin(engine, source, result)
+                if tuned is not None and collective is not None:
+                    tuned.after(next(remaining), begun, collective)
+                return begun
             if result is not source and result.numel():
                 result.copy_(source)
             return None
 
-        if stage.is_ready and self._starter.is_idle:
+        is_free = self._starter.is_idle and not (
+            tuned is not None and collective is not None and tuned.would_wait(sum(sizes_bytes))
+        )
+        if stage.is_ready and is_free:
             work.post(post)
         else:
             self._starter.submit(lambda: work.post(post))
