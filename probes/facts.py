@@ -7,10 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import InterfaceAddress, is_address
-from plink.probes.ssh.session import Session
+
+# Who only reads what hosts said need not wait for an SSH library to be imported.
+if TYPE_CHECKING:
+    from plink.probes.ssh.session import Session
 
 # A shell without a login may lack the folders where `ip` is.
 _SCRIPT = b"""

@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 import re
 import signal
@@ -183,6 +184,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("lab") or item.get_closest_marker("timing"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what lasts as long as the run: imported modules and all tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -19,21 +19,23 @@ from plink.files import cluster, document, order_file
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from show.racks import racks
+from support.plink_command import plink_here
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
     cluster.write("c.json", racks(4, 4).cluster)
     return tmp_path
 
 
 def plink(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS")}
     return subprocess.run(
         [sys.executable, "-m", "plink", *arguments],
         cwd=folder,
-        env=clean | environment,
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=60,
@@ -110,7 +112,7 @@ def test_a_terminal_without_unicode_gets_an_answer(folder: Path) -> None:
 
 
 def test_width_and_percentile(folder: Path) -> None:
-    narrow = plink(folder, "show", "c.json", "--width", "40", "--percentile", "99").stdout
+    narrow = plink_here("show", "c.json", "--width", "40", "--percentile", "99").stdout
     assert max(map(len, narrow.splitlines())) <= 40
     assert "p99 by echo" in narrow
 
@@ -119,23 +121,23 @@ def test_the_heading_names_the_percentile_that_is_shown(folder: Path) -> None:
     found = racks(4, 4)
     rtt = replace(found.rtt, options={"count": 9, "percentile": 10.0})
     cluster.write("c.json", replace(found.cluster, rtt=rtt))
-    shown = plink(folder, "show", "c.json", "--percentile", "99").stdout
+    shown = plink_here("show", "c.json", "--percentile", "99").stdout
     assert "p99 by echo (count 9)" in shown
 
 
 def test_the_histogram_has_ends(folder: Path) -> None:
     values = racks(4, 4).readings_us
-    shown = plink(folder, "show", "c.json").stdout.splitlines()
+    shown = plink_here("show", "c.json").stdout.splitlines()
     line = next(part for part in shown if "distances" in part)
     least, largest = (rtt_text(float(end)) for end in (np.nanmin(values), np.nanmax(values)))
     assert re.search(f"distances {least} .* {largest}$", line.rstrip())
 
 
 def test_statistics_are_no_plink_file(folder: Path) -> None:
-    statistics = plink(folder, "show", "c.json", "--json").stdout
+    statistics = plink_here("show", "c.json", "--json").stdout
     (folder / "s.json").write_text(statistics)
-    done = plink(folder, "show", "s.json")
-    assert (done.returncode, done.stdout) == (2, "")
+    done = plink_here("show", "s.json")
+    assert (done.code, done.stdout) == (2, "")
     assert done.stderr.startswith("error: s.json: is not a plink file\nhint: ")
     for mode in json.loads(statistics)["modes"]:
         assert mode["rtt_us"] == round(mode["rtt_us"], 3)
@@ -259,8 +261,8 @@ def test_an_error_is_one_sentence_and_perhaps_a_hint(
 ) -> None:
     if content is not None:
         (folder / "x.json").write_text(content)
-    done = plink(folder, "show", "x.json")
-    assert (done.returncode, done.stdout) == (2, "")
+    done = plink_here("show", "x.json")
+    assert (done.code, done.stdout) == (2, "")
     first, *rest = done.stderr.splitlines()
     assert first.startswith(f"error: {message}")
     assert not first.endswith(".")

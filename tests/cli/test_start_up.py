@@ -1,23 +1,36 @@
-"""What a small order imports: SciPy and the like take longer than all else."""
+"""What commands import: SciPy, an SSH library and the like take longer than all else."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
+import pytest
+
 from benchkit.limited_orders import cluster_of
 from plink.files import cluster as cluster_file
 
-ORDERED = """
+RUN = """
 import sys
 from plink.cli import main
-sys.argv = ["plink", "order", {path!r}, "--algo", {algorithm!r}, "--objective", {objective!r}]
+sys.argv = ["plink", {words}]
 try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
 print(" ".join(sys.modules))
 """
+
+
+def loaded_by(*words: str) -> set[str]:
+    """The modules that were imported once plink has run with these words."""
+    script = RUN.format(words=", ".join(map(repr, words)))
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return set(ended.stdout.splitlines()[-1].split())
+
 
 SLOW = {"scipy", "sklearn", "torch", "z3", "ortools", "paramiko", "pandas", "matplotlib", "plotly"}
 NOT_NEEDED = {"plink.deploy.launchers", "plink.optimize.executors"}
@@ -31,14 +44,16 @@ def test_an_order_of_few_hosts_imports_nothing_slow(tmp_path):
         ("halving-doubling", "contention"),
         ("tree", "bandwidth"),
     ):
-        script = ORDERED.format(path=path, algorithm=algorithm, objective=objective)
-        ended = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 0, ended.stderr
-        loaded = set(ended.stdout.splitlines()[-1].split())
+        loaded = loaded_by("order", path, "--algo", algorithm, "--objective", objective)
         assert "plink" in loaded
         assert not {name.partition(".")[0] for name in loaded} & SLOW, (algorithm, objective)
         assert not loaded & NOT_NEEDED, (algorithm, objective)
         if objective == "latency":
             assert not loaded & {"plink.model.network", "numpy.ma"}
+
+
+@pytest.mark.parametrize("command", ["show", "group"])
+def test_what_reaches_no_host_imports_no_ssh(tmp_path, command):
+    path = str(tmp_path / "cluster.json")
+    cluster_file.write(path, cluster_of(8))
+    assert "paramiko" not in loaded_by(command, path)

@@ -69,7 +69,7 @@ class Bench final : public Flight {
           rank_(script.below(ranks_)),
           workers_(1 + script.below(2)),
           in_order_(script.below(2) == 1),
-          dtype_(static_cast<DType>(script.below(kDTypes))),
+          dtype_(static_cast<DType>(script.below(static_cast<int>(DType::kUint8)))),
           op_(static_cast<Op>(script.below(is_whole(dtype_) ? kOps : kOps - 1))),
           forest_(any_forest(script, ranks_)),
           plan_(forest_, rank_, workers_, 1 + script.below(4096)) {
@@ -138,6 +138,13 @@ class Bench final : public Flight {
         if (collective < buffers_.size()) throw std::runtime_error("it is over");
         return nullptr;
     }
+    /// The peers send no messages that this rank asked for.
+    const InFlight* find_message(int, std::uint16_t) const override {
+        throw std::runtime_error("nobody waits for it");
+    }
+    void hear(int, std::uint16_t, Note note, const Wish&) const override {
+        FUZZ_CHECK(note != Note::kBegun && note <= Note::kOffer);
+    }
     const InFlight* begin() const override { return in_flight_.data(); }
     const InFlight* end() const override { return in_flight_.data() + in_flight_count_; }
 
@@ -154,7 +161,7 @@ class Bench final : public Flight {
         if (schedule->shares[0].frames_in + schedule->shares[0].frames_out == 0) return;
         const int slot = parts_[0] ? 1 : 0;
         parts_[slot] = std::make_unique<TreePart>(buffers_.back().collective, 0, in_order_);
-        in_flight_[in_flight_count_++] = {parts_[slot].get(), &outboxes_[slot], slot};
+        in_flight_[in_flight_count_++] = {parts_[slot].get(), &outboxes_[slot], slot, false};
         for (auto& connection : connections_) {
             connection->begin(in_flight_[in_flight_count_ - 1], in_flight_count_ > 1);
             connection->resume();
@@ -280,7 +287,7 @@ class Bench final : public Flight {
         std::size_t used = 0;
         while (heard.bytes.size() - used >= kFrameBytes) {
             const Frame frame = decode(heard.bytes.data() + used);
-            if (frame.phase == Phase::kBegun) {
+            if (frame.phase == Phase::kNote) {
                 FUZZ_CHECK(frame.collective < buffers_.size());
                 used += kFrameBytes;
                 continue;

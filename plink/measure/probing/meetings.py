@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from plink.files.measurement import FollowedSample, Matrix, RoundSample, Sample
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.passes import Pair, Passes, PassOptions
+from plink.measure.probing.question import NO_QUESTION, Question
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.tools.round_trips import RttOptions
@@ -86,28 +86,6 @@ def advice(hosts: int, sample: Sample | None, example: int) -> list[str]:
     followed = round(usual_share(hosts) * pairs)
     text += f"; rounds=auto measures at most {followed:,} of them, those that show groups"
     return [f"{text}, rounds={example} any {fewer:,}"]
-
-
-def _nothing(_: Cluster) -> Collection[Pair]:
-    return ()
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked of a cluster while it is measured.
-
-    Args:
-        hinges: after each pass, the pairs of the cluster's hosts (indices, in any order) on which
-            the answer hinges, measured or not: they meet again.
-        answer: after each pass, the answer so far: once it is the same twice, nothing more is
-            measured. None where readings are wanted for their own sake.
-    """
-
-    hinges: Callable[[Cluster], Collection[Pair]] = _nothing
-    answer: Callable[[Cluster], Hashable] | None = None
-
-
-NO_QUESTION = Question()
 
 
 class Following:

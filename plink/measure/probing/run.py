@@ -20,9 +20,7 @@ from plink.measure.probing.collectors import (
 )
 from plink.measure.probing.limits import EXAMPLE_ROUNDS
 from plink.measure.probing.meetings import (
-    NO_QUESTION,
     Following,
-    Question,
     Visits,
     advice,
     chosen_sample,
@@ -30,6 +28,7 @@ from plink.measure.probing.meetings import (
     rounds_among,
     visits_of,
 )
+from plink.measure.probing.question import NO_QUESTION, Question
 from plink.measure.probing.request import ProbeRequest, connected
 from plink.measure.probing.resume import as_before, resume_state
 from plink.measure.probing.rtt_collector import RttCollector
