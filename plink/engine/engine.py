@@ -152,6 +152,27 @@ class Engine(Collectives, Messages):
         except ValueError as error:
             raise WrongUseError(f"the plan cannot be installed: {error}") from None
 
+    def tell(self, words: str) -> None:
+        """Tell all ranks something beside the collectives, which `hear` returns there, and here.
+
+        Args:
+            words: printable ASCII, at most 60,000 characters.
+        """
+        self._native.tell(words)
+
+    def hear(self, timeout_s: float) -> tuple[int, str]:
+        """Which rank told something, and what: in its order for each rank, one after the other.
+
+        Raises:
+            TimeoutError: nobody told anything in time.
+            EngineError: the engine has failed, or is closed.
+        """
+        heard = self._native.hear(timeout_s)
+        if heard is None:
+            self.check()
+            raise TimeoutError(f"no rank told anything within {timeout_s:g} s")
+        return heard
+
     def statistics(self) -> Statistics:
         """Bytes per peer, and the kernel's figures per connection; empty after `close`."""
         return statistics_of(self._native.posted, self._native.figures())

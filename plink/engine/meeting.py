@@ -21,7 +21,7 @@ from plink.base.errors import WrongUseError
 from plink.engine.addresses import default_address, listening, listening_locally
 from plink.engine.failure import EngineError
 from plink.engine.options import DEFAULT_MEMORY_BYTES, DEFAULT_WORKERS, Options
-from plink.engine.store import Store
+from plink.engine.store import Store, get_all
 from plink.engine.table import (
     JOB_BYTES,
     Endpoint,
@@ -171,12 +171,13 @@ def _exchange(rank: int, ranks: int, store: Store, own: list[Endpoint], options:
             ) from None
         return _complete(parse_table(read, ranks))
     endpoints, missing, wrong = [own], [], None
-    for other in range(1, ranks):
-        try:
-            left_s = max(0.0, deadline - time.monotonic())
-            endpoints.append(parse_endpoints(store.get(f"{prefix}/{other}", left_s), other))
-        except TimeoutError:
+    keys = [f"{prefix}/{other}" for other in range(1, ranks)]
+    for other, value in enumerate(get_all(store, keys, deadline), start=1):
+        if value is None:
             missing.append(other)
+            continue
+        try:
+            endpoints.append(parse_endpoints(value, other))
         except EngineError as error:
             # The others are to hear of it from the table, at once.
             wrong = wrong or error

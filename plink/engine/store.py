@@ -6,10 +6,10 @@ import datetime
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from plink.base.errors import WrongUseError
 
@@ -39,6 +39,34 @@ class SharedStore(Store, Protocol):
 
     def claim(self, key: str, value: bytes) -> bytes:
         """Set `value` unless the key has one; returns what it has then, the same for everybody."""
+
+
+@runtime_checkable
+class BatchStore(Store, Protocol):
+    """A store that answers many questions at once, where each would be a round trip."""
+
+    def get_many(self, keys: Sequence[str], timeout_s: float) -> list[bytes]:
+        """The values, as soon as ranks have set all.
+
+        Raises:
+            TimeoutError: they did not in time.
+        """
+
+
+def get_all(store: Store, keys: Sequence[str], deadline: float) -> list[bytes | None]:
+    """The values of keys; None for one that nobody has set by `deadline` (`time.monotonic`)."""
+    if isinstance(store, BatchStore):
+        try:
+            return list(store.get_many(keys, max(0.0, deadline - time.monotonic())))
+        except TimeoutError:
+            pass
+    values: list[bytes | None] = []
+    for key in keys:
+        try:
+            values.append(store.get(key, max(0.0, deadline - time.monotonic())))
+        except TimeoutError:
+            values.append(None)
+    return values
 
 
 def peek(store: Store, key: str) -> bytes | None:
@@ -157,7 +185,7 @@ class C10dStore:
 
     Args:
         store: what has the methods `set`, `wait`, `get`, `check` and `compare_set` of
-            `torch.distributed.Store`.
+            `torch.distributed.Store`; `multi_get`, where it has that.
     """
 
     def __init__(self, store: Any) -> None:
@@ -177,6 +205,20 @@ class C10dStore:
             # DistStoreError, which does not say whether it timed out.
             raise TimeoutError(f"nobody set {key}: {error}") from None
         return bytes(self._store.get(key))
+
+    def get_many(self, keys: Sequence[str], timeout_s: float) -> list[bytes]:
+        """In three round trips, however many keys there are, if PyTorch's store can do that."""
+        if timeout_s < _SHORTEST_WAIT_S or not self._has_batches():
+            deadline = time.monotonic() + timeout_s
+            return [self.get(key, max(0.0, deadline - time.monotonic())) for key in keys]
+        try:
+            self._store.wait(list(keys), datetime.timedelta(seconds=timeout_s))
+        except RuntimeError as error:
+            raise TimeoutError(f"nobody set one of {len(keys)} keys: {error}") from None
+        return [bytes(value) for value in self._store.multi_get(list(keys))]
+
+    def _has_batches(self) -> bool:
+        return hasattr(self._store, "multi_get") and self._store.has_extended_api()
 
     def claim(self, key: str, value: bytes) -> bytes:
         """By `compare_set`; `value` is text in UTF-8."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-import numpy as np
 from torch.distributed import DistBackendError, ProcessGroupGloo
 from torch.distributed.distributed_c10d import PrefixStore, Store, default_pg_timeout
 
@@ -21,6 +20,7 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.engine import C10dStore, Engine, Options
 from plink.torch.addresses import group_addresses
 from plink.torch.forests import Agreed, agreed_forest
+from plink.torch.gloo import LateGloo
 from plink.torch.group import PlinkGroup
 from plink.transport.tls import Tls, tls_of
 
@@ -114,26 +114,15 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         engine = Engine(rank, ranks, meeting, agreed.forest, options)
         if agreed.tuned is not None:
             tuned = _tuned(engine, rank, agreed, agreed.tuned, options.certificates(rank))
-    # After the engine, which names a rank that does not come, and by which the ranks of Gloo meet.
-    meeting_place = PrefixStore("gloo", store) if engine is None else EngineStore(engine)
-    gloo = _gloo(
-        meeting_place,
-        rank,
-        ranks,
-        timeout=timeout,
-        interfaces=interfaces,
-        address=options.addresses[0],
-    )
-    return PlinkGroup(
-        store,
-        rank,
-        ranks,
-        gloo,
+    gloo = LateGloo(
+        functools.partial(
+            _gloo, rank=rank, ranks=ranks, interfaces=interfaces, address=options.addresses[0]
+        ),
         engine,
-        gloo_store=meeting_place,
-        tuned=tuned,
-        is_cut=is_cut,
+        PrefixStore("gloo", store),
+        timeout,
     )
+    return PlinkGroup(store, rank, ranks, gloo, engine, tuned=tuned, is_cut=is_cut)
 
 
 def _tuned(
@@ -188,7 +177,7 @@ def _wants_shared_memory(environment: Mapping[str, str]) -> bool:
 
 
 def _gloo(
-    store: Store, rank: int, ranks: int, *, timeout: timedelta, interfaces: list[str], address: str
+    store: Store, timeout: timedelta, *, rank: int, ranks: int, interfaces: list[str], address: str
 ) -> ProcessGroupGloo:
     options = ProcessGroupGloo._Options()  # type: ignore[attr-defined]
     # Connected at once: of a rank that is lost before a pair connects, Gloo tells only after five
@@ -198,60 +187,3 @@ def _gloo(
     ] or [ProcessGroupGloo.create_device(hostname=address)]
     options._timeout = timeout
     return ProcessGroupGloo(store, rank, ranks, options)
-
-
-class EngineStore(Store):
-    """Serves the set-up of a group in which every rank sets its keys before it reads the others'.
-
-    Gloo's does, and reads one key a rank, one after the other, each in two round trips to PyTorch's
-    store: the square of the ranks in all. Here two all-reduces tell everybody everything.
-
-    Args:
-        engine: over the same ranks; nobody else uses it meanwhile.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        super().__init__()
-        self._engine = engine
-        self._untold: dict[str, str] = {}
-        self._told: dict[str, bytes] = {}
-
-    def set(self, key: str, value: Any) -> None:
-        """Tell it with the next exchange."""
-        self._untold[key] = bytes(value).hex()
-
-    def get(self, key: str) -> bytes:
-        """What a rank set before it first read.
-
-        Raises:
-            EngineError: a rank was lost, or did not come; it is named.
-            RuntimeError: nobody has set it.
-        """
-        if key not in self._told:
-            self._exchange()
-        if key not in self._told:
-            raise RuntimeError(f"no rank has set {key}")
-        return self._told[key]
-
-    def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:  # noqa: ARG002
-        """Return when all are there. How long the engine waits counts, not `timeout`."""
-        for key in keys:
-            self.get(key)
-
-    def _exchange(self) -> None:
-        rank, ranks = self._engine.rank, self._engine.ranks
-        own = json.dumps(self._untold).encode()
-        self._untold = {}
-        sizes = np.zeros(ranks, dtype=np.int64)
-        sizes[rank] = len(own)
-        self._engine.allreduce(sizes).wait()
-        # Each rank's words begin at a whole item; where one speaks all others are silent.
-        items = -(-sizes // 8)
-        begins = np.concatenate([[0], np.cumsum(items)])
-        words = np.zeros(begins[-1], dtype=np.int64)
-        words.view(np.uint8)[8 * begins[rank] :][: len(own)] = np.frombuffer(own, dtype=np.uint8)
-        self._engine.allreduce(words).wait()
-        heard = words.tobytes()
-        for begin, size in zip(begins, sizes, strict=False):
-            told = json.loads(heard[8 * begin : 8 * begin + size])
-            self._told.update({key: bytes.fromhex(value) for key, value in told.items()})

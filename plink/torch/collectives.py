@@ -40,7 +40,10 @@ class EngineCollectives(ProcessGroup):
     All else is Gloo's. Which it is depends on the call alone, so that all ranks choose alike.
     """
 
-    _plain: Any
+    @property
+    def _plain(self) -> Any:
+        """The group that Gloo's collectives are begun by."""
+        raise NotImplementedError
 
     def run_pairs(
         self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, collective: str | None

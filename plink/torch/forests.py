@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import socket
 import time
@@ -10,17 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 
 from plink.autotune.ranks.placing import Place, Placing, match
 from plink.autotune.ranks.settings import Settings
 from plink.base.errors import WrongUseError
 from plink.engine import EngineError, Options, Store
+from plink.engine.store import get_all
 from plink.files import plan as plan_file
 from plink.plans.forest import Forest
 from plink.plans.regroup import flat
 from plink.torch.addresses import host_addresses
+from plink.torch.forest_text import forest_from_json, forest_to_json
 
 T = TypeVar("T")
 
@@ -85,7 +87,8 @@ def agreed_forest(
         return agreed
     place = {"name": socket.gethostname(), "addresses": _own_addresses(options)}
     store.set(f"place/{rank}", _packed(place))
-    decided = _heard(store, "forest", 0, _decision, deadline=deadline, options=options)
+    (value,) = get_all(store, ["forest"], deadline)
+    decided = _parsed(value, 0, functools.partial(_decision, ranks=ranks), options)
     if isinstance(decided, str):
         raise WrongUseError(decided)
     return decided
@@ -101,9 +104,9 @@ def _decided(
     if is_part and len(plan.ranks) != ranks:
         return without
     places = [Place(socket.gethostname(), _own_addresses(options))]
-    for other in range(1, ranks):
-        key = f"place/{other}"
-        places.append(_heard(store, key, other, _place, deadline=deadline, options=options))
+    keys = [f"place/{other}" for other in range(1, ranks)]
+    for other, value in enumerate(get_all(store, keys, deadline), start=1):
+        places.append(_parsed(value, other, _place, options))
     try:
         planned_rank = match(plan.ranks, places)
     except WrongUseError as error:
@@ -119,26 +122,16 @@ def _own_addresses(options: Options) -> list[str]:
     return list(dict.fromkeys([*options.addresses, *others]))
 
 
-def _heard(
-    store: Store,
-    key: str,
-    rank: int,
-    parse: Callable[[Any], T],
-    *,
-    deadline: float,
-    options: Options,
-) -> T:
+def _parsed(value: bytes | None, rank: int, parse: Callable[[Any], T], options: Options) -> T:
     """What a rank put into the store.
 
     Raises:
         EngineError: it did not come in time, or put something else there.
     """
-    try:
-        value = store.get(key, max(0.001, deadline - time.monotonic()))
-    except TimeoutError:
+    if value is None:
         raise EngineError(
             f"rank {rank} did not come to the meeting within {options.setup_timeout_s:g} s", rank
-        ) from None
+        )
     try:
         return parse(json.loads(zlib.decompress(value)))
     except (zlib.error, ValueError, KeyError, TypeError, RecursionError):
@@ -153,9 +146,9 @@ def _place(data: Any) -> Place:
     return Place(str(data["name"]), [str(address) for address in data["addresses"]])
 
 
-def _decision(data: Any) -> Agreed | str:
+def _decision(data: Any, ranks: int) -> Agreed | str:
     """The plan, or the sentence that says why there is not one."""
-    return str(data["error"]) if "error" in data else _from_json(data)
+    return str(data["error"]) if "error" in data else _from_json(data, ranks)
 
 
 def _packed(value: dict[str, Any]) -> bytes:
@@ -163,22 +156,15 @@ def _packed(value: dict[str, Any]) -> bytes:
 
 
 def _to_json(agreed: Agreed) -> dict[str, Any]:
-    forest = agreed.forest
     return {
-        "weights": forest.weights.tolist(),
-        "reduce": forest.reduce_parents.tolist(),
-        "broadcast": forest.broadcast_parents.tolist(),
+        "forest": forest_to_json(agreed.forest),
         "planned": list(agreed.placing.planned_rank),
         "tuned": None if agreed.tuned is None else agreed.tuned.to_json(),
         "is_cut": agreed.is_cut,
     }
 
 
-def _from_json(data: Mapping[str, Any]) -> Agreed:
-    forest = Forest(
-        np.array(data["weights"]),
-        np.array(data["reduce"], dtype=np.int32),
-        np.array(data["broadcast"], dtype=np.int32),
-    )
+def _from_json(data: Mapping[str, Any], ranks: int) -> Agreed:
     tuned = None if data["tuned"] is None else Settings.from_json(data["tuned"])
+    forest = forest_from_json(data["forest"], ranks)
     return Agreed(forest, Placing(data["planned"]), tuned, bool(data["is_cut"]))

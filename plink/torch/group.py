@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -15,7 +16,6 @@ from torch.distributed import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
     ProcessGroup,
-    ProcessGroupGloo,
     ReduceOp,
 )
 from torch.distributed.distributed_c10d import Store
@@ -30,6 +30,7 @@ from plink.torch.accelerator import AcceleratorStage, Lane
 from plink.torch.collectives import Begin, EngineCollectives
 from plink.torch.compiler import uncompiled
 from plink.torch.executors import Notifier, SerialExecutor
+from plink.torch.gloo import LateGloo
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.reductions import DEVICES, engine_op
@@ -37,6 +38,15 @@ from plink.torch.staging import HostStage, Stage
 from plink.torch.work import NO_TIMEOUT, Reduction
 
 _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
+
+
+def _by_gloo(name: str) -> Callable[..., Any]:
+    def collective(self: PlinkGroup, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._plain, name)(*args, **kwargs)
+
+    collective.__name__ = name
+    collective.__doc__ = f"As `ProcessGroup.{name}`, by Gloo."
+    return uncompiled(collective)
 
 
 class PlinkGroup(EngineCollectives):
@@ -52,9 +62,8 @@ class PlinkGroup(EngineCollectives):
         store: PyTorch's, with keys of this group alone.
         rank: in the group.
         ranks: of the group.
-        gloo: over the same ranks.
+        gloo: over the same ranks, made when something first needs it.
         engine: over the same ranks; None where there is one rank.
-        gloo_store: in which Gloo met. Kept here, for Gloo does not keep what is written in Python.
         tuned: what follows the engine's plan; None where it stays.
         is_cut: buffers are reduced in pieces, on all ranks or on none.
     """
@@ -64,18 +73,20 @@ class PlinkGroup(EngineCollectives):
         store: Store,
         rank: int,
         ranks: int,
-        gloo: ProcessGroupGloo,
+        gloo: LateGloo,
         engine: Engine | None,
         *,
-        gloo_store: Store,
         tuned: TunedRank | None = None,
         is_cut: bool = False,
     ) -> None:
         # With the store it could not be subclassed: that constructor makes no object for Python.
         super().__init__(rank, ranks)  # type: ignore[call-arg]
         self._store = store
-        self._gloo_store = gloo_store
-        self._plain: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
+        self._gloo = gloo
+        self._of_gloo: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
+        self._registering = threading.Lock()
+        self._has_gloo = False
+        self._named = self._described = ""
         self._engine = engine
         self._tuned = tuned
         self._steps = None if tuned is None else follow_steps(tuned.step)
@@ -84,19 +95,79 @@ class PlinkGroup(EngineCollectives):
         self._homebound = SerialExecutor("plink-homebound")
         self._is_cut = is_cut
         self._lanes: dict[torch.device, Lane] = {}
-        for group in (self, self._plain):
+        for group in (self, self._of_gloo):
             group._set_default_backend(ProcessGroup.BackendType.GLOO)
             for device in DEVICES:
-                group._register_backend(torch.device(device), ProcessGroup.BackendType.GLOO, gloo)
+                # Which backend is known from the start.
+                group._register_backend(torch.device(device), ProcessGroup.BackendType.GLOO, None)
+        if engine is not None:
+            # The thread that waits for Gloo to be needed keeps it from ending with the group.
+            weakref.finalize(self, engine.close)
         _open.add(self)
 
     def getBackendName(self) -> str:  # noqa: N802 - PyTorch's
         """The name under which it is registered."""
         return "plink"
 
+    # PyTorch's own class keeps name and description in its backend, which there may not be yet.
+
+    def getGroupName(self) -> str:  # noqa: N802 - PyTorch's
+        """By which PyTorch finds it."""
+        return self._named
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802 - PyTorch's
+        """Called by PyTorch."""
+        self._named = name
+        if self._has_gloo:
+            self._of_gloo._set_group_name(name)
+
+    def getGroupDesc(self) -> str:  # noqa: N802 - PyTorch's
+        """What its maker says of it."""
+        return self._described
+
+    def setGroupDesc(self, text: str) -> None:  # noqa: N802 - PyTorch's
+        """Called by PyTorch."""
+        self._described = text
+        if self._has_gloo:
+            self._of_gloo._set_group_desc(text)
+
     def get_group_store(self) -> Store:
         """A store with keys of this group alone."""
         return self._store
+
+    @property
+    def _plain(self) -> Any:
+        """The group that Gloo's collectives are begun by; the first use makes Gloo."""
+        if not self._has_gloo:
+            backend = self._gloo.backend()
+            with self._registering:
+                if not self._has_gloo:
+                    self._register(backend)
+                    self._has_gloo = True
+        return self._of_gloo
+
+    def _register(self, backend: Any) -> None:
+        for group in (self, self._of_gloo):
+            for device in DEVICES:
+                group._register_backend(
+                    torch.device(device), ProcessGroup.BackendType.GLOO, backend
+                )
+        self._of_gloo._set_group_name(self._named)
+        self._of_gloo._set_group_desc(self._described)
+
+    def _get_backend(self, device: torch.device) -> Any:
+        return self._plain._get_backend(device)
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Of Gloo's collectives."""
+        self._gloo.set_timeout(timeout)
+        super().set_timeout(timeout)
+
+    _end_coalescing = _by_gloo("_end_coalescing")
+    _get_sequence_number_for_group = _by_gloo("_get_sequence_number_for_group")
+    _set_sequence_number_for_group = _by_gloo("_set_sequence_number_for_group")
+    _start_coalescing = _by_gloo("_start_coalescing")
+    monitored_barrier = _by_gloo("monitored_barrier")
 
     @uncompiled
     def allreduce(
@@ -175,6 +246,7 @@ class PlinkGroup(EngineCollectives):
         # The starter may be paused.
         if self._tuned is not None:
             self._tuned.go_on()
+        self._gloo.end()
         self._starter.end()
         self._homebound.end()
         # After the threads that call it.

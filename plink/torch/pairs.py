@@ -107,7 +107,7 @@ class AcceleratorPairs:
         self._sources: list[Tensor] = []
         self._results: list[Tensor] = []
         # What the caller has queued so far computes the tensors.
-        self._stream.wait_stream(self._runtime.current_stream(self._device))
+        self._stream.wait_event(self._runtime.current_stream(self._device).record_event())
         with self._runtime.stream(self._stream):
             for pair in pairs:
                 flat = joined(pair.sources)

@@ -56,7 +56,8 @@ void check_reader(const std::string& bytes, std::size_t piece) {
     // Whole, what stands before the break is not handed out.
     FUZZ_CHECK(whole.is_broken || whole.messages.size() == pieces.messages.size());
     for (const Message& message : pieces.messages) {
-        FUZZ_CHECK(message.text.size() <= kMostTextBytes && is_printable(message.text));
+        FUZZ_CHECK(message.text.size() <= most_text_bytes(message.kind) &&
+                   is_printable(message.text));
         const Heard again = hear(encode(message), 1);
         FUZZ_CHECK(!again.is_broken && again.messages.size() == 1);
         FUZZ_CHECK(again.messages[0].value == message.value);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,8 @@ print(*(pool["num_threads"] for pool in threadpool_info()))
 
 def test_numpy_was_imported_after_it_had_been_said() -> None:
     assert np.linalg.norm([3.0, 4.0]) == 5.0
-    assert {pool["num_threads"] for pool in threadpool_info()} == {1}
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    assert {pool["num_threads"] for pool in pools} == {1}
 
 
 def test_what_tests_start_takes_one_too() -> None:
@@ -37,6 +39,7 @@ def test_a_run_in_the_background_hears_interrupts(tmp_path: Path) -> None:
     done = subprocess.run(
         ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *pytest_here, tmp_path],
         cwd=Path(__file__).parents[1],
+        env={name: value for name, value in os.environ.items() if name != "PLINK_TEST_FAST"},
         capture_output=True,
         text=True,
         check=False,

@@ -58,7 +58,7 @@ void Connection::begin(const InFlight& in_flight, bool is_told) {
     lane.ready = {};
     lane.unpicked = share.sends[peer];
     lane.number = number;
-    lane.has_peer_begun = in_flight.is_message;
+    lane.is_message = lane.has_peer_begun = in_flight.is_message;
     if (in_flight.is_message) return;
     lane.has_peer_begun =
         std::find(begun_there_.begin(), begun_there_.end(), number) != begun_there_.end();
@@ -130,7 +130,7 @@ bool Connection::can_write(const Flight& flight) const {
 
 void Connection::hear_begun(std::uint16_t number) {
     for (Lane& lane : lanes_) {
-        if (lane.number != number || lane.unpicked == 0) continue;
+        if (lane.is_message || lane.number != number || lane.unpicked == 0) continue;
         lane.has_peer_begun = true;
         return;
     }

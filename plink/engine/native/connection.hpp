@@ -112,6 +112,7 @@ class Connection {
         std::priority_queue<Ready, std::vector<Ready>, std::greater<Ready>> ready;
         std::uint32_t unpicked = 0;
         std::uint16_t number = 0;
+        bool is_message = false;
         bool has_peer_begun = false;  ///< as far as it has told
         bool has_next() const { return !ready.empty() || next_leaf < leaves->size(); }
         /// The frame of the lowest chunk.

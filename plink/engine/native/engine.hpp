@@ -102,6 +102,8 @@ class Engine final : private Supervised, private Mailbox {
     /// Ends everything; what is pending fails.
     void close();
     std::vector<ConnectionFigures> figures() const;
+    /// Who tells all ranks something beside the collectives, and hears it.
+    Supervisor& supervisor() { return *supervisor_; }
 
   private:
     /// A worker's connection to a near peer, whose send buffer suits the plan.

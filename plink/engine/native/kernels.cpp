@@ -4,6 +4,10 @@
 
 #include "kernels.hpp"
 
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
 namespace plink::engine::PLINK_KERNELS {
 
 namespace {
@@ -36,14 +40,34 @@ template <typename T>
 struct Plain {
     using Stored = T;
     using Value = T;
+    static constexpr bool kHasEights = false;
     static Value widened(Stored stored) { return stored; }
     static Stored narrowed(Value value) { return value; }
 };
+
+#ifdef __F16C__
+using Eight = float __attribute__((vector_size(32)));
+#endif
 
 // Selects instead of branches, so that the compiler makes vectors of them.
 struct Half {
     using Stored = Bits16;
     using Value = float;
+#ifdef __F16C__
+    // It makes no vectors of these by itself.
+    static constexpr bool kHasEights = true;
+    static Eight widened_eight(const Byte* at) {
+        __m128i halves;
+        __builtin_memcpy(&halves, at, sizeof(halves));
+        return _mm256_cvtph_ps(halves);
+    }
+    static void store_eight(Byte* at, Eight values) {
+        const __m128i halves = _mm256_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT);
+        __builtin_memcpy(at, &halves, sizeof(halves));
+    }
+#else
+    static constexpr bool kHasEights = false;
+#endif
     static float widened(Bits16 half) {
         const Bits32 shifted = static_cast<Bits32>(half & 0x7fff) << 13;
         const Bits32 exponent = shifted & 0x0f800000U;
@@ -74,6 +98,7 @@ struct Half {
 struct Brain {
     using Stored = Bits16;
     using Value = float;
+    static constexpr bool kHasEights = false;
     static float widened(Bits16 brain) {
         return cast_bits<float>(static_cast<Bits32>(brain) << 16);
     }
@@ -126,7 +151,15 @@ void accumulate(void* into, const void* values, std::size_t items) {
     auto* __restrict target = static_cast<Byte*>(into);
     const auto* __restrict source = static_cast<const Byte*>(values);
     using Stored = typename Type::Stored;
-    for (std::size_t i = 0; i < items; ++i) {
+    std::size_t i = 0;
+    if constexpr (Type::kHasEights) {
+        for (; i + 8 <= items; i += 8) {
+            Byte* const at = target + i * sizeof(Stored);
+            Type::store_eight(at, Operation::of(Type::widened_eight(at),
+                                                Type::widened_eight(source + i * sizeof(Stored))));
+        }
+    }
+    for (; i < items; ++i) {
         store<Stored>(target, i,
                       Type::narrowed(Operation::of(Type::widened(load<Stored>(target, i)),
                                                    Type::widened(load<Stored>(source, i)))));
@@ -144,21 +177,46 @@ template <typename Type>
 void widen(float* into, const void* values, std::size_t items) {
     const auto* __restrict source = static_cast<const Byte*>(values);
     float* __restrict target = into;
-    for (std::size_t i = 0; i < items; ++i) target[i] = Type::widened(load<Bits16>(source, i));
+    std::size_t i = 0;
+    if constexpr (Type::kHasEights) {
+        for (; i + 8 <= items; i += 8) {
+            const auto eight = Type::widened_eight(source + i * sizeof(Bits16));
+            __builtin_memcpy(target + i, &eight, sizeof(eight));
+        }
+    }
+    for (; i < items; ++i) target[i] = Type::widened(load<Bits16>(source, i));
 }
 
 template <typename Type>
 void add_widened(float* into, const void* values, std::size_t items) {
     const auto* __restrict source = static_cast<const Byte*>(values);
     float* __restrict target = into;
-    for (std::size_t i = 0; i < items; ++i) target[i] += Type::widened(load<Bits16>(source, i));
+    std::size_t i = 0;
+    if constexpr (Type::kHasEights) {
+        for (; i + 8 <= items; i += 8) {
+            const auto eight = Type::widened_eight(source + i * sizeof(Bits16));
+            decltype(Type::widened_eight(source)) sums;
+            __builtin_memcpy(&sums, target + i, sizeof(sums));
+            sums += eight;
+            __builtin_memcpy(target + i, &sums, sizeof(sums));
+        }
+    }
+    for (; i < items; ++i) target[i] += Type::widened(load<Bits16>(source, i));
 }
 
 template <typename Type>
 void narrow(void* into, const float* values, std::size_t items, float divisor) {
     auto* __restrict target = static_cast<Byte*>(into);
     const float* __restrict source = values;
-    for (std::size_t i = 0; i < items; ++i) {
+    std::size_t i = 0;
+    if constexpr (Type::kHasEights) {
+        for (; i + 8 <= items; i += 8) {
+            decltype(Type::widened_eight(target)) eight;
+            __builtin_memcpy(&eight, source + i, sizeof(eight));
+            Type::store_eight(target + i * sizeof(Bits16), eight / divisor);
+        }
+    }
+    for (; i < items; ++i) {
         store<Bits16>(target, i, Type::narrowed(source[i] / divisor));
     }
 }

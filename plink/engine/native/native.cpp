@@ -232,6 +232,16 @@ void register_engine(nb::module_& module) {
             "forest"_a, "at"_a, unlocked)
         .def_prop_ro("posted", [](const LentEngine& self) { return self.engine.posted(); })
         .def("check", [](const LentEngine& self) { self.engine.check(); })
+        .def("tell", [](LentEngine& self,
+                        std::string text) { self.engine.supervisor().tell(std::move(text)); })
+        .def(
+            "hear",
+            [](LentEngine& self, double seconds) -> std::optional<std::pair<int, std::string>> {
+                auto heard = self.engine.supervisor().hear(seconds);
+                if (!heard) return std::nullopt;
+                return std::pair{heard->rank, std::move(heard->text)};
+            },
+            "seconds"_a, unlocked)
         .def("close", &LentEngine::close)
         .def("figures", [](const LentEngine& self) { return self.engine.figures(); });
     nb::enum_<Kind>(module, "Kind")
@@ -291,6 +301,8 @@ void register_error(nb::module_& module, const char* name) {
 
 NB_MODULE(_native, module) {
     module.doc() = "The native engine; use it through plink.engine.";
+    // Programs end with groups alive, which PyTorch keeps to the end of the process.
+    nb::set_leak_warnings(false);
     plink::engine::register_error<plink::engine::EngineFailed>(module, "EngineFailedError");
     plink::engine::register_error<plink::engine::MeshError>(module, "MeshError");
     plink::engine::register_wire(module);

@@ -341,9 +341,8 @@ void Worker::begin(std::shared_ptr<Collective> collective) {
     const int slot = free_slot();
     slots_[slot].part = collective->part(collective, index_, options_.in_order);
     const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot, false};
-    // Peers that have frames of older ones under way may send this one's before those.
-    const bool is_told =
-        !collective->sole_worker() && (collectives_in_flight_ > 0 || collective->priority != 0);
+    // Only what has a priority is worth a note: among equals the older goes first anyway.
+    const bool is_told = !collective->sole_worker() && collective->priority != 0;
     const auto place =
         std::find_if(in_flight_.begin(), in_flight_.end(), [&begun](const InFlight& other) {
             return !other.is_message && other.priority() < begun.priority();

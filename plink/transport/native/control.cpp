@@ -12,6 +12,8 @@ namespace plink::transport {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 12;
+constexpr std::size_t kMostSentenceBytes = 400;
+constexpr std::size_t kMostWordsBytes = 60000;
 
 }  // namespace
 
@@ -26,8 +28,12 @@ const Report& decisive(const std::vector<Report>& reports) {
     });
 }
 
+std::size_t most_text_bytes(Message::Kind kind) {
+    return kind == Message::Kind::kTell ? kMostWordsBytes : kMostSentenceBytes;
+}
+
 std::string encode(const Message& message) {
-    const std::string text = message.text.substr(0, kMostTextBytes);
+    const std::string text = message.text.substr(0, most_text_bytes(message.kind));
     std::uint8_t header[kHeaderBytes];
     header[0] = static_cast<std::uint8_t>(message.kind);
     header[1] = static_cast<std::uint8_t>(message.cause);
@@ -43,8 +49,8 @@ std::vector<Message> MessageReader::feed(const char* bytes, std::size_t size) {
     while (rest_.size() - used >= kHeaderBytes) {
         const auto* header = reinterpret_cast<const std::uint8_t*>(rest_.data()) + used;
         const auto length = get<std::uint16_t>(header + 2);
-        if (header[0] < 1 || header[0] > 3 || header[1] > static_cast<int>(Cause::kStalled) ||
-            length > kMostTextBytes) {
+        if (header[0] < 1 || header[0] > 4 || header[1] > static_cast<int>(Cause::kStalled) ||
+            length > most_text_bytes(static_cast<Message::Kind>(header[0]))) {
             throw std::runtime_error("it sent an unknown control message");
         }
         if (rest_.size() - used < kHeaderBytes + length) break;

@@ -46,6 +46,7 @@ struct Message {
         kBeat = 1,   ///< value: collectives posted (48 bits), signature of the last (16)
         kLeave = 2,  ///< value: how many it has completed, before which it needs no more
         kAbort = 3,  ///< value: the culprit's rank; cause and text say what it did
+        kTell = 4,   ///< text: for whoever listens there
     };
     Kind kind;
     std::uint64_t value = 0;
@@ -53,7 +54,8 @@ struct Message {
     std::string text;
 };
 
-constexpr std::size_t kMostTextBytes = 400;
+/// Of the text of a message; of words for whoever listens more than of a sentence for people.
+std::size_t most_text_bytes(Message::Kind kind);
 
 /// Longer texts are cut.
 std::string encode(const Message& message);

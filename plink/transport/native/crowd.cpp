@@ -1,7 +1,6 @@
 #include "crowd.hpp"
 
 #include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <deque>
 #include <queue>
@@ -36,10 +35,7 @@ std::vector<bool> who_goes(const std::vector<std::string>& sources, std::size_t 
     return goes;
 }
 
-std::string source_of(int fd) {
-    sockaddr_storage address{};
-    socklen_t size = sizeof(address);
-    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "";
+std::string source_of(const sockaddr_storage& address) {
     if (address.ss_family == AF_INET) {
         const auto& its = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
         return std::string(reinterpret_cast<const char*>(&its), sizeof(its));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/socket.h>
+
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -12,8 +14,8 @@ namespace plink::transport {
 /// `sources`: their addresses, the oldest caller's first.
 std::vector<bool> who_goes(const std::vector<std::string>& sources, std::size_t most);
 
-/// Where the peer of a connection is: its address, of IPv6 the network's half, since whoever has
+/// Where a caller is: its address, of IPv6 the network's half, since whoever has
 /// one such address has them all. Empty for a Unix socket.
-std::string source_of(int fd);
+std::string source_of(const sockaddr_storage& address);
 
 }  // namespace plink::transport

@@ -1,6 +1,6 @@
 #include "mesh.hpp"
 
-#include <poll.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +18,11 @@ using namespace std::chrono_literals;
 constexpr auto kExplaining = 2s;
 // A caller that says nothing is no rank.
 constexpr auto kSayHello = 5s;
+constexpr auto kBetweenLooks = 100ms;
+constexpr int kEventsAtOnce = 256;
+// Numbers of what is watched beside the pending connections.
+constexpr std::uint64_t kLocalListener = UINT64_MAX;
+constexpr std::uint64_t kFirstListener = std::uint64_t{1} << 63;
 // Who breaks off the hand-shake of TLS so often has not too many callers, but does not use TLS.
 constexpr int kMostTlsTries = 5;
 
@@ -39,8 +44,16 @@ Mesh::Mesh(const Hello& us, Listeners listeners, std::vector<std::vector<Endpoin
       congestion_(std::move(congestion)),
       memory_bytes_(memory_bytes),
       tls_(std::move(tls)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       lines_(us.workers + 1U) {
+    if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + text_of(errno));
     for (auto& channel : lines_) channel.resize(us_.ranks);
+    for (std::size_t i = 0; i < listeners_.tcp.size(); ++i) {
+        // Those that call get it with the connection.
+        set_up(listeners_.tcp[i].get(), congestion_);
+        watch(listeners_.tcp[i].get(), EPOLLIN, kFirstListener + i);
+    }
+    if (listeners_.local.is_open()) watch(listeners_.local.get(), EPOLLIN, kLocalListener);
     for (std::uint32_t rank = 0; rank < us_.rank; ++rank) {
         for (int channel = 0; channel <= us_.workers; ++channel) {
             call(static_cast<int>(rank), channel);
@@ -68,41 +81,68 @@ void Mesh::judge_lost() const {
     if (!lost_) return;
     const bool may_be_explained =
         std::any_of(pending_.begin(), pending_.end(),
-                    [this](const Pending& p) { return p.rank == lost_->rank; });
+                    [this](const auto& p) { return p.second.rank == lost_->rank; });
     if (!may_be_explained || Clock::now() > lost_at_ + kExplaining) throw *lost_;
 }
 
 bool Mesh::step(int milliseconds) {
     const std::size_t wanted = (us_.ranks - 1U) * (us_.workers + 1U);
-    if (established_ == wanted) return true;
-    std::vector<pollfd> polled;
-    for (const Pending& pending : pending_) {
-        const short events = pending.is_connected && !pending.must_write ? POLLIN : POLLOUT;
-        polled.push_back({pending.socket.get(), events, 0});
-    }
-    for (const Descriptor& listener : listeners_.tcp) polled.push_back({listener.get(), POLLIN, 0});
-    // poll(2) passes over what is negative.
-    polled.push_back({listeners_.local.get(), POLLIN, 0});
-    ::poll(polled.data(), polled.size(), until_next_call_ms(milliseconds));
-    std::vector<Pending> unfinished;
-    for (std::size_t i = 0; i < pending_.size(); ++i) {
-        Pending& pending = pending_[i];
-        if (polled[i].revents == 0 || proceed(pending)) {
-            const bool is_mute = pending.rank < 0 && Clock::now() - pending.since > kSayHello;
-            if (pending.socket.is_open() && !is_mute) unfinished.push_back(std::move(pending));
-        }
-    }
-    const std::size_t before = pending_.size();
-    pending_ = std::move(unfinished);
-    judge_lost();
-    call_again_when_due();
-    for (std::size_t i = before; i < polled.size(); ++i) {
-        if (polled[i].revents != 0) admit(polled[i].fd, polled[i].fd == listeners_.local.get());
+    const auto until = Clock::now() + std::chrono::milliseconds(milliseconds);
+    while (established_ < wanted) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+        if (left.count() < 0) return false;
+        epoll_event events[kEventsAtOnce];
+        const int timeout = until_next_call_ms(static_cast<int>(left.count()));
+        const int count = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, timeout);
+        for (int i = 0; i < count; ++i) handle(events[i].data.u64);
+        drop_mute();
+        judge_lost();
+        call_again_when_due();
+        if (left.count() == 0) break;
     }
     if (established_ < wanted) return false;
     // What is made next needs descriptors.
     pending_.clear();
+    epoll_.reset();
     return true;
+}
+
+void Mesh::watch(int fd, std::uint32_t events, std::uint64_t number) const {
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = number;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+        throw std::runtime_error("a connection cannot be watched: " + text_of(errno));
+    }
+}
+
+void Mesh::add(Pending pending) {
+    const std::uint64_t number = next_pending_++;
+    // Whoever handles it goes on until there is nothing left to read, or no room.
+    watch(pending.socket.get(), EPOLLIN | EPOLLOUT | EPOLLET, number);
+    pending_.emplace(number, std::move(pending));
+}
+
+/// `number`: of a listener, or of one that may have been established or dropped since.
+void Mesh::handle(std::uint64_t number) {
+    if (number == kLocalListener) return admit(listeners_.local.get(), true);
+    if (number >= kFirstListener) {
+        return admit(listeners_.tcp[number - kFirstListener].get(), false);
+    }
+    const auto found = pending_.find(number);
+    if (found == pending_.end()) return;
+    const bool goes_on = proceed(found->second);
+    if (!goes_on || !found->second.socket.is_open()) pending_.erase(found);
+}
+
+void Mesh::drop_mute() {
+    const auto now = Clock::now();
+    if (now < next_look_) return;
+    next_look_ = now + kBetweenLooks;
+    for (auto at = pending_.begin(); at != pending_.end();) {
+        const bool is_mute = at->second.rank < 0 && now - at->second.since > kSayHello;
+        at = is_mute ? pending_.erase(at) : std::next(at);
+    }
 }
 
 /// Returns whether the hand-shake goes on.
@@ -170,8 +210,12 @@ bool Mesh::introduce(Pending& pending) {
     const ssize_t sent = pending.is_local ? send_with(pending.socket.get(), words.data(),
                                                       words.size(), pending.handle)
                                           : pending.socket.send(words.data(), words.size());
+    if (sent < 0 && errno == EAGAIN && !pending.is_connected) return true;
     pending.handle.reset();
-    if (sent == static_cast<ssize_t>(words.size())) return true;
+    if (sent == static_cast<ssize_t>(words.size())) {
+        pending.is_connected = true;
+        return true;
+    }
     if (pending.is_local) return share_no_memory(pending);
     if (is_drop(errno)) return call_again(pending);
     lose(pending, unreachable(pending, errno));

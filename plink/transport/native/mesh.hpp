@@ -77,6 +77,10 @@ class Mesh {
         Clock::time_point at;  ///< when to call again
     };
 
+    void watch(int fd, std::uint32_t events, std::uint64_t number) const;
+    void add(Pending pending);
+    void handle(std::uint64_t number);
+    void drop_mute();
     void call(int rank, int channel);
     bool call_locally(int rank, int channel);
     void call_remotely(int rank, int channel, int tries = 0);
@@ -110,7 +114,10 @@ class Mesh {
     std::size_t memory_bytes_;
     std::shared_ptr<const TlsContext> tls_;
     std::string observed_;
-    std::vector<Pending> pending_;
+    Descriptor epoll_;
+    std::map<std::uint64_t, Pending> pending_;  ///< by number, the oldest first
+    std::uint64_t next_pending_ = 0;
+    Clock::time_point next_look_{};  ///< for callers that say nothing
     std::vector<Again> again_;
     std::map<int, int> drops_;              ///< by rank, how many calls it dropped
     std::vector<std::vector<Line>> lines_;  ///< by channel and rank

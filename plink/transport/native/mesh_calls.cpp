@@ -35,7 +35,7 @@ bool Mesh::call_locally(int rank, int channel) {
         return false;
     }
     pending.handle = pending.memory->handle();
-    pending_.push_back(std::move(pending));
+    if (introduce(pending)) add(std::move(pending));
     return true;
 }
 
@@ -62,7 +62,8 @@ void Mesh::call_remotely(int rank, int channel, int tries) {
         lose(pending, unreachable(pending, errno));
         return;
     }
-    pending_.push_back(std::move(pending));
+    // On the way to a near host it is connected by now.
+    if (tls_ || introduce(pending)) add(std::move(pending));
 }
 
 /// Who has too many callers drops some before it answers, and may answer the next time.

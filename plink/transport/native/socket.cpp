@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <linux/sockios.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -121,16 +120,13 @@ bool is_near(int fd) {
     return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt <= kNear_us;
 }
 
-std::string peer_host(int fd) {
-    sockaddr_storage address{};
-    socklen_t size = sizeof(address);
-    char text[NI_MAXHOST] = "";
-    auto* const its = reinterpret_cast<sockaddr*>(&address);
-    if (::getpeername(fd, its, &size) != 0 ||
-        ::getnameinfo(its, size, text, sizeof(text), nullptr, 0, NI_NUMERICHOST) != 0) {
-        return "an unknown address";
-    }
-    return text;
+std::string host_text(const sockaddr_storage& address) {
+    char text[INET6_ADDRSTRLEN] = "";
+    const bool is_v4 = address.ss_family == AF_INET;
+    const void* its = &reinterpret_cast<const sockaddr_in&>(address).sin_addr;
+    if (!is_v4) its = &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+    const char* const said = ::inet_ntop(is_v4 ? AF_INET : AF_INET6, its, text, sizeof(text));
+    return said != nullptr ? said : "an unknown address";
 }
 
 int segment_bytes(int fd) {

@@ -78,8 +78,8 @@ void bound_send_buffer(int fd, int bytes);
 /// Whether the round trip of a new connection's hand-shake says that the peer's host is near.
 bool is_near(int fd);
 
-/// The address at the other end, as people write it.
-std::string peer_host(int fd);
+/// A caller's address, as people write it.
+std::string host_text(const sockaddr_storage& address);
 
 /// The most bytes that one segment of a connection carries; 0 where that is not known.
 int segment_bytes(int fd);

@@ -86,7 +86,7 @@ void Supervisor::run() {
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         // What came with the last of the hand-shake wakes nobody.
-        if (peers_[rank].is_open && peers_[rank].socket.tls()) hear(static_cast<int>(rank));
+        if (peers_[rank].is_open && peers_[rank].socket.tls()) receive(static_cast<int>(rank));
     }
     for (;;) {
         Clock::time_point until = next_beat_;
@@ -95,6 +95,7 @@ void Supervisor::run() {
             if (peer.lost_at) until = std::min(until, *peer.lost_at + kExplaining);
         }
         wait(until);
+        pass_on_words();
         take_complaints();
         const auto now = Clock::now();
         judge_lost(now);
@@ -124,11 +125,11 @@ void Supervisor::wait(Clock::time_point until) {
     if (polled[0].revents != 0) alarm_.silence();
     for (std::size_t i = 1; i < polled.size(); ++i) {
         if (polled[i].revents & POLLOUT) flush(peers_[ranks[i]]);
-        if (polled[i].revents & ~POLLOUT) hear(ranks[i]);
+        if (polled[i].revents & ~POLLOUT) receive(ranks[i]);
     }
 }
 
-void Supervisor::hear(int rank) {
+void Supervisor::receive(int rank) {
     Peer& peer = peers_[rank];
     char bytes[4096];
     do {
@@ -174,6 +175,9 @@ void Supervisor::obey(int rank, const Message& message) {
             peer.has_reported = true;
             add({message.cause, static_cast<int>(message.value), rank, message.text});
             break;
+        case Message::Kind::kTell:
+            words_.add(rank, message.text);
+            break;
     }
 }
 
@@ -199,6 +203,13 @@ void Supervisor::say(int rank, const Message& message) {
 
 void Supervisor::say_to_all(const Message& message) {
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) say(static_cast<int>(rank), message);
+}
+
+void Supervisor::pass_on_words() {
+    for (std::string& text : words_.untold()) {
+        say_to_all({Message::Kind::kTell, 0, Cause::kLost, text});
+        words_.add(rank_, std::move(text));
+    }
 }
 
 void Supervisor::flush(Peer& peer) {
@@ -358,11 +369,13 @@ void Supervisor::settle(Clock::time_point now) {
     if (!all_known && now < settled_by_) return;
     has_settled_ = true;
     supervised_.fail(decisive(reports_));
+    words_.end();
 }
 
 /// The last words must have reached the peers' hosts before the connections are closed: the kernel
 /// throws away what it has not sent when it closes a connection with something unread.
 void Supervisor::say_farewell() {
+    words_.end();
     say_to_all({Message::Kind::kLeave, *leaves_after_, Cause::kLost, ""});
     const auto until = Clock::now() + kFarewell;
     for (Peer& peer : peers_) {

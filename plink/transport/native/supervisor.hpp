@@ -11,6 +11,7 @@
 #include "control.hpp"
 #include "socket.hpp"
 #include "stream.hpp"
+#include "words.hpp"
 
 namespace plink::transport {
 
@@ -60,6 +61,14 @@ class Supervisor final : public Complaints {
     void complain(Cause cause, int peer, const std::string& what) override;
     /// Somebody may have left before a collective that has now been posted.
     void look_again() { alarm_.ring(); }
+    /// Tells all ranks, this one too, what `hear` hands out there. It is cut after 60,000 bytes,
+    /// and comes as it can be shown.
+    void tell(std::string text) {
+        words_.tell(std::move(text));
+        alarm_.ring();
+    }
+    /// What any rank told next; none where nothing comes within `seconds`, or this has ended.
+    std::optional<Words::Heard> hear(double seconds) { return words_.next(seconds); }
     /// Tells all peers that this rank takes part in collectives below `completed` only; ends the
     /// thread.
     void leave(std::uint64_t completed);
@@ -89,7 +98,7 @@ class Supervisor final : public Complaints {
 
     void run();
     void wait(Clock::time_point until);
-    void hear(int rank);
+    void receive(int rank);
     void read_messages(int rank, const char* bytes, std::size_t size);
     void obey(int rank, const Message& message);
     void hear_beat(int rank, std::uint64_t value);
@@ -97,6 +106,7 @@ class Supervisor final : public Complaints {
     void say_to_all(const Message& message);
     void flush(Peer& peer);
     void close(int rank, const std::string& how);
+    void pass_on_words();
     void take_complaints();
     void judge_lost(Clock::time_point now);
     void judge_leavers();
@@ -117,6 +127,7 @@ class Supervisor final : public Complaints {
     Clock::duration interval_;
     Supervised& supervised_;
     Alarm alarm_;
+    Words words_;
     std::atomic<std::uint64_t> least_left_{UINT64_MAX};
     std::vector<Report> reports_;
     Clock::time_point settled_by_{};

@@ -1,0 +1,174 @@
+"""Gloo's backend of a group, made when something first needs it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from torch.distributed import DistBackendError, ProcessGroupGloo
+from torch.distributed.distributed_c10d import Store
+
+from plink.base.errors import PlinkError
+from plink.engine import Engine, EngineError
+
+# Nobody may need Gloo for as long as the group lives.
+_FOR_EVER_S = 1e6
+
+Make = Callable[[Store, timedelta], ProcessGroupGloo]
+
+
+class LateGloo:
+    """Makes Gloo's backend once a rank needs it: that rank tells the others, and all make it.
+
+    Every rank must take part when Gloo's ranks connect, and what needs it may be a message between
+    two of them, while the others compute. So each has a thread that waits for being told.
+
+    Args:
+        make: connects the ranks of Gloo, which meet in that store.
+        engine: over the same ranks; None where there is one rank.
+        store: for Gloo's ranks to meet in without an engine.
+        timeout: of the set-up and of Gloo's collectives.
+    """
+
+    def __init__(self, make: Make, engine: Engine | None, store: Store, timeout: timedelta) -> None:
+        self._make = make
+        self._engine = engine
+        # Kept here, for Gloo does not keep what is written in Python.
+        self._store: Store = store if engine is None else WordsStore(engine, timeout)
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._is_over = threading.Event()
+        self._backend: ProcessGroupGloo | None = None
+        self._failure: Exception | None = None
+        self._has_ended = False
+        self._thread: threading.Thread | None = None
+        if engine is not None:
+            # A daemon: a process that fails must not wait for the network at its end.
+            self._thread = threading.Thread(target=self._serve, name="plink-gloo", daemon=True)
+            self._thread.start()
+
+    @property
+    def is_made(self) -> bool:
+        """Whether Gloo is connected."""
+        return self._backend is not None
+
+    def backend(self) -> ProcessGroupGloo:
+        """Gloo's backend, once all ranks are connected.
+
+        Raises:
+            DistBackendError: they cannot be; where a rank was lost, it is named.
+            RuntimeError: the group has ended.
+        """
+        if self._engine is None:
+            with self._lock:
+                if not self._is_over.is_set():
+                    self._connect()
+        elif not self._is_over.is_set():
+            self._engine.tell("{}")
+            self._is_over.wait()
+        if self._backend is not None:
+            return self._backend
+        if self._has_ended:
+            raise RuntimeError("the group has ended")
+        failure = self._failure
+        hint = f" ({failure.hint})" if isinstance(failure, PlinkError) and failure.hint else ""
+        raise DistBackendError(f"plink: Gloo cannot be set up: {failure}{hint}")
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Of Gloo's collectives, where it is not made yet."""
+        self._timeout = timeout
+
+    def end(self) -> None:
+        """Wait for nothing any more; after the end of the engine."""
+        self._has_ended = True
+        self._is_over.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+            self._thread = None
+
+    def _serve(self) -> None:
+        if isinstance(self._store, WordsStore):
+            try:
+                self._store.hear(_FOR_EVER_S)
+            except (PlinkError, TimeoutError) as error:
+                self._failure = error
+                self._is_over.set()
+                return
+        self._connect()
+
+    def _connect(self) -> None:
+        try:
+            self._backend = self._make(self._store, self._timeout)
+        except (PlinkError, RuntimeError, ValueError) as error:
+            self._failure = error
+        self._is_over.set()
+
+
+class WordsStore(Store):
+    """Serves a set-up in which every rank sets its keys before it reads the others'.
+
+    Gloo's does, and reads one key a rank, one after the other, each in two round trips to PyTorch's
+    store: the square of the ranks in all. Here every rank tells all others once, over connections
+    that the engine has.
+
+    Args:
+        engine: over the same ranks; nobody else listens to what they tell.
+        timeout: for all of them to have told theirs.
+    """
+
+    def __init__(self, engine: Engine, timeout: timedelta) -> None:
+        super().__init__()
+        self._engine = engine
+        self._timeout_s = timeout.total_seconds()
+        self._untold: dict[str, str] = {}
+        self._told: dict[str, bytes] = {}
+        self._silent = set(range(engine.ranks))
+
+    def set(self, key: str, value: Any) -> None:
+        """Tell it before the next key is read."""
+        self._untold[key] = bytes(value).hex()
+
+    def get(self, key: str) -> bytes:
+        """What a rank sets before it first reads.
+
+        Raises:
+            EngineError: a rank was lost, or tells nothing; it is named.
+        """
+        deadline = time.monotonic() + self._timeout_s
+        if self._untold:
+            self._engine.tell(json.dumps(self._untold))
+            self._untold = {}
+        while key not in self._told:
+            try:
+                self.hear(deadline - time.monotonic())
+            except TimeoutError:
+                silent = min(self._silent, default=self._engine.rank)
+                raise EngineError(
+                    f"rank {silent} did not take part within {self._timeout_s:g} s", silent
+                ) from None
+        return self._told[key]
+
+    def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:  # noqa: ARG002
+        """Return when all are there. The timeout of this store counts, not `timeout`."""
+        for key in keys:
+            self.get(key)
+
+    def hear(self, timeout_s: float) -> None:
+        """Take in what a rank tells next.
+
+        Raises:
+            TimeoutError: none does in time.
+            EngineError: a rank was lost, or tells something else; it is named.
+        """
+        rank, words = self._engine.hear(max(0.0, timeout_s))
+        try:
+            told = {str(key): bytes.fromhex(value) for key, value in json.loads(words).items()}
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise EngineError(f"rank {rank} told what cannot be understood", rank) from None
+        if told:
+            self._silent.discard(rank)
+        self._told.update(told)
