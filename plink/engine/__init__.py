@@ -13,7 +13,12 @@ from plink.engine.forest import Prepared
 from plink.engine.membership import Members
 from plink.engine.options import Options
 from plink.engine.redis_store import RedisStore
-from plink.engine.statistics import ConnectionStatistics, PeerStatistics, Statistics
+from plink.engine.statistics import (
+    ConnectionStatistics,
+    PeerStatistics,
+    Statistics,
+    WorkerStatistics,
+)
 from plink.engine.store import C10dStore, DirectoryStore, SharedStore, Store
 from plink.engine.work import Work
 from plink.plans.forest import Forest
@@ -36,4 +41,5 @@ __all__ = [
     "Store",
     "Tls",
     "Work",
+    "WorkerStatistics",
 ]

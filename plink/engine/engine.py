@@ -8,6 +8,7 @@ from typing import Any
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
+from plink.engine.balancing import Balancing
 from plink.engine.calls import DTYPES, OPS, native_op, shape_of, translated
 from plink.engine.collectives import Collectives
 from plink.engine.forest import Prepared, native
@@ -74,6 +75,14 @@ class Engine(Collectives, Messages):
             options.pinned_cores(meeting.workers),
             options.in_flight,
         )
+        self._balancing: Balancing | None = None
+        if meeting.has_faces and meeting.workers > 1:
+            self._balancing = Balancing(
+                self._native,
+                meeting.workers,
+                self.statistics,
+                lambda costs: self.allreduce(costs, "max"),
+            )
 
     def allreduce(
         self, array: Any, op: str = "sum", dtype: str | None = None, *, priority: int = 0
@@ -175,7 +184,26 @@ class Engine(Collectives, Messages):
 
     def statistics(self) -> Statistics:
         """Bytes per peer, and the kernel's figures per connection; empty after `close`."""
-        return statistics_of(self._native.posted, self._native.figures())
+        native = self._native
+        return statistics_of(native.posted, native.figures(), native.worker_figures())
+
+    def balance(self) -> None:
+        """Let the workers' shares of buffers follow what their interfaces carry. Where every rank
+        has one address, nothing happens.
+
+        All ranks call it at the same place among their collectives, now and then, such as after
+        every 100 MB. It begins a tiny all-reduce, and takes what the one before it has found.
+
+        Raises:
+            EngineError: the engine has failed.
+        """
+        if self._balancing is not None:
+            self._balancing.balance()
+
+    @property
+    def can_balance_at_once(self) -> bool:
+        """Whether `balance` would not wait for other ranks."""
+        return self._balancing is None or self._balancing.is_ready
 
     def check(self) -> None:
         """Raise what the engine has failed with, if it has.
@@ -190,6 +218,8 @@ class Engine(Collectives, Messages):
 
     def close(self) -> None:
         """End everything. What is pending fails, here and on the ranks that wait for this one."""
+        if self._balancing is not None:
+            self._balancing.settle()
         self._native.close()
 
     def __enter__(self) -> Engine:

@@ -49,11 +49,13 @@ class Meeting:
         mesh: with the connections.
         workers: of each rank.
         names: by rank, an address for people.
+        has_faces: a rank has several addresses, between which connections may differ.
     """
 
     mesh: core.Mesh
     workers: int
     names: list[str]
+    has_faces: bool = False
 
 
 def meet(
@@ -103,7 +105,7 @@ def meet(
         except RuntimeError as error:
             raise EngineError(f"rank {rank} cannot connect: {error}", rank) from None
     names = [of_rank[0][0] for of_rank in endpoints]
-    return Meeting(mesh, workers, names)
+    return Meeting(mesh, workers, names, any(len(of_rank) > 1 for of_rank in endpoints))
 
 
 def _tls_context(rank: int, options: Options) -> core.TlsContext | None:
@@ -182,7 +184,7 @@ def _exchange(rank: int, ranks: int, store: Store, own: list[Endpoint], options:
             # The others are to hear of it from the table, at once.
             wrong = wrong or error
             missing.append(other)
-    workers = options.workers or DEFAULT_WORKERS
+    workers = options.workers or max(DEFAULT_WORKERS, *map(len, endpoints))
     job = secrets.token_bytes(JOB_BYTES)
     table = Table(job, workers, endpoints, missing, options.setup_timeout_s)
     store.set(f"{prefix}/table", pack_table(table))

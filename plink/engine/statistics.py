@@ -56,6 +56,21 @@ class PeerStatistics:
 
 
 @dataclass(frozen=True)
+class WorkerStatistics:
+    """What one worker did with the buffers that all workers share, which small ones are not.
+
+    Args:
+        busy_us: during which it had some under way.
+        size_bytes: of its chunks together.
+        weight: its share of the next ones, of 1.
+    """
+
+    busy_us: int
+    size_bytes: int
+    weight: float
+
+
+@dataclass(frozen=True)
 class Statistics:
     """What one rank has sent and received.
 
@@ -63,14 +78,20 @@ class Statistics:
         collectives: how many were posted.
         peers: by ascending rank.
         connections: by worker, then rank.
+        workers: by index.
     """
 
     collectives: int
     peers: Sequence[PeerStatistics]
     connections: Sequence[ConnectionStatistics]
+    workers: Sequence[WorkerStatistics] = ()
 
 
-def statistics_of(collectives: int, figures: Iterable[core.ConnectionFigures]) -> Statistics:
+def statistics_of(
+    collectives: int,
+    figures: Iterable[core.ConnectionFigures],
+    workers: Iterable[core.WorkerFigures] = (),
+) -> Statistics:
     """What the native engine's figures say."""
     names = ConnectionStatistics.__dataclass_fields__
     connections = [
@@ -85,4 +106,5 @@ def statistics_of(collectives: int, figures: Iterable[core.ConnectionFigures]) -
         )
         for peer in sorted({one.peer for one in connections})
     ]
-    return Statistics(collectives, peers, connections)
+    of_workers = [WorkerStatistics(one.busy_us, one.bytes, one.weight) for one in workers]
+    return Statistics(collectives, peers, connections, of_workers)

@@ -24,7 +24,17 @@ from plink.plans.names import (
 from plink.torch.compiler import uncompiled
 from plink.torch.pairs import Pair
 from plink.torch.pieces import PieceWork
-from plink.torch.reductions import DEVICES, engine_op
+from plink.torch.reductions import engine_op
+from plink.torch.shapes import (
+    can_gather,
+    can_move,
+    check_sizes,
+    is_listed,
+    is_nested,
+    shares,
+    size_bytes,
+    split_bytes,
+)
 from plink.torch.work import NO_TIMEOUT
 
 # Begins the engine's collective on two buffers.
@@ -62,7 +72,7 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def broadcast(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Bring the tensor of `opts.rootRank` to all ranks."""
-        if args or kwargs or not _is_listed(tensors) or not _can_move(tensors):
+        if args or kwargs or not is_listed(tensors) or not can_move(tensors):
             return self._plain.broadcast(*_given(tensors, opts), *args, **kwargs)
         root = opts.rootRank
 
@@ -74,7 +84,7 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def reduce(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Reduce one tensor into that of `opts.rootRank`."""
-        op = engine_op(tensors, opts) if _is_listed(tensors) and opts is not None else None
+        op = engine_op(tensors, opts) if is_listed(tensors) and opts is not None else None
         if args or kwargs or op is None or len(tensors) != 1:
             return self._plain.reduce(*_given(tensors, opts), *args, **kwargs)
         root = opts.rootRank
@@ -87,14 +97,14 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def allgather(self, outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Bring each rank's tensor to all ranks; they may differ in size."""
-        if kwargs or not _is_nested(outputs) or not _can_gather(outputs, inputs):
+        if kwargs or not is_nested(outputs) or not can_gather(outputs, inputs):
             return self._plain.allgather(outputs, inputs, *args, **kwargs)
         return self._gather_all([Pair(inputs, outputs[0])], _timeout(args))
 
     @uncompiled
     def allgather_coalesced(self, output_lists: Any, input_list: Any, *args: Any) -> Any:
         """Several at once: `output_lists` has a list of all tensors for each rank."""
-        if not _can_move([tensor for row in output_lists for tensor in row] + list(input_list)):
+        if not can_move([tensor for row in output_lists for tensor in row] + list(input_list)):
             return self._plain.allgather_coalesced(output_lists, input_list, *args)
         pairs = [
             Pair([source], [row[i] for row in output_lists]) for i, source in enumerate(input_list)
@@ -109,18 +119,18 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, *args: Any) -> Any:
         """Several at once."""
-        if not _can_move([*outputs, *inputs]):
+        if not can_move([*outputs, *inputs]):
             return self._plain.all_gather_single_coalesced(outputs, inputs, *args)
         for output, source in zip(outputs, inputs, strict=True):
-            _check_sizes("all-gather", output, source, self.size())
+            check_sizes("all-gather", output, source, self.size())
         pairs = [Pair([source], [output]) for output, source in zip(outputs, inputs, strict=True)]
         return self._gather_all(pairs, _timeout(args))
 
     def _gather_all(self, pairs: Sequence[Pair], timeout: timedelta) -> Any:
         ranks = self.size()
-        counts = [_shares(pair.results, ranks) for pair in pairs]
+        counts = [shares(pair.results, ranks) for pair in pairs]
         for pair, of_rank in zip(pairs, counts, strict=True):
-            if _size_bytes(pair.sources) != of_rank[self.rank()]:
+            if size_bytes(pair.sources) != of_rank[self.rank()]:
                 raise ValueError("an all-gather's input and its place in the output differ in size")
         remaining = iter(counts)
 
@@ -132,7 +142,7 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any) -> Any:
         """Reduce a tensor for each rank, which may differ in size; each rank gets its own."""
-        fits = not args and opts is not None and _is_nested(inputs) and len(outputs) == 1
+        fits = not args and opts is not None and is_nested(inputs) and len(outputs) == 1
         op = engine_op([*inputs[0], *outputs], opts) if fits else None
         if op is None:
             return self._plain.reduce_scatter(*_given(outputs, inputs, opts), *args)
@@ -144,7 +154,7 @@ class EngineCollectives(ProcessGroup):
         op = engine_op([output, source], opts) if opts is not None else None
         if op is None:
             return self._plain.reduce_scatter_single(*_given(output, source, opts))
-        _check_sizes("reduce-scatter", source, output, self.size())
+        check_sizes("reduce-scatter", source, output, self.size())
         return self._scatter_sums([Pair([source], [output])], op, opts.timeout)
 
     @uncompiled
@@ -154,14 +164,14 @@ class EngineCollectives(ProcessGroup):
         if op is None:
             return self._plain.reduce_scatter_single_coalesced(*_given(outputs, inputs, opts))
         for output, source in zip(outputs, inputs, strict=True):
-            _check_sizes("reduce-scatter", source, output, self.size())
+            check_sizes("reduce-scatter", source, output, self.size())
         pairs = [Pair([source], [output]) for output, source in zip(outputs, inputs, strict=True)]
         return self._scatter_sums(pairs, op, opts.timeout)
 
     def _scatter_sums(self, pairs: Sequence[Pair], op: str, timeout: timedelta) -> Any:
         ranks = self.size()
         counts = [
-            [size // pair.results[0].element_size() for size in _shares(pair.sources, ranks)]
+            [size // pair.results[0].element_size() for size in shares(pair.sources, ranks)]
             for pair in pairs
         ]
         for pair, of_rank in zip(pairs, counts, strict=True):
@@ -179,12 +189,12 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def gather(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Bring each rank's tensor to `opts.rootRank`."""
-        fits = not (args or kwargs) and opts is not None and _is_listed(inputs)
-        if not fits or not _can_gather(outputs, inputs):
+        fits = not (args or kwargs) and opts is not None and is_listed(inputs)
+        if not fits or not can_gather(outputs, inputs):
             return self._plain.gather(*_given(outputs, inputs, opts), *args, **kwargs)
         root = opts.rootRank
         results = outputs[0] if outputs else []
-        counts = _shares(results, self.size()) if self.rank() == root else None
+        counts = shares(results, self.size()) if self.rank() == root else None
 
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.gather(source, result, root, counts, dtype=_BYTES)
@@ -196,12 +206,12 @@ class EngineCollectives(ProcessGroup):
         self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
         """Bring each rank its tensor from `opts.rootRank`."""
-        fits = not (args or kwargs) and opts is not None and _is_listed(outputs)
-        if not fits or not _can_gather(inputs, outputs):
+        fits = not (args or kwargs) and opts is not None and is_listed(outputs)
+        if not fits or not can_gather(inputs, outputs):
             return self._plain.scatter(*_given(outputs, inputs, opts), *args, **kwargs)
         root = opts.rootRank
         sources = inputs[0] if inputs else []
-        counts = _shares(sources, self.size()) if self.rank() == root else None
+        counts = shares(sources, self.size()) if self.rank() == root else None
 
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.scatter(source, result, root, counts, dtype=_BYTES)
@@ -211,11 +221,11 @@ class EngineCollectives(ProcessGroup):
     @uncompiled
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """Send each rank a tensor, and get one from each."""
-        if opts is None or not _can_move([*outputs, *inputs]):
+        if opts is None or not can_move([*outputs, *inputs]):
             return self._plain.alltoall(*_given(outputs, inputs, opts))
         ranks = self.size()
         return self._exchange(
-            Pair(inputs, outputs), _shares(inputs, ranks), _shares(outputs, ranks), opts.timeout
+            Pair(inputs, outputs), shares(inputs, ranks), shares(outputs, ranks), opts.timeout
         )
 
     @uncompiled
@@ -236,13 +246,13 @@ class EngineCollectives(ProcessGroup):
             input_splits: the same of `source`.
             args: the options.
         """
-        if not _can_move([output, source]):
+        if not can_move([output, source]):
             return self._plain.all_to_all_single(output, source, output_splits, input_splits, *args)
         ranks = self.size()
         return self._exchange(
             Pair([source], [output]),
-            _split_bytes(source, input_splits, ranks),
-            _split_bytes(output, output_splits, ranks),
+            split_bytes(source, input_splits, ranks),
+            split_bytes(output, output_splits, ranks),
             _timeout(args),
         )
 
@@ -283,8 +293,8 @@ class EngineCollectives(ProcessGroup):
         return self._message(tensors, True, None, tag)
 
     def _message(self, tensors: Any, is_received: bool, peer: int | None, tag: int) -> Any:
-        tensors = list(tensors) if _is_listed(tensors) else [tensors]
-        if len(tensors) != 1 or not _can_move(tensors):
+        tensors = list(tensors) if is_listed(tensors) else [tensors]
+        if len(tensors) != 1 or not can_move(tensors):
             raise ValueError("a message is one dense tensor")
 
         def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
@@ -321,70 +331,6 @@ def _on_numbers(begin: Callable[[Engine, Any, Any, str], PieceWork]) -> Begin:
 
 def _array(flat: Tensor) -> Any:
     return flat.view(torch.uint8).numpy()
-
-
-def _is_listed(tensors: Any) -> bool:
-    return not isinstance(tensors, Tensor)
-
-
-def _is_nested(tensors: Any) -> bool:
-    """Whether it is a list of one list of tensors."""
-    return _is_listed(tensors) and len(tensors) == 1 and _is_listed(tensors[0])
-
-
-def _can_gather(many: Any, one: Any) -> bool:
-    """Whether `many` is empty or has a list of tensors, and `one` a tensor of their type."""
-    if not _is_listed(many) or not _is_listed(one) or len(one) != 1:
-        return False
-    if len(many) > 0 and not _is_nested(many):
-        return False
-    return _can_move([*(many[0] if many else ()), *one])
-
-
-def _can_move(tensors: Sequence[Tensor]) -> bool:
-    """Whether the engine moves these: dense ones of one type on one device."""
-    first = tensors[0]
-    return first.device.type in DEVICES and all(
-        tensor.layout == torch.strided
-        and tensor.dtype == first.dtype
-        and tensor.device == first.device
-        for tensor in tensors
-    )
-
-
-def _size_bytes(tensors: Sequence[Tensor]) -> int:
-    return sum(tensor.nbytes for tensor in tensors)
-
-
-def _shares(tensors: Sequence[Tensor], ranks: int) -> list[int]:
-    """Bytes by rank: of its tensor, or an equal part of the only one."""
-    if len(tensors) == ranks:
-        return [tensor.nbytes for tensor in tensors]
-    if len(tensors) == 1 and tensors[0].numel() % ranks == 0:
-        return [tensors[0].nbytes // ranks] * ranks
-    raise ValueError(f"there are {len(tensors)} tensors for {ranks} ranks")
-
-
-def _split_bytes(tensor: Tensor, splits: Sequence[int], ranks: int) -> list[int]:
-    rows = tensor.shape[0] if tensor.dim() > 0 else 1
-    if not splits:
-        if rows % ranks:
-            raise ValueError(f"{rows} rows cannot be split evenly among {ranks} ranks")
-        return [tensor.nbytes // ranks] * ranks
-    if len(splits) != ranks or sum(splits) != rows or min(splits) < 0:
-        raise ValueError(f"the splits {list(splits)} are not {ranks} parts of {rows} rows")
-    row_bytes = tensor.nbytes // rows if rows else 0
-    return [rows_of_rank * row_bytes for rows_of_rank in splits]
-
-
-def _check_sizes(what: str, whole: Tensor, part: Tensor, ranks: int) -> None:
-    if whole.dtype != part.dtype:
-        raise ValueError(f"the tensors of a {what} have different types")
-    if whole.numel() != part.numel() * ranks:
-        raise ValueError(
-            f"of a {what}'s tensors the larger must be {ranks} times the smaller: they have "
-            f"{whole.numel()} and {part.numel()} elements"
-        )
 
 
 def _given(*arguments: Any) -> list[Any]:

@@ -83,7 +83,7 @@ def agreed_forest(
             store.set("forest", _packed({"error": str(error)}))
             raise
         agreed = replace(agreed, tuned=tuned, is_cut=torch.cuda.is_available())
-        store.set("forest", _packed(_to_json(agreed)))
+        store.set("forest", packed_agreement(agreed))
         return agreed
     place = {"name": socket.gethostname(), "addresses": _own_addresses(options)}
     store.set(f"place/{rank}", _packed(place))
@@ -149,6 +149,11 @@ def _place(data: Any) -> Place:
 def _decision(data: Any, ranks: int) -> Agreed | str:
     """The plan, or the sentence that says why there is not one."""
     return str(data["error"]) if "error" in data else _from_json(data, ranks)
+
+
+def packed_agreement(agreed: Agreed) -> bytes:
+    """What rank 0 puts into the store."""
+    return _packed(_to_json(agreed))
 
 
 def _packed(value: dict[str, Any]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import threading
 import time
@@ -45,11 +46,13 @@ class LateGloo:
         self._backend: ProcessGroupGloo | None = None
         self._failure: Exception | None = None
         self._has_ended = False
-        self._thread: threading.Thread | None = None
-        if engine is not None:
-            # A daemon: a process that fails must not wait for the network at its end.
-            self._thread = threading.Thread(target=self._serve, name="plink-gloo", daemon=True)
-            self._thread.start()
+        self._has_served = threading.Event()
+        if engine is None:
+            self._has_served.set()
+        else:
+            # `threading.Thread` would wait until it runs, which takes milliseconds where many
+            # ranks set up on few cores.
+            _thread.start_new_thread(self._serve, ())
 
     @property
     def is_made(self) -> bool:
@@ -86,19 +89,17 @@ class LateGloo:
         """Wait for nothing any more; after the end of the engine."""
         self._has_ended = True
         self._is_over.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-            self._thread = None
+        self._has_served.wait()
 
     def _serve(self) -> None:
-        if isinstance(self._store, WordsStore):
-            try:
+        try:
+            if isinstance(self._store, WordsStore):
                 self._store.hear(_FOR_EVER_S)
-            except (PlinkError, TimeoutError) as error:
-                self._failure = error
-                self._is_over.set()
-                return
-        self._connect()
+            self._connect()
+        except (PlinkError, TimeoutError) as error:
+            self._failure = error
+            self._is_over.set()
+        self._has_served.set()
 
     def _connect(self) -> None:
         try:

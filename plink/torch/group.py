@@ -33,6 +33,7 @@ from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.gloo import LateGloo
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
+from plink.torch.points import BalancePoints
 from plink.torch.reductions import DEVICES, engine_op
 from plink.torch.staging import HostStage, Stage
 from plink.torch.work import NO_TIMEOUT, Reduction
@@ -89,6 +90,7 @@ class PlinkGroup(EngineCollectives):
         self._named = self._described = ""
         self._engine = engine
         self._tuned = tuned
+        self._points = None if engine is None else BalancePoints(engine)
         self._steps = None if tuned is None else follow_steps(tuned.step)
         self._starter = SerialExecutor("plink-starter")
         self._notifier = Notifier()
@@ -256,6 +258,7 @@ class PlinkGroup(EngineCollectives):
 
     def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
         stage, engine, tuned = self._stage(tensors), self._engine, self._tuned
+        points = self._points
         work = Reduction(tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
 
         def begin(host: Tensor) -> EngineWork | None:
@@ -265,13 +268,15 @@ class PlinkGroup(EngineCollectives):
             begun = engine.allreduce(host.view(torch.uint8).numpy(), op, dtype)
             if tuned is not None:
                 tuned.after(host.nbytes, begun)
+            if points is not None:
+                points.after(host.nbytes)
             return begun
 
         # The engine's collectives are numbered as they come, the same on all ranks.
-        is_free = self._starter.is_idle and not (
-            tuned is not None and tuned.would_wait(stage.size_bytes)
+        would_wait = (tuned is not None and tuned.would_wait(stage.size_bytes)) or (
+            points is not None and points.would_wait(stage.size_bytes)
         )
-        if stage.is_ready and is_free:
+        if stage.is_ready and self._starter.is_idle and not would_wait:
             work.post(begin)
         else:
             self._starter.submit(lambda: work.post(begin))
@@ -281,7 +286,7 @@ class PlinkGroup(EngineCollectives):
         self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, collective: str | None
     ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
-        engine, tuned = self._engine, self._tuned
+        engine, tuned, points = self._engine, self._tuned, self._points
         sizes_bytes = [0 if collective is None else pair.whole_bytes(collective) for pair in pairs]
         remaining = iter(sizes_bytes)
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
@@ -302,17 +307,24 @@ class PlinkGroup(EngineCollectives):
         def post(source: Tensor, result: Tensor) -> PieceWork | None:
             if engine is not None:
                 begun = begin(engine, source, result)
-                if tuned is not None and collective is not None:
-                    tuned.after(next(remaining), begun, collective)
+                # Messages are not the same on all ranks, and points must be.
+                if collective is not None:
+                    size_bytes = next(remaining, 0)
+                    if tuned is not None:
+                        tuned.after(size_bytes, begun, collective)
+                    if points is not None:
+                        points.after(size_bytes)
                 return begun
             if result is not source and result.numel():
                 result.copy_(source)
             return None
 
-        is_free = self._starter.is_idle and not (
-            tuned is not None and collective is not None and tuned.would_wait(sum(sizes_bytes))
+        size_bytes = sum(sizes_bytes)
+        would_wait = collective is not None and (
+            (tuned is not None and tuned.would_wait(size_bytes))
+            or (points is not None and points.would_wait(size_bytes))
         )
-        if stage.is_ready and is_free:
+        if stage.is_ready and self._starter.is_idle and not would_wait:
             work.post(post)
         else:
             self._starter.submit(lambda: work.post(post))

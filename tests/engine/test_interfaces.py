@@ -1,4 +1,4 @@
-"""Two hosts with two interfaces each in one network, and two ranks on each host."""
+"""Hosts with two interfaces each: in one network with two ranks on each host, or unequal ones."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.timing
 
 INTERFACES = ("eth0", "eth1")
 ADDRESSES = (("10.78.0.1", "10.78.0.2"), ("10.78.0.3", "10.78.0.4"))
+RATES = ("160mbit", "40mbit")
 ITEMS = 500_000
 COLLECTIVES = 4
 
@@ -41,6 +42,53 @@ def hosts() -> Iterator[list[Namespace]]:
                 host.run(f"ip route add 10.78.0.0/24 dev {name} src {address} table {table}")
                 host.run(f"ip rule add from {address} table {table}")
         yield hosts
+
+
+@pytest.fixture
+def unequal_hosts() -> Iterator[list[Namespace]]:
+    """Each interface in a network of its own; the second has a quarter of the first one's rate."""
+    require_root()
+    with namespaces(3) as (switch, *hosts):
+        for network, (name, rate) in enumerate(zip(INTERFACES, RATES, strict=True)):
+            switch.run(f"ip link add net{network} type bridge")
+            switch.run(f"ip link set net{network} up")
+            for number, host in enumerate(hosts, 1):
+                port = f"{name}-{number}"
+                switch.run(f"ip link add {port} type veth peer name {name} netns {host.pid}")
+                switch.run(f"ip link set {port} master net{network} up")
+                host.run(f"ip link set {name} up")
+                host.run(f"ip address add 10.79.{network}.{number}/24 dev {name}")
+                limit(switch, port, rate)
+                limit(host, name, rate)
+        yield hosts
+
+
+def limit(where: Namespace, device: str, rate: str) -> None:
+    where.run(f"tc qdisc replace dev {device} root tbf rate {rate} burst 256kb latency 50ms")
+
+
+def test_a_slow_interface_costs_its_share_only(
+    unequal_hosts: list[Namespace], tmp_path: Path
+) -> None:
+    """Turn by turn the slow one would carry half: 2.5 times as long."""
+    with ExitStack() as stack:
+        ranks = []
+        for rank, host in enumerate(unequal_hosts):
+            options = {"addresses": [f"10.79.{network}.{rank + 1}" for network in (0, 1)]}
+            task = {"rank": rank, "ranks": 2, "store": str(tmp_path), "kind": "stars"}
+            task |= {"items": 2 * ITEMS, "options": options, "collectives": 24, "balances": True}
+            ranks.append(Rank(host.command([])))
+            stack.callback(ranks[-1].end)
+            ranks[-1].be(task)
+        for process in ranks:
+            assert process.hear() == {"event": "running"}
+        said = [process.hear() for process in ranks]
+    assert [words["event"] for words in said] == ["done"] * 2
+    assert said[0]["weights"] == said[1]["weights"]
+    assert said[0]["weights"] == pytest.approx([0.8, 0.2], abs=0.1)
+    times_s = said[0]["times_s"]
+    # The least, for other work beside it only adds.
+    assert min(times_s[-8:]) < 0.6 * min(times_s[:3])
 
 
 def bytes_through(host: Namespace) -> list[int]:

@@ -78,11 +78,13 @@ def killed(say: Any, rank: int) -> str:
     runtime = Runtime()
     has_stand_in(runtime)
     dist.group.WORLD._is_cut = True  # type: ignore[union-attr]
+    dist.barrier()
     if rank == 1:
         dist.group.WORLD.abort()  # type: ignore[union-attr]
         return ""
-    work = dist.all_reduce(runtime.place(torch.ones(20 * LONG_ITEMS)), async_op=True)
     try:
+        work = dist.all_reduce(runtime.place(torch.ones(20 * LONG_ITEMS)), async_op=True)
+        assert work is not None
         work.wait(WAIT)
     except dist.DistBackendError as error:
         return str(error)

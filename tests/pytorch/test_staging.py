@@ -232,7 +232,7 @@ def test_collectives_keep_their_order_whatever_way_they_go(tmp_path: Path) -> No
 
 def test_a_lost_rank_ends_what_is_on_its_way(tmp_path: Path) -> None:
     said = results(checks.killed, 2, tmp_path)
-    assert said[0].startswith("plink: rank 1 (127.0.0.1) ")
+    assert "plink: rank 1 (127.0.0.1) " in said[0]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")

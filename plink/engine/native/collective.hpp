@@ -55,6 +55,8 @@ class Collective {
     virtual const Share& share(int worker) const = 0;
     /// Of a small one, the worker that carries all of it.
     virtual std::optional<std::size_t> sole_worker() const = 0;
+    /// Of a worker's chunks together, where workers have shares; 0 where one carries everything.
+    virtual std::size_t worker_bytes(int /*worker*/) const { return 0; }
     virtual std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker,
                                        bool in_order) = 0;
     /// Brings what needs no other rank to its place.

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "exchange.hpp"
@@ -128,6 +129,7 @@ std::shared_ptr<Collective> Engine::begun(const Request& request) {
     const std::lock_guard<std::mutex> lock(mutex_);
     check_locked();
     std::shared_ptr<Collective> collective = made_locked(request);
+    weights_.erase(weights_.begin(), std::prev(weights_.upper_bound(posted_)));
     plans_.erase(plans_.begin(), std::prev(plans_.upper_bound(posted_)));
     signatures_[posted_ % signatures_.size()] = collective->signature;
     ++posted_;
@@ -152,6 +154,7 @@ std::shared_ptr<Collective> Engine::begun(const Request& request) {
 }
 
 std::shared_ptr<Collective> Engine::made_locked(const Request& request) {
+    const WorkerWeights& weights = std::prev(weights_.upper_bound(posted_))->second;
     if (is_exchange(request.kind)) {
         Messages messages{request.kind, request.root, request.counts, request.receive_counts};
         for (auto* counts : {&messages.send_bytes, &messages.receive_bytes}) {
@@ -159,11 +162,11 @@ std::shared_ptr<Collective> Engine::made_locked(const Request& request) {
         }
         return std::make_shared<Exchange>(posted_, std::move(messages), request.input,
                                           request.output, rank_, static_cast<int>(workers_.size()),
-                                          options_.chunk_bytes, request.priority);
+                                          weights, options_.chunk_bytes, request.priority);
     }
     Plan& plan = *std::prev(plans_.upper_bound(posted_))->second;
     const Call call{request.kind, request.dtype, request.root, request.counts};
-    return std::make_shared<TreeCollective>(posted_, plan.schedule(call), request.input,
+    return std::make_shared<TreeCollective>(posted_, plan.schedule(call, weights), request.input,
                                             request.output, request.op, ranks_, request.priority);
 }
 
@@ -177,14 +180,25 @@ void Engine::install(Forest forest, std::uint64_t at) {
     const int near_bytes =
         near_send_buffer_bytes(plan->places(), static_cast<int>(workers_.size()));
     const std::lock_guard<std::mutex> lock(mutex_);
-    check_locked();
-    if (at < posted_) {
-        throw std::invalid_argument("collective " + std::to_string(at) +
-                                    " has begun; the next is " + std::to_string(posted_));
-    }
+    check_ahead_locked(at);
     plans_[at] = std::move(plan);
     // A little early: what is under way until then only has other room.
     bound_near_locked(near_bytes);
+}
+
+void Engine::weigh_workers(WorkerWeights weights, std::uint64_t at) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    check_ahead_locked(at);
+    check_weights(weights, static_cast<int>(workers_.size()));
+    weights_[at] = std::move(weights);
+}
+
+void Engine::check_ahead_locked(std::uint64_t collective) const {
+    check_locked();
+    if (collective < posted_) {
+        throw std::invalid_argument("collective " + std::to_string(collective) +
+                                    " has begun; the next is " + std::to_string(posted_));
+    }
 }
 
 std::uint64_t Engine::posted() const {
@@ -271,6 +285,20 @@ void Engine::linger() {
             wait_until_sent(connection->fd(), until);
         }
     }
+}
+
+std::vector<WorkerFigures> Engine::worker_figures() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const WorkerWeights& weights = std::prev(weights_.upper_bound(posted_))->second;
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    std::vector<WorkerFigures> all;
+    for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
+        const Meter& meter = workers_[worker]->meter();
+        const double weight =
+            weights.empty() ? 1.0 / static_cast<double>(workers_.size()) : weights[worker] / sum;
+        all.push_back({meter.busy_us(), meter.bytes(), weight});
+    }
+    return all;
 }
 
 std::vector<ConnectionFigures> Engine::figures() const {

@@ -69,6 +69,13 @@ struct ConnectionFigures {
     bool is_encrypted_by_kernel;  ///< what is sent
 };
 
+/// What a worker did with buffers that several share.
+struct WorkerFigures {
+    std::uint64_t busy_us;
+    std::uint64_t bytes;
+    double weight;  ///< its share of the next ones
+};
+
 /// One rank: workers that carry data, and a supervisor.
 class Engine final : private Supervised, private Mailbox {
   public:
@@ -84,6 +91,8 @@ class Engine final : private Supervised, private Mailbox {
     /// From collective `at` on another forest counts. Throws std::invalid_argument where that has
     /// begun here.
     void install(Forest forest, std::uint64_t at);
+    /// From collective `at` on the workers' shares are these. Throws as `install`.
+    void weigh_workers(WorkerWeights weights, std::uint64_t at);
     /// Begins to send a message. It ends when all of it is with the kernel, which it is once the
     /// peer receives it. Messages of one peer and tag arrive in the order of the calls.
     ///
@@ -102,6 +111,7 @@ class Engine final : private Supervised, private Mailbox {
     /// Ends everything; what is pending fails.
     void close();
     std::vector<ConnectionFigures> figures() const;
+    std::vector<WorkerFigures> worker_figures() const;
     /// Who tells all ranks something beside the collectives, and hears it.
     Supervisor& supervisor() { return *supervisor_; }
 
@@ -121,6 +131,7 @@ class Engine final : private Supervised, private Mailbox {
     void begin_receiving(const std::shared_ptr<Message>& message, int peer);
     void end_messages();
     void check_locked() const;
+    void check_ahead_locked(std::uint64_t collective) const;
     std::shared_ptr<Collective> begun(const Request& request);
     std::shared_ptr<Collective> made_locked(const Request& request);
     void bound_near_locked(int bytes);
@@ -134,7 +145,8 @@ class Engine final : private Supervised, private Mailbox {
     mutable std::mutex mutex_;
     std::uint64_t posted_ = 0;
     std::array<std::uint16_t, 256> signatures_{};  ///< of the latest, by number modulo their number
-    std::map<std::uint64_t, std::shared_ptr<Plan>> plans_;  ///< by their first collective
+    std::map<std::uint64_t, std::shared_ptr<Plan>> plans_;     ///< by their first collective
+    std::map<std::uint64_t, WorkerWeights> weights_{{0, {}}};  ///< by their first collective
     std::deque<std::shared_ptr<Collective>> unfinished_;
     Rendezvous rendezvous_;
     std::mutex messages_mutex_;

@@ -72,18 +72,20 @@ class ExchangePart final : public Part {
 }  // namespace
 
 Exchange::Exchange(std::uint64_t its_number, Messages messages, const void* input, void* output,
-                   int rank, int workers, std::size_t chunk_bytes, int its_priority)
+                   int rank, int workers, const WorkerWeights& weights, std::size_t chunk_bytes,
+                   int its_priority)
     : Collective(its_number, signature_of(messages, 0, its_priority), its_priority),
       messages_(std::move(messages)),
       input_(static_cast<const std::uint8_t*>(input)),
       output_(static_cast<std::uint8_t*>(output)),
       rank_(rank),
-      workers_(workers),
+      turns_(worker_turns(weights, workers)),
+      heaviest_worker_(heaviest(weights)),
       chunk_bytes_(chunk_bytes != 0 ? chunk_bytes : kSuitableChunkBytes),
       send_offset_(offsets(messages_.send_bytes)),
       receive_offset_(offsets(messages_.receive_bytes)) {
     const auto ranks = static_cast<int>(messages_.send_bytes.size());
-    shares_.assign(workers_, Share(messages_.send_bytes.size()));
+    shares_.assign(workers, Share(messages_.send_bytes.size()));
     std::size_t moved_bytes = 0;
     for (int peer = 0; peer < ranks; ++peer) {
         if (peer == rank_) continue;
@@ -105,9 +107,10 @@ Exchange::Exchange(std::uint64_t its_number, Messages messages, const void* inpu
         }
     }
     if (moved_bytes <= kSmallBufferBytes &&
-        std::all_of(shares_.begin() + 1, shares_.end(),
-                    [](const Share& share) { return share.is_empty(); })) {
-        sole_worker_ = 0;
+        std::all_of(shares_.begin(), shares_.end(), [this](const Share& share) {
+            return share.is_empty() || &share == &shares_[heaviest_worker_];
+        })) {
+        sole_worker_ = heaviest_worker_;
     }
 }
 
@@ -123,9 +126,8 @@ void Exchange::copy_own() {
 }
 
 int Exchange::worker(int peer, std::uint32_t chunk, std::size_t message_bytes) const {
-    if (message_bytes <= kShortBytes) return 0;
-    return static_cast<int>((chunk + static_cast<std::uint32_t>(peer + rank_)) %
-                            static_cast<std::uint32_t>(workers_));
+    if (message_bytes <= kShortBytes) return heaviest_worker_;
+    return turns_[(chunk + static_cast<std::size_t>(peer + rank_)) % turns_.size()];
 }
 
 std::uint32_t Exchange::chunks(std::size_t message_bytes) const {

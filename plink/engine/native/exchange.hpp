@@ -7,6 +7,7 @@
 #include "collective.hpp"
 #include "part.hpp"
 #include "types.hpp"
+#include "worker_weights.hpp"
 
 namespace plink::engine {
 
@@ -24,7 +25,7 @@ class Exchange final : public Collective {
   public:
     /// `chunk_bytes`: 0 for a size that suits.
     Exchange(std::uint64_t number, Messages messages, const void* input, void* output, int rank,
-             int workers, std::size_t chunk_bytes, int priority);
+             int workers, const WorkerWeights& weights, std::size_t chunk_bytes, int priority);
 
     const Share& share(int worker) const override { return shares_[worker]; }
     std::optional<std::size_t> sole_worker() const override { return sole_worker_; }
@@ -50,7 +51,8 @@ class Exchange final : public Collective {
     const std::uint8_t* const input_;
     std::uint8_t* const output_;
     const int rank_;
-    const int workers_;
+    const std::vector<std::uint16_t> turns_;  ///< of workers, again and again
+    const int heaviest_worker_;
     const std::size_t chunk_bytes_;
     std::vector<std::size_t> send_offset_;
     std::vector<std::size_t> receive_offset_;

@@ -118,6 +118,13 @@ void register_figures(nb::module_& module) {
         .def_ro("is_encrypted_by_kernel", &ConnectionFigures::is_encrypted_by_kernel);
 }
 
+void register_worker_figures(nb::module_& module) {
+    nb::class_<WorkerFigures>(module, "WorkerFigures")
+        .def_ro("busy_us", &WorkerFigures::busy_us)
+        .def_ro("bytes", &WorkerFigures::bytes)
+        .def_ro("weight", &WorkerFigures::weight);
+}
+
 void register_setting_up(nb::module_& module) {
     nb::class_<Forest>(module, "Forest")
         .def(nb::new_(&forest_of), "ranks"_a, "weights"_a, "reduce_parents"_a,
@@ -150,14 +157,17 @@ void register_setting_up(nb::module_& module) {
     module.def(
         "deal",
         [](const Forest& forest, std::size_t items, std::size_t item_bytes, std::size_t chunk_bytes,
-           int workers) {
+           int workers, const WorkerWeights& weights) {
+            check_weights(weights, workers);
             std::vector<std::uint32_t> routes(forest.routes());
             std::iota(routes.begin(), routes.end(), 0U);
-            const Deal deal = make_deal({{items, std::move(routes), forest.weights()}}, item_bytes,
-                                        chunk_bytes, workers);
+            Deal deal = make_deal({{items, std::move(routes), forest.weights()}}, item_bytes,
+                                  chunk_bytes, workers);
+            deal_by_weight(deal, weights);
             return nb::make_tuple(deal.chunk_items, deal.route, deal.worker);
         },
-        "forest"_a, "items"_a, "item_bytes"_a, "chunk_bytes"_a, "workers"_a);
+        "forest"_a, "items"_a, "item_bytes"_a, "chunk_bytes"_a, "workers"_a,
+        "weights"_a = WorkerWeights());
     module.def("chunk_bytes", &suitable_chunk_bytes, "size_bytes"_a, "routes"_a);
 }
 
@@ -230,6 +240,12 @@ void register_engine(nb::module_& module) {
                 self.engine.install(forest, at);
             },
             "forest"_a, "at"_a, unlocked)
+        .def(
+            "weigh_workers",
+            [](LentEngine& self, WorkerWeights weights, std::uint64_t at) {
+                self.engine.weigh_workers(std::move(weights), at);
+            },
+            "weights"_a, "at"_a, unlocked)
         .def_prop_ro("posted", [](const LentEngine& self) { return self.engine.posted(); })
         .def("check", [](const LentEngine& self) { self.engine.check(); })
         .def("tell", [](LentEngine& self,
@@ -243,7 +259,8 @@ void register_engine(nb::module_& module) {
             },
             "seconds"_a, unlocked)
         .def("close", &LentEngine::close)
-        .def("figures", [](const LentEngine& self) { return self.engine.figures(); });
+        .def("figures", [](const LentEngine& self) { return self.engine.figures(); })
+        .def("worker_figures", [](const LentEngine& self) { return self.engine.worker_figures(); });
     nb::enum_<Kind>(module, "Kind")
         .value("all_reduce", Kind::kAllReduce)
         .value("reduce_scatter", Kind::kReduceScatter)
@@ -307,6 +324,7 @@ NB_MODULE(_native, module) {
     plink::engine::register_error<plink::engine::MeshError>(module, "MeshError");
     plink::engine::register_wire(module);
     plink::engine::register_figures(module);
+    plink::engine::register_worker_figures(module);
     plink::engine::register_setting_up(module);
     plink::engine::register_engine(module);
 }

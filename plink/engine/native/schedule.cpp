@@ -57,8 +57,12 @@ Plan::Plan(Forest forest, int rank, int workers, std::size_t chunk_bytes)
       digest_(mixed(forest_.digest(), &chunk_bytes_, sizeof(chunk_bytes_))),
       whole_(as_planned(forest_), rank) {}
 
-std::shared_ptr<const Schedule> Plan::schedule(const Call& call) {
+std::shared_ptr<const Schedule> Plan::schedule(const Call& call, const WorkerWeights& weights) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (weights != weights_) {
+        made_.clear();
+        weights_ = weights;
+    }
     const auto found = made_.find(call);
     if (found != made_.end()) return found->second;
     if (made_.size() >= kMostKept) made_.clear();
@@ -95,6 +99,7 @@ std::shared_ptr<const Schedule> Plan::made(const Call& call) {
     schedule->dtype = call.dtype;
     schedule->places = layout.places;
     schedule->deal = make_deal(segments, item_bytes(call.dtype), chunk_bytes_, workers_);
+    deal_by_weight(schedule->deal, weights_);
     schedule->own_first_item =
         has_segments(call.kind)
             ? std::accumulate(call.counts.begin(), call.counts.begin() + rank_, std::size_t{0})
@@ -102,6 +107,7 @@ std::shared_ptr<const Schedule> Plan::made(const Call& call) {
     std::uint64_t digest = mixed(digest_, &call.kind, sizeof(call.kind));
     digest = mixed(digest, &call.dtype, sizeof(call.dtype));
     digest = mixed(digest, &call.root, sizeof(call.root));
+    digest = mixed(digest, weights_.data(), weights_.size() * sizeof(weights_[0]));
     schedule->digest =
         mixed(digest, call.counts.data(), call.counts.size() * sizeof(call.counts[0]));
 
@@ -116,6 +122,12 @@ std::shared_ptr<const Schedule> Plan::made(const Call& call) {
         std::all_of(deal.worker.begin(), deal.worker.end(),
                     [&deal](std::uint16_t worker) { return worker == deal.worker[0]; })) {
         schedule->sole_worker = deal.worker[0];
+    }
+    schedule->worker_bytes.resize(workers_);
+    if (!schedule->sole_worker) {
+        for (std::uint32_t chunk = 0; chunk < deal.chunks(); ++chunk) {
+            schedule->worker_bytes[deal.worker[chunk]] += deal.bytes_of(chunk);
+        }
     }
     return schedule;
 }

@@ -15,6 +15,7 @@
 #include "share.hpp"
 #include "transport.hpp"
 #include "types.hpp"
+#include "worker_weights.hpp"
 
 namespace plink::engine {
 
@@ -35,8 +36,10 @@ struct Schedule {
     std::shared_ptr<const Places> places;
     Deal deal;
     std::size_t own_first_item;  ///< of this rank's segment
-    std::uint64_t digest;        ///< of forest, call, chunk size
+    std::uint64_t digest;        ///< of forest, call, chunk size, the workers' weights
     std::vector<Share> shares;   ///< by worker
+    /// Of all its chunks, by worker; 0 where one carries everything, for its size or theirs.
+    std::vector<std::size_t> worker_bytes;
     /// Of a small buffer, the worker that carries all of it.
     std::optional<std::size_t> sole_worker;
 };
@@ -46,8 +49,9 @@ class Plan {
   public:
     Plan(Forest forest, int rank, int workers, std::size_t chunk_bytes);
 
-    /// Throws std::invalid_argument where the buffer has too many chunks.
-    std::shared_ptr<const Schedule> schedule(const Call& call);
+    /// `weights` seldom differ from those of the last call. Throws std::invalid_argument where the
+    /// buffer has too many chunks.
+    std::shared_ptr<const Schedule> schedule(const Call& call, const WorkerWeights& weights = {});
     /// This rank's place in the forest's own routes.
     const Places& places() const { return *whole_.places; }
 
@@ -72,6 +76,7 @@ class Plan {
     Layout whole_;
     std::mutex mutex_;
     std::map<std::pair<Way, int>, Layout> layouts_;
+    WorkerWeights weights_;  ///< of all that is in `made_`
     std::map<Call, std::shared_ptr<const Schedule>> made_;
 };
 

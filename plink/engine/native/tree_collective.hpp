@@ -30,6 +30,7 @@ class TreeCollective final : public Collective {
 
     const Share& share(int worker) const override { return schedule->shares[worker]; }
     std::optional<std::size_t> sole_worker() const override { return schedule->sole_worker; }
+    std::size_t worker_bytes(int worker) const override { return schedule->worker_bytes[worker]; }
     std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker,
                                bool in_order) override;
     void copy_own() override;

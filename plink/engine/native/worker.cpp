@@ -296,6 +296,7 @@ void Worker::retire() {
         if (!in_flight_[i].is_message) --collectives_in_flight_;
         in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
         has_room = true;
+        meter_.end(part->collective()->worker_bytes(index_));
         part->collective()->end_part(true);
     }
     if (has_room) begin_posted();
@@ -338,6 +339,7 @@ void Worker::begin_posted() {
 
 void Worker::begin(std::shared_ptr<Collective> collective) {
     collective->begin_part();
+    meter_.begin(collective->worker_bytes(index_));
     const int slot = free_slot();
     slots_[slot].part = collective->part(collective, index_, options_.in_order);
     const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot, false};

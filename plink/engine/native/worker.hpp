@@ -11,6 +11,7 @@
 #include "connection.hpp"
 #include "control.hpp"
 #include "message.hpp"
+#include "meter.hpp"
 #include "vigil.hpp"
 #include "wake_up.hpp"
 
@@ -64,6 +65,7 @@ class Worker final : public Carrier, private Flight {
     void stop();
 
     const std::vector<std::unique_ptr<Connection>>& connections() const { return connections_; }
+    const Meter& meter() const { return meter_; }
 
   private:
     /// Puts frames of one collective on this worker's connections.
@@ -119,6 +121,7 @@ class Worker final : public Carrier, private Flight {
     std::vector<std::unique_ptr<Connection>> connections_;  ///< by rank, null for this one
     std::deque<Connection*> waiting_;                       ///< for attention
     Staging staging_;
+    Meter meter_;
 
     std::size_t collectives_in_flight_ = 0;
     std::vector<InFlight> in_flight_;
