@@ -17,7 +17,7 @@ from plink.autotune.protocol.handshake import FILE_VARIABLE, SECRET_VARIABLE, se
 from plink.autotune.ranks.rank import TunedRank
 from plink.autotune.ranks.settings import Settings, settings_of
 from plink.base.errors import PlinkError, WrongUseError
-from plink.engine import C10dStore, Engine, Options
+from plink.engine import C10dStore, Engine, EngineError, Options
 from plink.torch.addresses import group_addresses
 from plink.torch.forests import Agreed, agreed_forest
 from plink.torch.gloo import LateGloo
@@ -45,6 +45,7 @@ class _Asked:
     group_size: int
     timeout: timedelta
     global_ranks_in_group: Sequence[int] = ()
+    members_change: bool = False
 
 
 def create(
@@ -53,6 +54,8 @@ def create(
     world_size: int,
     timeout: timedelta = default_pg_timeout,
     options: Options | None = None,
+    *,
+    members_change: bool = False,
 ) -> PlinkGroup:
     """A process group beside PyTorch's own, for programs that manage groups themselves.
 
@@ -63,11 +66,14 @@ def create(
         world_size: the number of ranks.
         timeout: of set-up and of collectives.
         options: None for the defaults.
+        members_change: the plan may be for other ranks: those that are not there are taken out of
+            it, those that it does not have are added.
 
     Raises:
         DistBackendError: the ranks could not be connected, or the plan is not for them.
     """
-    return create_asked(_Asked(store, rank, world_size, timeout), options)
+    asked = _Asked(store, rank, world_size, timeout, members_change=members_change)
+    return create_asked(asked, options)
 
 
 def create_asked(asked: Any, options: Options | None) -> PlinkGroup:
@@ -91,8 +97,24 @@ def create_asked(asked: Any, options: Options | None) -> PlinkGroup:
             )
         return _create(asked, store, options or Options())
     except PlinkError as error:
-        hint = f" ({error.hint})" if error.hint else ""
+        said = error.hint or (_restart_hint(os.environ) if isinstance(error, EngineError) else None)
+        hint = f" ({said})" if said else ""
         raise DistBackendError(f"plink: {error}{hint}") from None
+
+
+def _restart_hint(environment: Mapping[str, str]) -> str | None:
+    """What may be wrong where torchrun restarts workers: they share the store of an attempt before,
+    whose number hosts may count differently.
+    """
+    if (
+        environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+        or environment.get("TORCHELASTIC_MAX_RESTARTS", "0") == "0"
+    ):
+        return None
+    return (
+        "has torchrun restarted workers? Then set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 on all "
+        "hosts, so that every attempt has a store of its own"
+    )
 
 
 def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
@@ -106,9 +128,19 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         # PyTorch hands over no ranks for the group of all of them.
         is_part = bool(asked.global_ranks_in_group)
         plan = os.environ.get(PLAN_VARIABLE) or None
-        wanted = None if is_part else settings_of(os.environ, timeout.total_seconds())
+        members_change = getattr(asked, "members_change", False)
+        wanted = (
+            None if is_part or members_change else settings_of(os.environ, timeout.total_seconds())
+        )
         agreed = agreed_forest(
-            meeting, rank, ranks, plan, is_part=is_part, options=options, tuned=wanted
+            meeting,
+            rank,
+            ranks,
+            plan,
+            is_part=is_part,
+            members_change=members_change,
+            options=options,
+            tuned=wanted,
         )
         is_cut = agreed.is_cut
         engine = Engine(rank, ranks, meeting, agreed.forest, options)

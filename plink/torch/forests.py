@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 import torch
 
-from plink.autotune.ranks.placing import Place, Placing, match
+from plink.autotune.ranks.placing import Place, Placing, match, match_some
 from plink.autotune.ranks.settings import Settings
 from plink.base.errors import WrongUseError
 from plink.engine import EngineError, Options, Store
 from plink.engine.store import get_all
 from plink.files import plan as plan_file
 from plink.plans.forest import Forest
-from plink.plans.regroup import flat
+from plink.plans.regroup import flat, regrouped
 from plink.torch.addresses import host_addresses
 from plink.torch.forest_text import forest_from_json, forest_to_json
 
@@ -53,6 +53,7 @@ def agreed_forest(
     *,
     is_part: bool,
     options: Options,
+    members_change: bool = False,
     tuned: Settings | None = None,
 ) -> Agreed:
     """The forest of rank 0's plan, with ranks as they are here; flat without a plan.
@@ -62,6 +63,7 @@ def agreed_forest(
         plan: path of the plan file; that of rank 0 counts.
         is_part: the group may be a part of the job's ranks: then a plan for other ranks is not an
             error, and the group is flat.
+        members_change: ranks of the plan may be absent, and others may be there.
         options: how long to wait, and at which addresses this rank listens.
         tuned: how the plan is tuned; that of rank 0 counts.
 
@@ -77,7 +79,13 @@ def agreed_forest(
                     "PLINK_AUTOTUNE is set, but there is no plan to tune: set PLINK_PLAN, too"
                 )
             agreed = _decided(
-                store, ranks, plan, is_part=is_part, deadline=deadline, options=options
+                store,
+                ranks,
+                plan,
+                is_part=is_part,
+                members_change=members_change,
+                deadline=deadline,
+                options=options,
             )
         except (WrongUseError, EngineError) as error:
             store.set("forest", _packed({"error": str(error)}))
@@ -95,7 +103,14 @@ def agreed_forest(
 
 
 def _decided(
-    store: Store, ranks: int, path: str | None, *, is_part: bool, deadline: float, options: Options
+    store: Store,
+    ranks: int,
+    path: str | None,
+    *,
+    is_part: bool,
+    members_change: bool,
+    deadline: float,
+    options: Options,
 ) -> Agreed:
     without = Agreed(flat(ranks), Placing(range(ranks)))
     if path is None:
@@ -107,6 +122,8 @@ def _decided(
     keys = [f"place/{other}" for other in range(1, ranks)]
     for other, value in enumerate(get_all(store, keys, deadline), start=1):
         places.append(_parsed(value, other, _place, options))
+    if members_change:
+        return Agreed(regrouped(plan.forest, match_some(plan.ranks, places)), without.placing)
     try:
         planned_rank = match(plan.ranks, places)
     except WrongUseError as error:

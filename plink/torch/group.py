@@ -15,12 +15,11 @@ from torch import Tensor
 from torch.distributed import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
+    DistBackendError,
     ProcessGroup,
     ReduceOp,
 )
 from torch.distributed.distributed_c10d import Store
-from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
-from torch.utils.hooks import RemovableHandle
 
 from plink.autotune.ranks.rank import TunedRank
 from plink.base.errors import PlinkError
@@ -31,11 +30,13 @@ from plink.torch.collectives import Begin, EngineCollectives
 from plink.torch.compiler import uncompiled
 from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.gloo import LateGloo
+from plink.torch.kinds import ALL_REDUCE, Kind
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.points import BalancePoints
 from plink.torch.reductions import DEVICES, engine_op
 from plink.torch.staging import HostStage, Stage
+from plink.torch.steps import follow_steps
 from plink.torch.work import NO_TIMEOUT, Reduction
 
 _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
@@ -97,6 +98,7 @@ class PlinkGroup(EngineCollectives):
         self._homebound = SerialExecutor("plink-homebound")
         self._is_cut = is_cut
         self._lanes: dict[torch.device, Lane] = {}
+        self._begun = 0
         for group in (self, self._of_gloo):
             group._set_default_backend(ProcessGroup.BackendType.GLOO)
             for device in DEVICES:
@@ -137,6 +139,11 @@ class PlinkGroup(EngineCollectives):
         """A store with keys of this group alone."""
         return self._store
 
+    def _get_sequence_number_for_group(self) -> int:
+        # The collectives that were begun, here and by Gloo.
+        by_gloo = self._plain._get_sequence_number_for_group() if self._has_gloo else 0
+        return self._begun + int(by_gloo)
+
     @property
     def _plain(self) -> Any:
         """The group that Gloo's collectives are begun by; the first use makes Gloo."""
@@ -166,7 +173,6 @@ class PlinkGroup(EngineCollectives):
         super().set_timeout(timeout)
 
     _end_coalescing = _by_gloo("_end_coalescing")
-    _get_sequence_number_for_group = _by_gloo("_get_sequence_number_for_group")
     _set_sequence_number_for_group = _by_gloo("_set_sequence_number_for_group")
     _start_coalescing = _by_gloo("_start_coalescing")
     monitored_barrier = _by_gloo("monitored_barrier")
@@ -209,6 +215,15 @@ class PlinkGroup(EngineCollectives):
     def statistics(self) -> Statistics | None:
         """The engine's statistics; None with one rank, or after the end."""
         return None if self._engine is None else self._engine.statistics()
+
+    def failure(self) -> DistBackendError | None:
+        """What the engine has failed with; None if it has not, or after the end."""
+        try:
+            if self._engine is not None:
+                self._engine.check()
+        except PlinkError as error:
+            return DistBackendError(f"plink: {error}")
+        return None
 
     @property
     def plan_number(self) -> int:
@@ -257,9 +272,10 @@ class PlinkGroup(EngineCollectives):
         self._notifier.end()
 
     def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
+        self._begun += 1
         stage, engine, tuned = self._stage(tensors), self._engine, self._tuned
         points = self._points
-        work = Reduction(tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
+        work = Reduction(ALL_REDUCE, tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
 
         def begin(host: Tensor) -> EngineWork | None:
             if engine is None:
@@ -283,11 +299,12 @@ class PlinkGroup(EngineCollectives):
         return work
 
     def run_pairs(
-        self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, collective: str | None
+        self, kind: Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta
     ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
+        self._begun += kind.is_ordered
         engine, tuned, points = self._engine, self._tuned, self._points
-        sizes_bytes = [0 if collective is None else pair.whole_bytes(collective) for pair in pairs]
+        sizes_bytes = [pair.whole_bytes(kind.collective) for pair in pairs]
         remaining = iter(sizes_bytes)
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
         stage: HostPairs | AcceleratorPairs
@@ -296,31 +313,25 @@ class PlinkGroup(EngineCollectives):
         else:
             stage = AcceleratorPairs(pairs, self._lane(tensors[0].device))
         results = [tensor for pair in pairs for tensor in pair.results]
-        work = Reduction(
-            results,
-            stage,
-            self._notifier,
-            max(timeout, NO_TIMEOUT),
-            is_ordered=collective is not None,
-        )
+        work = Reduction(kind, results, stage, self._notifier, max(timeout, NO_TIMEOUT))
 
         def post(source: Tensor, result: Tensor) -> PieceWork | None:
             if engine is not None:
                 begun = begin(engine, source, result)
                 # Messages are not the same on all ranks, and points must be.
-                if collective is not None:
-                    size_bytes = next(remaining, 0)
+                if kind.is_ordered:
+                    own_bytes = next(remaining, 0)
                     if tuned is not None:
-                        tuned.after(size_bytes, begun, collective)
+                        tuned.after(own_bytes, begun, kind.collective)
                     if points is not None:
-                        points.after(size_bytes)
+                        points.after(own_bytes)
                 return begun
             if result is not source and result.numel():
                 result.copy_(source)
             return None
 
         size_bytes = sum(sizes_bytes)
-        would_wait = collective is not None and (
+        would_wait = kind.is_ordered and (
             (tuned is not None and tuned.would_wait(size_bytes))
             or (points is not None and points.would_wait(size_bytes))
         )
@@ -350,19 +361,6 @@ def _options(kind: type[Any], given: Any) -> Any:
     options = kind()
     options.reduceOp = given
     return options
-
-
-def follow_steps(step: Callable[[int], None]) -> RemovableHandle:
-    """Have `step` called after every step of every optimizer, until the handle is removed.
-
-    Args:
-        step: is given what tells optimizers apart.
-    """
-
-    def stepped(optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
-        step(id(optimizer))
-
-    return register_optimizer_step_post_hook(stepped)
 
 
 @atexit.register

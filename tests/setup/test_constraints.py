@@ -12,7 +12,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 FILE = Path(__file__).resolve().parents[2] / "constraints.txt"
-INSTALLED = Requirement("plink-collectives[dask,dev,exact,metrics,ray,redis,report,torch,trace]")
+INSTALLED = Requirement(
+    "plink-collectives[dask,dev,exact,metrics,ray,redis,report,torch,torchft,trace]"
+)
 BUILD_TOOLS = [Requirement("scikit-build-core"), Requirement("nanobind")]
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
 

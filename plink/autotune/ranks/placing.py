@@ -78,11 +78,8 @@ def match(planned: Sequence[PlanRank], places: Sequence[Place]) -> list[int]:
     """
     if len(planned) != len(places):
         raise WrongUseError(f"is for {len(planned)} ranks, there are {len(places)}")
-    free: dict[str, list[int]] = {}
-    for index, one in enumerate(planned):
-        free.setdefault(one.host, []).append(index)
+    free, by_address = _hosts(planned)
     slots = {host: len(indices) for host, indices in free.items()}
-    by_address = {one.address: one.host for one in planned}
     found = []
     for rank, place in enumerate(places):
         host = _host_of(place, slots.keys(), by_address)
@@ -92,6 +89,24 @@ def match(planned: Sequence[PlanRank], places: Sequence[Place]) -> list[int]:
             raise WrongUseError(f"has {slots[host]} ranks on {host}, where more than these run")
         found.append(free[host].pop(0))
     return found
+
+
+def match_some(planned: Sequence[PlanRank], places: Sequence[Place]) -> list[int | None]:
+    """As `match`, with None for a rank of the job that the plan does not have."""
+    free, by_address = _hosts(planned)
+    found = []
+    for place in places:
+        of_host = free.get(_host_of(place, free.keys(), by_address) or "", [])
+        found.append(of_host.pop(0) if of_host else None)
+    return found
+
+
+def _hosts(planned: Sequence[PlanRank]) -> tuple[dict[str, list[int]], dict[str, str]]:
+    """By host its ranks, and by address the host."""
+    ranks: dict[str, list[int]] = {}
+    for index, one in enumerate(planned):
+        ranks.setdefault(one.host, []).append(index)
+    return ranks, {one.address: one.host for one in planned}
 
 
 def _host_of(place: Place, hosts: object, by_address: dict[str, str]) -> str | None:
