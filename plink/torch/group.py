@@ -302,7 +302,9 @@ class PlinkGroup(EngineCollectives):
     ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
         self._begun += kind.is_ordered
-        engine, points = self._engine, self._points
+        engine, tuned, points = self._engine, self._tuned, self._points
+        sizes_bytes = [pair.whole_bytes(kind.collective) for pair in pairs]
+        remaining = iter(sizes_bytes)
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
         stage: HostPairs | AcceleratorPairs
         if not tensors or tensors[0].device.type == "cpu":
@@ -315,14 +317,23 @@ class PlinkGroup(EngineCollectives):
         def post(source: Tensor, result: Tensor) -> PieceWork | None:
             if engine is not None:
                 begun = begin(engine, source, result)
-                if points is not None:
-                    points.after(0)
+                # Messages are not the same on all ranks, and points must be.
+                if kind.is_ordered:
+                    own_bytes = next(remaining, 0)
+                    if tuned is not None:
+                        tuned.after(own_bytes, begun, kind.collective)
+                    if points is not None:
+                        points.after(own_bytes)
                 return begun
             if result is not source and result.numel():
                 result.copy_(source)
             return None
 
-        would_wait = points is not None and points.would_wait(0)
+        size_bytes = sum(sizes_bytes)
+        would_wait = kind.is_ordered and (
+            (tuned is not None and tuned.would_wait(size_bytes))
+            or (points is not None and points.would_wait(size_bytes))
+        )
         if stage.is_ready and self._starter.is_idle and not would_wait:
             work.post(post)
         else:
