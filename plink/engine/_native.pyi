@@ -55,6 +55,19 @@ def deal(
 ) -> tuple[list[int], list[int], list[int]]: ...
 def chunk_bytes(size_bytes: int, routes: int) -> int: ...
 
+class Pace:
+    bytes_per_s: float
+    is_followed: bool
+    def __init__(self) -> None: ...
+
+class Window:
+    def __init__(
+        self, pace: Pace, chunks: int, low: int, chunk_bytes: float, routes: int
+    ) -> None: ...
+    @property
+    def end(self) -> int: ...
+    def advance(self, low: int, at_s: float) -> bool: ...
+
 class WorkerFigures:
     busy_us: int
     bytes: int

@@ -11,7 +11,9 @@ from torch import Tensor
 from torch.distributed import ProcessGroup
 
 from plink.engine import Engine
+from plink.torch import kinds
 from plink.torch.compiler import uncompiled
+from plink.torch.kinds import Kind
 from plink.torch.pairs import Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.reductions import engine_op
@@ -45,9 +47,7 @@ class EngineCollectives(ProcessGroup):
         """The group that Gloo's collectives are begun by."""
         raise NotImplementedError
 
-    def run_pairs(
-        self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, *, is_ordered: bool = True
-    ) -> Any:
+    def run_pairs(self, kind: Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta) -> Any:
         """Begin a collective on each pair; one work for all of them."""
         raise NotImplementedError
 
@@ -61,7 +61,9 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
             return engine.broadcast(source, root, dtype=_BYTES)
 
-        return self.run_pairs([Pair(tensors, None)], _on_bytes(begin), opts.timeout)
+        return self.run_pairs(
+            kinds.BROADCAST, [Pair(tensors, None)], _on_bytes(begin), opts.timeout
+        )
 
     @uncompiled
     def reduce(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -74,7 +76,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, _result: Any, dtype: str) -> PieceWork:
             return engine.reduce(source, root, op, dtype=dtype)
 
-        return self.run_pairs([Pair(tensors, None)], _on_numbers(begin), opts.timeout)
+        return self.run_pairs(kinds.REDUCE, [Pair(tensors, None)], _on_numbers(begin), opts.timeout)
 
     @uncompiled
     def allgather(self, outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -119,7 +121,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.all_gather(source, result, next(remaining), dtype=_BYTES)
 
-        return self.run_pairs(pairs, _on_bytes(begin), timeout)
+        return self.run_pairs(kinds.ALL_GATHER, pairs, _on_bytes(begin), timeout)
 
     @uncompiled
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any) -> Any:
@@ -166,7 +168,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any, dtype: str) -> PieceWork:
             return engine.reduce_scatter(source, result, op, next(remaining), dtype=dtype)
 
-        return self.run_pairs(pairs, _on_numbers(begin), timeout)
+        return self.run_pairs(kinds.REDUCE_SCATTER, pairs, _on_numbers(begin), timeout)
 
     @uncompiled
     def gather(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -181,7 +183,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.gather(source, result, root, counts, dtype=_BYTES)
 
-        return self.run_pairs([Pair(inputs, results)], _on_bytes(begin), opts.timeout)
+        return self.run_pairs(kinds.GATHER, [Pair(inputs, results)], _on_bytes(begin), opts.timeout)
 
     @uncompiled
     def scatter(
@@ -198,7 +200,9 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.scatter(source, result, root, counts, dtype=_BYTES)
 
-        return self.run_pairs([Pair(sources, outputs)], _on_bytes(begin), opts.timeout)
+        return self.run_pairs(
+            kinds.SCATTER, [Pair(sources, outputs)], _on_bytes(begin), opts.timeout
+        )
 
     @uncompiled
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
@@ -247,7 +251,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.all_to_all(source, result, send, receive, dtype=_BYTES)
 
-        return self.run_pairs([pair], _on_bytes(begin), timeout)
+        return self.run_pairs(kinds.ALL_TO_ALL, [pair], _on_bytes(begin), timeout)
 
     @uncompiled
     def barrier(self, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -257,7 +261,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, _source: Any, _result: Any) -> PieceWork:
             return engine.barrier()
 
-        return self.run_pairs([Pair([], None)], begin, timeout)
+        return self.run_pairs(kinds.BARRIER, [Pair([], None)], begin, timeout)
 
     @uncompiled
     def send(self, tensors: Any, peer: int, tag: int = 0) -> Any:
@@ -284,7 +288,9 @@ class EngineCollectives(ProcessGroup):
                 return engine.receive(source, peer, tag)
             return engine.send(source, cast(int, peer), tag)
 
-        return self.run_pairs([Pair(tensors, None)], _on_bytes(begin), NO_TIMEOUT, is_ordered=False)
+        received = kinds.RECEIVE if peer is not None else kinds.RECEIVE_FROM_ANY
+        kind = received if is_received else kinds.SEND
+        return self.run_pairs(kind, [Pair(tensors, None)], _on_bytes(begin), NO_TIMEOUT)
 
     # PyTorch's other names for the same.
     _allgather_base = all_gather_single

@@ -20,8 +20,6 @@ from torch.distributed import (
     ReduceOp,
 )
 from torch.distributed.distributed_c10d import Store
-from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
-from torch.utils.hooks import RemovableHandle
 
 from plink.autotune.ranks.rank import TunedRank
 from plink.base.errors import PlinkError
@@ -32,11 +30,13 @@ from plink.torch.collectives import Begin, EngineCollectives
 from plink.torch.compiler import uncompiled
 from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.gloo import LateGloo
+from plink.torch.kinds import ALL_REDUCE, Kind
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.points import BalancePoints
-from plink.torch.reductions import DEVICES, engine_op
+from plink.torch.reductions import DEVICES, engine_op, options_of
 from plink.torch.staging import HostStage, Stage
+from plink.torch.steps import follow_steps
 from plink.torch.work import NO_TIMEOUT, Reduction
 
 _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
@@ -98,6 +98,7 @@ class PlinkGroup(EngineCollectives):
         self._homebound = SerialExecutor("plink-homebound")
         self._is_cut = is_cut
         self._lanes: dict[torch.device, Lane] = {}
+        self._begun = 0
         for group in (self, self._of_gloo):
             group._set_default_backend(ProcessGroup.BackendType.GLOO)
             for device in DEVICES:
@@ -138,6 +139,10 @@ class PlinkGroup(EngineCollectives):
         """A store with keys of this group alone."""
         return self._store
 
+    def _get_sequence_number_for_group(self) -> Any:
+        # The collectives that were begun, here and by Gloo.
+        return self._begun + (self._plain._get_sequence_number_for_group() if self._has_gloo else 0)
+
     @property
     def _plain(self) -> Any:
         """The group that Gloo's collectives are begun by; the first use makes Gloo."""
@@ -167,7 +172,6 @@ class PlinkGroup(EngineCollectives):
         super().set_timeout(timeout)
 
     _end_coalescing = _by_gloo("_end_coalescing")
-    _get_sequence_number_for_group = _by_gloo("_get_sequence_number_for_group")
     _set_sequence_number_for_group = _by_gloo("_set_sequence_number_for_group")
     _start_coalescing = _by_gloo("_start_coalescing")
     monitored_barrier = _by_gloo("monitored_barrier")
@@ -190,7 +194,7 @@ class PlinkGroup(EngineCollectives):
             op: the operation, under PyTorch's other name for it.
         """
         tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-        opts = _options(AllreduceOptions, opts if op is None else op)
+        opts = options_of(AllreduceOptions, opts if op is None else op)
         if timeout is not None:
             opts.timeout = timeout
         name = engine_op(tensors, opts)
@@ -201,7 +205,7 @@ class PlinkGroup(EngineCollectives):
     @uncompiled
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = ReduceOp.SUM) -> Any:
         """Reduce tensors of one type in place, as one buffer."""
-        opts = _options(AllreduceCoalescedOptions, opts)
+        opts = options_of(AllreduceCoalescedOptions, opts)
         op = engine_op(tensors, opts)
         if op is None:
             return self._plain.allreduce_coalesced(tensors, opts)
@@ -267,9 +271,10 @@ class PlinkGroup(EngineCollectives):
         self._notifier.end()
 
     def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
+        self._begun += 1
         stage, engine, tuned = self._stage(tensors), self._engine, self._tuned
         points = self._points
-        work = Reduction(tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
+        work = Reduction(ALL_REDUCE, tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
 
         def begin(host: Tensor) -> EngineWork | None:
             if engine is None:
@@ -293,10 +298,13 @@ class PlinkGroup(EngineCollectives):
         return work
 
     def run_pairs(
-        self, pairs: Sequence[Pair], begin: Begin, timeout: timedelta, *, is_ordered: bool = True
+        self, kind: Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta
     ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
-        engine, points = self._engine, self._points
+        self._begun += kind.is_ordered
+        engine, tuned, points = self._engine, self._tuned, self._points
+        sizes_bytes = [pair.whole_bytes(kind.collective) for pair in pairs]
+        remaining = iter(sizes_bytes)
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
         stage: HostPairs | AcceleratorPairs
         if not tensors or tensors[0].device.type == "cpu":
@@ -304,21 +312,28 @@ class PlinkGroup(EngineCollectives):
         else:
             stage = AcceleratorPairs(pairs, self._lane(tensors[0].device))
         results = [tensor for pair in pairs for tensor in pair.results]
-        work = Reduction(
-            results, stage, self._notifier, max(timeout, NO_TIMEOUT), is_ordered=is_ordered
-        )
+        work = Reduction(kind, results, stage, self._notifier, max(timeout, NO_TIMEOUT))
 
         def post(source: Tensor, result: Tensor) -> PieceWork | None:
             if engine is not None:
                 begun = begin(engine, source, result)
-                if points is not None:
-                    points.after(0)
+                # Messages are not the same on all ranks, and points must be.
+                if kind.is_ordered:
+                    own_bytes = next(remaining, 0)
+                    if tuned is not None:
+                        tuned.after(own_bytes, begun, kind.collective)
+                    if points is not None:
+                        points.after(own_bytes)
                 return begun
             if result is not source and result.numel():
                 result.copy_(source)
             return None
 
-        would_wait = points is not None and points.would_wait(0)
+        size_bytes = sum(sizes_bytes)
+        would_wait = kind.is_ordered and (
+            (tuned is not None and tuned.would_wait(size_bytes))
+            or (points is not None and points.would_wait(size_bytes))
+        )
         if stage.is_ready and self._starter.is_idle and not would_wait:
             work.post(post)
         else:
@@ -336,28 +351,6 @@ class PlinkGroup(EngineCollectives):
         if device.type == "cpu":
             return HostStage(tensors, self._is_cut)
         return AcceleratorStage(tensors, self._lane(device), self._is_cut)
-
-
-def _options(kind: type[Any], given: Any) -> Any:
-    """Options, where the caller gave them or the operation alone."""
-    if hasattr(given, "reduceOp"):
-        return given
-    options = kind()
-    options.reduceOp = given
-    return options
-
-
-def follow_steps(step: Callable[[int], None]) -> RemovableHandle:
-    """Have `step` called after every step of every optimizer, until the handle is removed.
-
-    Args:
-        step: is given what tells optimizers apart.
-    """
-
-    def stepped(optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
-        step(id(optimizer))
-
-    return register_optimizer_step_post_hook(stepped)
 
 
 @atexit.register

@@ -96,9 +96,16 @@ def joined(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def parts(tensors: Sequence[Tensor], flat: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """Each tensor, and what `joined` made of it."""
+    """Each tensor, and what `joined` made of it; of an expanded one each element once."""
     sizes = [tensor.numel() for tensor in tensors]
     return [
-        (tensor.detach(), part.view(tensor.shape))
+        _distinct(tensor.detach(), part.view(tensor.shape))
         for tensor, part in zip(tensors, torch.split(flat, sizes), strict=True)
     ]
+
+
+def _distinct(tensor: Tensor, part: Tensor) -> tuple[Tensor, Tensor]:
+    for dimension, stride in enumerate(tensor.stride()):
+        if stride == 0:
+            tensor, part = tensor.narrow(dimension, 0, 1), part.narrow(dimension, 0, 1)
+    return tensor, part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -14,9 +15,12 @@ from torch.futures import Future
 
 from plink.base.errors import PlinkError
 from plink.torch.executors import Notifier
+from plink.torch.kinds import Kind
 from plink.torch.pairs import AcceleratorPairs, HostPairs
 from plink.torch.pieces import PieceWork
+from plink.torch.profiling import event
 from plink.torch.staging import Stage
+from plink.torch.typed import holding_tensors, is_asked_by_hook
 
 NO_TIMEOUT = timedelta(0)
 
@@ -25,28 +29,27 @@ class Reduction(Work):
     """One collective of a group, or one message.
 
     Args:
+        kind: which collective it is.
         tensors: the user's, kept until the end.
         stage: their buffer.
         notifier: awaits the end for the future, where nobody else does.
         timeout: of `wait`, where the caller gives none.
-        is_ordered: it ends in turn with others; a message may wait while these go on.
     """
 
     def __init__(
         self,
+        kind: Kind,
         tensors: Sequence[Tensor],
         stage: Stage | HostPairs | AcceleratorPairs,
         notifier: Notifier,
         timeout: timedelta = NO_TIMEOUT,
-        *,
-        is_ordered: bool = True,
     ) -> None:
         super().__init__()
         self._tensors = list(tensors)
         self._stage = stage
-        self._notifier = notifier
         self._timeout = timeout
-        self._is_ordered = is_ordered
+        # Collectives end in turn; a message may wait while these go on.
+        self._submit = notifier.submit if kind.is_ordered else notifier.submit_alone
         self._posted = threading.Event()
         self._engine_work: PieceWork | None = None
         self._error: str | None = None
@@ -55,6 +58,10 @@ class Reduction(Work):
         self._settling = threading.Lock()
         self._ended: Future[Any] | None = None
         self._future: Future[Any] | None = None
+        self._kind = kind
+        self._event = event(kind)
+        if self._event is not None:
+            self._submit(lambda: self._settle(None), self._event.end)
 
     def post(self, begin: Callable[..., PieceWork | None]) -> None:
         """Hand the buffer to the engine, once it is there. A failure is kept for `wait`."""
@@ -73,6 +80,8 @@ class Reduction(Work):
         """
         timeout = timeout if timeout > NO_TIMEOUT else self._timeout
         self._settle(timeout.total_seconds() if timeout > NO_TIMEOUT else None)
+        if self._event is not None:
+            self._event.wait()
         self._tell()
         if self._error is not None:
             raise DistBackendError(f"plink: {self._error}")
@@ -117,7 +126,7 @@ class Reduction(Work):
         """A future of the list of tensors, complete once a `wait` has returned.
 
         Its callbacks run in the thread that waits, if they were there before, or in one of their
-        own, where they may wait for other works.
+        own, where they may wait for other works. Those of PyTorch's hooks in C++ run in PyTorch's.
         """
         if self._future is None:
             ended: Future[Any] = Future(devices=list(self._stage.devices))
@@ -127,9 +136,14 @@ class Reduction(Work):
             if self._is_settled:
                 self._tell()
             else:
-                submit = self._notifier.submit if self._is_ordered else self._notifier.submit_alone
-                submit(lambda: self._settle(None), self._tell)
+                self._submit(lambda: self._settle(None), self._tell)
+        is_here = not self._stage.devices
+        if is_here and is_asked_by_hook(self._tensors, inspect.currentframe()):
+            return holding_tensors(self._future, self._tensors)
         return self._future
+
+    def _get_op_type(self) -> int:
+        return self._kind.number
 
     def _tell(self) -> None:
         """Complete the future, if there is one; one thread does, and others wait until it is."""

@@ -124,6 +124,7 @@ class Bench final : public Flight {
         void send(int peer, std::uint32_t chunk, Phase phase) override {
             bench->connections_[peer]->queue(slot, chunk, phase);
         }
+        void widen() override {}
     };
     /// A collective with a buffer of exactly its size.
     struct Buffer {
@@ -160,7 +161,7 @@ class Bench final : public Flight {
         buffers_.push_back(std::move(buffer));
         if (schedule->shares[0].frames_in + schedule->shares[0].frames_out == 0) return;
         const int slot = parts_[0] ? 1 : 0;
-        parts_[slot] = std::make_unique<TreePart>(buffers_.back().collective, 0, in_order_);
+        parts_[slot] = std::make_unique<TreePart>(buffers_.back().collective, 0, in_order_, pace_);
         in_flight_[in_flight_count_++] = {parts_[slot].get(), &outboxes_[slot], slot, false};
         for (auto& connection : connections_) {
             connection->begin(in_flight_[in_flight_count_ - 1], in_flight_count_ > 1);
@@ -340,6 +341,7 @@ class Bench final : public Flight {
     const Forest forest_;
     Plan plan_;
     Staging staging_;
+    Pace pace_;
     std::array<SlotOutbox, kMostInFlight> outboxes_;
     std::vector<Buffer> buffers_;  ///< by collective
     std::array<std::unique_ptr<Part>, kMostInFlight> parts_;

@@ -13,6 +13,7 @@
 namespace plink::engine {
 
 class Collective;
+struct Pace;
 class Part;
 
 /// Who can carry a collective on in the thread that waits for it.
@@ -58,7 +59,7 @@ class Collective {
     /// Of a worker's chunks together, where workers have shares; 0 where one carries everything.
     virtual std::size_t worker_bytes(int /*worker*/) const { return 0; }
     virtual std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker,
-                                       bool in_order) = 0;
+                                       bool in_order, Pace& pace) = 0;
     /// Brings what needs no other rank to its place.
     virtual void copy_own() = 0;
 

@@ -52,6 +52,7 @@ void Connection::begin(const InFlight& in_flight, bool is_told) {
     const std::uint16_t number = in_flight.part->frame_number();
     lanes_.resize(std::max(lanes_.size(), static_cast<std::size_t>(in_flight.slot) + 1));
     Lane& lane = lanes_[in_flight.slot];
+    lane.part = in_flight.part;
     lane.leaves = &share.ready[peer];
     lane.leaf_phase = in_flight.part->ready_phase();
     lane.next_leaf = 0;
@@ -83,7 +84,7 @@ void Connection::queue(int slot, std::uint32_t chunk, Phase phase) {
 }
 
 Connection::Ready Connection::Lane::take() {
-    if (next_leaf < leaves->size()) {
+    if (has_leaf()) {
         const Ready leaf{(*leaves)[next_leaf], leaf_phase};
         if (ready.empty() || leaf < ready.top()) {
             ++next_leaf;

@@ -106,6 +106,7 @@ class Connection {
     /// What is to be sent: the chunk's number, and which way.
     using Ready = std::pair<std::uint32_t, Phase>;
     struct Lane {
+        const Part* part = nullptr;
         const std::vector<std::uint32_t>* leaves = nullptr;
         Phase leaf_phase = Phase::kReduce;
         std::size_t next_leaf = 0;
@@ -114,7 +115,10 @@ class Connection {
         std::uint16_t number = 0;
         bool is_message = false;
         bool has_peer_begun = false;  ///< as far as it has told
-        bool has_next() const { return !ready.empty() || next_leaf < leaves->size(); }
+        bool has_leaf() const {
+            return next_leaf < leaves->size() && (*leaves)[next_leaf] < part->end();
+        }
+        bool has_next() const { return !ready.empty() || has_leaf(); }
         /// The frame of the lowest chunk.
         Ready take();
     };

@@ -80,13 +80,17 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
         SupervisorOptions{options_.silence_s, options_.stall_s}, supervised);
     const std::lock_guard<std::mutex> lock(mutex_);
     for (int worker = 0; worker < workers; ++worker) {
+        Pace pace;
         for (const Line& line : lines[worker]) {
             if (!line.socket.is_open() || line.memory) continue;
             const int fd = line.socket.get();
             keep_alive(fd);
+            const bool is_of_near = is_near(fd);
+            // Farther away, more must be under way than one collective can find out.
+            if (!is_of_near) pace.is_followed = false;
             if (options_.send_buffer_bytes != 0) {
                 bound_send_buffer(fd, options_.send_buffer_bytes);
-            } else if (is_near(fd)) {
+            } else if (is_of_near) {
                 // Half a segment would wait for the acknowledgement of the one before.
                 near_.push_back({fd, 2 * segment_bytes(fd)});
             }
@@ -97,7 +101,7 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
                 : options_.cores[static_cast<std::size_t>(worker) % options_.cores.size()];
         workers_.push_back(std::make_shared<Worker>(
             worker, rank, std::move(lines[worker]),
-            WorkerOptions{options_.in_order, options_.most_in_flight, core, options_.spin},
+            WorkerOptions{options_.in_order, options_.most_in_flight, core, options_.spin, pace},
             *supervisor_, mailbox));
     }
     bound_near_locked(near_send_buffer_bytes(plan->places(), workers));

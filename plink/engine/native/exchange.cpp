@@ -114,7 +114,8 @@ Exchange::Exchange(std::uint64_t its_number, Messages messages, const void* inpu
     }
 }
 
-std::unique_ptr<Part> Exchange::part(const std::shared_ptr<Collective>& self, int worker, bool) {
+std::unique_ptr<Part> Exchange::part(const std::shared_ptr<Collective>& self, int worker, bool,
+                                     Pace&) {
     return std::make_unique<ExchangePart>(std::static_pointer_cast<Exchange>(self), worker,
                                           messages_.send_bytes.size());
 }

@@ -29,8 +29,8 @@ class Exchange final : public Collective {
 
     const Share& share(int worker) const override { return shares_[worker]; }
     std::optional<std::size_t> sole_worker() const override { return sole_worker_; }
-    std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker,
-                               bool in_order) override;
+    std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker, bool in_order,
+                               Pace& pace) override;
     void copy_own() override;
 
     /// Which worker carries a piece of a message between this rank and `peer`, either way.

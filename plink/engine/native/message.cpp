@@ -93,7 +93,8 @@ int Message::parts() const {
                                           [](const Share& share) { return !share.is_empty(); }));
 }
 
-std::unique_ptr<Part> Message::part(const std::shared_ptr<Collective>& self, int worker, bool) {
+std::unique_ptr<Part> Message::part(const std::shared_ptr<Collective>& self, int worker, bool,
+                                    Pace&) {
     return std::make_unique<MessagePart>(std::static_pointer_cast<Message>(self), worker);
 }
 

@@ -45,8 +45,8 @@ class Message final : public Collective {
 
     const Share& share(int worker) const override { return shares_[worker]; }
     std::optional<std::size_t> sole_worker() const override { return std::nullopt; }
-    std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker,
-                               bool in_order) override;
+    std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker, bool in_order,
+                               Pace& pace) override;
     void copy_own() override {}
 
     std::uint32_t chunks() const;

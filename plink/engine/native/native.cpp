@@ -169,6 +169,22 @@ void register_setting_up(nb::module_& module) {
         "forest"_a, "items"_a, "item_bytes"_a, "chunk_bytes"_a, "workers"_a,
         "weights"_a = WorkerWeights());
     module.def("chunk_bytes", &suitable_chunk_bytes, "size_bytes"_a, "routes"_a);
+    nb::class_<Pace>(module, "Pace")
+        .def(nb::init<>())
+        .def_rw("bytes_per_s", &Pace::bytes_per_s)
+        .def_rw("is_followed", &Pace::is_followed);
+    nb::class_<Window>(module, "Window")
+        .def(nb::init<Pace&, std::uint32_t, std::uint32_t, double, std::uint32_t>(), "pace"_a,
+             "chunks"_a, "low"_a, "chunk_bytes"_a, "routes"_a, nb::keep_alive<1, 2>())
+        .def_prop_ro("end", &Window::end)
+        .def(
+            "advance",
+            [](Window& window, std::uint32_t low, double at_s) {
+                const std::chrono::duration<double> at(at_s);
+                return window.advance(low, Window::Clock::time_point(
+                                               std::chrono::round<Window::Clock::duration>(at)));
+            },
+            "low"_a, "at_s"_a);
 }
 
 void register_engine(nb::module_& module) {

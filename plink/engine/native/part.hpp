@@ -6,6 +6,7 @@
 #include <string>
 
 #include "collective.hpp"
+#include "window.hpp"
 
 namespace plink::engine {
 
@@ -18,6 +19,8 @@ struct Mismatch : std::runtime_error {
 class Outbox {
   public:
     virtual void send(int peer, std::uint32_t chunk, Phase phase) = 0;
+    /// More of what is ready from the start may go.
+    virtual void widen() = 0;
 
   protected:
     ~Outbox() = default;
@@ -61,6 +64,8 @@ class Part {
     }
     /// What is ready from the start.
     virtual Phase ready_phase() const { return Phase::kBroadcast; }
+    /// Of what is ready from the start, chunks from this one on may not go yet.
+    std::uint32_t end() const { return window_.end(); }
     /// Throws Mismatch, or another std::runtime_error that says what is wrong, for a frame that
     /// must not come from `peer` now.
     virtual Arrival accept(int peer, const Frame& frame) = 0;
@@ -77,6 +82,7 @@ class Part {
     const int worker_;
     std::uint64_t frames_in_left_;
     std::uint64_t frames_out_left_;
+    Window window_;
 
   private:
     std::shared_ptr<Collective> collective_;

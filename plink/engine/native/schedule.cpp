@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 namespace plink::engine {
@@ -118,6 +119,10 @@ std::shared_ptr<const Schedule> Plan::made(const Call& call) {
         add_chunk(*schedule, chunk, schedule->shares[deal.worker[chunk]]);
         items += deal.items_of(chunk);
     }
+    schedule->used_routes = static_cast<std::uint32_t>(
+        std::set<std::uint32_t>(deal.route.begin(), deal.route.end()).size());
+    schedule->mean_chunk_bytes =
+        static_cast<double>(items * deal.item_bytes) / std::max<std::uint32_t>(1, deal.chunks());
     if (deal.chunks() > 0 && items * deal.item_bytes <= kSmallBufferBytes &&
         std::all_of(deal.worker.begin(), deal.worker.end(),
                     [&deal](std::uint16_t worker) { return worker == deal.worker[0]; })) {

@@ -35,6 +35,8 @@ struct Schedule {
     DType dtype;
     std::shared_ptr<const Places> places;
     Deal deal;
+    std::uint32_t used_routes;  ///< that chunks go along
+    double mean_chunk_bytes;
     std::size_t own_first_item;  ///< of this rank's segment
     std::uint64_t digest;        ///< of forest, call, chunk size, the workers' weights
     std::vector<Share> shares;   ///< by worker

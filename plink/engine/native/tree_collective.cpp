@@ -28,9 +28,9 @@ TreeCollective::TreeCollective(std::uint64_t its_number,
 }
 
 std::unique_ptr<Part> TreeCollective::part(const std::shared_ptr<Collective>& self, int worker,
-                                           bool in_order) {
+                                           bool in_order, Pace& pace) {
     return std::make_unique<TreePart>(std::static_pointer_cast<TreeCollective>(self), worker,
-                                      in_order);
+                                      in_order, pace);
 }
 
 void TreeCollective::copy_own() {

@@ -31,8 +31,8 @@ class TreeCollective final : public Collective {
     const Share& share(int worker) const override { return schedule->shares[worker]; }
     std::optional<std::size_t> sole_worker() const override { return schedule->sole_worker; }
     std::size_t worker_bytes(int worker) const override { return schedule->worker_bytes[worker]; }
-    std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker,
-                               bool in_order) override;
+    std::unique_ptr<Part> part(const std::shared_ptr<Collective>& self, int worker, bool in_order,
+                               Pace& pace) override;
     void copy_own() override;
 
     /// Whether this rank is the root of the chunk's route.

@@ -17,7 +17,8 @@ std::uint64_t key(std::uint32_t chunk, int child) {
 
 }  // namespace
 
-TreePart::TreePart(std::shared_ptr<TreeCollective> collective, int worker, bool in_order)
+TreePart::TreePart(std::shared_ptr<TreeCollective> collective, int worker, bool in_order,
+                   Pace& pace)
     : Part(collective, worker),
       tree_(*collective),
       deal_(tree_.schedule->deal),
@@ -31,8 +32,16 @@ TreePart::TreePart(std::shared_ptr<TreeCollective> collective, int worker, bool 
     if (reduces(tree_.schedule->kind)) {
         seen_.resize(seen_words_ * deal_.chunks());
         if (in_order_) next_child_.resize(deal_.chunks());
-        return;
+    } else {
+        keep_own();
     }
+    pass_complete();
+    window_ = Window(pace, deal_.chunks(), low_, tree_.schedule->mean_chunk_bytes,
+                     tree_.schedule->used_routes);
+}
+
+/// What this rank sends to all others is its own result already.
+void TreePart::keep_own() {
     for (std::uint32_t chunk = 0; chunk < deal_.chunks(); ++chunk) {
         if (deal_.worker[chunk] != worker_ || !tree_.is_root(chunk)) continue;
         std::uint8_t* const result = tree_.result(chunk);
@@ -215,10 +224,24 @@ void TreePart::complete(std::uint32_t chunk, Outbox& outbox) {
 /// The user's buffer holds the result.
 void TreePart::deliver(std::uint32_t chunk, Outbox& outbox) {
     tree_.states[chunk].is_final = true;
-    if (!broadcasts(tree_.schedule->kind)) return;
-    for (const int child : place(chunk).broadcast_children) {
-        outbox.send(child, chunk, Phase::kBroadcast);
+    if (broadcasts(tree_.schedule->kind)) {
+        for (const int child : place(chunk).broadcast_children) {
+            outbox.send(child, chunk, Phase::kBroadcast);
+        }
     }
+    if (chunk != low_) return;
+    pass_complete();
+    if (window_.advance(low_, Window::Clock::now())) outbox.widen();
+}
+
+/// Moves on to the first chunk whose result is yet to come here.
+void TreePart::pass_complete() {
+    const bool is_for_all = broadcasts(tree_.schedule->kind);
+    const auto is_awaited = [&](std::uint32_t chunk) {
+        return deal_.worker[chunk] == worker_ && !tree_.states[chunk].is_final &&
+               (is_for_all || tree_.is_root(chunk));
+    };
+    while (low_ < deal_.chunks() && !is_awaited(low_)) ++low_;
 }
 
 Payload TreePart::payload(int, std::uint32_t chunk, Phase phase) const {

@@ -15,7 +15,7 @@ class TreePart final : public Part {
   public:
     /// `worker`: whose chunks it holds. With `in_order` the children of a node are added in
     /// ascending order of their ranks, whenever they arrive.
-    TreePart(std::shared_ptr<TreeCollective> collective, int worker, bool in_order);
+    TreePart(std::shared_ptr<TreeCollective> collective, int worker, bool in_order, Pace& pace);
 
     Phase ready_phase() const override {
         return reduces(tree_.schedule->kind) ? Phase::kReduce : Phase::kBroadcast;
@@ -38,6 +38,8 @@ class TreePart final : public Part {
     void add_stashed(std::uint32_t chunk, std::uint32_t& next);
     void complete(std::uint32_t chunk, Outbox& outbox);
     void deliver(std::uint32_t chunk, Outbox& outbox);
+    void keep_own();
+    void pass_complete();
     const Places::Place& place(std::uint32_t chunk) const;
     std::uint64_t& seen_word(std::uint32_t chunk, int child);
 
@@ -46,6 +48,7 @@ class TreePart final : public Part {
     const bool in_order_;
     const int dtype_;
     std::size_t most_chunk_bytes_ = 0;
+    std::uint32_t low_ = 0;            ///< the first chunk whose result is yet to come here
     std::size_t seen_words_;           ///< of a chunk
     std::vector<std::uint64_t> seen_;  ///< a bit for each child of each chunk
     std::unordered_map<std::uint32_t, std::unique_ptr<float[]>> wide_;

@@ -29,7 +29,8 @@ Worker::Worker(int index, int rank, std::vector<Line> lines, WorkerOptions optio
       complaints_(complaints),
       mailbox_(mailbox),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      vigil_(options.spin) {
+      vigil_(options.spin),
+      pace_(options.pace) {
     if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + text_of(errno));
     epoll_event event{};
     event.events = EPOLLIN;
@@ -114,6 +115,13 @@ void Worker::SlotOutbox::send(int peer, std::uint32_t chunk, Phase phase) {
     Connection& connection = *worker_.connections_[peer];
     connection.queue(slot_, chunk, phase);
     worker_.attend_later(connection);
+}
+
+void Worker::SlotOutbox::widen() {
+    const Share& share = worker_.slots_[slot_].part->share();
+    for (const auto& connection : worker_.connections_) {
+        if (connection && !share.ready[connection->peer].empty()) worker_.attend_later(*connection);
+    }
 }
 
 const InFlight* Worker::find(std::uint16_t collective) const {
@@ -341,7 +349,7 @@ void Worker::begin(std::shared_ptr<Collective> collective) {
     collective->begin_part();
     meter_.begin(collective->worker_bytes(index_));
     const int slot = free_slot();
-    slots_[slot].part = collective->part(collective, index_, options_.in_order);
+    slots_[slot].part = collective->part(collective, index_, options_.in_order, pace_);
     const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot, false};
     // Only what has a priority is worth a note: among equals the older goes first anyway.
     const bool is_told = !collective->sole_worker() && collective->priority != 0;
@@ -359,7 +367,7 @@ void Worker::begin(std::shared_ptr<Collective> collective) {
 void Worker::begin(std::shared_ptr<Message> message) {
     message->begin_part();
     const int slot = free_slot();
-    slots_[slot].part = message->part(message, index_, options_.in_order);
+    slots_[slot].part = message->part(message, index_, options_.in_order, pace_);
     const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot, true};
     const auto place = std::find_if(in_flight_.begin(), in_flight_.end(),
                                     [](const InFlight& other) { return !other.is_message; });

@@ -33,6 +33,7 @@ struct WorkerOptions {
     int most_in_flight;  ///< collectives at once
     int core;            ///< to run on, or -1 for any
     Spin spin;           ///< of a caller that carries a collective
+    Pace pace;           ///< what is known of it
 };
 
 /// One connection to every peer, and a thread. It carries its chunks of every collective.
@@ -73,6 +74,7 @@ class Worker final : public Carrier, private Flight {
       public:
         SlotOutbox(Worker& worker, int slot) : worker_(worker), slot_(slot) {}
         void send(int peer, std::uint32_t chunk, Phase phase) override;
+        void widen() override;
 
       private:
         Worker& worker_;
@@ -127,6 +129,7 @@ class Worker final : public Carrier, private Flight {
     std::vector<InFlight> in_flight_;
     std::deque<Slot> slots_;
     Vigil vigil_;  ///< of a caller that drives
+    Pace pace_;
 
     mutable std::mutex mutex_;
     std::deque<std::shared_ptr<Collective>> posted_;

@@ -2,8 +2,8 @@
 
 #include <arpa/inet.h>
 #include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -117,7 +117,8 @@ void bound_send_buffer(int fd, int bytes) {
 bool is_near(int fd) {
     tcp_info info{};
     socklen_t size = sizeof(info);
-    return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt <= kNear_us;
+    return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+           info.tcpi_min_rtt <= kNear_us;
 }
 
 std::string host_text(const sockaddr_storage& address) {

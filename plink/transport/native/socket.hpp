@@ -75,7 +75,7 @@ void keep_alive(int fd);
 /// Bounds what waits in the kernel to be sent or acknowledged.
 void bound_send_buffer(int fd, int bytes);
 
-/// Whether the round trip of a new connection's hand-shake says that the peer's host is near.
+/// Whether the least round trip of a connection so far says that the peer's host is near.
 bool is_near(int fd);
 
 /// A caller's address, as people write it.

@@ -1,0 +1,1 @@
+"""PyTorch's `DistributedTest`, on plink beside Gloo."""
