@@ -19,8 +19,8 @@ _tls = options_of("For TLS")
 
 @click.command(
     cls=SectionedCommand,
-    epilog="Examples: plink plan cluster.json --size 20MB -o plan.json; plink plan cluster.json "
-    "--collective all-gather,reduce-scatter --size 200MB",
+    epilog="Example: plink plan cluster.json --size 20MB -o plan.json. Example: plink plan "
+    "cluster.json --collective all-gather,reduce-scatter --size 200MB",
 )
 @click.argument("file", metavar="CLUSTER")
 @click.option(

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog="Examples: plink predict order.json --cluster cluster.json --size 20MB --algo "
-    "gloo-ring; plink predict plan.json --cluster cluster.json --collective all-gather",
+    epilog="Example: plink predict order.json --cluster cluster.json --size 20MB --algo "
+    "gloo-ring. Example: plink predict plan.json --cluster cluster.json --collective all-gather",
 )
 @click.argument("file", metavar="ORDER|PLAN")
 @click.option(

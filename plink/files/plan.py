@@ -53,27 +53,27 @@ class Plan:
         ranks: rank r runs there. The ranks of a host stand together.
         forest: over these ranks; `plink.plans.check` lets it pass.
         size_bytes: of the buffer that it was made for.
-        collectives: that it was chosen for, one after the other
-            (`plink.plans.names.COLLECTIVES`).
         groups: of near hosts.
         predicted: of this kind and of those it was compared with.
         bound_s: these collectives take no less on this network, in all.
         assumptions: what was assumed about the network, a sentence each.
         seed: decided what chance did.
         made_from: hash of the cluster file.
+        collectives: that it was chosen for, one after the other
+            (`plink.plans.names.COLLECTIVES`).
     """
 
     kind: str
     ranks: Sequence[PlanRank]
     forest: Forest
     size_bytes: int
-    collectives: Sequence[str] = (ALL_REDUCE,)
     groups: Sequence[Group] = ()
     predicted: Sequence[Predicted] = ()
     bound_s: float | None = None
     assumptions: Sequence[str] = ()
     seed: int = 0
     made_from: str | None = None
+    collectives: Sequence[str] = (ALL_REDUCE,)
 
     @property
     def host_of(self) -> list[int]:

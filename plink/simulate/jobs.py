@@ -5,15 +5,17 @@ An iteration takes the computing and then the last flow.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.autotune.tuner.tuner import Tuner
+from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.traffic import traffic_bytes, traffic_of
 from plink.plans.forest import Forest, make_forest
-from plink.plans.measures import bytes_between
+from plink.plans.names import ALL_REDUCE
 from plink.simulate.network import Floats, State, flow_times_s
 from plink.solvers.forests.kinds import flat, two_level
 
@@ -50,6 +52,8 @@ class Job:
         iterations: in a window.
         noise: of its readings.
         seed: of the noise.
+        collectives: that an iteration calls, one after the other, each on all of the gradients;
+            overlapping nothing.
     """
 
     def __init__(
@@ -59,23 +63,26 @@ class Job:
         iterations: int = 10,
         noise: Noise = QUIET,
         seed: int = 0,
+        *,
+        collectives: Sequence[str] = (ALL_REDUCE,),
     ) -> None:
         self.size_bytes = size_bytes
         self.compute_s = compute_s
         self.iterations = iterations
         self.noise = noise
+        self.collectives = collectives
         self._random = np.random.default_rng(seed)
-        self._known: tuple[Forest, State, Floats, Floats] | None = None
+        self._known: tuple[Forest, State, tuple[Floats, Floats, float]] | None = None
 
     def iteration_s(self, forest: Forest, state: State) -> float:
         """What an iteration takes without noise."""
-        return self.compute_s + float(self._flows(forest, state)[1].max())
+        return self.compute_s + self._flows(forest, state)[2]
 
     def window(self, plan: int, forest: Forest, state: State) -> Window:
         """What the ranks report of the next iterations, a rank on each host."""
-        sent, times_s = self._flows(forest, state)
+        sent, times_s, moved_s = self._flows(forest, state)
         noise, random, shape = self.noise, self._random, sent.shape
-        took = self.compute_s + float(times_s.max())
+        took = self.compute_s + moved_s
         lost = np.zeros(shape)
         for sender, receiver in state.flows_bytes_s:
             lost[sender, receiver] = 100.0
@@ -86,6 +93,7 @@ class Job:
             times_s * self._factors(noise.busy, shape),
             lost,
             random.uniform(1e-4, 1.5e-4, len(sent)),
+            {name: self.collectives.count(name) * self.size_bytes for name in self.collectives},
         )
 
     def _factors(self, deviation: float, shape: tuple[int, ...]) -> Floats:
@@ -93,14 +101,18 @@ class Job:
         is_out = self._random.random(shape) < self.noise.outliers
         return np.where(is_out, factors * (1.0 + self._random.pareto(1.5, shape)), factors)
 
-    def _flows(self, forest: Forest, state: State) -> tuple[Floats, Floats]:
-        known = self._known
-        if known is not None and known[0] is forest and known[1] is state:
-            return known[2], known[3]
-        sent = bytes_between(forest, self.size_bytes)
-        times_s = flow_times_s(sent, state)
-        self._known = (forest, state, sent, times_s)
-        return sent, times_s
+    def _flows(self, forest: Forest, state: State) -> tuple[Floats, Floats, float]:
+        """Bytes and busy seconds of each flow, and how long all of an iteration's take."""
+        if self._known is not None and self._known[0] is forest and self._known[1] is state:
+            return self._known[2]
+        each = [
+            traffic_bytes(traffic_of(Demand(name, self.size_bytes), forest))
+            for name in self.collectives
+        ]
+        times = [flow_times_s(sent, state) for sent in each]
+        found = np.sum(each, axis=0), np.sum(times, axis=0), sum(float(one.max()) for one in times)
+        self._known = (forest, state, found)
+        return found
 
 
 @dataclass(frozen=True)
@@ -157,10 +169,11 @@ def run(
     *,
     seed: int = 0,
     noise: Noise | None = None,
+    collectives: Sequence[str] = (ALL_REDUCE,),
 ) -> TunedRun:
     """A job that came with a plan for `state`, on the network that `at` gives for each window."""
     forest = first = first_forest(state)
-    job = Job(noise=noise or Noise(), seed=seed)
+    job = Job(noise=noise or Noise(), seed=seed, collectives=collectives)
     tuner = Tuner(first, range(len(state.group_of)), state.group_of.tolist(), job.size_bytes)
     steps = []
     for number in range(windows):

@@ -33,7 +33,7 @@ from plink.torch.kinds import ALL_REDUCE, Kind
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.points import BalancePoints
-from plink.torch.reductions import engine_op
+from plink.torch.reductions import engine_op, options_of
 from plink.torch.staging import HostStage, Stage
 from plink.torch.steps import follow_steps
 from plink.torch.work import NO_TIMEOUT, Reduction
@@ -107,7 +107,7 @@ class PlinkGroup(GlooBeside):
             op: the operation, under PyTorch's other name for it.
         """
         tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-        opts = _options(AllreduceOptions, opts if op is None else op)
+        opts = options_of(AllreduceOptions, opts if op is None else op)
         if timeout is not None:
             opts.timeout = timeout
         name = engine_op(tensors, opts)
@@ -118,7 +118,7 @@ class PlinkGroup(GlooBeside):
     @uncompiled
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = ReduceOp.SUM) -> Any:
         """Reduce tensors of one type in place, as one buffer."""
-        opts = _options(AllreduceCoalescedOptions, opts)
+        opts = options_of(AllreduceCoalescedOptions, opts)
         op = engine_op(tensors, opts)
         if op is None:
             return self._plain.allreduce_coalesced(tensors, opts)
@@ -215,9 +215,9 @@ class PlinkGroup(GlooBeside):
     ) -> Reduction:
         """Begin a collective on each pair; one work for all of them."""
         self._begun += kind.is_ordered
-        engine = self._engine
-        # Ranks have other messages than their peers.
-        points = self._points if kind.is_ordered else None
+        engine, tuned, points = self._engine, self._tuned, self._points
+        sizes_bytes = [pair.whole_bytes(kind.collective) for pair in pairs]
+        remaining = iter(sizes_bytes)
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
         stage: HostPairs | AcceleratorPairs
         if not tensors or tensors[0].device.type == "cpu":
@@ -230,14 +230,23 @@ class PlinkGroup(GlooBeside):
         def post(source: Tensor, result: Tensor) -> PieceWork | None:
             if engine is not None:
                 begun = begin(engine, source, result)
-                if points is not None:
-                    points.after(0)
+                # Messages are not the same on all ranks, and points must be.
+                if kind.is_ordered:
+                    own_bytes = next(remaining, 0)
+                    if tuned is not None:
+                        tuned.after(own_bytes, begun, kind.collective)
+                    if points is not None:
+                        points.after(own_bytes)
                 return begun
             if result is not source and result.numel():
                 result.copy_(source)
             return None
 
-        would_wait = points is not None and points.would_wait(0)
+        size_bytes = sum(sizes_bytes)
+        would_wait = kind.is_ordered and (
+            (tuned is not None and tuned.would_wait(size_bytes))
+            or (points is not None and points.would_wait(size_bytes))
+        )
         if stage.is_ready and self._starter.is_idle and not would_wait:
             work.post(post)
         else:
@@ -255,15 +264,6 @@ class PlinkGroup(GlooBeside):
         if device.type == "cpu":
             return HostStage(tensors, self._is_cut)
         return AcceleratorStage(tensors, self._lane(device), self._is_cut)
-
-
-def _options(kind: type[Any], given: Any) -> Any:
-    """Options, where the caller gave them or the operation alone."""
-    if hasattr(given, "reduceOp"):
-        return given
-    options = kind()
-    options.reduceOp = given
-    return options
 
 
 @atexit.register

@@ -19,6 +19,11 @@ class Kind:
     number: int
     is_ordered: bool = True
 
+    @property
+    def collective(self) -> str:
+        """Its name in `plink.plans.names`, where it is a collective."""
+        return self.name.replace("_", "-")
+
 
 BROADCAST = Kind("broadcast", 0)
 ALL_REDUCE = Kind("all_reduce", 1)

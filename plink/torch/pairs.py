@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from plink.plans.names import ALL_GATHER, BROADCAST, REDUCE, REDUCE_SCATTER
 from plink.torch.accelerator import Lane
 from plink.torch.pieces import JoinedWork, PieceWork
 from plink.torch.ring import pinned
@@ -30,6 +31,14 @@ class Pair:
         self.sources = sources
         self.results = sources if results is None else results
         self.is_in_place = results is None
+
+    def whole_bytes(self, collective: str) -> int:
+        """The size of the whole buffer where it is the same on every rank, else 0."""
+        if collective in (REDUCE_SCATTER, BROADCAST, REDUCE):
+            return sum(tensor.nbytes for tensor in self.sources)
+        if collective == ALL_GATHER:
+            return sum(tensor.nbytes for tensor in self.results)
+        return 0
 
     @property
     def tensors(self) -> list[Tensor]:

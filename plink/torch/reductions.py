@@ -39,3 +39,12 @@ def engine_op(tensors: Sequence[Tensor], opts: Any) -> str | None:
     if first.dtype in _INTEGERS or (first.dtype in _FLOATS and op != "and"):
         return op
     return None
+
+
+def options_of(kind: type[Any], given: Any) -> Any:
+    """Options, where the caller gave them or the operation alone."""
+    if hasattr(given, "reduceOp"):
+        return given
+    options = kind()
+    options.reduceOp = given
+    return options

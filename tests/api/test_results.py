@@ -16,6 +16,8 @@ import pytest
 import plink
 from api.clusters import rack_cluster, rack_matrix, rack_names
 from plink.files.cluster import Unreachable
+from plink.plans.names import COLLECTIVES
+from plink.solvers.collectives.registry import OTHERS
 from support.plink_command import plink_here
 
 
@@ -185,8 +187,24 @@ def test_an_order_from_a_file_is_predicted_with_its_cluster(tmp_path: Path) -> N
 def test_a_cluster_is_predicted_for_in_its_own_order() -> None:
     prediction = plink.predict(rack_cluster(), size=1024)
     assert prediction["ring"].order is None
-    assert set(prediction) | set(prediction.refused) == set(plink.algorithms())
+    others = set(OTHERS)
+    assert set(prediction) | set(prediction.refused) == set(plink.algorithms()) - others
     assert prediction.assumptions
+    gathered = plink.predict(rack_cluster(), size=1024, collective="all-gather")
+    assert set(gathered) == {"gloo-all-gather"} <= others
+
+
+def test_a_plan_is_predicted_collective_by_collective() -> None:
+    cluster = rack_cluster()
+    plan = plink.plan(cluster, size="1MB", kind="flat", collective=["all-gather", "all-gather"])
+    assert plan.collectives == ("all-gather", "all-gather")
+    along = plink.predict(plan, cluster=cluster)
+    assert set(along) == set(COLLECTIVES)
+    assert plan.time_s == pytest.approx(2 * along["all-gather"].time_s)
+    assert along["all-gather"].bound_s <= along["all-gather"].time_s
+    assert "all-gather" in str(along)
+    with pytest.raises(plink.WrongUseError, match="a plan does not hold what was measured"):
+        plink.predict(plan)  # type: ignore[call-overload]
 
 
 CALLS: list[tuple[Any, dict[str, Any], str]] = [

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from autotune.alone import Alone, Listening, Pending
 from engine.forests import stars
-from plink.autotune.protocol.messages import Report
+from plink.autotune.daemon.windows import reduced_bytes, window_of
+from plink.autotune.protocol.messages import Report, from_json, to_json
 from plink.autotune.ranks.agreement import Stride
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.rank import TunedRank
@@ -17,10 +20,10 @@ CRITIC, GENERATOR, AVERAGE = 1, 2, 3
 SIZE_BYTES = 8
 
 
-def test_all_windows_of_a_rank_report_the_same_iterations() -> None:
-    # However short, so that a window would be over before the generator has stepped.
+def alone() -> TunedRank:
+    # However short, so that a window would be over before the slowest optimizer has stepped.
     settings = Settings("", 0, stride=Stride(1 << 40, 1), window_s=1e-9)
-    rank = TunedRank(
+    return TunedRank(
         Alone(ending=1 << 20),
         0,
         stars(2),
@@ -28,6 +31,32 @@ def test_all_windows_of_a_rank_report_the_same_iterations() -> None:
         settings=settings,
         secret=None,
     )
+
+
+def test_a_sharded_job_is_reported_by_its_collectives() -> None:
+    rank = alone()
+    rank._client = listening = Listening()
+    for _ in range(10 * TIMES):
+        for name, size_bytes in (("all-gather", 8), ("all-gather", 8), ("reduce-scatter", 24)):
+            rank.after(size_bytes, Pending(has_ended=True), name)
+        # Sizes that ranks do not share count for nothing, but the call does.
+        rank.after(0, Pending(has_ended=True), "all-to-all")
+        rank.step(GENERATOR)
+    reports = [one for one in listening.heard if isinstance(one, Report)]
+    assert reports
+    for report in reports[1:]:
+        assert set(report.bytes_of) == {"all-gather", "reduce-scatter"}
+        assert sum(report.bytes_of.values()) == report.reduced_bytes
+        assert len(report.iteration_s) == LEAST_PERIODS
+    window = window_of([reports[-1], reports[-1]], [0, 1], 0)
+    in_an_iteration = sum(window.bytes_of.values())
+    assert in_an_iteration == pytest.approx(reduced_bytes([reports[-1]]))
+    assert from_json(to_json(reports[-1]), 2).bytes_of == reports[-1].bytes_of
+    rank.close()
+
+
+def test_all_windows_of_a_rank_report_the_same_iterations() -> None:
+    rank = alone()
     rank._client = listening = Listening()
 
     def step(optimizer: int) -> None:

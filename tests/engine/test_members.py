@@ -190,7 +190,7 @@ class Lines:
                 banned=banned,
                 watch=watch,
                 patience_s=0.5,
-                silence_s=0.5,
+                silence_s=20.0,
             ).agree(lambda members: str(list(members)))
         finally:
             watch.close()
@@ -234,7 +234,7 @@ def test_a_suspect_that_comes_is_in_unless_it_was_one_before(lines: Lines) -> No
 def test_those_that_are_fewer_leave_the_first_word_to_the_others(lines: Lines) -> None:
     lines.come(3)
     with ThreadPoolExecutor(1) as threads:
-        cut_off = threads.submit(lines.meet, 3, [0, 1, 2])
+        cut_off = threads.submit(lines.meet, 3, [], [0, 1, 2])
         time.sleep(0.2)
         for number in range(3):
             lines.come(number)

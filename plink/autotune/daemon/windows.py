@@ -88,6 +88,7 @@ def window_of(reports: Sequence[Report], host_of: Sequence[int], plan: int) -> W
         busy_s=share * flows("busy_s", np.maximum),
         retransmissions=flows("retransmissions", np.add),
         rtt_s=flows("rtt_s", np.maximum).max(axis=1),
+        bytes_of={name: share * moved for name, moved in reports[0].bytes_of.items()},
     )
 
 

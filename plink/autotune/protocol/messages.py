@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from plink.files.fields import Fields
 from plink.files.plan import MAX_RANKS, MAX_ROUTES
 from plink.plans.check import BrokenForestError, check
 from plink.plans.forest import Forest, make_forest
+from plink.plans.names import COLLECTIVES
 
 Floats = npt.NDArray[np.float64]
 
@@ -81,7 +82,8 @@ class Report:
         begin, end: numbers of the engine's collectives at the points, the same on all ranks.
         seconds: between them.
         iteration_s: (K,) what each iteration took; empty where none was told.
-        reduced_bytes: of the buffers that were reduced, in all.
+        reduced_bytes: of the whole buffers of all collectives.
+        bytes_of: the same by collective, of `plink.plans.names.COLLECTIVES`.
         peers: by name of `PEER_FIGURES` (P,) of the rank's connections to each other rank: bytes
             sent, seconds with something to send, of these without room at the receiver, seconds of
             round trip, the delivery rate that the kernel saw, segments sent again.
@@ -94,6 +96,7 @@ class Report:
     iteration_s: Floats
     reduced_bytes: int
     peers: Mapping[str, Floats]
+    bytes_of: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,7 @@ def to_json(message: Message) -> dict[str, Any]:
             "seconds": message.seconds,
             "iteration_s": message.iteration_s[-MOST_ITERATIONS:].tolist(),
             "reduced_bytes": message.reduced_bytes,
+            "bytes_of": dict(message.bytes_of),
             "peers": {name: _packed(message.peers[name], _FIGURES) for name in PEER_FIGURES},
         }
     if isinstance(message, NewPlan):
@@ -230,7 +234,19 @@ def _report(fields: Fields, ranks: int) -> Report:
         np.array(fields.numbers("iteration_s", len(iteration_s), _MOST_SECONDS)),
         fields.integer("reduced_bytes", 0, _MOST),
         {name: _unpacked(peers, name, ranks) for name in PEER_FIGURES},
+        _bytes_of(fields),
     )
+
+
+def _bytes_of(fields: Fields) -> dict[str, int]:
+    """By collective; empty where a rank does not tell."""
+    given = fields.optional_object("bytes_of")
+    if given is None:
+        return {}
+    for name in given.names():
+        if name not in COLLECTIVES:
+            raise fields.error("bytes_of", f"bytes of {', '.join(COLLECTIVES)}")
+    return {name: given.integer(name, 0, _MOST) for name in given.names()}
 
 
 def _plan(fields: Fields, ranks: int) -> NewPlan:

@@ -25,6 +25,7 @@ from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
 from plink.base.errors import PlinkError
 from plink.engine import Forest, Prepared, Statistics, Work
+from plink.plans.names import ALL_REDUCE, COLLECTIVES
 from plink.training.iterations import (
     IterationSource,
     Markers,
@@ -42,6 +43,12 @@ _SETTLE_S = 10.0
 # Figures that are read later than this, plus this share of the window, do not count for it.
 _LATE_S = 0.1
 _LATE_SHARE = 0.1
+
+
+class _Begun(Protocol):
+    """The part of a collective's work that is used here."""
+
+    def done(self) -> bool: ...
 
 
 class _Engine(Protocol):
@@ -66,7 +73,8 @@ class _Window:
     Args:
         begin: number of the next collective at the first.
         began_s: when that was.
-        times_s, sizes: of each collective since.
+        times_s, sizes: of each collective since; sizes of different kinds differ.
+        bytes_of: by kind of collective, of all since.
         markers: where iterations ended.
         looked_at: how many collectives there were when a period was last looked for.
         has_period: one was found.
@@ -76,9 +84,16 @@ class _Window:
     began_s: float
     times_s: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
+    bytes_of: dict[str, int] = field(default_factory=dict)
     markers: Markers = field(default_factory=Markers)
     looked_at: int = 0
     has_period: bool = False
+
+    def add(self, size_bytes: int, collective: str) -> None:
+        """One more has begun."""
+        kind = COLLECTIVES.index(collective)
+        self.sizes.append(size_bytes * len(COLLECTIVES) + kind)
+        self.bytes_of[collective] = self.bytes_of.get(collective, 0) + size_bytes
 
     def is_long_enough(self, now_s: float, window_s: float) -> bool:
         """Whether enough time has passed, and enough iterations are in it."""
@@ -136,7 +151,7 @@ class TunedRank:
         self._source = IterationSource()
         self._snapshot: Snapshot | None = None
         # Works of the user's that may not have ended yet.
-        self._begun: deque[Work] = deque()
+        self._begun: deque[_Begun] = deque()
         self._pause = Pause(self._has_ended, self._say_holding)
         self._client: Client | None = None
         if secret is not None:
@@ -160,8 +175,13 @@ class TunedRank:
             and not self._voting.done()
         )
 
-    def after(self, size_bytes: int, work: Work) -> None:
+    def after(self, size_bytes: int, work: _Begun, collective: str = ALL_REDUCE) -> None:
         """A collective of the user's has begun.
+
+        Args:
+            size_bytes: of the whole buffer, the same on every rank; 0 where ranks differ.
+            work: that may still be under way.
+            collective: of `plink.plans.names.COLLECTIVES`.
 
         Raises:
             EngineError: the engine has failed.
@@ -171,7 +191,7 @@ class TunedRank:
         self._forget_ended()
         if self._window is not None and len(self._window.sizes) <= _MOST_COLLECTIVES:
             self._window.times_s.append(now_s)
-            self._window.sizes.append(size_bytes)
+            self._window.add(size_bytes, collective)
         if self._points.count(size_bytes):
             self._pass_point(now_s)
 
@@ -277,8 +297,9 @@ class TunedRank:
             at,
             seconds,
             iteration_seconds(window.times_s, window.markers.times_s, period),
-            sum(window.sizes),
+            sum(window.bytes_of.values()),
             between(before, after),
+            {name: moved for name, moved in window.bytes_of.items() if moved},
         )
 
     def _join(self) -> Join:

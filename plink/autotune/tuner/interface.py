@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -75,6 +75,8 @@ class Window:
         busy_s: (H, H) in an iteration, on average: how long the flow had something to send.
         retransmissions: (H, H) segments sent again, in all.
         rtt_s: (H,) the greatest smoothed round-trip time to any other host.
+        bytes_of: of the whole buffers in an iteration, on average, by collective
+            (`plink.plans.names.COLLECTIVES`); empty where that is not known.
     """
 
     plan: int
@@ -83,6 +85,7 @@ class Window:
     busy_s: Floats
     retransmissions: Floats
     rtt_s: Floats
+    bytes_of: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_measured(self) -> bool:

@@ -10,13 +10,15 @@ which is the least maximum there is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from plink.autotune.tuner.bandwidth import Belief
 from plink.autotune.tuner.interface import Floats, TunerOptions
-from plink.autotune.tuner.masters import Layout, Masters, host_loads, normalised, uplink_loads
+from plink.autotune.tuner.loads import BY_MASTERS, link_loads
+from plink.autotune.tuner.masters import Layout, Masters, normalised
+from plink.plans.names import ALL_REDUCE
 from plink.solvers.forests.balance import master_shares
 
 # A plan that is so little slower than the best one is as good.
@@ -55,12 +57,39 @@ def link_s(
     layout: Layout,
     options: TunerOptions,
     most_bytes_s: Floats,
+    *,
+    collective: str = ALL_REDUCE,
 ) -> float:
-    """The seconds per byte of buffer that the busiest link, or slow flow, needs."""
+    """The seconds per byte of whole buffer that the busiest link, or slow flow, needs."""
     hosts, uplinks = _levels(belief, layout, options, most_bytes_s)
-    of_hosts = host_loads(masters, layout) / hosts
-    of_groups = uplink_loads(masters, layout) / uplinks
+    on_hosts, on_groups = link_loads(masters, layout, collective)
+    of_hosts, of_groups = on_hosts / hosts, on_groups / uplinks
+    if collective != ALL_REDUCE:
+        # What a flow carries of a segment depends on its owner, hardly on masters.
+        return float(max(of_hosts.max(), of_groups.max()))
     return float(max(of_hosts.max(), of_groups.max(), _slow_flow_s(masters, belief, layout)))
+
+
+def needed_s(
+    bytes_of: Mapping[str, float],
+    masters: Masters,
+    belief: Belief,
+    layout: Layout,
+    options: TunerOptions,
+    *,
+    most_bytes_s: Floats,
+) -> float:
+    """The seconds of an iteration that depend on masters: the sum over its collectives.
+
+    Args:
+        bytes_of: of the whole buffers in an iteration, by collective.
+        masters, belief, layout, options, most_bytes_s: as of `link_s`.
+    """
+    return sum(
+        moved * link_s(masters, belief, layout, options, most_bytes_s, collective=collective)
+        for collective, moved in bytes_of.items()
+        if collective in BY_MASTERS
+    )
 
 
 def levelled(rates: Floats, alike: float) -> Floats:

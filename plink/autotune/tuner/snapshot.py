@@ -119,6 +119,7 @@ def window_to_json(window: Window) -> Json:
         "busy_s": window.busy_s.ravel().tolist(),
         "retransmissions": window.retransmissions.ravel().tolist(),
         "rtt_s": window.rtt_s.tolist(),
+        **({"bytes_of": dict(window.bytes_of)} if window.bytes_of else {}),
     }
 
 
@@ -137,6 +138,7 @@ def window_from_json(data: Json, hosts: int) -> Window:
         _array(data["busy_s"], hosts * hosts).reshape(flows),
         _array(data["retransmissions"], hosts * hosts).reshape(flows),
         _array(data["rtt_s"], hosts),
+        {str(name): _number(moved, 0.0) for name, moved in data.get("bytes_of", {}).items()},
     )
 
 

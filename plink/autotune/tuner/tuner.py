@@ -26,10 +26,11 @@ from plink.autotune.tuner.interface import Action, Decision, Floats, TunerOption
 from plink.autotune.tuner.masters import Masters, forest_of, host_loads, layout_of, masters_of
 from plink.autotune.tuner.memory import Memory
 from plink.autotune.tuner.names import Names, numbered
-from plink.autotune.tuner.quicktune import link_s, quicktune
+from plink.autotune.tuner.quicktune import needed_s, quicktune
 from plink.autotune.tuner.trial import Trial
 from plink.autotune.tuner.trigger import Baseline, change, is_sudden, learn, median_deviation
 from plink.plans.forest import Forest
+from plink.plans.names import ALL_REDUCE
 
 # Rates of links, and iteration times, are alike within so many deviations.
 _NOISE_MULTIPLE = 3.0
@@ -256,11 +257,19 @@ class Tuner:
         if masters is self.masters:
             return 0.0
         most = self._trusted(now_s)
+        moved = self.recent[-1].bytes_of if self.recent else {}
         now, then = (
-            link_s(each, belief, self.layout, self.options, most)
+            needed_s(
+                moved or {ALL_REDUCE: self.size_bytes},
+                each,
+                belief,
+                self.layout,
+                self.options,
+                most_bytes_s=most,
+            )
             for each in (self.masters, masters)
         )
-        return self.size_bytes * (now - then) / iteration_s
+        return (now - then) / iteration_s
 
     def _finetuned(self, now_s: float, belief: Belief, last: Move | None) -> Move | None:
         if self.moves >= self.options.finetune_moves:
