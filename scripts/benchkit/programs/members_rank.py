@@ -52,7 +52,7 @@ def by_torchft(task: dict[str, Any]) -> None:
     """A manager, on plink or on Gloo."""
     import torch  # noqa: PLC0415
     import torchft  # noqa: PLC0415
-    from torch.distributed.distributed_c10d import TCPStore  # noqa: PLC0415
+    from torch.distributed import TCPStore  # type: ignore[attr-defined] # noqa: PLC0415
 
     from plink.torch.fault_tolerance import ProcessGroupPlink  # noqa: PLC0415
 
