@@ -23,7 +23,7 @@ from plink.autotune.protocol.messages import (
 numbers = st.integers(0, LARGEST_NUMBER)
 identities = st.builds(Identity, numbers, st.integers(0, (1 << 32) - 1))
 seconds = st.floats(0.0, 1e9, allow_nan=False)
-figures = st.floats(0.0, 2.0**50, width=32)
+figures = st.floats(0.0, 2.0**49, width=32)
 
 
 @st.composite
