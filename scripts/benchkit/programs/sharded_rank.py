@@ -17,6 +17,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.functional import mse_loss
@@ -70,7 +71,8 @@ def _model(width: int) -> nn.Sequential:
 def _trained(model: nn.Module, optimizer: Any, width: int) -> Step:
     def step() -> None:
         optimizer.zero_grad()
-        mse_loss(model(torch.randn(BATCH, width)), torch.randn(BATCH, width)).backward()
+        loss: Any = mse_loss(model(torch.randn(BATCH, width)), torch.randn(BATCH, width))
+        loss.backward()
         optimizer.step()
 
     return step
@@ -79,7 +81,7 @@ def _trained(model: nn.Module, optimizer: Any, width: int) -> Step:
 def fully_sharded(width: int) -> Step:
     """FSDP2: all-gathers before each layer, forward and backward, reduce-scatters after it."""
     model = _model(width)
-    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     for layer in model:
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
