@@ -22,7 +22,6 @@ from plink.bench.clients.engine import EngineClient, explain
 from plink.bench.clients.workers import Relay, measure_command
 from plink.bench.workers import engine_collectives
 from plink.deploy.remote.hosts import RemoteHost
-from plink.engine import Engine
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.traffic import traffic_bytes, traffic_of
 from plink.plans.forest import make_forest
@@ -67,8 +66,6 @@ def test_launch_after_launch_a_killed_worker_and_no_other_is_blamed() -> None:
             assert np.all(sent[planned == 0.0] == 0.0)
             assert abs(sent.sum() - planned.sum()) < 0.02 * planned.sum() + 8 * 6
         for collective in COLLECTIVES:
-            if collective == SEND_RECEIVE and not hasattr(Engine, "receive"):
-                continue
             # A root's buffer is rank 0's, whose results are checked with all others'.
             asked = Workload(4 * 100_003, 1, 1, timeout_s=30.0, collective=collective)
             launched = engine.launch(Launch([3, 0, 4, 1], asked, two_by_two()))
@@ -77,7 +74,9 @@ def test_launch_after_launch_a_killed_worker_and_no_other_is_blamed() -> None:
             demand = Demand(collective, asked.size_bytes)
             expected = traffic_bytes(traffic_of(demand, two_by_two()))
             sent = np.array(seen.sent_bytes)
-            assert np.all(sent[expected == 0.0] == 0.0)
+            # A receiver asks for its message by a note.
+            notes_bytes = 20 if collective == SEND_RECEIVE else 0
+            assert np.all(sent[expected == 0.0] <= notes_bytes)
             assert abs(sent.sum() - expected.sum()) < 0.02 * expected.sum() + 200
         engine.launch(Launch([2, 4], workload(4), TWO))
         process_of(hosts[0]).send_signal(signal.SIGKILL)

@@ -40,6 +40,7 @@ LITERAL = """{
  "made_from": "sha256:0",
  "kind": "2lha",
  "size_bytes": 1000,
+ "collectives": ["all-reduce"],
  "seed": 3,
  "predicted": [
   {"kind": "2lha", "time_s": 0.5},

@@ -84,7 +84,8 @@ def test_what_another_version_put_into_the_store_is_refused(content: bytes, tmp_
     with pytest.raises(EngineError, match="rank 0 put something into") as caught:
         agreed_forest(store, 1, 2, None, is_part=False, options=Options())
     assert caught.value.rank == 0
-    store.set("place/1", content)
+    for rank in (1, 2):
+        store.set(f"place/{rank}", content)
     plan = written(tmp_path, LINE)["PLINK_PLAN"]
     with pytest.raises(EngineError, match="rank 1 put something into"):
         agreed_forest(store, 0, 3, plan, is_part=False, options=Options())
