@@ -13,6 +13,8 @@ from plink.engine.calls import even_counts, native_op, shape_of, translated, who
 from plink.engine.work import Work
 
 _NO_ROOT = -1
+# Where only the root has the other buffer.
+_NOTHING = np.empty(0, dtype=np.uint8)
 
 
 class Collectives:
@@ -160,21 +162,8 @@ class Collectives:
         """
         items, kind = shape_of(source, dtype)
         segments = self._segments(counts, items * self.ranks, "segments together")
-        sent, received = [0] * self.ranks, [0] * self.ranks
-        self._check_root(root)
-        sent[root] = segments[self.rank]
-        if self.rank == root:
-            received = segments
-        into = np.empty(0, dtype=np.uint8) if result is None else result
-        return self._call(
-            core.Kind.gather,
-            source,
-            into,
-            kind,
-            root=root,
-            counts=sent,
-            receive_counts=received,
-            priority=priority,
+        return self._with_root(
+            core.Kind.gather, source, result, kind, root=root, segments=segments, priority=priority
         )
 
     def scatter(
@@ -203,21 +192,8 @@ class Collectives:
         """
         items, kind = shape_of(result, dtype)
         segments = self._segments(counts, items * self.ranks, "segments together")
-        sent, received = [0] * self.ranks, [0] * self.ranks
-        self._check_root(root)
-        received[root] = segments[self.rank]
-        if self.rank == root:
-            sent = segments
-        out = np.empty(0, dtype=np.uint8) if source is None else source
-        return self._call(
-            core.Kind.scatter,
-            out,
-            result,
-            kind,
-            root=root,
-            counts=sent,
-            receive_counts=received,
-            priority=priority,
+        return self._with_root(
+            core.Kind.scatter, source, result, kind, root=root, segments=segments, priority=priority
         )
 
     def all_to_all(
@@ -270,6 +246,34 @@ class Collectives:
         if counts is None:
             return even_counts(items, self.ranks, what)
         return whole_counts(counts, self.ranks)
+
+    def _with_root(
+        self,
+        kind: core.Kind,
+        source: Any,
+        result: Any,
+        dtype: core.DType,
+        *,
+        root: int,
+        segments: list[int],
+        priority: int,
+    ) -> Work:
+        """A gather or a scatter: one segment at each rank, and all of them at the root."""
+        self._check_root(root)
+        here = [0] * self.ranks
+        here[root] = segments[self.rank]
+        at_root = segments if self.rank == root else [0] * self.ranks
+        sent, received = (here, at_root) if kind == core.Kind.gather else (at_root, here)
+        return self._call(
+            kind,
+            _NOTHING if source is None else source,
+            _NOTHING if result is None else result,
+            dtype,
+            root=root,
+            counts=sent,
+            receive_counts=received,
+            priority=priority,
+        )
 
     def _check_root(self, root: int) -> None:
         if not 0 <= root < self.ranks:
