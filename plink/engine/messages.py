@@ -16,8 +16,8 @@ _ANYBODY = -1
 class Messages:
     """What an engine offers beside collectives, in no order with them.
 
-    The receiver asks the sender first (a rendezvous), so a message takes one way more than its own
-    and waits in nobody's memory.
+    Up to 64 KB are sent at once (eager) and kept by the receiver, up to 256 KB from each peer.
+    What is larger, or more, waits until its receiver has asked for it (a rendezvous).
     """
 
     rank: int
@@ -31,8 +31,8 @@ class Messages:
     def send(self, array: Any, peer: int, tag: int = 0) -> Work:
         """Begin to send `array`, a contiguous buffer on the CPU, to rank `peer`.
 
-        It ends when the peer receives it and the kernel has all of it. Messages to one peer with
-        one tag arrive in the order of the calls.
+        It ends when the kernel has all of it; beyond what the receiver keeps, not before the peer
+        receives it. Messages to one peer with one tag arrive in the order of the calls.
 
         Raises:
             WrongUseError: an array, peer or tag that cannot be.
@@ -56,6 +56,32 @@ class Messages:
         """
         self._check((self.rank + 1) % self.ranks if peer is None else peer, tag)
         return self._message(array, _ANYBODY if peer is None else peer, tag, is_received=True)
+
+    def message_at(
+        self,
+        address: int,
+        size_bytes: int,
+        owner: Any,
+        peer: int | None,
+        tag: int,
+        *,
+        is_received: bool,
+    ) -> Work:
+        """As `send` or `receive`, with memory at `address` that `owner` keeps until the end.
+
+        Raises:
+            WrongUseError: a peer or tag that cannot be.
+            EngineError: the engine has failed, now or before; it names the culprit.
+        """
+        self._check((self.rank + 1) % self.ranks if peer is None else peer, tag)
+        whose = _ANYBODY if peer is None else peer
+        try:
+            native = self._native.post_message_at(
+                owner, address, size_bytes, whose, tag, is_received
+            )
+        except core.EngineFailedError as error:
+            raise translated(error) from None
+        return Work(native, self)
 
     def _check(self, peer: int, tag: int) -> None:
         if peer == self.rank or not 0 <= peer < self.ranks:

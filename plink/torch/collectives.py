@@ -14,6 +14,7 @@ from plink.engine import Engine
 from plink.torch import kinds
 from plink.torch.compiler import uncompiled
 from plink.torch.kinds import Kind
+from plink.torch.messages import is_at_hand
 from plink.torch.pairs import Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.reductions import engine_op
@@ -49,6 +50,13 @@ class EngineCollectives(ProcessGroup):
 
     def run_pairs(self, kind: Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta) -> Any:
         """Begin a collective on each pair; one work for all of them."""
+        raise NotImplementedError
+
+    def message_at_hand(self, kind: Kind, tensor: Tensor, peer: int | None, tag: int) -> Any:
+        """Begin a message of a tensor that the engine can read and write where it is.
+
+        None where something else has to be done before.
+        """
         raise NotImplementedError
 
     @uncompiled
@@ -279,7 +287,13 @@ class EngineCollectives(ProcessGroup):
         return self._message(tensors, True, None, tag)
 
     def _message(self, tensors: Any, is_received: bool, peer: int | None, tag: int) -> Any:
+        received = kinds.RECEIVE if peer is not None else kinds.RECEIVE_FROM_ANY
+        kind = received if is_received else kinds.SEND
         tensors = list(tensors) if is_listed(tensors) else [tensors]
+        if len(tensors) == 1 and is_at_hand(tensors[0]):
+            work = self.message_at_hand(kind, tensors[0], peer, tag)
+            if work is not None:
+                return work
         if len(tensors) != 1 or not can_move(tensors):
             raise ValueError("a message is one dense tensor")
 
@@ -288,8 +302,6 @@ class EngineCollectives(ProcessGroup):
                 return engine.receive(source, peer, tag)
             return engine.send(source, cast(int, peer), tag)
 
-        received = kinds.RECEIVE if peer is not None else kinds.RECEIVE_FROM_ANY
-        kind = received if is_received else kinds.SEND
         return self.run_pairs(kind, [Pair(tensors, None)], _on_bytes(begin), NO_TIMEOUT)
 
     # PyTorch's other names for the same.

@@ -30,6 +30,7 @@ from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.gloo import LateGloo
 from plink.torch.gloo_beside import GlooBeside
 from plink.torch.kinds import ALL_REDUCE, Kind
+from plink.torch.messages import MessageWork
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.points import BalancePoints
@@ -252,6 +253,17 @@ class PlinkGroup(GlooBeside):
         else:
             self._starter.submit(lambda: work.post(post))
         return work
+
+    def message_at_hand(
+        self, kind: Kind, tensor: Tensor, peer: int | None, tag: int
+    ) -> MessageWork | None:
+        """Begin a message of a tensor that the engine can read and write where it is.
+
+        None where one begun before has still to be brought to the host.
+        """
+        if self._engine is None or not self._starter.is_idle:
+            return None
+        return MessageWork(kind, tensor, peer, tag, self._engine, self._notifier)
 
     def _lane(self, device: torch.device) -> Lane:
         if device not in self._lanes:

@@ -147,11 +147,17 @@ std::optional<std::size_t> Connection::hear_note(const Frame& frame, const std::
         hear_begun(frame.collective);
         return 0;
     }
-    if (frame.chunk > static_cast<std::uint32_t>(Note::kOffer)) {
+    if (frame.chunk > static_cast<std::uint32_t>(Note::kEager)) {
         throw std::runtime_error("it sent a note of an unknown kind");
     }
     if (size < kWishBytes) return std::nullopt;
-    flight.hear(peer, frame.collective, note, decode_wish(bytes));
+    const Wish wish = decode_wish(bytes);
+    if (note == Note::kEager) {
+        eager_ = flight.arrive(peer, frame.collective, wish);
+        arrival_ = {Arrival::Way::kCopy, eager_->into(), eager_->bytes, 0, Phase::kMessage, -1};
+    } else {
+        flight.hear(peer, frame.collective, note, wish);
+    }
     return kWishBytes;
 }
 
@@ -244,10 +250,15 @@ std::size_t Connection::feed(const std::uint8_t* bytes, std::size_t size, const 
             used += kFrameBytes;
         }
         if (arrival_->bytes_left > 0) {
-            used += arriving_.part->take(*arrival_, bytes + used, size - used);
+            used += eager_ ? copy(*arrival_, bytes + used, size - used)
+                           : arriving_.part->take(*arrival_, bytes + used, size - used);
             if (arrival_->bytes_left > 0) break;
         }
-        arriving_.part->finish(*arrival_, *arriving_.outbox);
+        if (eager_) {
+            flight.finish(std::exchange(eager_, nullptr));
+        } else {
+            arriving_.part->finish(*arrival_, *arriving_.outbox);
+        }
         arrival_.reset();
     }
     return used;
@@ -277,7 +288,14 @@ void Connection::pick(const Flight& flight) {
             --lane.unpicked;
             const Payload payload = in_flight.part->payload(peer, chunk, phase);
             Outgoing out{{}, kFrameBytes, payload.data, payload.size, in_flight.part, chunk, phase};
-            encode({lane.number, payload.signature, chunk, phase}, out.header);
+            if (const std::optional<Wish> eager = in_flight.part->eager()) {
+                encode({lane.number, 0, static_cast<std::uint32_t>(Note::kEager), Phase::kNote},
+                       out.header);
+                encode(*eager, out.header + kFrameBytes);
+                out.header_bytes += kWishBytes;
+            } else {
+                encode({lane.number, payload.signature, chunk, phase}, out.header);
+            }
             bytes += out.size;
             batch_.push_back(out);
         }

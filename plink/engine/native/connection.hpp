@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "inbox.hpp"
 #include "line.hpp"
 #include "part.hpp"
 
@@ -45,6 +46,10 @@ class Flight {
     virtual const InFlight* find_message(int peer, std::uint16_t id) const = 0;
     /// A peer says something about messages. Throws std::runtime_error where it must not.
     virtual void hear(int peer, std::uint16_t id, Note note, const Wish& wish) const = 0;
+    /// As `Inbox`.
+    virtual std::shared_ptr<Eager> arrive(int peer, std::uint16_t heard,
+                                          const Wish& wish) const = 0;
+    virtual void finish(const std::shared_ptr<Eager>& eager) const = 0;
     virtual const InFlight* begin() const = 0;
     virtual const InFlight* end() const = 0;
 
@@ -150,6 +155,7 @@ class Connection {
     bool is_paused_ = false;
     InFlight arriving_;
     std::optional<Arrival> arrival_;
+    std::shared_ptr<Eager> eager_;            ///< that arrives
     std::vector<std::uint8_t> rest_;          ///< received, and not yet used
     std::vector<Lane> lanes_;                 ///< by slot
     std::deque<Outgoing> notes_;              ///< that the peer is to be told

@@ -63,7 +63,8 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
     : rank_(rank),
       ranks_(ranks),
       options_(std::move(options)),
-      next_id_(static_cast<std::size_t>(ranks)) {
+      rendezvous_(ranks),
+      inbox_(ranks) {
     const int workers = static_cast<int>(lines.size()) - 1;
     const auto plan =
         std::make_shared<Plan>(std::move(forest), rank, workers, options_.chunk_bytes);
@@ -232,8 +233,10 @@ Pending Engine::pending() {
 void Engine::forget_finished_locked() {
     {
         const std::lock_guard<std::mutex> messages(messages_mutex_);
-        const auto is_over = [](const auto& message) {
-            return message->status() != Collective::Status::kPending;
+        const auto is_over = [this](const auto& message) {
+            if (message->status() == Collective::Status::kPending) return false;
+            if (message->is_received && !message->is_eager()) inbox_.forget(*message);
+            return true;
         };
         unfinished_messages_.erase(
             std::remove_if(unfinished_messages_.begin(), unfinished_messages_.end(), is_over),

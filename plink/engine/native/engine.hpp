@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collective.hpp"
+#include "inbox.hpp"
 #include "rendezvous.hpp"
 #include "schedule.hpp"
 #include "supervisor.hpp"
@@ -93,7 +94,7 @@ class Engine final : private Supervised, private Mailbox {
     void install(Forest forest, std::uint64_t at);
     /// From collective `at` on the workers' shares are these. Throws as `install`.
     void weigh_workers(WorkerWeights weights, std::uint64_t at);
-    /// Begins to send a message. It ends when all of it is with the kernel, which it is once the
+    /// Begins to send a message. It ends when all of it is with the kernel: a large one, once the
     /// peer receives it. Messages of one peer and tag arrive in the order of the calls.
     ///
     /// Throws EngineFailed.
@@ -126,9 +127,14 @@ class Engine final : private Supervised, private Mailbox {
     std::optional<std::uint16_t> signature(std::uint64_t collective) override;
     void fail(const Report& verdict) override;
     void hear(int peer, std::uint16_t id, Note note, const Wish& wish) override;
+    std::shared_ptr<Eager> arrive(int peer, std::uint16_t heard, const Wish& wish) override;
+    void finish(const std::shared_ptr<Eager>& eager) override;
+    void end_arrivals() override;
     void hear_offer(int peer, const Wish& wish);
-    void begin_sending(const std::shared_ptr<Message>& message, const Want& want);
-    void begin_receiving(const std::shared_ptr<Message>& message, int peer);
+    void take_in(const Eager& eager);
+    void begin_sending(const std::shared_ptr<Message>& message, const Rendezvous::Leave& leave);
+    void begin_receiving_locked(const std::shared_ptr<Message>& message, int peer);
+    void post_to_workers(const std::shared_ptr<Message>& message);
     void end_messages();
     void check_locked() const;
     void check_ahead_locked(std::uint64_t collective) const;
@@ -150,8 +156,7 @@ class Engine final : private Supervised, private Mailbox {
     std::deque<std::shared_ptr<Collective>> unfinished_;
     Rendezvous rendezvous_;
     std::mutex messages_mutex_;
-    std::vector<std::uint16_t> next_id_;                    ///< of a message, by its sender
-    std::deque<std::shared_ptr<Message>> from_anybody_;     ///< whose sender is not known yet
+    Inbox inbox_;  ///< as the following, under `messages_mutex_`
     std::deque<std::shared_ptr<Message>> without_workers_;  ///< fail when the engine does
     std::deque<std::shared_ptr<Message>> unfinished_messages_;
     std::optional<EngineFailed> failure_;

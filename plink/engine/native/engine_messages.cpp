@@ -1,14 +1,16 @@
 #include <algorithm>
+#include <cstring>
 
 #include "engine.hpp"
 
 namespace plink::engine {
 
+// All of a message's notes, and all of an eager one, go on the connection of worker 0.
+
 namespace {
 
-std::string size_text(const Wish& wish, std::size_t bytes) {
-    return "it receives " + std::to_string(wish.bytes) + " bytes of a message with tag " +
-           std::to_string(wish.tag) + ", which has " + std::to_string(bytes);
+Worker::Wake wake_for(const Message& message) {
+    return message.carrier.expired() ? Worker::Wake::kAtOnce : Worker::Wake::kSoon;
 }
 
 }  // namespace
@@ -20,17 +22,18 @@ std::shared_ptr<Message> Engine::send(const void* data, std::size_t bytes, int p
     forget_finished_locked();
     auto message = std::make_shared<Message>(peer, tag, data, bytes, ranks_,
                                              static_cast<int>(workers_.size()));
+    if (message->is_sole()) message->carrier = workers_.front();
     {
         const std::lock_guard<std::mutex> messages(messages_mutex_);
         unfinished_messages_.push_back(message);
     }
-    if (const std::optional<Want> want = rendezvous_.offer(message)) {
-        begin_sending(message, *want);
+    if (const auto leave = rendezvous_.offer(message)) {
+        begin_sending(message, *leave);
         return message;
     }
-    workers_.front()->expect(1);
+    workers_.front()->expect(1, wake_for(*message));
     if (rendezvous_.is_asked(peer, tag)) {
-        workers_.front()->tell(peer, 0, Note::kOffer, {tag, bytes});
+        workers_.front()->tell(peer, 0, Note::kOffer, {tag, bytes}, wake_for(*message));
     }
     return message;
 }
@@ -42,18 +45,35 @@ std::shared_ptr<Message> Engine::receive(void* data, std::size_t bytes, int peer
     forget_finished_locked();
     auto message = std::make_shared<Message>(peer, tag, data, bytes, ranks_,
                                              static_cast<int>(workers_.size()), 0);
+    if (message->is_sole()) message->carrier = workers_.front();
+    std::shared_ptr<Eager> eager;
     {
         const std::lock_guard<std::mutex> messages(messages_mutex_);
         unfinished_messages_.push_back(message);
-        if (peer < 0) from_anybody_.push_back(message);
+        eager = inbox_.take(message);
+        if (eager) {
+            message->settle(eager->peer, inbox_.next_id(eager->peer));
+            // It only gives credit back.
+            workers_.front()->tell(eager->peer, message->id(), Note::kWant, {tag, bytes},
+                                   Worker::Wake::kLater);
+        } else if (peer >= 0) {
+            begin_receiving_locked(message, peer);
+        } else {
+            inbox_.await_anybody(message);
+        }
+        if (eager && !eager->is_whole) {
+            workers_.front()->expect(1, wake_for(*message));
+            return message;
+        }
     }
-    if (peer >= 0) {
-        begin_receiving(message, peer);
-        return message;
-    }
-    workers_.front()->expect(1);
-    for (int other = 0; other < ranks_; ++other) {
-        if (other != rank_) workers_.front()->tell(other, 0, Note::kAsk, {tag, bytes});
+    if (eager) {
+        take_in(*eager);
+    } else if (peer < 0) {
+        workers_.front()->expect(1, wake_for(*message));
+        for (int other = 0; other < ranks_; ++other) {
+            if (other == rank_) continue;
+            workers_.front()->tell(other, 0, Note::kAsk, {tag, bytes}, wake_for(*message));
+        }
     }
     return message;
 }
@@ -66,65 +86,103 @@ void Engine::hear(int peer, std::uint16_t id, Note note, const Wish& wish) {
             workers_.front()->tell(peer, 0, Note::kOffer, wish);
         }
     } else {
-        const Want want{id, wish.tag, wish.bytes};
-        const std::shared_ptr<Message> message = rendezvous_.wanted(peer, want);
-        if (!message) return;
+        const Rendezvous::Answer answer = rendezvous_.wanted(peer, {id, wish.tag, wish.bytes});
+        if (answer.gone_bytes && *answer.gone_bytes != wish.bytes) {
+            throw Mismatch("it" + lengths_text(wish.tag, wish.bytes, *answer.gone_bytes));
+        }
+        if (!answer.message) return;
         workers_.front()->expect(-1);
-        begin_sending(message, want);
+        begin_sending(answer.message, {id, wish.bytes});
     }
 }
 
 /// An offer that comes late, when another rank's was taken, is for a later receive.
 void Engine::hear_offer(int peer, const Wish& wish) {
-    std::shared_ptr<Message> message;
-    {
-        const std::lock_guard<std::mutex> messages(messages_mutex_);
-        const auto found =
-            std::find_if(from_anybody_.begin(), from_anybody_.end(),
-                         [&wish](const auto& other) { return other->tag == wish.tag; });
-        if (found == from_anybody_.end()) return;
-        message = *found;
-        from_anybody_.erase(found);
-    }
+    const std::lock_guard<std::mutex> messages(messages_mutex_);
+    const std::shared_ptr<Message> message = inbox_.take_awaiting_anybody(wish.tag);
+    if (!message) return;
     workers_.front()->expect(-1);
-    begin_receiving(message, peer);
+    begin_receiving_locked(message, peer);
 }
 
-void Engine::begin_sending(const std::shared_ptr<Message>& message, const Want& want) {
-    if (want.bytes != message->bytes) {
+std::shared_ptr<Eager> Engine::arrive(int peer, std::uint16_t heard, const Wish& wish) {
+    const std::lock_guard<std::mutex> messages(messages_mutex_);
+    std::shared_ptr<Eager> eager = inbox_.arrive(peer, heard, wish);
+    if (eager->receiver && eager->receiver->peer() < 0) {
+        eager->receiver->settle(peer, inbox_.next_id(peer));
+        workers_.front()->tell(peer, eager->receiver->id(), Note::kWant, wish);
+    }
+    return eager;
+}
+
+void Engine::finish(const std::shared_ptr<Eager>& eager) {
+    {
+        const std::lock_guard<std::mutex> messages(messages_mutex_);
+        if (!inbox_.finish(eager)) return;
+    }
+    workers_.front()->expect(-1);
+    take_in(*eager);
+}
+
+/// It is whole, and its receiver known.
+void Engine::take_in(const Eager& eager) {
+    Message& message = *eager.receiver;
+    if (eager.bytes != message.bytes) {
+        supervisor_->complain(Cause::kMismatch, eager.peer,
+                              "this rank" + lengths_text(eager.tag, message.bytes, eager.bytes));
+        const std::lock_guard<std::mutex> messages(messages_mutex_);
+        without_workers_.push_back(eager.receiver);
+        return;
+    }
+    if (eager.kept) std::memcpy(message.at(0), eager.kept.get(), eager.bytes);
+    message.begin_part();
+    message.end_part(true);
+}
+
+void Engine::begin_sending(const std::shared_ptr<Message>& message, const Rendezvous::Leave& leave) {
+    if (leave.bytes != message->bytes) {
         supervisor_->complain(Cause::kMismatch, message->peer(),
-                              size_text({want.tag, want.bytes}, message->bytes));
+                              "it" + lengths_text(message->tag, leave.bytes, message->bytes));
         const std::lock_guard<std::mutex> messages(messages_mutex_);
         without_workers_.push_back(message);
         return;
     }
-    message->settle(message->peer(), want.id);
-    for (std::size_t i = 0; i < workers_.size(); ++i) {
-        if (message->share(static_cast<int>(i)).is_empty()) continue;
-        if (!workers_[i]->post_message(message)) message->end_part(false);
-    }
+    message->settle(message->peer(), leave.id);
+    post_to_workers(message);
 }
 
-/// Worker 0 tells the sender, when all others know what will come.
-void Engine::begin_receiving(const std::shared_ptr<Message>& message, int peer) {
-    {
-        const std::lock_guard<std::mutex> messages(messages_mutex_);
-        message->settle(peer, next_id_[static_cast<std::size_t>(peer)]++);
+/// What the peer is to be told goes in the order of its numbers.
+void Engine::begin_receiving_locked(const std::shared_ptr<Message>& message, int peer) {
+    message->settle(peer, inbox_.next_id(peer));
+    inbox_.await(message);
+    if (message->is_eager()) {
+        workers_.front()->expect(1, wake_for(*message));
+    } else {
+        post_to_workers(message);
     }
+    workers_.front()->tell(peer, message->id(), Note::kWant, {message->tag, message->bytes},
+                           wake_for(*message));
+}
+
+void Engine::post_to_workers(const std::shared_ptr<Message>& message) {
     for (std::size_t i = workers_.size(); i-- > 0;) {
         if (message->share(static_cast<int>(i)).is_empty()) continue;
         if (!workers_[i]->post_message(message)) message->end_part(false);
     }
 }
 
+/// Nothing arrives any more.
+void Engine::end_arrivals() {
+    const std::lock_guard<std::mutex> messages(messages_mutex_);
+    for (const auto& message : inbox_.taken_out()) message->fail();
+}
+
 /// Those that no worker has yet end without a result.
 void Engine::end_messages() {
     for (const auto& message : rendezvous_.taken_out()) message->fail();
     const std::lock_guard<std::mutex> messages(messages_mutex_);
-    for (auto* left : {&from_anybody_, &without_workers_}) {
-        for (const auto& message : *left) message->fail();
-        left->clear();
-    }
+    for (const auto& message : without_workers_) message->fail();
+    without_workers_.clear();
 }
 
 }  // namespace plink::engine

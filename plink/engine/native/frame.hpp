@@ -23,6 +23,7 @@ enum class Note : std::uint32_t {
     kWant,   ///< it receives a message; as those below with a `Wish`
     kAsk,    ///< it would receive one with this tag from anybody
     kOffer,  ///< it has one with this tag
+    kEager,  ///< it sends one, which follows; it had heard of so many wants as the collective says
 };
 
 /// What a note about messages says.

@@ -131,7 +131,18 @@ Work LentEngine::post_message(nb::handle array, int peer, std::uint32_t tag, boo
     if (!loan) throw std::invalid_argument("an array is not a contiguous buffer of the CPU");
     void* const data = loan->data();
     const std::size_t bytes = loan->bytes();
-    Work work{nullptr, std::make_shared<std::shared_ptr<void>>(std::move(loan))};
+    return post_message_of(std::move(loan), data, bytes, peer, tag, is_received);
+}
+
+Work LentEngine::post_message_at(nb::object owner, std::uintptr_t address, std::size_t bytes,
+                                 int peer, std::uint32_t tag, bool is_received) {
+    return post_message_of(std::make_shared<nb::object>(std::move(owner)),
+                           reinterpret_cast<void*>(address), bytes, peer, tag, is_received);
+}
+
+Work LentEngine::post_message_of(std::shared_ptr<void> memory, void* data, std::size_t bytes,
+                                 int peer, std::uint32_t tag, bool is_received) {
+    Work work{nullptr, std::make_shared<std::shared_ptr<void>>(std::move(memory))};
     {
         const nb::gil_scoped_release release;
         work.collective = is_received ? engine.receive(data, bytes, peer, tag)

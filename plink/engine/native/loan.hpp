@@ -59,9 +59,14 @@ class LentEngine {
     /// A message from or to `array`. Throws EngineFailed, and std::invalid_argument where it lends
     /// no memory.
     Work post_message(nanobind::handle array, int peer, std::uint32_t tag, bool is_received);
+    /// The same where it is known what memory `owner` keeps.
+    Work post_message_at(nanobind::object owner, std::uintptr_t address, std::size_t bytes,
+                         int peer, std::uint32_t tag, bool is_received);
     void close();
 
   private:
+    Work post_message_of(std::shared_ptr<void> memory, void* data, std::size_t bytes, int peer,
+                         std::uint32_t tag, bool is_received);
     Work kept(Work work);
 
     std::deque<Work> pending_;

@@ -16,6 +16,10 @@ class MessagePart final : public Part {
         : Part(message, worker), message_(*message) {}
 
     std::uint16_t frame_number() const override { return message_.id(); }
+    std::optional<Wish> eager() const override {
+        if (!message_.is_eager()) return std::nullopt;
+        return Wish{message_.tag, message_.bytes};
+    }
     Phase ready_phase() const override { return Phase::kMessage; }
 
     Arrival accept(int peer, const Frame& frame) override {
@@ -50,6 +54,11 @@ class MessagePart final : public Part {
 
 }  // namespace
 
+std::string lengths_text(std::uint32_t tag, std::size_t received_bytes, std::size_t sent_bytes) {
+    return " receives " + std::to_string(received_bytes) + " bytes of a message with tag " +
+           std::to_string(tag) + ", which has " + std::to_string(sent_bytes);
+}
+
 Message::Message(int its_peer, std::uint32_t its_tag, const void* data, std::size_t its_bytes,
                  int ranks, int workers)
     // It is only read.
@@ -73,6 +82,11 @@ Message::Message(int its_peer, std::uint32_t its_tag, std::uint8_t* data, std::s
       id_(its_id) {
     if (bytes / kChunkBytes >= kMostChunks) {
         throw std::invalid_argument("the message has too many chunks");
+    }
+    if (is_received && is_eager()) {
+        // It comes by the inbox.
+        expect_parts(1);
+        return;
     }
     shares_.assign(workers_, Share(ranks));
     for (std::uint32_t chunk = 0; chunk < chunks(); ++chunk) {

@@ -4,12 +4,25 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "collective.hpp"
 #include "part.hpp"
 
 namespace plink::engine {
+
+/// Messages of up to so many bytes are eager: they travel at once, in one frame.
+constexpr std::size_t kMostEagerBytes = std::size_t{64} << 10;
+/// So much a receiver keeps of each peer before it is asked for, as `charge` counts it; beyond it a
+/// message waits for its receiver.
+constexpr std::size_t kMostKeptBytes = std::size_t{256} << 10;
+
+/// What an eager message counts for: with what it takes to know of it.
+constexpr std::size_t charge(std::size_t bytes) { return bytes + 128; }
+
+/// " receives 24 bytes of a message with tag 7, which has 32".
+std::string lengths_text(std::uint32_t tag, std::size_t received_bytes, std::size_t sent_bytes);
 
 /// What a rank that receives tells the sender first.
 struct Want {
@@ -18,11 +31,11 @@ struct Want {
     std::uint64_t bytes;
 };
 
-/// A message from one rank to another, at either end. It belongs to no order of collectives: the
-/// receiver asks for it, and so no frame comes that nobody waits for.
+/// A message from one rank to another, at either end. It belongs to no order of collectives: what
+/// comes of it has a receiver, or is eager and kept, so that it never stands in anybody's way.
 class Message final : public Collective {
   public:
-    /// One that is to be sent: it begins once it is wanted.
+    /// One that is to be sent.
     Message(int peer, std::uint32_t tag, const void* data, std::size_t bytes, int ranks,
             int workers);
     /// One that is to be received as `id`; with a negative peer from whoever has one.
@@ -33,15 +46,17 @@ class Message final : public Collective {
     const std::size_t bytes;
     const bool is_received;
 
+    bool is_eager() const { return bytes <= kMostEagerBytes; }
+    /// Whether worker 0 has all of it.
+    bool is_sole() const { return chunks() == 1; }
     int peer() const { return peer_; }
     std::uint16_t id() const { return id_; }
-    /// What is known last: its receiver's id, or its sender. Before any worker learns of it.
+    /// What is known last: its sender, and what its frames say: the receiver's id; of an eager one,
+    /// how many receives its sender has heard of. Before any worker learns of it.
     void settle(int its_peer, std::uint16_t its_id) {
         peer_ = its_peer;
         id_ = its_id;
     }
-    Want want() const { return {id_, tag, bytes}; }
-    int parts() const;
 
     const Share& share(int worker) const override { return shares_[worker]; }
     std::optional<std::size_t> sole_worker() const override { return std::nullopt; }
@@ -55,6 +70,7 @@ class Message final : public Collective {
     std::size_t bytes_of(std::uint32_t chunk) const;
 
   private:
+    int parts() const;
     Message(int peer, std::uint32_t tag, std::uint8_t* data, std::size_t bytes, int ranks,
             int workers, bool is_received, std::uint16_t id);
 

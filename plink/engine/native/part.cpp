@@ -16,12 +16,16 @@ Part::Part(std::shared_ptr<Collective> collective, int worker)
     frames_out_left_ = share_.frames_out;
 }
 
-std::size_t Part::take(Arrival& arrival, const std::uint8_t* bytes, std::size_t size) {
+std::size_t copy(Arrival& arrival, const std::uint8_t* bytes, std::size_t size) {
     size = std::min(size, arrival.bytes_left);
     std::memcpy(arrival.into, bytes, size);
     arrival.into += size;
     arrival.bytes_left -= size;
     return size;
+}
+
+std::size_t Part::take(Arrival& arrival, const std::uint8_t* bytes, std::size_t size) {
+    return copy(arrival, bytes, size);
 }
 
 }  // namespace plink::engine

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -41,6 +42,9 @@ struct Arrival {
     int child;  ///< of the reduction, its index; -1 otherwise
 };
 
+/// Copies as many bytes as are left of an arrival, and come; returns how many.
+std::size_t copy(Arrival& arrival, const std::uint8_t* bytes, std::size_t size);
+
 /// What follows a frame's header.
 struct Payload {
     const std::uint8_t* data;
@@ -62,6 +66,8 @@ class Part {
     virtual std::uint16_t frame_number() const {
         return static_cast<std::uint16_t>(collective_->number);
     }
+    /// Of an eager message, what it says of itself.
+    virtual std::optional<Wish> eager() const { return std::nullopt; }
     /// What is ready from the start.
     virtual Phase ready_phase() const { return Phase::kBroadcast; }
     /// Of what is ready from the start, chunks from this one on may not go yet.

@@ -1,5 +1,6 @@
 #include "rendezvous.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace plink::engine {
@@ -24,25 +25,36 @@ auto first(Queues& queues, const Key& key) {
 
 }  // namespace
 
-std::optional<Want> Rendezvous::offer(const std::shared_ptr<Message>& message) {
+std::optional<Rendezvous::Leave> Rendezvous::offer(const std::shared_ptr<Message>& message) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const Key key{message->peer(), message->tag};
-    std::optional<Want> want = first(wanted_, key);
-    if (!want) offered_[key].push_back(message);
-    return want;
+    if (const std::optional<Want> want = first(wanted_, key)) return Leave{want->id, want->bytes};
+    const auto peer = static_cast<std::size_t>(message->peer());
+    std::deque<Offered>& offered = offered_[key];
+    // It overtakes none that waits.
+    const bool may_go = message->is_eager() && charge(message->bytes) <= credit_[peer] &&
+                        (offered.empty() || offered.back().message == nullptr);
+    offered.push_back({may_go ? nullptr : message, message->bytes});
+    if (!may_go) return std::nullopt;
+    credit_[peer] -= charge(message->bytes);
+    return Leave{heard_[peer], message->bytes};
 }
 
-std::shared_ptr<Message> Rendezvous::wanted(int peer, const Want& want) {
+Rendezvous::Answer Rendezvous::wanted(int peer, const Want& want) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    ++heard_[static_cast<std::size_t>(peer)];
     const Key key{peer, want.tag};
-    std::optional<std::shared_ptr<Message>> message = first(offered_, key);
-    if (message) return *message;
+    if (const std::optional<Offered> offered = first(offered_, key)) {
+        if (offered->message) return {offered->message, std::nullopt};
+        credit_[static_cast<std::size_t>(peer)] += charge(offered->bytes);
+        return {nullptr, offered->bytes};
+    }
     std::deque<Want>& wants = wanted_[key];
     if (wants.size() >= kMostWants || wanted_.size() >= kMostWants) {
         throw std::runtime_error("it wants too many messages");
     }
     wants.push_back(want);
-    return nullptr;
+    return {nullptr, std::nullopt};
 }
 
 int Rendezvous::asked(int peer, std::uint32_t tag) {
@@ -50,7 +62,10 @@ int Rendezvous::asked(int peer, std::uint32_t tag) {
     if (asked_.size() >= kMostWants) throw std::runtime_error("it asks for too many messages");
     asked_.insert({peer, tag});
     const auto found = offered_.find({peer, tag});
-    return found == offered_.end() ? 0 : static_cast<int>(found->second.size());
+    if (found == offered_.end()) return 0;
+    return static_cast<int>(
+        std::count_if(found->second.begin(), found->second.end(),
+                      [](const Offered& offered) { return offered.message != nullptr; }));
 }
 
 bool Rendezvous::is_asked(int peer, std::uint32_t tag) const {
@@ -61,8 +76,10 @@ bool Rendezvous::is_asked(int peer, std::uint32_t tag) const {
 std::vector<std::shared_ptr<Message>> Rendezvous::taken_out() {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<std::shared_ptr<Message>> messages;
-    for (auto& [key, queue] : offered_) {
-        messages.insert(messages.end(), queue.begin(), queue.end());
+    for (const auto& [key, queue] : offered_) {
+        for (const Offered& offered : queue) {
+            if (offered.message) messages.push_back(offered.message);
+        }
     }
     offered_.clear();
     return messages;

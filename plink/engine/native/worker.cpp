@@ -17,7 +17,6 @@ constexpr int kEventsAtOnce = 64;
 constexpr int kTurnsBetweenEvents = 8;
 // In which a caller that wants to wait for a small collective will do so.
 constexpr auto kLongestWatch = std::chrono::seconds(1);
-constexpr auto kUntilWaitedFor = std::chrono::microseconds(100);
 
 }  // namespace
 
@@ -64,35 +63,6 @@ bool Worker::post(std::shared_ptr<Collective> collective) {
         wake_up_.call();
     }
     return true;
-}
-
-bool Worker::post_message(std::shared_ptr<Message> message) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (is_stopped_) return false;
-    posted_messages_.push_back(std::move(message));
-    wake_locked();
-    return true;
-}
-
-void Worker::tell(int peer, std::uint16_t id, Note note, const Wish& wish) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (is_stopped_) return;
-    words_.push_back({peer, id, note, wish});
-    wake_locked();
-}
-
-void Worker::expect(int more) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    expected_ += more;
-    wake_locked();
-}
-
-void Worker::wake_locked() {
-    if (driver_ != Driver::kNobody) {
-        alarm_.ring();
-    } else {
-        wake_up_.call();
-    }
 }
 
 void Worker::skip(std::uint64_t collective) {
@@ -142,26 +112,6 @@ const InFlight* Worker::find(std::uint16_t collective) const {
     return nullptr;
 }
 
-const InFlight* Worker::find_message(int peer, std::uint16_t id) const {
-    for (const InFlight& in_flight : *this) {
-        if (!in_flight.is_message || in_flight.part->frame_number() != id) continue;
-        const auto& message = static_cast<const Message&>(*in_flight.part->collective());
-        if (message.is_received && message.peer() == peer) return &in_flight;
-    }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const bool is_posted =
-        std::any_of(posted_messages_.begin(), posted_messages_.end(), [&](const auto& message) {
-            return message->is_received && message->peer() == peer && message->id() == id;
-        });
-    if (!is_posted) throw std::runtime_error("it sent a message that nobody waits for");
-    return nullptr;
-}
-
-void Worker::hear(int peer, std::uint16_t id, Note note, const Wish& wish) const {
-    if (index_ != 0) throw std::runtime_error("it asks for messages on the wrong connection");
-    mailbox_.hear(peer, id, note, wish);
-}
-
 void Worker::run() {
     sigset_t all;
     sigfillset(&all);
@@ -192,7 +142,7 @@ bool Worker::take_up() {
         if (driver_ != Driver::kNobody) continue;
         if (must_stop_) return false;
         if (posted_.empty() && posted_messages_.empty() && words_.empty() && !has_work()) continue;
-        driver_ = Driver::kThread;
+        drive_locked(Driver::kThread);
         return true;
     }
 }
@@ -211,7 +161,7 @@ void Worker::carry(Collective& collective, Collective::Clock::time_point until) 
         const std::lock_guard<std::mutex> lock(mutex_);
         if (driver_ != Driver::kNobody || must_stop_) return;
         if (collective.status() != Collective::Status::kPending) return;
-        driver_ = Driver::kCaller;
+        drive_locked(Driver::kCaller);
     }
     wake_up_.cancel();
     begin_posted();
@@ -244,6 +194,7 @@ void Worker::attend_some() {
         connection.is_queued = false;
         attend(connection);
         retire();
+        if (std::exchange(is_posted_by_driver_, false)) begin_posted();
     }
 }
 
@@ -335,7 +286,8 @@ void Worker::begin_posted() {
         begin(std::move(collective));
         has_begun = true;
     }
-    if (!has_begun && expected_ == 0) return;
+    // Then events say what comes; what came before the first does not.
+    if (!has_begun && (expected_ == 0 || std::exchange(has_attended_all_, true))) return;
     // Every rank begins with another peer, so that not all of them send to the same one first.
     const std::size_t ranks = connections_.size();
     for (std::size_t step = 1; step < ranks; ++step) {
@@ -364,38 +316,6 @@ void Worker::begin(std::shared_ptr<Collective> collective) {
     }
 }
 
-void Worker::begin(std::shared_ptr<Message> message) {
-    message->begin_part();
-    const int slot = free_slot();
-    slots_[slot].part = message->part(message, index_, options_.in_order, pace_);
-    const InFlight begun{slots_[slot].part.get(), &slots_[slot].outbox, slot, true};
-    const auto place = std::find_if(in_flight_.begin(), in_flight_.end(),
-                                    [](const InFlight& other) { return !other.is_message; });
-    in_flight_.insert(place, begun);
-    Connection& connection = *connections_[message->peer()];
-    connection.begin(begun, false);
-    if (message->is_received && index_ == 0) {
-        connection.tell(message->id(), Note::kWant, {message->tag, message->bytes});
-    }
-    connection.resume();
-    attend_later(connection);
-}
-
-void Worker::tell_posted() {
-    for (;;) {
-        Word word;
-        {
-            const std::lock_guard<std::mutex> lock(mutex_);
-            if (words_.empty()) return;
-            word = words_.front();
-            words_.pop_front();
-        }
-        Connection& connection = *connections_[word.peer];
-        connection.tell(word.id, word.note, word.wish);
-        attend_later(connection);
-    }
-}
-
 int Worker::free_slot() {
     const auto is_free = [](const Slot& slot) { return slot.part == nullptr; };
     const auto found = std::find_if(slots_.begin(), slots_.end(), is_free);
@@ -417,6 +337,7 @@ void Worker::give_up() {
     for (const InFlight& in_flight : *this) in_flight.part->collective()->end_part(false);
     for (const auto& collective : posted) collective->end_part(false);
     in_flight_.clear();
+    if (index_ == 0) mailbox_.end_arrivals();
 }
 
 }  // namespace plink::engine

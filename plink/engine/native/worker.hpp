@@ -23,6 +23,11 @@ class Mailbox {
     /// A peer says something about messages; called by the driver of worker 0. Throws
     /// std::runtime_error where it must not.
     virtual void hear(int peer, std::uint16_t id, Note note, const Wish& wish) = 0;
+    /// As `Inbox`; called by the same.
+    virtual std::shared_ptr<Eager> arrive(int peer, std::uint16_t heard, const Wish& wish) = 0;
+    virtual void finish(const std::shared_ptr<Eager>& eager) = 0;
+    /// Worker 0 has ended.
+    virtual void end_arrivals() = 0;
 
   protected:
     ~Mailbox() = default;
@@ -54,10 +59,16 @@ class Worker final : public Carrier, private Flight {
     void carry(Collective& collective, Collective::Clock::time_point until) noexcept override;
     /// False where the worker has stopped. It is sent to a peer that wants it, or is received.
     bool post_message(std::shared_ptr<Message> message);
+    /// When the thread looks at what was posted while nobody drives.
+    enum class Wake {
+        kAtOnce,
+        kSoon,  ///< unless a caller, who may be about to wait for it, has by then
+        kLater  ///< once something else wakes it
+    };
     /// Tells a peer something about messages.
-    void tell(int peer, std::uint16_t id, Note note, const Wish& wish);
-    /// So many more messages wait for a peer that wants them: somebody must read.
-    void expect(int more);
+    void tell(int peer, std::uint16_t id, Note note, const Wish& wish, Wake wake = Wake::kAtOnce);
+    /// So many more messages wait for what a peer says: somebody must read.
+    void expect(int more, Wake wake = Wake::kAtOnce);
     /// This worker has no part in that collective.
     void skip(std::uint64_t collective);
     /// Makes the thread end, and its parts in collectives without a result.
@@ -69,6 +80,8 @@ class Worker final : public Carrier, private Flight {
     const Meter& meter() const { return meter_; }
 
   private:
+    static constexpr auto kUntilWaitedFor = std::chrono::microseconds(100);
+
     /// Puts frames of one collective on this worker's connections.
     class SlotOutbox final : public Outbox {
       public:
@@ -90,6 +103,8 @@ class Worker final : public Carrier, private Flight {
     const InFlight* find(std::uint16_t collective) const override;
     const InFlight* find_message(int peer, std::uint16_t id) const override;
     void hear(int peer, std::uint16_t id, Note note, const Wish& wish) const override;
+    std::shared_ptr<Eager> arrive(int peer, std::uint16_t heard, const Wish& wish) const override;
+    void finish(const std::shared_ptr<Eager>& eager) const override;
     const InFlight* begin() const override { return in_flight_.data(); }
     const InFlight* end() const override { return in_flight_.data() + in_flight_.size(); }
 
@@ -105,7 +120,9 @@ class Worker final : public Carrier, private Flight {
     void begin(std::shared_ptr<Message> message);
     void tell_posted();
     bool has_work() const { return !in_flight_.empty() || expected_ > 0; }
-    void wake_locked();
+    void wake_locked(Wake wake);
+    void drive_locked(Driver driver);
+    void check_for_messages() const;
     int free_slot();
     void attend(Connection& connection);
     void attend_later(Connection& connection);
@@ -128,6 +145,8 @@ class Worker final : public Carrier, private Flight {
     std::size_t collectives_in_flight_ = 0;
     std::vector<InFlight> in_flight_;
     std::deque<Slot> slots_;
+    bool is_posted_by_driver_ = false;  ///< while it attended to what came
+    bool has_attended_all_ = false;
     Vigil vigil_;  ///< of a caller that drives
     Pace pace_;
 
@@ -145,6 +164,8 @@ class Worker final : public Carrier, private Flight {
     std::uint64_t announced_ = 0;  ///< collectives below this number were posted or skipped
     bool is_stopped_ = false;
     Driver driver_ = Driver::kNobody;
+    std::thread::id driving_thread_;
+    bool is_called_soon_ = false;  ///< the thread, unless somebody drives before
     WakeUp wake_up_;  ///< of the thread, while it does not drive
     std::atomic<bool> must_stop_{false};
     std::thread thread_;

@@ -8,7 +8,7 @@
 
 namespace plink::transport {
 
-constexpr std::uint16_t kVersion = 2;
+constexpr std::uint16_t kVersion = 3;
 constexpr std::size_t kHelloBytes = 48;
 constexpr std::size_t kAnswerBytes = 12;
 constexpr std::size_t kMostReasonBytes = 200;

@@ -1,0 +1,100 @@
+"""Messages of tensors that are where the engine can read and write them.
+
+A message of some kilobytes takes tens of microseconds, so that what a collective's work goes through
+to find a tensor's memory would take longer than the network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed import Work
+
+from plink.base.errors import PlinkError
+from plink.engine import Engine
+from plink.torch.executors import Notifier
+from plink.torch.kinds import SEND, Kind
+from plink.torch.profiling import event
+from plink.torch.work import NO_TIMEOUT, Reduction
+
+
+class _AtHand:
+    """The stage of a tensor that is there already, and stays."""
+
+    devices: Sequence[torch.device] = ()
+
+    def finish(self) -> None:
+        """Nothing is anywhere else."""
+
+    def join(self) -> None:
+        """`finish` left nothing to do."""
+
+    def arrival(self) -> contextlib.AbstractContextManager[Any]:
+        """Any context."""
+        return contextlib.nullcontext()
+
+
+_AT_HAND: Any = _AtHand()
+_POSTED = threading.Event()
+_POSTED.set()
+
+
+def is_at_hand(tensor: Tensor) -> bool:
+    """Whether it is dense, contiguous memory of the host that holds its numbers as they are."""
+    return (
+        tensor.is_cpu
+        and tensor.layout == torch.strided
+        and tensor.is_contiguous()
+        and not tensor.is_neg()
+        and not tensor.is_conj()
+    )
+
+
+class MessageWork(Reduction):
+    """One message of a tensor at hand; made, it has begun. A failure is kept for `wait`.
+
+    Args:
+        kind: whether it is sent or received.
+        tensor: the user's, kept until the end.
+        peer: at the other end; None to receive from anybody.
+        tag: of the message.
+        engine: of this rank.
+        notifier: awaits the end for the future, where nobody else does.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        tensor: Tensor,
+        peer: int | None,
+        tag: int,
+        engine: Engine,
+        notifier: Notifier,
+    ) -> None:
+        Work.__init__(self)
+        self._tensors = [tensor]
+        self._stage = _AT_HAND
+        self._timeout = NO_TIMEOUT
+        self._submit = notifier.submit_alone
+        self._posted = _POSTED
+        self._engine_work = None
+        self._error = None
+        self._is_settled = False
+        self._is_told = False
+        self._settling = threading.Lock()
+        self._ended = self._future = None
+        self._kind = kind
+        self._event = event(kind)
+        try:
+            self._engine_work = engine.message_at(
+                tensor.data_ptr(), tensor.nbytes, tensor, peer, tag, is_received=kind is not SEND
+            )
+        except PlinkError as error:
+            self._error = str(error)
+        if self._event is not None:
+            self._submit(lambda: self._settle(None), self._event.end)
