@@ -263,7 +263,8 @@ class PlinkGroup(GlooBeside):
         """
         if self._engine is None or not self._starter.is_idle:
             return None
-        return MessageWork(kind, tensor, peer, tag, self._engine, self._notifier)
+        engine, notifier = self._engine, self._notifier
+        return MessageWork(kind, tensor, peer, tag, engine=engine, notifier=notifier)
 
     def _lane(self, device: torch.device) -> Lane:
         if device not in self._lanes:

@@ -1,7 +1,7 @@
 """Messages of tensors that are where the engine can read and write them.
 
-A message of some kilobytes takes tens of microseconds, so that what a collective's work goes through
-to find a tensor's memory would take longer than the network.
+A message of some kilobytes takes tens of microseconds: the way on which a collective's tensors are
+brought to the engine would take longer than the network.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ class MessageWork(Reduction):
         tensor: Tensor,
         peer: int | None,
         tag: int,
+        *,
         engine: Engine,
         notifier: Notifier,
     ) -> None:

@@ -72,7 +72,8 @@ class Bench final : public Flight {
           dtype_(static_cast<DType>(script.below(static_cast<int>(DType::kUint8)))),
           op_(static_cast<Op>(script.below(is_whole(dtype_) ? kOps : kOps - 1))),
           forest_(any_forest(script, ranks_)),
-          plan_(forest_, rank_, workers_, 1 + script.below(4096)) {
+          plan_(forest_, rank_, workers_, 1 + script.below(4096)),
+          inbox_(ranks_) {
         outboxes_[0].bench = outboxes_[1].bench = this;
         outboxes_[1].slot = 1;
         for (int peer = 0; peer < ranks_; ++peer) {
@@ -145,6 +146,17 @@ class Bench final : public Flight {
     }
     void hear(int, std::uint16_t, Note note, const Wish&) const override {
         FUZZ_CHECK(note != Note::kBegun && note <= Note::kOffer);
+    }
+    /// Nor does it receive what they send without being asked, so that it is kept.
+    std::shared_ptr<Eager> arrive(int peer, std::uint16_t heard, const Wish& wish) const override {
+        const std::shared_ptr<Eager> eager = inbox_.arrive(peer, heard, wish);
+        FUZZ_CHECK(eager->kept && !eager->receiver);
+        kept_bytes_[peer] += charge(eager->bytes);
+        FUZZ_CHECK(kept_bytes_[peer] <= kMostKeptBytes);
+        return eager;
+    }
+    void finish(const std::shared_ptr<Eager>& eager) const override {
+        FUZZ_CHECK(!inbox_.finish(eager));
     }
     const InFlight* begin() const override { return in_flight_.data(); }
     const InFlight* end() const override { return in_flight_.data() + in_flight_count_; }
@@ -340,6 +352,8 @@ class Bench final : public Flight {
     const Op op_;
     const Forest forest_;
     Plan plan_;
+    mutable Inbox inbox_;
+    mutable std::map<int, std::size_t> kept_bytes_;
     Staging staging_;
     Pace pace_;
     std::array<SlotOutbox, kMostInFlight> outboxes_;

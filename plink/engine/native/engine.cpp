@@ -61,11 +61,7 @@ void set_figures(int fd, ConnectionFigures& figures) {
 
 Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
                std::vector<std::vector<Line>> lines, std::vector<std::string> names)
-    : rank_(rank),
-      ranks_(ranks),
-      options_(std::move(options)),
-      rendezvous_(ranks),
-      inbox_(ranks) {
+    : rank_(rank), ranks_(ranks), options_(std::move(options)), rendezvous_(ranks), inbox_(ranks) {
     const int workers = static_cast<int>(lines.size()) - 1;
     const auto plan =
         std::make_shared<Plan>(std::move(forest), rank, workers, options_.chunk_bytes);

@@ -139,7 +139,8 @@ void Engine::take_in(const Eager& eager) {
     message.end_part(true);
 }
 
-void Engine::begin_sending(const std::shared_ptr<Message>& message, const Rendezvous::Leave& leave) {
+void Engine::begin_sending(const std::shared_ptr<Message>& message,
+                           const Rendezvous::Leave& leave) {
     if (leave.bytes != message->bytes) {
         supervisor_->complain(Cause::kMismatch, message->peer(),
                               "it" + lengths_text(message->tag, leave.bytes, message->bytes));

@@ -21,7 +21,7 @@ struct Eager {
     std::size_t bytes;
     std::shared_ptr<Message> receiver{};     ///< once it is known
     std::unique_ptr<std::uint8_t[]> kept{};  ///< its bytes, where nobody received it as it came
-    std::uint64_t number = 0;  ///< in the order in which they came
+    std::uint64_t number = 0;                ///< in the order in which they came
     bool is_whole = false;
 
     std::uint8_t* into() const { return kept ? kept.get() : receiver->at(0); }

@@ -253,8 +253,8 @@ void register_engine(nb::module_& module) {
             "receive_counts"_a, "priority"_a)
         .def("post_message", &LentEngine::post_message, "array"_a, "peer"_a, "tag"_a,
              "is_received"_a)
-        .def("post_message_at", &LentEngine::post_message_at, "owner"_a, "address"_a, "bytes"_a,
-             "peer"_a, "tag"_a, "is_received"_a)
+        .def("post_message_at", &LentEngine::post_message_at, "owner"_a, "address"_a,
+             "size_bytes"_a, "peer"_a, "tag"_a, "is_received"_a)
         .def(
             "install",
             [](LentEngine& self, const Forest& forest, std::uint64_t at) {

@@ -29,7 +29,7 @@ class Rendezvous {
 
     /// Why a message may go.
     struct Leave {
-        std::uint16_t id;  ///< in its frames
+        std::uint16_t id;   ///< in its frames
         std::size_t bytes;  ///< that its receiver wants; its own, where nobody does yet
     };
     /// A message is to be sent. None where it waits for its receiver.

@@ -166,7 +166,7 @@ class Worker final : public Carrier, private Flight {
     Driver driver_ = Driver::kNobody;
     std::thread::id driving_thread_;
     bool is_called_soon_ = false;  ///< the thread, unless somebody drives before
-    WakeUp wake_up_;  ///< of the thread, while it does not drive
+    WakeUp wake_up_;               ///< of the thread, while it does not drive
     std::atomic<bool> must_stop_{false};
     std::thread thread_;
 };
