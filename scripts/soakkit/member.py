@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import signal
 import time
+from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,6 +59,7 @@ class Soaked:
         self._pause_s = task["pause_s"]
         self._pipe = pipe
         self._state: Array = np.zeros(_STATE_ITEMS, dtype=np.int64)
+        self._starved_s = 0.0
         self._own = np.random.default_rng([self._seed, members.number])
 
     def run(self) -> None:
@@ -72,10 +75,10 @@ class Soaked:
                 leaves = self._pipe.poll()
                 members.commit(leave=leaves)
             except EngineError as error:
-                failed_at = time.monotonic()
                 leaves = False
+                self._say("noticed", what=str(error))
                 members.reconfigure()
-                self._say("lost", what=str(error), seconds=time.monotonic() - failed_at)
+                self._say("lost", what=str(error))
             if members.steps > before:
                 if change is None:
                     raise WrongSumError(f"step {before} counts, but this member did not end it")
@@ -86,9 +89,11 @@ class Soaked:
             self._pause()
 
     def _say(self, event: str, **what: Any) -> None:
+        before, self._starved_s = self._starved_s, _starved_s()
         self._pipe.send(
             {
                 "event": event,
+                "starved_s": max(0.0, self._starved_s - before),
                 "steps": self._members.steps,
                 "generation": self._members.generation,
                 "at": time.monotonic(),
@@ -124,6 +129,15 @@ class Soaked:
     def _pause(self) -> None:
         if self._own.random() < 0.5:
             time.sleep(self._pause_s * self._own.random())
+
+
+def _starved_s() -> float:
+    """How long the threads of this process have been ready to run without a core, together."""
+    waited_ns = 0
+    for statistics in Path("/proc/self/task").glob("*/schedstat"):
+        with suppress(OSError):
+            waited_ns += int(statistics.read_text(encoding="ascii").split()[1])
+    return waited_ns / 1e9
 
 
 def _input(number: int, step: int, items: int) -> Array:
