@@ -10,6 +10,7 @@ import numpy as np
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
 from plink.engine.calls import even_counts, native_op, shape_of, translated, whole_counts
+from plink.engine.connected import Connected
 from plink.engine.work import Work
 
 _NO_ROOT = -1
@@ -17,21 +18,13 @@ _NO_ROOT = -1
 _NOTHING = np.empty(0, dtype=np.uint8)
 
 
-class Collectives:
+class Collectives(Connected):
     """What an engine offers beside all-reduce.
 
     Arrays are contiguous buffers on the CPU of float32, float64, float16, bfloat16 (say so by
     `dtype` for an array of `uint16`), int32, int64, and uint8 where nothing is reduced. Every rank
     gives the same counts, root, operation, type and priority.
     """
-
-    rank: int
-    ranks: int
-    _native: core.Engine
-
-    def check(self) -> None:
-        """Raise what the engine has failed with, if it has."""
-        raise NotImplementedError
 
     def reduce_scatter(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from plink.base.errors import WrongUseError
 from plink.engine.addresses import default_address
 from plink.engine.agreement import Meeting, found
 from plink.engine.asking import Ear, ask
+from plink.engine.connected import Closing
 from plink.engine.engine import Engine
 from plink.engine.failure import EngineError
 from plink.engine.lifeline import Life, LifeLine, Watch
@@ -38,7 +38,7 @@ from plink.plans.regroup import flat, regrouped
 _MOST_VAIN = 5
 
 
-class Members:
+class Members(Closing):
     """This process among others that may be lost, leave and join; none of them is started anew.
 
         with Members(rank, ranks, store) as members:        # or Members.join(store)
@@ -226,17 +226,6 @@ class Members:
             self._engine = None
         self._watch.close()
         self._line.close()
-
-    def __enter__(self) -> Members:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @contextlib.contextmanager
     def _closed_on_error(self) -> Iterator[None]:

@@ -7,26 +7,19 @@ from typing import Any
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
 from plink.engine.calls import translated
+from plink.engine.connected import Connected
 from plink.engine.work import Work
 
 MOST_TAG = 2**32 - 1
 _ANYBODY = -1
 
 
-class Messages:
+class Messages(Connected):
     """What an engine offers beside collectives, in no order with them.
 
     The receiver asks the sender first (a rendezvous), so a message takes one way more than its own
     and waits in nobody's memory.
     """
-
-    rank: int
-    ranks: int
-    _native: core.Engine
-
-    def check(self) -> None:
-        """Raise what the engine has failed with, if it has."""
-        raise NotImplementedError
 
     def send(self, array: Any, peer: int, tag: int = 0) -> Work:
         """Begin to send `array`, a contiguous buffer on the CPU, to rank `peer`.
