@@ -59,7 +59,7 @@ class Soaked:
         self._pause_s = task["pause_s"]
         self._pipe = pipe
         self._state: Array = np.zeros(_STATE_ITEMS, dtype=np.int64)
-        self._starved_s = 0.0
+        self._waits = Waits()
         self._own = np.random.default_rng([self._seed, members.number])
 
     def run(self) -> None:
@@ -89,11 +89,10 @@ class Soaked:
             self._pause()
 
     def _say(self, event: str, **what: Any) -> None:
-        before, self._starved_s = self._starved_s, _starved_s()
         self._pipe.send(
             {
                 "event": event,
-                "starved_s": max(0.0, self._starved_s - before),
+                "starved_s": self._waits.since_last_s(),
                 "steps": self._members.steps,
                 "generation": self._members.generation,
                 "at": time.monotonic(),
@@ -131,13 +130,21 @@ class Soaked:
             time.sleep(self._pause_s * self._own.random())
 
 
-def _starved_s() -> float:
-    """How long the threads of this process have been ready to run without a core, together."""
-    waited_ns = 0
-    for statistics in Path("/proc/self/task").glob("*/schedstat"):
-        with suppress(OSError):
-            waited_ns += int(statistics.read_text(encoding="ascii").split()[1])
-    return waited_ns / 1e9
+class Waits:
+    """How long the threads of this process were ready to run without a core, together."""
+
+    def __init__(self) -> None:
+        self._of_threads_ns: dict[str, int] = {}
+        self._told_ns = 0
+
+    def since_last_s(self) -> float:
+        """Since it was last asked, but for threads that have ended since."""
+        for statistics in Path("/proc/self/task").glob("*/schedstat"):
+            with suppress(OSError):
+                waited_ns = int(statistics.read_text(encoding="ascii").split()[1])
+                self._of_threads_ns[statistics.parent.name] = waited_ns
+        before_ns, self._told_ns = self._told_ns, sum(self._of_threads_ns.values())
+        return max(0, self._told_ns - before_ns) / 1e9
 
 
 def _input(number: int, step: int, items: int) -> Array:
