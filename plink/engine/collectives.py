@@ -9,7 +9,15 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine.calls import even_counts, native_op, shape_of, translated, whole_counts
+from plink.engine.calls import (
+    check_apart,
+    even_counts,
+    native_op,
+    shape_of,
+    translated,
+    whole,
+    whole_counts,
+)
 from plink.engine.connected import Connected
 from plink.engine.work import Work
 
@@ -52,6 +60,7 @@ class Collectives(Connected):
         """
         items, kind = shape_of(source, dtype)
         segments = self._segments(counts, items, "source")
+        check_apart(source, result, sum(segments[: self.rank]), core.DTYPE_BYTES[kind.name])
         return self._call(
             core.Kind.reduce_scatter,
             source,
@@ -86,6 +95,7 @@ class Collectives(Connected):
         """
         items, kind = shape_of(result, dtype)
         segments = self._segments(counts, items, "result")
+        check_apart(source, result, sum(segments[: self.rank]), core.DTYPE_BYTES[kind.name])
         return self._call(
             core.Kind.all_gather, source, result, kind, counts=segments, priority=priority
         )
@@ -98,6 +108,7 @@ class Collectives(Connected):
             EngineError: the engine has failed, now or before; it names the culprit.
         """
         items, kind = shape_of(array, dtype)
+        self._check_root(root)
         return self._call(
             core.Kind.broadcast, array, array, kind, root=root, counts=[items], priority=priority
         )
@@ -118,6 +129,7 @@ class Collectives(Connected):
             EngineError: the engine has failed, now or before; it names the culprit.
         """
         items, kind = shape_of(array, dtype)
+        self._check_root(root)
         return self._call(
             core.Kind.reduce,
             array,
@@ -216,6 +228,7 @@ class Collectives(Connected):
         """
         items, kind = shape_of(source, dtype)
         received_items, _ = shape_of(result, dtype)
+        check_apart(source, result, None, 1)
         return self._call(
             core.Kind.all_to_all,
             source,
@@ -256,6 +269,8 @@ class Collectives(Connected):
         here = [0] * self.ranks
         here[root] = segments[self.rank]
         at_root = segments if self.rank == root else [0] * self.ranks
+        if source is not None and result is not None:
+            check_apart(source, result, sum(segments[: self.rank]), core.DTYPE_BYTES[dtype.name])
         sent, received = (here, at_root) if kind == core.Kind.gather else (at_root, here)
         return self._call(
             kind,
@@ -269,8 +284,7 @@ class Collectives(Connected):
         )
 
     def _check_root(self, root: int) -> None:
-        if not 0 <= root < self.ranks:
-            raise WrongUseError(f"there is no rank {root} among {self.ranks}")
+        whole(root, "a root", 0, self.ranks - 1)
 
     def _call(
         self,
@@ -285,6 +299,7 @@ class Collectives(Connected):
         root: int = _NO_ROOT,
         priority: int = 0,
     ) -> Work:
+        whole(priority, "a priority", -(2**31), 2**31 - 1)
         try:
             native = self._native.post_call(
                 kind, source, result, dtype, native_op(op), root, counts, receive_counts, priority

@@ -27,6 +27,13 @@ def test_averages(tmp_path: Path) -> None:
     assert results(checks.averages, RANKS, tmp_path) == [[[2] * 5] * 5] * RANKS
 
 
+def test_what_is_sent_may_lie_where_results_do(tmp_path: Path) -> None:
+    assert results(checks.overlapping, RANKS, tmp_path) == [
+        [[[10.0 * sender + rank] for sender in range(RANKS)], [[0.0], [1.0], [2.0]], [3.0 * rank]]
+        for rank in range(RANKS)
+    ]
+
+
 def test_one_collective_after_the_other_does_not_hang(tmp_path: Path) -> None:
     assert results(checks.in_quick_succession, 2, tmp_path) == [True] * 2
 
