@@ -11,6 +11,7 @@ import torch
 from plink.torch import PlinkGroup
 from plink.torch.collectives import EngineCollectives
 from pytorch import collective_checks as checks
+from pytorch import overlap_checks
 from pytorch.processes import results
 
 pytestmark = pytest.mark.timing
@@ -28,7 +29,7 @@ def test_averages(tmp_path: Path) -> None:
 
 
 def test_what_is_sent_may_lie_where_results_do(tmp_path: Path) -> None:
-    assert results(checks.overlapping, RANKS, tmp_path) == [
+    assert results(overlap_checks.overlapping, RANKS, tmp_path) == [
         [[[10.0 * sender + rank] for sender in range(RANKS)], [[0.0], [1.0], [2.0]], [3.0 * rank]]
         for rank in range(RANKS)
     ]
