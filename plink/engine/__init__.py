@@ -7,6 +7,7 @@ Of plink it imports the errors and the forests of plans only, of others numpy: w
 fast.
 """
 
+from plink.engine._native import Work
 from plink.engine.engine import Engine
 from plink.engine.failure import EngineError
 from plink.engine.forest import Prepared
@@ -20,7 +21,6 @@ from plink.engine.statistics import (
     WorkerStatistics,
 )
 from plink.engine.store import C10dStore, DirectoryStore, SharedStore, Store
-from plink.engine.work import Work
 from plink.plans.forest import Forest
 from plink.transport.tls import Tls
 

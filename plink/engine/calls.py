@@ -9,7 +9,6 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine.failure import EngineError
 
 DTYPES = {name: getattr(core.DType, name) for name in core.DTYPE_BYTES}
 OPS = {
@@ -74,9 +73,3 @@ def whole_counts(counts: Sequence[int], ranks: int) -> list[int]:
     if len(counts) != ranks or any(count < 0 for count in counts):
         raise WrongUseError(f"{list(counts)} are not the counts of {ranks} ranks")
     return [int(count) for count in counts]
-
-
-def translated(error: core.EngineFailedError) -> EngineError:
-    """The failure as callers see it."""
-    message, rank = error.args
-    return EngineError(message, rank)

@@ -9,8 +9,8 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine.calls import even_counts, native_op, shape_of, translated, whole_counts
-from plink.engine.work import Work
+from plink.engine._native import Work
+from plink.engine.calls import even_counts, native_op, shape_of, whole_counts
 
 _NO_ROOT = -1
 # Where only the root has the other buffer.
@@ -28,10 +28,6 @@ class Collectives:
     rank: int
     ranks: int
     _native: core.Engine
-
-    def check(self) -> None:
-        """Raise what the engine has failed with, if it has."""
-        raise NotImplementedError
 
     def reduce_scatter(
         self,
@@ -293,11 +289,8 @@ class Collectives:
         priority: int = 0,
     ) -> Work:
         try:
-            native = self._native.post_call(
+            return self._native.post_call(
                 kind, source, result, dtype, native_op(op), root, counts, receive_counts, priority
             )
-        except core.EngineFailedError as error:
-            raise translated(error) from None
         except ValueError as error:
             raise WrongUseError(f"this collective cannot be: {error}") from None
-        return Work(native, self)

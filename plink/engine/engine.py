@@ -8,8 +8,9 @@ from typing import Any
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
+from plink.engine._native import Work
 from plink.engine.balancing import Balancing
-from plink.engine.calls import DTYPES, OPS, native_op, shape_of, translated
+from plink.engine.calls import DTYPES, OPS, native_op, shape_of
 from plink.engine.collectives import Collectives
 from plink.engine.forest import Prepared, native
 from plink.engine.meeting import Meeting, meet
@@ -17,7 +18,6 @@ from plink.engine.messages import Messages
 from plink.engine.options import Options
 from plink.engine.statistics import Statistics, statistics_of
 from plink.engine.store import Store
-from plink.engine.work import Work
 from plink.plans.forest import Forest
 
 
@@ -109,13 +109,9 @@ class Engine(Collectives, Messages):
             )
         except KeyError:
             work = None
-        except core.EngineFailedError as error:
-            raise translated(error) from None
-        if work is None:
-            work = self._post(array, op, dtype, priority)
-        return Work(work, self)
+        return self._post(array, op, dtype, priority) if work is None else work
 
-    def _post(self, array: Any, op: str, dtype: str | None, priority: int) -> core.Work:
+    def _post(self, array: Any, op: str, dtype: str | None, priority: int) -> Work:
         """Post an array that lends no plain memory, or say what is wrong with it."""
         items, native_dtype = shape_of(array, dtype)
         native = native_op(op)
@@ -125,8 +121,6 @@ class Engine(Collectives, Messages):
             raise WrongUseError("the operation 'and' is for whole numbers")
         try:
             return self._native.post(array, items, native_dtype, native, priority)
-        except core.EngineFailedError as error:
-            raise translated(error) from None
         except TypeError:
             raise WrongUseError(
                 "the array is not a writable, contiguous buffer of the CPU"
@@ -156,8 +150,6 @@ class Engine(Collectives, Messages):
         prepared = forest if isinstance(forest, Prepared) else self.prepare(forest)
         try:
             self._native.install(prepared.forest, at_collective)
-        except core.EngineFailedError as error:
-            raise translated(error) from None
         except ValueError as error:
             raise WrongUseError(f"the plan cannot be installed: {error}") from None
 
@@ -211,10 +203,7 @@ class Engine(Collectives, Messages):
         Raises:
             EngineError: it names the culprit.
         """
-        try:
-            self._native.check()
-        except core.EngineFailedError as error:
-            raise translated(error) from None
+        self._native.check()
 
     def close(self) -> None:
         """End everything. What is pending fails, here and on the ranks that wait for this one."""

@@ -6,8 +6,7 @@ from typing import Any
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine.calls import translated
-from plink.engine.work import Work
+from plink.engine._native import Work
 
 MOST_TAG = 2**32 - 1
 _ANYBODY = -1
@@ -23,10 +22,6 @@ class Messages:
     rank: int
     ranks: int
     _native: core.Engine
-
-    def check(self) -> None:
-        """Raise what the engine has failed with, if it has."""
-        raise NotImplementedError
 
     def send(self, array: Any, peer: int, tag: int = 0) -> Work:
         """Begin to send `array`, a contiguous buffer on the CPU, to rank `peer`.
@@ -65,9 +60,6 @@ class Messages:
 
     def _message(self, array: Any, peer: int, tag: int, *, is_received: bool) -> Work:
         try:
-            native = self._native.post_message(array, peer, tag, is_received)
-        except core.EngineFailedError as error:
-            raise translated(error) from None
+            return self._native.post_message(array, peer, tag, is_received)
         except ValueError as error:
             raise WrongUseError(f"this message cannot be: {error}") from None
-        return Work(native, self)
