@@ -8,6 +8,7 @@ fast.
 """
 
 from plink.engine._native import Work
+from plink.engine.choice import Choice
 from plink.engine.engine import Engine
 from plink.engine.failure import EngineError
 from plink.engine.forest import Prepared
@@ -26,6 +27,7 @@ from plink.transport.tls import Tls
 
 __all__ = [
     "C10dStore",
+    "Choice",
     "ConnectionStatistics",
     "DirectoryStore",
     "Engine",

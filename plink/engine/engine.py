@@ -11,8 +11,9 @@ from plink.base.errors import WrongUseError
 from plink.engine._native import Work
 from plink.engine.balancing import Balancing
 from plink.engine.calls import DTYPES, OPS, native_op, shape_of
+from plink.engine.choice import Choice, Given
 from plink.engine.collectives import Collectives
-from plink.engine.forest import Prepared, native
+from plink.engine.forest import Prepared, prepared
 from plink.engine.meeting import Meeting, meet
 from plink.engine.messages import Messages
 from plink.engine.options import Options
@@ -32,7 +33,7 @@ class Engine(Collectives, Messages):
         rank: of this process, 0 to `ranks` - 1.
         ranks: how many there are.
         store: where they meet.
-        forest: along which is aggregated; the same on every rank.
+        forest: along which is aggregated, the same on every rank; or how they choose one.
         options: how.
         watch: called now and then until all are connected; what it raises ends that.
 
@@ -46,7 +47,7 @@ class Engine(Collectives, Messages):
         rank: int,
         ranks: int,
         store: Store,
-        forest: Forest,
+        forest: Forest | Choice,
         options: Options | None = None,
         *,
         watch: Callable[[], None] | None = None,
@@ -54,16 +55,16 @@ class Engine(Collectives, Messages):
         options = options or Options()
         if not 0 <= rank < ranks:
             raise WrongUseError(f"there is no rank {rank} among {ranks}")
-        native_forest = _prepared(forest, ranks).forest
+        choice = Given(prepared(forest, ranks)) if isinstance(forest, Forest) else forest
         self.rank = rank
         self.ranks = ranks
-        meeting: Meeting = meet(rank, ranks, store, native_forest, options, watch=watch)
+        meeting: Meeting = meet(rank, ranks, store, choice, options, watch=watch)
         spin_us = options.spin_time_us(meeting.names.count(meeting.names[rank]))
         self._native = core.Engine(
             rank,
             ranks,
             meeting.mesh,
-            native_forest,
+            meeting.forest.forest,
             meeting.names,
             options.chunk_bytes or 0,
             options.deterministic,
@@ -137,7 +138,7 @@ class Engine(Collectives, Messages):
         Raises:
             WrongUseError: the forest does not fit these ranks.
         """
-        return _prepared(forest, self.ranks)
+        return prepared(forest, self.ranks)
 
     def install(self, forest: Forest | Prepared, at_collective: int) -> None:
         """Use another plan from collective `at_collective` on. Every rank must do the same before
@@ -221,10 +222,3 @@ class Engine(Collectives, Messages):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _prepared(forest: Forest, ranks: int) -> Prepared:
-    prepared = Prepared(native(forest))
-    if forest.ranks != ranks:
-        raise WrongUseError(f"the plan is for {forest.ranks} ranks, there are {ranks}")
-    return prepared
