@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine.calls import translated
-from plink.engine.work import Work
+from plink.engine._native import Work
+from plink.engine.calls import whole
+from plink.engine.connected import Connected
 
 MOST_TAG = 2**32 - 1
 _ANYBODY = -1
 
 
-class Messages:
+class Messages(Connected):
     """What an engine offers beside collectives, in no order with them.
 
     Up to 64 KB are sent at once (eager) and kept by the receiver, up to 256 KB from each peer.
     What is larger, or more, waits until its receiver has asked for it (a rendezvous).
     """
-
-    rank: int
-    ranks: int
-    _native: core.Engine
-
-    def check(self) -> None:
-        """Raise what the engine has failed with, if it has."""
-        raise NotImplementedError
 
     def send(self, array: Any, peer: int, tag: int = 0) -> Work:
         """Begin to send `array`, a contiguous buffer on the CPU, to rank `peer`.
@@ -75,25 +67,15 @@ class Messages:
         """
         self._check((self.rank + 1) % self.ranks if peer is None else peer, tag)
         whose = _ANYBODY if peer is None else peer
-        try:
-            native = self._native.post_message_at(
-                owner, address, size_bytes, whose, tag, is_received
-            )
-        except core.EngineFailedError as error:
-            raise translated(error) from None
-        return Work(native, self)
+        return self._native.post_message_at(owner, address, size_bytes, whose, tag, is_received)
 
     def _check(self, peer: int, tag: int) -> None:
-        if peer == self.rank or not 0 <= peer < self.ranks:
-            raise WrongUseError(f"rank {self.rank} of {self.ranks} has no peer {peer}")
-        if not 0 <= tag <= MOST_TAG:
-            raise WrongUseError(f"{tag} is no tag", f"tags are whole numbers from 0 to {MOST_TAG}")
+        if whole(peer, "a peer", 0, self.ranks - 1) == self.rank:
+            raise WrongUseError(f"rank {self.rank} sends itself nothing")
+        whole(tag, "a tag", 0, MOST_TAG)
 
     def _message(self, array: Any, peer: int, tag: int, *, is_received: bool) -> Work:
         try:
-            native = self._native.post_message(array, peer, tag, is_received)
-        except core.EngineFailedError as error:
-            raise translated(error) from None
+            return self._native.post_message(array, peer, tag, is_received)
         except ValueError as error:
             raise WrongUseError(f"this message cannot be: {error}") from None
-        return Work(native, self)
