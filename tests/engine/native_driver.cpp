@@ -153,7 +153,8 @@ void send_around(Engine& engine, int rank) {
     const int next = (rank + 1) % kRanks, before = (rank + kRanks - 1) % kRanks;
     std::vector<std::shared_ptr<Collective>> messages;
     std::deque<std::vector<double>> buffers;
-    for (const std::size_t items : {0, 1, 100'000}) {
+    // More eager ones than there is credit for among them.
+    for (const std::size_t items : {0, 1, 100'000, 8000, 8000, 8000, 8000, 8000, 100'000, 1}) {
         for (const std::uint32_t tag : {0, 1}) {
             const auto& out = buffers.emplace_back(items, rank + 1.0);
             messages.push_back(engine.send(out.data(), 8 * items, next, tag));
