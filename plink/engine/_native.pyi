@@ -28,6 +28,9 @@ class DType:
     int64: DType
     uint8: DType
 
+    @property
+    def name(self) -> str: ...
+
 class Op:
     sum: Op
     mean: Op

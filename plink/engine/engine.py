@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 import plink.engine._native as core
@@ -206,33 +205,11 @@ class Engine(Collectives, Messages):
         """Whether `balance` would not wait for other ranks."""
         return self._balancing is None or self._balancing.is_ready
 
-    def check(self) -> None:
-        """Raise what the engine has failed with, if it has.
-
-        Raises:
-            EngineError: it names the culprit.
-        """
-        try:
-            self._native.check()
-        except core.EngineFailedError as error:
-            raise translated(error) from None
-
     def close(self) -> None:
         """End everything. What is pending fails, here and on the ranks that wait for this one."""
         if self._balancing is not None:
             self._balancing.settle()
         self._native.close()
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _prepared(forest: Forest, ranks: int) -> Prepared:
