@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import socket
 import time
 import zlib
@@ -25,6 +26,8 @@ from plink.torch.addresses import host_addresses
 from plink.torch.forest_text import forest_from_json, forest_to_json
 
 T = TypeVar("T")
+
+_LOG = logging.getLogger("plink.torch")
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def agreed_forest(
             error, and the group is flat.
         members_change: ranks of the plan may be absent, and others may be there.
         options: how long to wait, and at which addresses this rank listens.
-        tuned: how the plan is tuned; that of rank 0 counts.
+        tuned: how the plan is tuned; that of rank 0 counts. A plan for other ranks is not tuned.
 
     Raises:
         WrongUseError: the plan cannot be read or is for other ranks; on every rank.
@@ -86,11 +89,12 @@ def agreed_forest(
                 members_change=members_change,
                 deadline=deadline,
                 options=options,
+                tuned=tuned,
             )
         except (WrongUseError, EngineError) as error:
             store.set("forest", _packed({"error": str(error)}))
             raise
-        agreed = replace(agreed, tuned=tuned, is_cut=torch.cuda.is_available())
+        agreed = replace(agreed, is_cut=torch.cuda.is_available())
         store.set("forest", packed_agreement(agreed))
         return agreed
     place = {"name": socket.gethostname(), "addresses": _own_addresses(options)}
@@ -111,6 +115,7 @@ def _decided(
     members_change: bool,
     deadline: float,
     options: Options,
+    tuned: Settings | None,
 ) -> Agreed:
     without = Agreed(flat(ranks), Placing(range(ranks)))
     if path is None:
@@ -122,16 +127,17 @@ def _decided(
     keys = [f"place/{other}" for other in range(1, ranks)]
     for other, value in enumerate(get_all(store, keys, deadline), start=1):
         places.append(_parsed(value, other, _place, options))
-    if members_change:
-        return Agreed(regrouped(plan.forest, match_some(plan.ranks, places)), without.placing)
     try:
         planned_rank = match(plan.ranks, places)
     except WrongUseError as error:
         if is_part:
             return without
+        if members_change:
+            _LOG.info("the plan %s %s: it is made to fit", path, error)
+            return Agreed(regrouped(plan.forest, match_some(plan.ranks, places)), without.placing)
         raise WrongUseError(f"the plan {path} {error}") from None
     placing = Placing(planned_rank)
-    return Agreed(placing.to_job(plan.forest), placing)
+    return Agreed(placing.to_job(plan.forest), placing, tuned)
 
 
 def _own_addresses(options: Options) -> list[str]:
